@@ -99,12 +99,11 @@ func limitsOf(a *console.App, n, m int) []limits {
 		l := limits{
 			Name: p.Name, Faults: p.Faults.String(), Possible: true, Rounds: cost.Rounds, AtMost: cost.AtMost,
 			PerRound: cost.PerRound, Total: cost.Total(), model: models[p.Faults],
+			SmallestN: leastProcesses(p, m), LargestM: mostFaults(p, n),
 		}
 		if err := p.Bound(n, m); err != nil {
 			l.Possible, l.Why = false, err.Error()
 		}
-		l.SmallestN, _ = leastProcesses(p, m)
-		l.LargestM, _ = mostFaults(p, n)
 		all = append(all, l)
 	}
 	return all

@@ -60,18 +60,16 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	if failed := out.Failed(); failed != nil && (err == nil || errors.Is(err, failed)) {
 		err = console.EndWith(console.Unfinished, failed)
 	}
-	var status console.ExitError
-	var ended *console.EndedError
-	switch {
+	switch status, ended := errors.AsType[console.ExitError](err); {
 	case err == nil:
 		return console.Fine
 	case errors.Is(err, syscall.EPIPE): // nobody reads on, as of a command before "head -1"
 		return console.Unfinished
-	case errors.As(err, &status):
+	case ended:
 		return int(status)
 	}
 	fmt.Fprintf(stderr, "parley: %s\n", console.Plain(err))
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*console.EndedError](err); ok {
 		return ended.Status
 	}
 	return console.Usage

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,17 +34,7 @@ func TestClientExamples(t *testing.T) {
 			told(t)
 			listenUnwritten(t)
 		}
-		help, _, status := run(append(strings.Fields(command), "--help")...)
-		_, after, _ := strings.Cut(help, "Examples:\n")
-		lines := slices.Collect(strings.Lines(after))
-		if status != 0 || len(lines) == 0 || !strings.HasPrefix(lines[0], "  parley "+command) {
-			t.Errorf("%s --help: status %d, examples %q", command, status, lines)
-		}
-		for _, line := range lines {
-			if !strings.HasPrefix(line, "  parley ") {
-				break
-			}
-			line = strings.TrimSpace(line)
+		for _, line := range helpExamples(t, command) {
 			if other, ok := clientOthers[command]; ok {
 				line = strings.ReplaceAll(line, "node3", other)
 			}
@@ -172,63 +160,12 @@ var clientExits = map[string]int{
 	"parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank": 1,
 }
 
-// What a client is told that asks for what can not be.
-func TestClientErrors(t *testing.T) {
-	t.Setenv("PARLEY_DIR", "")
-	empty := t.TempDir()
-	for line, want := range map[string]string{
-		"agree x":                              "--dir: which cluster is meant?",
-		"agree x --dir " + empty:               "the folder of a cluster was expected",
-		"agree x --at a":                       `--at: "a": HOST:PORT was expected`,
-		"agree x --at a:1":                     "--certificates: with --at and without --dir it has to be given",
-		"agree x --at a:1 --certificates none": "--as: ",
-		"agree x --algorithm quick":            `--algorithm: "quick": allowed are eig, om, sm and phaseking`,
-		"agree x --rule median":                "--rule: it is for --name",
-		"agree x y --dir " + empty:             "one VALUE was expected, and 2 are given",
-		"agree x --name n --rule mean":         `--rule: "mean": allowed are majority, median, minimum and maximum`,
-		"cast g x --level best":                `--level: "best": allowed are`,
-		"log put t k":                          "TABLE and KEY and VALUE were expected, and 2 are given",
-		"log":                                  "nothing was given: allowed are add, delete, do, get, put, query",
-		"status --timeout 0s --dir " + empty:   "--timeout: 0s: a time above 0 was expected",
-		"commit t node1":                       "NODE=WHAT was expected, each node once",
-		"commit '' node1=x":                    "TRANSACTION has 0 bytes: allowed are 1 to 255",
-		"commit t":                             "TRANSACTION and NODE=WHAT was expected, and only one is given",
-		"agree":                                "VALUE was expected, and none is given",
-		"agree x -m -1":                        `-m: "-1": a whole number from 0 on was expected`,
-		"agree --name '' node1=x":              "--name: 0 bytes: allowed are 1 to 64",
-		"agree --name n --evidence node1=x":    "--evidence: it is for one node's value, without --name",
-		"agree --name n --rule median node1=x": `"node1=x": a whole number was expected behind the =`,
-		"agree --name n --otherwise 3 node1=x": "--otherwise: it is for --rule",
-		"cast":                                 "GROUP was expected, and none is given",
-		"listen total --count -1":              "--count: -1: a number above 0 was expected",
-		"log add table k 1.5":                  `"1.5": a whole number was expected`,
-		"log add table k -5":                   "what begins with - comes behind --",
-		"status --timeout 3":                   `--timeout: "3": a time with its unit was expected`,
-		"cluster leave a --at b":               "--at: a is asked itself",
-	} {
-		_, stderr, status := run(words("parley " + line)[1:]...)
-		if status != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: status %d, %q, want %q", line, status, stderr, want)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(empty, "node1")); err == nil {
-		t.Error("something was made in the folder")
-	}
-}
-
 // listenUnwritten listens with an output that cannot be written: the nodes are not blamed for that, and
 // none is asked after the first.
 func listenUnwritten(t *testing.T) {
 	var stderr strings.Builder
-	status := cli.Run(catalog.All(), words("listen total --from 1 --count 1"), unwritten{}, &stderr)
+	status := cli.Run(catalog.All(), words("listen total --from 1 --count 1"), unwritable{syscall.ENOSPC}, &stderr)
 	if want := "parley: write report.txt: no space left on device\n"; status != 3 || stderr.String() != want {
 		t.Errorf("listen: status %d, %q; want 3, %q", status, stderr.String(), want)
 	}
-}
-
-// unwritten is an output on a full disk.
-type unwritten struct{}
-
-func (unwritten) Write([]byte) (int, error) {
-	return 0, &os.PathError{Op: "write", Path: "report.txt", Err: syscall.ENOSPC}
 }

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +11,9 @@ import (
 	"testing"
 )
 
-// A signal to a whole group of processes, as Ctrl-C is one, does not end nodes: who started
-// them ends them, in order.
-func TestNodesHaveGroupsOfTheirOwn(t *testing.T) {
+// A signal to a whole group of processes, as Ctrl-C is one, does not end nodes: the process that
+// started them ends them, in order. A temporary folder goes with the cluster.
+func TestClusterTemporary(t *testing.T) {
 	p, up := clusterOf(t, "-n", "2")
 	for _, n := range up.Nodes {
 		if group, err := syscall.Getpgid(n.PID); err != nil || group != n.PID {
@@ -21,6 +22,9 @@ func TestNodesHaveGroupsOfTheirOwn(t *testing.T) {
 	}
 	if status := p.end(os.Interrupt); status != 0 {
 		t.Errorf("status %d: %s", status, p.printed())
+	}
+	if _, err := os.Stat(up.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", up.Dir, err)
 	}
 }
 

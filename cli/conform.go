@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,12 +20,7 @@ func conformCommand(a *console.App) *cobra.Command {
 			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
 			"that docs/vectors.md gives; the others are run.",
 		Example: "  parley conform internal/conform/testdata",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("parley conform: a PATH was expected, of a file or a folder, and none is given")
-			}
-			return nil
-		},
+		Args:    console.Args(1, 0, "a PATH was expected, of a file or a folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := conform.Files(args)
 			if err != nil {

@@ -111,18 +111,11 @@ func TestDemoKilled(t *testing.T) {
 	silent(t, p.printed())
 }
 
-// unread is the output of a program whose reader has ended.
-type unread struct{}
-
-func (unread) Write([]byte) (int, error) {
-	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
-}
-
 // A demonstration whose reader ends, as before "head -1", leaves no folder with keys.
 func TestDemoUnread(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	if status := cli.Run(catalog.All(), []string{"demo", "--once"}, unread{}, io.Discard); status != 3 {
+	if status := cli.Run(catalog.All(), []string{"demo", "--once"}, unwritable{syscall.EPIPE}, io.Discard); status != 3 {
 		t.Errorf("got status %d, want 3", status)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

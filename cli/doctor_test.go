@@ -40,9 +40,7 @@ func TestDoctor(t *testing.T) {
 			}
 		}
 	}
-	help, _, _ := run("doctor", "--help")
-	_, examples, _ := strings.Cut(help, "Examples:\n")
-	line, _, _ := strings.Cut(examples, "\n")
+	line := helpExamples(t, "doctor")[0]
 	if out, stderr, status := run(words(line)[1:]...); status > 1 || !strings.Contains(out, "\nproposed:\nround: ") {
 		t.Errorf("%s: status %d, %s", line, status, stderr)
 	}

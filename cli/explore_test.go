@@ -6,18 +6,14 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"parley"
 	"parley/agreement/problem"
 	"parley/broadcast/diffusion"
-	"parley/catalog"
 	"parley/cli"
 	"parley/trace"
 )
@@ -25,26 +21,17 @@ import (
 // The exit status says how the search ended: 0 all visited and nothing found, 1 found,
 // 2 bad use, 3 ended before.
 func TestExploreStatus(t *testing.T) {
-	for _, c := range []struct {
-		args   string
-		status int
-		says   string
-	}{
-		{"om -n 4 -m 1 --step round", 0, "exhausted: no promise breaks. In every state: "},
-		{"om -n 4 -m 1 --step round --goal over", 1, "found: over"},
-		{"om -n 4 -m 1 --step round --always 'not over'", 1, "violated: always: not over"},
-		{"om -n 3 -m 1 --step round --beyond-bound", 1, "found: validity breaks, which is not promised: "},
-		{"om -n 3 -m 1 --step round", 2, ""},
-		{"om -n 5 -m 1 --states 100", 3, "budget hit (--states): not proven: "},
-		{"om -n 4 -m 1 --depth 4", 3, "budget hit (--depth): not proven: "},
-		{"om -n 4 -m 1 --order random --walks 50", 3, "budget hit (--walks): not proven: "},
-		{"om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1, "found: validity breaks"},
-	} {
-		out, stderr, status := run(append([]string{"explore"}, words(c.args)...)...)
-		if status != c.status || !strings.Contains("\n"+out, "\n"+c.says) {
-			t.Errorf("explore %s: status %d, and %d is expected; it says\n%s%s", c.args, status, c.status, out, stderr)
-		}
-	}
+	judge(t, []judged{
+		{"explore om -n 4 -m 1 --step round", 0, []string{" exhausted: no promise breaks. In every state: "}, nil},
+		{"explore om -n 4 -m 1 --step round --goal over", 1, []string{" found: over"}, nil},
+		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{" violated: always: not over"}, nil},
+		{"explore om -n 3 -m 1 --step round", 2, nil, nil},
+		{"explore om -n 5 -m 1 --states 100", 3, []string{" budget hit (--states): not proven: "}, nil},
+		{"explore om -n 4 -m 1 --depth 4", 3, []string{" budget hit (--depth): not proven: "}, nil},
+		{"explore om -n 4 -m 1 --order random --walks 50", 3, []string{" budget hit (--walks): not proven: "}, nil},
+		{"explore om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1,
+			[]string{" found: validity breaks, which is not promised: "}, nil},
+	})
 }
 
 // What was found is told in words, with the names of the processes: with one traitor more
@@ -77,62 +64,51 @@ func TestExploreStory(t *testing.T) {
 	}
 }
 
-// quiet is diffusion with the promise that nobody delivers anything, and with flags of its
-// own that are keys of a scenario.
-func quiet() parley.Protocol {
-	p := diffusion.New(diffusion.Config{N: 3})
-	p.Name = "quiet"
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		for _, name := range []string{"crashes", "fifo", "requests", "workload", "detect"} {
-			fs.String(name, "", "its own")
-		}
-		return func(parley.Naming) (parley.Protocol, error) { return p, nil }
-	}
-	p.Properties = []parley.Property{{Name: "silence", Says: "nobody delivers anything", Check: func(h *parley.History) error {
+// A broken promise is told as one. A protocol may have flags of its own by the names of a
+// scenario's keys, but none by those of explore.
+func TestExplorePromise(t *testing.T) {
+	p := promising("silence", func(h *parley.History) error {
 		if len(h.Deliveries) > 0 {
 			return errors.New(h.Name(h.Deliveries[0].At) + " delivered")
 		}
 		return nil
-	}}}
-	p.Promises = func(parley.Assumptions) []parley.Promise {
-		return []parley.Promise{{Property: "silence", Holds: true, Because: "somebody said so"}}
+	})
+	for status, own := range map[int][]string{1: {"crashes", "fifo", "requests", "workload", "detect"}, 2: {"liars"}} {
+		p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+			for _, name := range own {
+				fs.String(name, "", "its own")
+			}
+			return func(parley.Naming) (parley.Protocol, error) { return p, nil }
+		}
+		var out, stderr bytes.Buffer
+		got := cli.Run([]parley.Protocol{p}, []string{"explore", "promising"}, &out, &stderr)
+		found := strings.Contains(out.String(), "\nviolated: silence: P") && strings.Contains(out.String(), "delivered\n")
+		clash := strings.Contains(stderr.String(), "has a flag liars, which is one of the command line's own")
+		if got != status || found != (status == 1) || clash != (status == 2) {
+			t.Errorf("with flags %q: status %d\n%s%s", own, got, &out, &stderr)
+		}
 	}
+}
+
+// fallen panics when it is told something.
+type fallen struct{ parley.Base }
+
+func (fallen) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told\nonce") }
+func (fallen) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
+func (fallen) State(*parley.Vars)                          {}
+
+// falling is a protocol of such machines.
+func falling() parley.Protocol {
+	p := diffusion.New(diffusion.Config{N: 3})
+	p.Name, p.Flags, p.Properties = "falling", nil, nil
+	p.New = func(parley.ID) parley.Machine { return fallen{} }
 	return p
 }
-
-// A broken promise is told as one. A protocol may have flags of its own by the names of a
-// scenario's keys, but none by those of explore.
-func TestExplorePromise(t *testing.T) {
-	var out, stderr bytes.Buffer
-	status := cli.Run([]parley.Protocol{quiet()}, []string{"explore", "quiet"}, &out, &stderr)
-	if status != 1 || !strings.Contains(out.String(), "\nviolated: silence: P") || !strings.Contains(out.String(), "delivered\n") {
-		t.Errorf("status %d\n%s%s", status, out.String(), stderr.String())
-	}
-	p := quiet()
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		fs.Int("liars", 0, "its own")
-		return nil
-	}
-	stderr.Reset()
-	if status := cli.Run([]parley.Protocol{p}, []string{"list"}, &out, &stderr); status != 2 ||
-		!strings.Contains(stderr.String(), "has a flag liars, which is one of the command line's own") {
-		t.Errorf("status %d, %s", status, stderr.String())
-	}
-}
-
-// falling panics when it is told something.
-type falling struct{ parley.Base }
-
-func (falling) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told\nonce") }
-func (falling) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
-func (falling) State(*parley.Vars)                          {}
 
 // That a machine panics is found whatever is searched for, and the run is told with the
 // move in which it does. Its words are put on one line.
 func TestExplorePanic(t *testing.T) {
-	p := quiet()
-	p.Name, p.Flags, p.Properties = "falling", nil, nil
-	p.New = func(parley.ID) parley.Machine { return falling{} }
+	p := falling()
 	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
 		var out, stderr bytes.Buffer
 		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
@@ -246,54 +222,19 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// alarm is a writer that tells when something is written.
-type alarm struct {
-	mu   sync.Mutex
-	text strings.Builder
-	rang chan struct{}
-}
-
-func (a *alarm) Write(b []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.text.Len() == 0 {
-		close(a.rang)
-	}
-	return a.text.Write(b)
-}
-
 // That a search may never end is said before it begins, and Ctrl-C ends it with what is
 // known so far.
 func TestExploreInterrupted(t *testing.T) {
-	spare := make(chan os.Signal, 1)
-	signal.Notify(spare, os.Interrupt) // whatever comes late ends no test
-	defer signal.Stop(spare)
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	warned := &alarm{rang: make(chan struct{})}
-	var out bytes.Buffer
-	ended := make(chan int)
-	go func() {
-		ended <- cli.Run(catalog.All(), []string{"explore", "eig", "-n", "7", "-m", "2"}, &out, warned)
-	}()
-	<-warned.rang
-	for {
-		select {
-		case status := <-ended:
-			if !strings.Contains(warned.text.String(), "there are 115,964,116,992 states or more, for messages of a round ") ||
-				!strings.Contains(warned.text.String(), ": this search will not visit all; less is to be visited with --step round or ") {
-				t.Error(warned.text.String())
-			}
-			if status != 130 || !strings.Contains(out.String(), "\ninterrupted: not proven: nothing was found so far\n") {
-				t.Errorf("status %d\n%s", status, out.String())
-			}
-			return
-		case <-time.After(50 * time.Millisecond):
-			if err := self.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+	p := begin(t, " MiB\n", "explore", "eig", "-n", "7", "-m", "2") // it searches
+	status := p.end(os.Interrupt)
+	out := p.printed()
+	for _, text := range []string{
+		"there are 115,964,116,992 states or more, for messages of a round ",
+		": this search will not visit all; less is to be visited with --step round or ",
+		"\ninterrupted: not proven: nothing was found so far\n",
+	} {
+		if status != 130 || !strings.Contains(out, text) {
+			t.Errorf("got status %d, want 130 and %q:\n%s", status, text, out)
 		}
 	}
 }

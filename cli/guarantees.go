@@ -11,16 +11,16 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// circumstance is something that may befall a run, and how it shows among the
+// faultColumn is something that may happen to a run, and how it shows among the
 // assumptions.
-type circumstance struct {
+type faultColumn struct {
 	Name string // in the JSON list and the legend
 	head string // over the column
 	set  func(*parley.Assumptions)
 }
 
-// circumstances are the columns of the table of guarantees, each on its own.
-var circumstances = []circumstance{
+// faultColumns are the columns of the table of guarantees, each on its own.
+var faultColumns = []faultColumn{
 	{"m processes crash for good", "crash", func(a *parley.Assumptions) { a.Faulty = a.M }},
 	{"m processes omit to send or receive", "omit", func(a *parley.Assumptions) {
 		a.Faulty, a.Worst = a.M, parley.OmissionFaults
@@ -55,7 +55,7 @@ type guarantee struct {
 func guarantees(p parley.Protocol) []guarantee {
 	var out []guarantee
 	calm := promised(p, parley.Assumptions{N: p.N, M: p.M})
-	for _, c := range circumstances {
+	for _, c := range faultColumns {
 		a := parley.Assumptions{N: p.N, M: p.M}
 		c.set(&a)
 		if p.Faults == parley.SignedByzantineFaults {
@@ -115,7 +115,7 @@ func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) e
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	row("", func(yield func(string)) {
-		for _, c := range circumstances {
+		for _, c := range faultColumns {
 			yield(c.head)
 		}
 	})
@@ -127,7 +127,7 @@ func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) e
 		})
 	}
 	b.WriteString("\n")
-	for _, c := range circumstances {
+	for _, c := range faultColumns {
 		fmt.Fprintf(&b, "%-6s %s\n", c.head, c.Name)
 	}
 	b.WriteString("\n" + prose.Fold(cellLegend, a.Width(0)) + "\n")

@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"parley"
@@ -164,49 +162,5 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(out), &summary); err != nil || status != console.Interrupted || !summary.Interrupted || summary.Runs == 0 {
 		t.Errorf("status %d, %v\n%s", status, err, out)
-	}
-}
-
-// gone is a reader that has ended after the first write.
-type gone struct{ writes int }
-
-func (g *gone) Write(b []byte) (int, error) {
-	if g.writes++; g.writes > 1 {
-		return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
-	}
-	return len(b), nil
-}
-
-// A command whose reader has ended ends with status 3, and without an error message.
-func TestReaderIsGone(t *testing.T) {
-	var stderr bytes.Buffer
-	if status := Run(catalog.All(), []string{"run", "om", "--trace", "-"}, &gone{writes: 1}, &stderr); status != console.Unfinished || stderr.Len() > 0 {
-		t.Errorf("got status %d, %q; want %d and no message", status, &stderr, console.Unfinished)
-	}
-}
-
-// What is written to the standard output stands there alone; the report is on the standard
-// error, and two that want it are refused.
-func TestFilesToStandardOutput(t *testing.T) {
-	for _, c := range []struct{ args, begins, says string }{
-		{"run om --trace -", `{"parley":`, "agreement"},
-		{"run om --svg -", "<svg ", "agreement"},
-		{"explore eig -n 3 -m 1 --beyond-bound --trace -", `{"parley":`, "The shortest run that breaks it"},
-		{"explore eig -n 3 -m 1 --beyond-bound --svg -", "<svg ", "The shortest run that breaks it"},
-		{"explore eig -n 3 -m 1 --beyond-bound --indistinguishable --svg -", "<svg ", "case one"},
-	} {
-		var out, stderr bytes.Buffer
-		status := Run(catalog.All(), strings.Fields(c.args), &out, &stderr)
-		if status > console.Violated || !strings.HasPrefix(out.String(), c.begins) || !strings.Contains(stderr.String(), c.says) ||
-			strings.Contains(out.String(), c.says+":") {
-			t.Errorf("%s: status %d, %.200q\n%.400s", c.args, status, &out, &stderr)
-		}
-	}
-	for _, args := range []string{"run om --trace - --svg -", "run om --trace - --json", "explore om --svg - --json"} {
-		var out, stderr bytes.Buffer
-		if status := Run(catalog.All(), strings.Fields(args), &out, &stderr); status != console.Usage || out.Len() > 0 ||
-			!strings.Contains(stderr.String(), ": - is the standard output, which ") {
-			t.Errorf("%s: status %d, %s", args, status, &stderr)
-		}
 	}
 }

@@ -34,12 +34,7 @@ func listCommand(a *console.App) *cobra.Command {
 		Short: "List the protocols, their models, bounds and guarantees",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("parley list: one PROTOCOL was expected, or none, and %s given", console.Given(len(args)))
-			}
-			return nil
-		},
+		Args: console.Args(0, 1, "one PROTOCOL was expected, or none"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			protocols := a.Protocols
 			if len(args) == 1 {
@@ -77,43 +72,45 @@ func listCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// smallest says in words how many processes 1, 2 and 3 faults need.
-func smallest(p parley.Protocol) string {
-	if p.Bound == nil {
-		return ""
-	}
-	text := "n >="
-	for m := 1; m <= 3; m++ {
-		n, ok := leastProcesses(p, m)
-		if !ok {
-			break
-		}
-		text += fmt.Sprintf(" %d (m=%d)", n, m)
-		if m < 3 {
-			text += ","
+// needed is how many processes 1, 2 and 3 faults need at least, if the protocol has a bound.
+func needed(p parley.Protocol) (least []int) {
+	for m := 1; m <= 3 && p.Bound != nil; m++ {
+		if n := leastProcesses(p, m); n > 0 {
+			least = append(least, n)
 		}
 	}
-	return text
+	return least
 }
 
-// leastProcesses is the smallest n that tolerates m faults.
-func leastProcesses(p parley.Protocol, m int) (int, bool) {
+// smallest says that in words.
+func smallest(p parley.Protocol) string {
+	var parts []string
+	for i, n := range needed(p) {
+		parts = append(parts, fmt.Sprintf("%d (m=%d)", n, i+1))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "n >= " + strings.Join(parts, ", ")
+}
+
+// leastProcesses is the smallest n that tolerates m faults, 0 if there is none.
+func leastProcesses(p parley.Protocol, m int) int {
 	for n := m + 2; n <= parley.MaxProcesses; n++ {
 		if p.Bound(n, m) == nil {
-			return n, true
+			return n
 		}
 	}
-	return 0, false
+	return 0
 }
 
 // mostFaults is the largest m that n processes tolerate.
-func mostFaults(p parley.Protocol, n int) (int, bool) {
-	for m := n - 2; m >= 0; m-- {
-		if p.Bound(n, m) == nil {
-			return m, true
-		}
+func mostFaults(p parley.Protocol, n int) int {
+	m := n - 2
+	for m > 0 && p.Bound(n, m) != nil {
+		m--
 	}
-	return 0, false
+	return m
 }
 
 // models are the fault models in a word.
@@ -167,13 +164,11 @@ func printList(a *console.App, w io.Writer) error {
 	return err
 }
 
-// fewest is how many processes 1, 2 and 3 faults need.
+// fewest is how many processes 1, 2 and 3 faults need, for a column.
 func fewest(p parley.Protocol) string {
-	var all []string
-	for m := 1; m <= 3 && p.Bound != nil; m++ {
-		if n, ok := leastProcesses(p, m); ok {
-			all = append(all, strconv.Itoa(n))
-		}
+	var parts []string
+	for _, n := range needed(p) {
+		parts = append(parts, strconv.Itoa(n))
 	}
-	return strings.Join(all, ",")
+	return strings.Join(parts, ",")
 }

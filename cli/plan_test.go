@@ -2,10 +2,9 @@ package cli_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,84 +13,51 @@ import (
 	"parley/cli"
 )
 
-// verdicts runs a command line and returns the outcome of each property.
-func verdicts(t *testing.T, args ...string) (of map[string]string, status int) {
-	t.Helper()
-	stdout, stderr, status := run(append(args, "--json")...)
-	var o struct {
-		Verdicts []struct{ Property, Outcome string }
-	}
-	if err := json.Unmarshal([]byte(stdout), &o); err != nil {
-		t.Fatalf("%q: status %d, %s", args, status, stderr)
-	}
-	of = make(map[string]string)
-	for _, v := range o.Verdicts {
-		of[v.Property] = v.Outcome
-	}
-	return of, status
-}
-
 // Where a link is missing nobody but a protocol that relays has promised anything: what
 // a run lacks for want of it is no violation.
 func TestMissingLinks(t *testing.T) {
-	const path = "--graph={1: [2], 2: [3], 3: [4]}"
+	const path = " '--graph={1: [2], 2: [3], 3: [4]}' --show verdict"
+	var list []judged
 	for _, name := range []string{"diffusion", "fifo", "causal"} {
-		if of, status := verdicts(t, "run", name, path); status != 0 || of["validity"] != "held" || of["agreement"] != "held" {
-			t.Errorf("%s: status %d, %v", name, status, of)
-		}
+		list = append(list, judged{"run " + name + path, 0, []string{"✓ validity held", "✓ agreement held"}, nil})
 	}
 	for name, broken := range map[string]string{
 		"uniform": "validity", "bracha": "validity", "detector": "accuracy", "twophase": "non-triviality",
 		"convergence": "no alarm",
 	} {
-		of, status := verdicts(t, "run", name, "-n", "4", path, "--until", "400000")
-		if status != 0 || of[broken] != "not promised: broken" {
-			t.Errorf("%s: status %d, %v", name, status, of)
-		}
+		line := "run " + name + " -n 4 --until 400000" + path
+		list = append(list, judged{line, 0, []string{"! " + broken + " not promised: broken"}, nil})
 	}
+	judge(t, list)
 }
 
-// Who is drawn to crash is not a liar, who would be faulty twice; and if there are not
+// A process that is drawn to crash is not a liar, which would be faulty twice. If there are not
 // enough others the flag is refused.
 func TestRandomSparesLiars(t *testing.T) {
+	var list []judged
 	for seed := range 8 {
-		stdout, stderr, status := run("run", "om", "--faulty", "1=flip,2=silent", "--random", "{crashes: 2, within: 900}",
-			"--seed", string(rune('1'+seed)), "--show", "verdict")
-		if status != 0 || !strings.Contains(stdout, "P3 crashes") || !strings.Contains(stdout, "P4 crashes") {
-			t.Errorf("status %d, %s%s", status, stdout, stderr)
-		}
+		line := fmt.Sprintf("run om --faulty 1=flip,2=silent --random '{crashes: 2, within: 900}' --seed %d --show verdict", seed+1)
+		list = append(list, judged{line, 0, []string{"P3 crashes", "P4 crashes"}, nil})
 	}
-	for _, args := range [][]string{
-		{"--faulty", "1=flip", "--random", "{crashes: 2, restarts: 1, lost-disks: 1}"}, {"--random", "{crashes: 5}"},
-		{"--random", "{crashes: 3, spared: [1, 2]}"},
+	for _, flags := range []string{
+		"--faulty 1=flip --random '{crashes: 2, restarts: 1, lost-disks: 1}'", "--random '{crashes: 5}'",
+		"--random '{crashes: 3, spared: [1, 2]}'",
 	} {
-		if _, stderr, status := run(append([]string{"run", "om"}, args...)...); status != 2 ||
-			!strings.HasPrefix(stderr, "parley: --random: ") || !strings.Contains(stderr, "allowed are ") {
-			t.Errorf("%q: status %d, %s", args, status, stderr)
-		}
+		list = append(list, judged{"run om " + flags, 2, []string{"parley: --random: ", "allowed are "}, nil})
 	}
+	judge(t, list)
 }
 
-// What a request proposes takes the place of the value of --values, and of no other's.
-func TestProposeInPlaceOfValue(t *testing.T) {
-	stdout, stderr, status := run("run", "ballot", "-n", "3", "--values", "x,y,z", "--requests",
-		"[{at: 2, when: 700, propose: late}]", "--show", "decisions")
-	for _, want := range []string{"│ P1      │ x ", "│ P2      │ late ", "│ P3      │ z "} {
-		if status != 0 || !strings.Contains(stdout, want) {
-			t.Errorf("no %q: status %d, %s%s", want, status, stdout, stderr)
-		}
-	}
-}
-
-// A protocol that knows no lies has liars all the same, and nothing is promised then.
-func TestLiarsBeyondTheModel(t *testing.T) {
+// What a request proposes takes the place of the value of --values, and of no other's. A protocol that knows no
+// lies has liars all the same, and nothing is promised then.
+func TestRequestsAndLiars(t *testing.T) {
+	list := []judged{{"run ballot -n 3 --values x,y,z --requests '[{at: 2, when: 700, propose: late}]' --show decisions", 0,
+		[]string{"│ P1 │ x ", "│ P2 │ late ", "│ P3 │ z "}, nil}}
 	for _, how := range []string{"flip", "twofaced", "random"} {
-		of, status := verdicts(t, "run", "diffusion", "--seed", "2", "--faulty", "2="+how,
-			"--requests", "[{at: 1, when: 9, broadcast: 0}, {at: 2, when: 9, broadcast: 0}]")
-		if status != 0 || !slices.Contains([]string{of["validity"], of["agreement"], of["integrity"]}, "not promised: broken") {
-			t.Errorf("%s: status %d, %v", how, status, of)
-		}
+		list = append(list, judged{"run diffusion --seed 2 --faulty 2=" + how +
+			" --requests '[{at: 1, when: 9, broadcast: 0}, {at: 2, when: 9, broadcast: 0}]'", 0, []string{"not promised: broken"}, nil})
 	}
+	judge(t, list)
 }
 
 // The command that makes a run again is one command, however long: each line but the

@@ -15,7 +15,7 @@ type ran struct {
 }
 
 // Real processes are killed, restarted and paused. The test demands only properties that hold on a computer of any
-// speed. TestFaultsOnLinks tests all other promises, on links in memory.
+// speed. TestScenariosOnLinks tests all other promises, on links in memory.
 func TestRunProcesses(t *testing.T) {
 	for name, args := range map[string][]string{
 		"killed, and back": {"twophase", "--crashes=[{process: 2, when: 5, back: 2000}]"},

@@ -52,27 +52,26 @@ func TestChangedTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(string(b), "\n")
+	n := len(lines)
+	changed := slices.Clone(lines)
+	for i := range changed {
+		changed[i] = strings.Replace(changed[i], `"body":"MQ=="`, `"body":"MA=="`, 1)
+	}
 	for name, test := range map[string]struct {
-		change func([]string) []string
-		want   string
+		lines []string
+		want  string
 	}{
-		"a line is missing": {func(l []string) []string { return append(append([]string{}, l[:4]...), l[5:]...) }, ":5: event 5 follows event 3"},
-		"a value is changed": {func(l []string) []string {
-			out := append([]string{}, l...)
-			for i := range out {
-				out[i] = strings.Replace(out[i], `"body":"MQ=="`, `"body":"MA=="`, 1)
-			}
-			return out
-		}, "the trace was changed"},
-		"the end is missing": {func(l []string) []string { return l[:len(l)-2] }, "its last line is missing"},
-		"it goes on":         {func(l []string) []string { return append(append([]string{}, l[:len(l)-1]...), "{}\n") }, "the trace goes on after its end"},
-		"another protocol": {func(l []string) []string {
-			return append([]string{strings.ReplaceAll(l[0], `"om"`, `"amo"`)}, l[1:]...)
-		}, "the header was changed"},
+		"a line is missing":  {slices.Concat(lines[:4], lines[5:]), ":5: event 5 follows event 3"},
+		"a value is changed": {changed, "the trace was changed"},
+		"the end is missing": {lines[:n-2], "its last line is missing"},
+		"it goes on":         {slices.Concat(lines[:n-1], []string{"{}\n"}), "the trace goes on after its end"},
+		"another protocol": {
+			append([]string{strings.ReplaceAll(lines[0], `"om"`, `"amo"`)}, lines[1:]...), "the header was changed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := filepath.Join(t.TempDir(), "changed.jsonl")
-			if err := os.WriteFile(changed, []byte(strings.Join(test.change(lines), "")), 0o600); err != nil {
+			if err := os.WriteFile(changed, []byte(strings.Join(test.lines, "")), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			_, stderr, status := run("trace", "show", changed)

@@ -1,4 +1,4 @@
-package cli
+package cli_test
 
 import (
 	"bytes"
@@ -9,29 +9,60 @@ import (
 	"testing"
 
 	"parley/catalog"
+	"parley/cli"
 	"parley/cli/console"
 )
 
-// full is a file on a full disk.
-type full struct{}
+// unwritable is an output that cannot be written.
+type unwritable struct{ why error }
 
-func (full) Write([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "write", Path: "report.txt", Err: syscall.ENOSPC}
+func (u unwritable) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "report.txt", Err: u.why}
 }
 
 // A command whose output can not be written ends with status 3 and the reason, also one that does
-// not look at the error of each write: its input was good, and its report is not there.
+// not look at the error of each write: its input was good, and its report is not there. If its reader
+// has ended there is no message.
 func TestOutputIsFull(t *testing.T) {
 	certs := filepath.Join(t.TempDir(), "certs")
-	var none bytes.Buffer
-	if status := Run(nil, []string{"cert", "init", "--cluster", "bank", "--dir", certs}, &none, &none); status != console.Fine {
-		t.Fatalf("status %d: %s", status, &none)
+	if _, stderr, status := run("cert", "init", "--cluster", "bank", "--dir", certs); status != console.Fine {
+		t.Fatalf("status %d: %s", status, stderr)
 	}
 	for _, args := range []string{"list", "bounds -n 4 -m 1", "run om", "cert show --dir " + certs} {
-		var stderr bytes.Buffer
-		status := Run(catalog.All(), strings.Fields(args), full{}, &stderr)
-		if want := "parley: write report.txt: no space left on device\n"; status != console.Unfinished || stderr.String() != want {
-			t.Errorf("%s: got status %d, %q; want %d, %q", args, status, &stderr, console.Unfinished, want)
+		for why, want := range map[error]string{
+			syscall.ENOSPC: "parley: write report.txt: no space left on device\n", syscall.EPIPE: "",
+		} {
+			var stderr bytes.Buffer
+			status := cli.Run(catalog.All(), strings.Fields(args), unwritable{why}, &stderr)
+			if status != console.Unfinished || stderr.String() != want {
+				t.Errorf("%s: got status %d, %q; want %d, %q", args, status, &stderr, console.Unfinished, want)
+			}
+		}
+	}
+}
+
+// What is written to the standard output stands there alone; the report is on the standard
+// error, and two that want it are refused.
+func TestFilesToStandardOutput(t *testing.T) {
+	for _, c := range []struct{ args, begins, says string }{
+		{"run om --trace -", `{"parley":`, "agreement"},
+		{"run om --svg -", "<svg ", "agreement"},
+		{"explore eig -n 3 -m 1 --beyond-bound --trace -", `{"parley":`, "The shortest run that breaks it"},
+		{"explore eig -n 3 -m 1 --beyond-bound --svg -", "<svg ", "The shortest run that breaks it"},
+		{"explore eig -n 3 -m 1 --beyond-bound --indistinguishable --svg -", "<svg ", "case one"},
+	} {
+		var out, stderr bytes.Buffer
+		status := cli.Run(catalog.All(), strings.Fields(c.args), &out, &stderr)
+		if status > console.Violated || !strings.HasPrefix(out.String(), c.begins) || !strings.Contains(stderr.String(), c.says) ||
+			strings.Contains(out.String(), c.says+":") {
+			t.Errorf("%s: status %d, %.200q\n%.400s", c.args, status, &out, &stderr)
+		}
+	}
+	for _, args := range []string{"run om --trace - --svg -", "run om --trace - --json", "explore om --svg - --json"} {
+		var out, stderr bytes.Buffer
+		if status := cli.Run(catalog.All(), strings.Fields(args), &out, &stderr); status != console.Usage || out.Len() > 0 ||
+			!strings.Contains(stderr.String(), ": - is the standard output, which ") {
+			t.Errorf("%s: status %d, %s", args, status, &stderr)
 		}
 	}
 }

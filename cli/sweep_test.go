@@ -70,147 +70,95 @@ func TestSweepFinds(t *testing.T) {
 		strings.Count(least, "from:") != 1 {
 		t.Errorf("one link and one broadcast are enough: %s", least)
 	}
-	// For people, with the commands as a shell takes them; and the same on one worker.
-	out, _ = command(args...)
-	single, _ := command(append(args, "--workers", "1")...)
-	for _, text := range []string{out, single} {
-		if !strings.Contains(text, "breaks agreement: ") || !strings.Contains(text, "\n  again: parley run boastful ") ||
-			!strings.Contains(text, "\n  least: parley run boastful ") {
-			t.Errorf("what was found is not said:\n%s", text)
-		}
-	}
-	_, said, _ := strings.Cut(out, "\nseed ")
-	_, saidAlone, _ := strings.Cut(single, "\nseed ")
-	if strings.Split(said, "\n")[0] != strings.Split(saidAlone, "\n")[0] {
-		t.Errorf("two workers find\n%s\nand one\n%s", said, saidAlone)
+	// For people, with the commands as a shell takes them.
+	if text, _ := command(args...); !strings.Contains(text, "breaks agreement: ") ||
+		!strings.Contains(text, "\n  again: parley run boastful ") || !strings.Contains(text, "\n  least: parley run boastful ") {
+		t.Errorf("what was found is not said:\n%s", text)
 	}
 	if out, _ := command(append(args, "--all", "--json")...); !strings.Contains(out, `"runs": 400`) {
 		t.Error("with --all it does not go on")
 	}
 }
 
-// onlyOne are the requests, crashes and liars that are left in a command.
-func onlyOne(t *testing.T, args []string, requests, crashes, liars int) {
-	t.Helper()
-	text := strings.Join(args, " ")
-	if strings.Count(text, "at:") != requests || strings.Count(text, "process:") != crashes ||
-		strings.Count(text, "flip") != liars || strings.Contains(text, "--random") || strings.Contains(text, "--workload") {
-		t.Errorf("%s: %d requests, %d crashes and %d liars are enough", text, requests, crashes, liars)
-	}
-}
-
-// swept sweeps a protocol of a test, and runs the least command that comes of it.
-func swept(t *testing.T, p parley.Protocol, args ...string) (least []string, again string) {
-	t.Helper()
-	var out, stderr bytes.Buffer
-	status := cli.Run([]parley.Protocol{p}, append([]string{"sweep", p.Name, "--json"}, args...), &out, &stderr)
-	var found struct{ Broken []struct{ Least []string } }
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || status != 1 || len(found.Broken) == 0 {
-		t.Fatalf("status %d, %v, %s %s", status, err, &out, &stderr)
-	}
-	least = found.Broken[0].Least
-	out.Reset()
-	status = cli.Run([]parley.Protocol{p}, append([]string{"run"}, least...), &out, &stderr)
-	if status != 1 || !strings.Contains(out.String(), "VIOLATED") {
-		t.Errorf("%q does not break it again: status %d\n%s %s", least, status, &out, &stderr)
-	}
-	return least, out.String()
-}
-
 // promising is diffusion with one more property, which it promises.
-func promising(check func(h *parley.History) error) parley.Protocol {
+func promising(property string, check func(h *parley.History) error) parley.Protocol {
 	p := diffusion.New(diffusion.Config{N: 4})
 	p.Name, p.Flags = "promising", nil
-	p.Properties = append(slices.Clip(p.Properties), parley.Property{Name: "peace", Check: check})
+	p.Properties = append(slices.Clip(p.Properties), parley.Property{Name: property, Says: property, Check: check})
 	p.Promises = func(parley.Assumptions) []parley.Promise {
-		return []parley.Promise{{Property: "peace", Holds: true, Because: "it says so"}}
+		return []parley.Promise{{Property: property, Holds: true, Because: "it says so"}}
 	}
 	return p
 }
 
-// A failure that needs no request is printed as a run without any: not as one in which
-// some are drawn because none is given. And links that do not keep the order, although
-// the protocol relies on it, remain such links.
-func TestLeastOfNothing(t *testing.T) {
-	p := promising(func(h *parley.History) error {
+// What a failure does not need is not in the least command. One that needs no request is printed as a run without
+// any: not as one in which some are drawn because none is given. Links that do not keep the order, although the
+// protocol relies on it, remain such links. Liars are left out too.
+func TestLeast(t *testing.T) {
+	back := promising("peace", func(h *parley.History) error {
 		if len(h.Restarts) > 0 {
 			return errors.New("one is back")
 		}
 		return nil
 	})
-	p.Relies.FIFO = true
-	least, again := swept(t, p, "--fifo", "false", "--random", "{restarts: 3}")
-	onlyOne(t, least, 0, 1, 0)
-	if strings.Contains(again, "broadcasts m") || !slices.Contains(least, "--fifo=false") {
-		t.Errorf("%q:\n%s", least, again)
-	}
-}
-
-// Liars that a failure does not need are left out too.
-func TestLeastLiars(t *testing.T) {
-	p := making.Lying(promising(nil))
-	p.Properties = problem.Of(problem.Integrity)
-	p.Promises = func(parley.Assumptions) []parley.Promise {
-		return []parley.Promise{{Property: problem.Integrity, Holds: true, Because: "it says so"}}
-	}
-	p.Faults = parley.OralByzantineFaults
-	least, _ := swept(t, p, "--faulty", "2=flip,3=flip", "--workload", "{broadcasts: 6, from: [1, 2, 3]}",
-		"--random", "{restarts: 1}")
-	onlyOne(t, least, 1, 0, 1)
-}
-
-// bomb panics when it hears of the second broadcast.
-type bomb struct {
-	parley.Base
-	heard int
-}
-
-func (b *bomb) Request(s *parley.Step, m parley.Msg) { s.SendAll(parley.Msg{Kind: 1, Body: m.Body}) }
-func (b *bomb) State(v *parley.Vars)                 { parley.Num(v, "heard", &b.heard) }
-func (b *bomb) Receive(*parley.Step, parley.ID, parley.Msg) {
-	if b.heard++; b.heard == 2 {
-		panic("two are too many")
+	back.Relies.FIFO = true
+	honest := making.Lying(promising(problem.Integrity, nil))
+	honest.Faults, honest.Properties = parley.OralByzantineFaults, problem.Of(problem.Integrity)
+	for _, c := range []struct {
+		p                        parley.Protocol
+		args                     string
+		has                      string
+		requests, crashes, liars int
+	}{
+		{back, "--fifo false --random '{restarts: 3}'", "--fifo=false", 0, 1, 0},
+		{honest, "--faulty 2=flip,3=flip --workload '{broadcasts: 6, from: [1, 2, 3]}' --random '{restarts: 1}'", "flip", 1, 0, 1},
+	} {
+		var out, stderr bytes.Buffer
+		status := cli.Run([]parley.Protocol{c.p}, words("sweep promising --json "+c.args), &out, &stderr)
+		var found struct{ Broken []struct{ Least []string } }
+		if err := json.Unmarshal(out.Bytes(), &found); err != nil || status != 1 || len(found.Broken) == 0 {
+			t.Fatalf("status %d, %v, %s %s", status, err, &out, &stderr)
+		}
+		least := strings.Join(found.Broken[0].Least, " ")
+		if strings.Count(least, "at:") != c.requests || strings.Count(least, "process:") != c.crashes || !strings.Contains(least, c.has) ||
+			strings.Count(least, "flip") != c.liars || strings.Contains(least, "--random") || strings.Contains(least, "--workload") {
+			t.Errorf("%s: %d requests, %d crashes and %d liars are enough", least, c.requests, c.crashes, c.liars)
+		}
+		out.Reset()
+		status = cli.Run([]parley.Protocol{c.p}, append([]string{"run"}, found.Broken[0].Least...), &out, &stderr)
+		if status != 1 || !strings.Contains(out.String(), "VIOLATED") || strings.Contains(out.String(), "broadcasts m") != (c.requests > 0) {
+			t.Errorf("%s does not break it again: status %d\n%s %s", least, status, &out, &stderr)
+		}
 	}
 }
 
 // A machine that panics is a failure like any other: with its seed and the least run.
 func TestSweepFindsPanics(t *testing.T) {
-	p := promising(nil)
-	p.Properties = nil
-	p.New = func(parley.ID) parley.Machine { return new(bomb) }
+	p := falling()
 	var out, stderr bytes.Buffer
 	status := cli.Run([]parley.Protocol{p}, []string{"sweep", p.Name, "--seeds", "7..9"}, &out, &stderr)
-	text := out.String()
-	_, least, _ := strings.Cut(text, "least: ")
-	if status != 1 || !strings.Contains(text, "does not panic  3 BROKEN") || strings.Count(least, "at:") != 2 ||
-		!strings.Contains(text, "seed 7 breaks does not panic: two are too many") {
+	_, least, _ := strings.Cut(out.String(), "least: ")
+	if text := out.String(); status != 1 || !strings.Contains(text, "does not panic  3 BROKEN") || strings.Count(least, "at:") != 1 ||
+		!strings.Contains(text, "seed 7 breaks does not panic: told") {
 		t.Errorf("status %d\n%s%s", status, text, &stderr)
 	}
 }
 
 // A sweep has no picture, and does not take the flags of one.
 func TestSweepShowsNothing(t *testing.T) {
+	var list []judged
 	for _, flag := range []string{"--svg=x.svg", "--trace=x.jsonl", "--show=verdict", "--alive"} {
-		if _, stderr, status := run("sweep", "fifo", "--seeds", "1", flag); status != 2 ||
-			!strings.Contains(stderr, "a sweep shows no single run") {
-			t.Errorf("%s: status %d, %s", flag, status, stderr)
-		}
+		list = append(list, judged{"sweep fifo --seeds 1 " + flag, 2, []string{"a sweep shows no single run"}, nil})
 	}
 	// Nor one seed; and a scenario is taken from wherever it is named.
-	if _, stderr, status := run("sweep", "fifo", "--seed", "3"); status != 2 || !strings.Contains(stderr, "--seed: a sweep has many") {
-		t.Errorf("status %d, %s", status, stderr)
-	}
+	judge(t, append(list, judged{"sweep fifo --seed 3", 2, []string{"--seed: a sweep has many"}, nil},
+		judged{"sweep --help", 0, []string{"--seeds", "--all"}, nil}, judged{"sweep fifo --help", 0, []string{"--seeds", "--all"}, nil}))
 	const file = "../docs/scenarios/fifo.yaml"
 	want, _, _ := run("sweep", file, "--seeds", "1..3", "--json")
 	for _, args := range [][]string{{"fifo", "--scenario", file}, {"--scenario=" + file}} {
 		got, stderr, status := run(append(append([]string{"sweep"}, args...), "--seeds", "1..3", "--json")...)
 		if status != 0 || counts(t, got) != counts(t, want) {
 			t.Errorf("%q: status %d, %s%s\nnot %s", args, status, got, stderr, want)
-		}
-	}
-	for _, args := range [][]string{{"sweep", "--help"}, {"sweep", "fifo", "--help"}} {
-		if out, _, status := run(args...); status != 0 || !strings.Contains(out, "--seeds") || !strings.Contains(out, "--all") {
-			t.Errorf("%q: status %d\n%s", args, status, out)
 		}
 	}
 }

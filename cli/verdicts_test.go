@@ -13,22 +13,10 @@ type judged struct {
 	lacks  []string
 }
 
-// arguments splits a command line at blanks outside of ”.
-func arguments(line string) (out []string) {
-	for i, part := range strings.Split(line, "'") {
-		if i%2 == 0 {
-			out = append(out, strings.Fields(part)...)
-		} else {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
 func judge(t *testing.T, list []judged) {
 	t.Helper()
 	for _, one := range list {
-		out, stderr, status := run(arguments(one.line)...)
+		out, stderr, status := run(words(one.line)...)
 		out = strings.Join(strings.Fields(out+stderr), " ") // folded or not
 		if status != one.status {
 			t.Errorf("parley %s: got status %d, want %d:\n%s", one.line, status, one.status, out)
@@ -184,5 +172,13 @@ func TestCostComparesLikeWithLike(t *testing.T) {
 		{"run eig -n 4 -m 1 --faulty 1=twofaced --show verdict", 0, []string{"│ all │ 9 │ 12 │ 45 │ 54 │",
 			"measured: sent by correct processes; the faulty sent 3 messages, 9 bits"}, nil},
 		{"run eig --values attack --json", 0, []string{`"value_bits": 48`}, nil},
+	})
+}
+
+// The bound of a protocol that tolerates one fault at most ends with that one.
+func TestListShowsBound(t *testing.T) {
+	judge(t, []judged{
+		{"list guard", 0, []string{"Bound: n >= 4 (m=1) Properties"}, nil},
+		{"list eig", 0, []string{"Bound: n >= 4 (m=1), 7 (m=2), 10 (m=3) Properties"}, nil},
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"parley/sim"
 )
 
-// Describe says what befalls the processes of a drawn plan, a line each.
+// Describe says in words what a drawn plan does to the processes, a line each.
 func (p Plan) Describe(name func(parley.ID) string) []string {
 	var out []string
 	say := func(form string, args ...any) { out = append(out, fmt.Sprintf(form, args...)) }
@@ -82,7 +82,7 @@ func everyone(s parley.Set, name func(parley.ID) string) string {
 	return strings.Join(parts, " ")
 }
 
-// ofCrash says when a process crashes, and whether it comes back.
+// ofCrash says when a process crashes, and whether it restarts.
 func ofCrash(c sim.Crash, name func(parley.ID) string) string {
 	what := name(c.At) + " crashes"
 	switch {

@@ -13,8 +13,8 @@ import (
 )
 
 // Plan is what happens to the processes of a run apart from lies: what they are asked and when,
-// what links lose, delay and double, who crashes and comes back, whose clock is wrong. It may
-// leave some of that to be drawn from a seed. Times are ticks of virtual time.
+// what links lose, delay and double, which processes crash and restart, which clocks are wrong. It
+// may leave some of that to be drawn from a seed. Times are ticks of virtual time.
 type Plan struct {
 	// Tick is how long a tick lasts where times are read that have a unit; 0: a nanosecond.
 	Tick        time.Duration
@@ -110,7 +110,7 @@ func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
 	return p
 }
 
-// last is when the last thing of a drawn plan befalls anybody.
+// last returns the time of the last event of a drawn plan.
 func (p Plan) last() parley.Tick {
 	t := p.Heal
 	for _, q := range p.Requests {

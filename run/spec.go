@@ -48,7 +48,7 @@ func (s Spec) Signer() sim.Signer {
 	return s.Sign(s.Seed)
 }
 
-// Options returns what the simulator is told of the run.
+// Options returns the run as the simulator takes it.
 func (s Spec) Options() sim.Options {
 	s = s.Draw()
 	opt := s.Plan.options(s.Protocol, s.Seed)

@@ -21,9 +21,10 @@ const (
 
 // Trial is what one run of many has shown.
 type Trial struct {
-	Seed     uint64
-	Received uint64            // messages
-	Faults   map[string]uint64 // that came, by kind
+	Seed      uint64
+	Received  uint64            // messages
+	Delivered uint64            // to above
+	Faults    map[string]uint64 // that came, by kind
 	// History is valid until the memory of the run is used again; nil if a machine panicked.
 	History  *parley.History
 	Verdicts []parley.Verdict
@@ -45,6 +46,7 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	memory.Run()
 	t.History = &memory.History
 	t.History.Naming = s.Name
+	t.Delivered = uint64(len(t.History.Deliveries))
 	t.Faults, t.Received, t.GivenUp = memory.Stats.Faults(), memory.Stats.Deliveries, memory.Stats.OutOfSteps
 	t.Verdicts = parley.Judge(s.Protocol, memory.Assumptions(), t.History)
 	return t
@@ -130,7 +132,9 @@ func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) 
 			batch = append(batch, seed)
 		}
 		for _, t := range s.tryAll(ctx, batch, memories, o) {
-			r.add(t)
+			if t != nil {
+				r.add(t)
+			}
 		}
 		if len(batch) < cap(batch) || len(r.Breaches) > 0 && !o.All || ctx.Err() != nil {
 			return r, nil
@@ -138,25 +142,16 @@ func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) 
 	}
 }
 
-// counted is a trial, with what its history says.
-type counted struct {
-	Trial
-	made      bool // before the sweep was interrupted
-	delivered int
-}
-
-func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o SweepOptions) []counted {
-	out := make([]counted, len(seeds))
+// tryAll makes a run with each seed. Trials are nil of runs that were not made before the context ended.
+func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o SweepOptions) []*Trial {
+	out := make([]*Trial, len(seeds))
 	var wait sync.WaitGroup
 	for w, memory := range memories {
 		wait.Go(func() {
 			own := s
 			for i := w; i < len(seeds) && ctx.Err() == nil; i += len(memories) {
 				own.Seed = seeds[i]
-				out[i] = counted{Trial: own.Try(memory), made: true}
-				if h := out[i].History; h != nil {
-					out[i].delivered = len(h.Deliveries)
-				}
+				out[i] = new(own.Try(memory))
 				if o.Made != nil {
 					o.Made()
 				}
@@ -168,13 +163,10 @@ func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o
 }
 
 // add counts one run.
-func (r *SweepReport) add(t counted) {
-	if !t.made {
-		return
-	}
+func (r *SweepReport) add(t *Trial) {
 	r.Runs++
 	r.Received += t.Received
-	r.Delivered += uint64(t.delivered)
+	r.Delivered += t.Delivered
 	// order: sums
 	for kind, n := range t.Faults {
 		r.Faults[kind] += n

@@ -40,7 +40,7 @@ func Command(a *console.App) *cobra.Command {
 type flags struct {
 	dir    string
 	asJSON bool
-	valid  span
+	valid  durationFlag
 	renew  bool
 }
 
@@ -52,7 +52,7 @@ func (f *flags) declare(cmd *cobra.Command) {
 // declareIssue declares those of the commands that make certificates.
 func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.declare(cmd)
-	f.valid = span(90 * day)
+	f.valid = durationFlag(90 * day)
 	cmd.Flags().Var(&f.valid, "valid", "for how long the certificates are valid: `time` as in 24h, 90d or 1y")
 	cmd.Flags().BoolVar(&f.renew, "renew", false,
 		"replace certificates and their keys; the old ones stay valid until they run out")
@@ -60,11 +60,11 @@ func (f *flags) declareIssue(cmd *cobra.Command) {
 
 const day = 24 * time.Hour
 
-// span is a time as in 24h, 90d or 10y, as a flag.
-type span time.Duration
+// durationFlag is a time as in 24h, 90d or 10y, as a flag.
+type durationFlag time.Duration
 
-// Set and String and Type make a span a flag.
-func (s *span) Set(text string) error {
+// Set and String and Type make a durationFlag a flag.
+func (s *durationFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	for suffix, unit := range map[string]time.Duration{"d": day, "y": 365 * day} {
 		if count, ok := strings.CutSuffix(text, suffix); ok {
@@ -76,11 +76,11 @@ func (s *span) Set(text string) error {
 	if err != nil || d < cert.MinValid || d > cert.MaxValid {
 		return errors.New("allowed are 1m to 100y, as in 24h, 90d or 10y")
 	}
-	*s = span(d)
+	*s = durationFlag(d)
 	return nil
 }
 
-func (s *span) String() string {
+func (s *durationFlag) String() string {
 	switch d := time.Duration(*s); {
 	case d >= 365*day && d%(365*day) == 0:
 		return fmt.Sprintf("%dy", d/(365*day))
@@ -91,8 +91,8 @@ func (s *span) String() string {
 	}
 }
 
-// Type is what a span is called in help texts.
-func (s *span) Type() string { return "time" }
+// Type is what a durationFlag is called in help texts.
+func (s *durationFlag) Type() string { return "time" }
 
 // rightsFlag is rights as a flag.
 type rightsFlag cert.Rights
@@ -124,17 +124,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 		}
 		seen[name] = true
 	}
-	return oneOrMore("NAME")(cmd, args)
-}
-
-// oneOrMore demands arguments by name.
-func oneOrMore(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("%s: a %s or more were expected, and none is given", cmd.CommandPath(), what)
-		}
-		return nil
-	}
+	return console.Args(1, 0, "a NAME or more were expected")(cmd, args)
 }
 
 // initCommand is "parley cert init".
@@ -170,7 +160,7 @@ func initCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f.declare(cmd)
-	f.valid = span(10 * 365 * day)
+	f.valid = durationFlag(10 * 365 * day)
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the `name` of the cluster")
 	cmd.Flags().Var(&f.valid, "valid", "for how long the authority is valid: `time` as in 90d or 10y")
 	return cmd
@@ -337,7 +327,7 @@ func revokeCommand(a *console.App) *cobra.Command {
 			"list close their connections with whom they do not trust any more. A node's signer is revoked\n" +
 			"by taking it out of the configuration.",
 		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
-		Args:    oneOrMore("NAME or SERIAL,"),
+		Args:    console.Args(1, 0, "a NAME or SERIAL, or more were expected"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var all []cert.Record
 			err := cert.Update(f.dir, func(by *cert.Authority) error {

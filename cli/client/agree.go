@@ -56,7 +56,7 @@ func Agree(a *console.App) *cobra.Command {
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
 			"  parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank",
-		Args: console.Needs(1, "VALUE"),
+		Args: console.Args(1, 0, "VALUE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			named := cmd.Flags().Changed("name")
 			if err := f.check(named, args); err != nil {

@@ -42,7 +42,7 @@ func Cast(a *console.App) *cobra.Command {
 			"delivered all, and prints the position of the last, which \"parley listen --from\" takes.",
 		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley cast byzantine hello --at node3 --dir bank",
-		Args: console.Needs(1, "GROUP"),
+		Args: console.Args(1, 0, "GROUP was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := levelOf(level)
 			if err != nil {
@@ -121,8 +121,8 @@ func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.Broadc
 		}
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {
-			if failed := (failedCall{}); errors.As(err, &failed) {
-				return failedCall{wrong(texts, err)}
+			if _, failed := errors.AsType[failedCall](err); failed {
+				return Failed(wrong(texts, err))
 			}
 			return err
 		}

@@ -186,7 +186,7 @@ func byName(nodes []Node, err error) error {
 	for _, one := range all.Nodes {
 		errs = append(errs, Said(nodeOf(nodes, one.Node), one.Err))
 	}
-	return failedCall{errors.Join(errs...)}
+	return Failed(errors.Join(errs...))
 }
 
 // AskAll asks those nodes that choose returns the same at once, and returns what each of them answers and
@@ -223,39 +223,51 @@ func everyNode(nodes []Node) ([]Node, error) { return nodes, nil }
 
 // Said is what a node answered in place of what it was asked for, in words.
 func Said(n Node, err error) error {
-	var wrong *connect.Error
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*connect.Error](err)
+	if !ok {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}
 	outcome := ""
 	if client.Unknown(err) && !strings.Contains(wrong.Message(), "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
 	}
-	return &saidError{fmt.Sprintf("%s: %s (%v%s)", n.Name, wrong.Message(), wrong.Code(), outcome), err}
+	return &rewordedError{err, fmt.Sprintf("%s: %s (%v%s)", n.Name, wrong.Message(), wrong.Code(), outcome)}
 }
 
-// saidError is an error in other words.
-type saidError struct {
+// rewordedError is an error in other words.
+type rewordedError struct {
+	error
 	text string
-	err  error
 }
 
-func (e *saidError) Error() string { return e.text }
+func (e *rewordedError) Error() string { return e.text }
 
 // Unwrap returns the error itself.
-func (e *saidError) Unwrap() error { return e.err }
+func (e *rewordedError) Unwrap() error { return e.error }
 
 // failedCall is an error of nodes that were called.
-type failedCall struct{ error }
+type failedCall struct {
+	error
+	partly bool // others of them answered well
+}
 
 // Failed is the error of a call that failed.
-func Failed(err error) error { return failedCall{err} }
+func Failed(err error) error { return failedCall{error: err} }
+
+// Joined is the error of calls to several nodes.
+func Joined(errs []error) error {
+	err := errors.Join(errs...)
+	if err == nil {
+		return nil
+	}
+	return failedCall{err, slices.Contains(errs, nil)}
+}
 
 // Report ends a command that has called nodes: a call that failed is reported. The status is
 // 2 if what was asked for is not allowed or not there, 3 if no node answered, and else 1.
 func Report(a *console.App, err error) error {
-	var failed failedCall
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[failedCall](err)
+	if !ok {
 		return err
 	}
 	for _, one := range strings.Split(failed.Error(), "\n") {
@@ -264,7 +276,7 @@ func Report(a *console.App, err error) error {
 	switch {
 	case badInput(failed.error):
 		return console.ExitError(console.Usage)
-	case unanswered(failed.error):
+	case unanswered(failed.error) && !failed.partly:
 		return console.ExitError(console.Unfinished)
 	}
 	return console.ExitError(console.Violated)
@@ -276,8 +288,7 @@ func unanswered(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !unanswered(err) })
 	}
-	var wrong *connect.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*connect.Error](err); ok {
 		return !connect.IsWireError(wrong) && client.Detail(err) == nil
 	}
 	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
@@ -288,15 +299,11 @@ func badInput(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), badInput)
 	}
-	var wrong *connect.Error
-	if !errors.As(err, &wrong) {
-		return false
-	}
 	switch client.Detail(err).GetReason() {
 	case "no group", "no table", "no member", "no keys":
 		return true
 	}
-	return wrong.Code() == connect.CodeInvalidArgument
+	return connect.CodeOf(err) == connect.CodeInvalidArgument
 }
 
 // assigned reads NAME=VALUE arguments, of which each name must be that of a node.

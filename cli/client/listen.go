@@ -25,14 +25,14 @@ func Listen(a *console.App) *cobra.Command {
 			"it ends after so many deliveries, or when for --timeout there is none, then with status 3.",
 		Example: "  parley listen total --from 1 --count 1 --dir bank\n" +
 			"  parley listen total --from 1 --count 1 --json --dir bank",
-		Args: console.Exactly("GROUP"),
+		Args: console.Args(1, 1, "one GROUP was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 0 || count == 0 && cmd.Flags().Changed("count") {
 				return parley.FlagErrorf("count", "%d: a number above 0 was expected", count)
 			}
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
-			l := listening{a: a, f: &f, group: args[0], from: from, count: count}
+			l := deliveryPrinter{a: a, f: &f, group: args[0], from: from, count: count}
 			return Report(a, l.run(ctx))
 		},
 	}
@@ -43,8 +43,8 @@ func Listen(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// listening prints deliveries.
-type listening struct {
+// deliveryPrinter prints deliveries.
+type deliveryPrinter struct {
 	a     *console.App
 	f     *Flags
 	group string
@@ -53,7 +53,7 @@ type listening struct {
 }
 
 // run prints what one node after the other delivers.
-func (l *listening) run(ctx context.Context) error {
+func (l *deliveryPrinter) run(ctx context.Context) error {
 	nodes, err := l.f.Open()
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (l *listening) run(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil // it was interrupted
 	case errors.Is(err, errQuiet):
-		return failedCall{Said(at, err)}
+		return Failed(Said(at, err))
 	}
 	return byName(nodes, err)
 }
@@ -81,12 +81,12 @@ func (l *listening) run(ctx context.Context) error {
 var errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
 
 // soon ends when nothing has come for too long.
-func (l *listening) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+func (l *deliveryPrinter) soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, l.f.Timeout, errQuiet)
 }
 
 // print prints what is delivered. No node is to blame for an error of printing.
-func (l *listening) print(ctx context.Context, sub *client.Subscription) error {
+func (l *deliveryPrinter) print(ctx context.Context, sub *client.Subscription) error {
 	for n := 1; ; n++ {
 		soon, cancel := ctx, context.CancelFunc(func() {})
 		if l.count > 0 {

@@ -92,7 +92,7 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 		return console.ExitError(console.Violated)
 	}
 	if t.refused {
-		return failedCall{fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text)}
+		return Failed(fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text))
 	}
 	_, err := fmt.Fprintln(a.Out, t.text)
 	return err
@@ -108,10 +108,10 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		Use:     use,
 		Short:   short,
 		Example: "  parley log " + words[0] + " " + example + " --dir bank",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != len(words)-1 {
-				return fmt.Errorf("parley log %s: %s were expected, and %s given", words[0], strings.Join(words[1:], " and "),
-					console.Given(len(args)))
+		Args: func(cmd *cobra.Command, args []string) error {
+			n := len(words) - 1
+			if err := console.Args(n, n, strings.Join(words[1:], " and ")+" were expected")(cmd, args); err != nil {
+				return err
 			}
 			if last := args[len(args)-1]; words[len(words)-1] == "NUMBER" && !isNumber(last) {
 				return fmt.Errorf("parley log %s: %q: a whole number was expected", words[0], last)
@@ -120,29 +120,14 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := &tableCall{table: args[0], args: args[1:]}
-			if !changes {
-				reads := words[0] == "get" // of a query nobody knows
-				err := f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
-				if err == nil {
-					err = t.print(a, words[0], f.AsJSON)
-				}
-				return Report(a, err)
-			}
-			nodes, err := f.Open()
-			if err != nil {
-				return err
-			}
-			defer HangUp(nodes)
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
-			defer cancel()
-			ask := func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
-				t.call = as
-				return call(ctx, Node{Client: c}, t)
-			}
-			err = anyOf(nodes).Session(t.table).Do(ctx, ask)
-			if err != nil {
-				err = failedCall{Said(Node{Name: "log " + words[0]}, err)}
+			var err error
+			if changes {
+				err = changeOnce(cmd.Context(), &f, words[0], t, call)
 			} else {
+				reads := words[0] == "get" // of a query nobody knows
+				err = f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
+			}
+			if err == nil {
 				err = t.print(a, words[0], f.AsJSON)
 			}
 			return Report(a, err)
@@ -157,4 +142,25 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		return err
 	})
 	return cmd
+}
+
+// changeOnce has a table carry out a command that changes something, once however often it is asked.
+func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
+	call func(context.Context, Node, *tableCall) error,
+) error {
+	nodes, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer HangUp(nodes)
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
+	err = anyOf(nodes).Session(t.table).Do(ctx, func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
+		t.call = as
+		return call(ctx, Node{Client: c}, t)
+	})
+	if err != nil {
+		err = Failed(Said(Node{Name: "log " + verb}, err))
+	}
+	return err
 }

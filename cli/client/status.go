@@ -252,7 +252,7 @@ func Commit(a *console.App) *cobra.Command {
 			"what was decided. A node whose configuration names no participant says no. The exit status is 1 if the\n" +
 			"transaction was aborted.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
-		Args:    console.Needs(2, "TRANSACTION and NODE=WHAT"),
+		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := len(args[0]); n == 0 || n > cluster.MaxTx {
 				return fmt.Errorf("parley commit: TRANSACTION has %d bytes: allowed are 1 to %d", n, cluster.MaxTx)
@@ -312,24 +312,4 @@ func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
 		err = errors.New("the clock is not in step with the others'")
 	}
 	return r, err
-}
-
-// errPartly marks the errors of calls to several nodes of which some answered well.
-var errPartly = errors.New("other nodes answered")
-
-// partly is an error of some nodes, where others answered well.
-type partly struct{ error }
-
-func (p partly) Unwrap() []error { return []error{p.error, errPartly} }
-
-// Joined is the error of calls to several nodes.
-func Joined(errs []error) error {
-	switch err := errors.Join(errs...); {
-	case err == nil:
-		return nil
-	case slices.Contains(errs, nil):
-		return failedCall{partly{err}}
-	default:
-		return failedCall{err}
-	}
 }

@@ -23,21 +23,12 @@ func OneOf(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("parley %s: %s was given: allowed are %s", cmd.Name(), given, strings.Join(names, ", "))
 }
 
-// Exactly demands one argument by name.
-func Exactly(what string) cobra.PositionalArgs {
+// Args demands from least to most arguments, or any number above least if most is 0. expected says which, as in
+// "one NODE was expected".
+func Args(least, most int, expected string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("%s: one %s was expected, and %s given", cmd.CommandPath(), what, Given(len(args)))
-		}
-		return nil
-	}
-}
-
-// Needs demands so many arguments, of which the first is named.
-func Needs(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return fmt.Errorf("%s: %s was expected, and %s given", cmd.CommandPath(), what, Given(len(args)))
+		if n := len(args); n < least || n > most && most > 0 {
+			return fmt.Errorf("%s: %s, and %s given", cmd.CommandPath(), expected, Given(n))
 		}
 		return nil
 	}

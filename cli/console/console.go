@@ -23,25 +23,17 @@ func (a *App) Width(given int) int {
 	if given > 0 {
 		return max(given, 20)
 	}
-	if f, ok := a.terminal(); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return max(w, 20)
+	if out, ok := a.Out.(*Output); ok {
+		if f, ok := out.To.(*os.File); ok {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				return max(w, 20)
+			}
 		}
 	}
 	return 100
 }
 
-// terminal returns the file that the output goes to, if it is one.
-func (a *App) terminal() (*os.File, bool) {
-	out, ok := a.Out.(*Output)
-	if !ok {
-		return nil, false
-	}
-	f, ok := out.To.(*os.File)
-	return f, ok
-}
-
-// Busy says every two seconds that work goes on, if there is a terminal to say
+// Busy writes every two seconds that the command is still running, if there is a terminal to write
 // it on, until the returned function is called.
 func (a *App) Busy() (stop func()) {
 	seconds := 0

@@ -13,8 +13,7 @@ import (
 // Plain puts an error on one line, and one about the value of a flag in words for who
 // gave it.
 func Plain(err error) string {
-	var bad *pflag.InvalidValueError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: ValueError(bad)}
 	}
 	return strings.ReplaceAll(err.Error(), "\n", " ")

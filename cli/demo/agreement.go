@@ -116,9 +116,7 @@ func (d *demonstration) merged() (*trace.Whole, error) {
 // slotOf is what a log has of one agreement of a stream, the only one, as if that were all
 // there is. decided is how many correct processes have decided.
 func slotOf(log *trace.Log, slot uint64) (one *trace.Log, decided int) {
-	one = &trace.Log{Keep: true}
-	numbers := make(map[uint64]uint64) // of events
-	for _, e := range log.Events {
+	one = traces.Part(log, func(e *trace.Event) bool {
 		switch {
 		case e.Op == trace.Start, e.Op == trace.Refuse, e.Op == trace.Keep:
 		case e.Op == trace.Request && e.Msg.Kind == parley.Propose:
@@ -131,10 +129,9 @@ func slotOf(log *trace.Log, slot uint64) (one *trace.Log, decided int) {
 			}
 			e.Msg.Value, e.Msg.Seq = 0, 0
 		default:
-			continue
+			return false
 		}
-		e.Cause = numbers[e.Cause]
-		numbers[e.ID] = one.Add(e)
-	}
+		return true
+	})
 	return one, decided
 }

@@ -24,33 +24,20 @@ const (
 	lastWord = "end"
 )
 
-// heard is what one process has delivered.
-type heard struct {
-	mu    sync.Mutex
-	texts []string
-	over  bool // the last word has come
+// deliveryLog is what one process has delivered.
+type deliveryLog struct {
+	texts  []string      // may be read when over is closed
+	enough chan struct{} // closed after so many deliveries
+	over   chan struct{} // closed when the last word has come, or nothing more comes
 }
 
-func (h *heard) add(text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over = h.over || text == lastWord; !h.over {
-		h.texts = append(h.texts, text)
-	}
-}
-
-// wait waits until something is so.
-func (h *heard) wait(ctx context.Context, so func(*heard) bool) error {
-	for {
-		h.mu.Lock()
-		done := so(h)
-		h.mu.Unlock()
-		if done {
-			return nil
-		}
-		if !sleep(ctx, time.Millisecond) {
-			return ctx.Err()
-		}
+// await waits for a channel to be closed.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -65,7 +52,7 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
-	lists := make([]*heard, len(clients))
+	lists := make([]*deliveryLog, len(clients))
 	for i, c := range clients {
 		if lists[i], err = subscribe(ctx, c); err != nil {
 			return client.Said(c, err)
@@ -76,7 +63,7 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 	for i, c := range clients {
 		sending.Go(func() { failed[i] = broadcasts(ctx, c, string(rune('a'+i))) })
 	}
-	if err := lists[doomed].wait(ctx, func(h *heard) bool { return len(h.texts) >= enough }); err != nil {
+	if err := await(ctx, lists[doomed].enough); err != nil {
 		return err
 	}
 	d.killed = d.nodes[doomed]
@@ -97,8 +84,8 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 	if err := broadcast(ctx, clients[0], lastWord); err != nil {
 		return err
 	}
-	for _, l := range lists[:doomed] {
-		if err := l.wait(ctx, func(h *heard) bool { return h.over }); err != nil {
+	for _, l := range lists {
+		if err := await(ctx, l.over); err != nil {
 			return err
 		}
 	}
@@ -106,21 +93,30 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 }
 
 // subscribe takes in what a node delivers from the beginning on.
-func subscribe(ctx context.Context, c client.Node) (*heard, error) {
+func subscribe(ctx context.Context, c client.Node) (*deliveryLog, error) {
 	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group, From: 1})
 	if err != nil {
 		return nil, err
 	}
-	h := new(heard)
+	l := &deliveryLog{enough: make(chan struct{}), over: make(chan struct{})}
 	go func() {
+		defer func() { _ = stream.Close() }()
+		defer close(l.over)
 		for stream.Receive() {
-			if delivery := stream.Msg().GetDelivery(); delivery != nil {
-				h.add(string(delivery.GetPayload()))
+			delivery := stream.Msg().GetDelivery()
+			if delivery == nil {
+				continue
+			}
+			text := string(delivery.GetPayload())
+			if text == lastWord {
+				return
+			}
+			if l.texts = append(l.texts, text); len(l.texts) == enough {
+				close(l.enough)
 			}
 		}
-		_ = stream.Close()
 	}()
-	return h, nil
+	return l, nil
 }
 
 // group is the name of the group in which the nodes broadcast.
@@ -139,30 +135,21 @@ func broadcasts(ctx context.Context, c client.Node, letter string) error {
 		if err := broadcast(ctx, c, fmt.Sprintf("%s%d", letter, k+1)); err != nil {
 			return err
 		}
-		if !sleep(ctx, pace) {
+		select {
+		case <-time.After(pace):
+		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // compare shows what each delivered, and says whether it is as it should be.
-func (d *demonstration) compare(lists []*heard, after time.Duration) error {
+func (d *demonstration) compare(lists []*deliveryLog, after time.Duration) error {
 	var own []string // what its own sender has delivered: that is its acknowledgement
 	var texts [][]string
 	for i, l := range lists {
-		l.mu.Lock()
-		list := slices.Clone(l.texts)
-		l.mu.Unlock()
+		list := l.texts
 		texts = append(texts, list)
 		name, tail := fmt.Sprintf("P%d  ", i+1), ""
 		if i == doomed {

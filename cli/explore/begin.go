@@ -18,9 +18,9 @@ import (
 	"parley/sim"
 )
 
-// beginnings are the ways in which the runs of a search begin: who lies, and what is
+// initialStates are the ways in which the runs of a search begin: who lies, and what is
 // asked of whom.
-type beginnings struct {
+type initialStates struct {
 	roots  []explore.Root
 	liars  []coalition
 	values []string      // those that are tried, each for every proposer
@@ -44,11 +44,11 @@ func (f *flags) anyLie() faulty.Behaviour {
 
 type coalition map[parley.ID]faulty.Behaviour
 
-// mostBeginnings is how many ways to begin there may be.
-const mostBeginnings = 1000
+// mostInitialStates is how many ways to begin there may be.
+const mostInitialStates = 1000
 
-// beginnings reads the flags that say how runs begin.
-func (f *flags) beginnings(s *search) (b beginnings, err error) {
+// initialStates reads the flags that say how runs begin.
+func (f *flags) initialStates(s *search) (b initialStates, err error) {
 	if b.liars, b.chosen, err = f.coalitions(s.protocol); err != nil {
 		return b, err
 	}
@@ -136,7 +136,7 @@ func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err 
 			all = append(all, one)
 			return
 		}
-		for id := from; int(id) < p.N && len(all) <= mostBeginnings; id++ {
+		for id := from; int(id) < p.N && len(all) <= mostInitialStates; id++ {
 			place(append(slices.Clip(c), id), id+1)
 		}
 	}
@@ -214,7 +214,7 @@ func (f *flags) alphabet(p parley.Protocol) ([]string, error) {
 
 // combine makes a way to begin of each coalition and each assignment of values. What a
 // liar starts with that may say anything of an alphabet makes no difference.
-func (b *beginnings) combine(p parley.Protocol, alphabet bool) error {
+func (b *initialStates) combine(p parley.Protocol, alphabet bool) error {
 	open := func(c coalition) (out []parley.ID) {
 		for id := range p.Proposers.Minus(b.fixed).All() {
 			if how, lies := c[id]; !alphabet || !lies || !atWill(how) {
@@ -228,41 +228,40 @@ func (b *beginnings) combine(p parley.Protocol, alphabet bool) error {
 		some := new(big.Int).Exp(big.NewInt(int64(max(len(b.values), 1))), big.NewInt(int64(len(open(c)))), nil)
 		ways.Add(ways, some)
 	}
-	if ways.Cmp(big.NewInt(mostBeginnings)) > 0 {
+	if ways.Cmp(big.NewInt(mostInitialStates)) > 0 {
 		return b.tooMany(ways)
 	}
 	for _, c := range b.liars {
 		who := open(c)
-		at := make([]int, len(who)) // which value each of them has
-		for {
+		count := 1
+		for range who {
+			count *= len(b.values)
+		}
+		for k := range count {
+			at := make([]int, len(who)) // which value each of them has: the digits of k
+			for i := range slices.Backward(at) {
+				at[i], k = k%len(b.values), k/len(b.values)
+			}
 			b.roots = append(b.roots, explore.Root{Faulty: c, Requests: b.requests(p, who, at)})
-			i := len(at) - 1
-			for ; i >= 0 && at[i] == len(b.values)-1; i-- {
-				at[i] = 0
-			}
-			if i < 0 {
-				break
-			}
-			at[i]++
 		}
 	}
 	return nil
 }
 
-func (b *beginnings) tooMany(ways *big.Int) error {
-	if len(b.liars) > mostBeginnings {
+func (b *initialStates) tooMany(ways *big.Int) error {
+	if len(b.liars) > mostInitialStates {
 		return parley.FlagErrorf("liars", "there are more than %s choices of them: --faulty names some",
-			prose.Number(mostBeginnings))
+			prose.Number(mostInitialStates))
 	}
 	return parley.FlagErrorf("values", "%s of every process that proposes, with %s of liars, make %s "+
 		"ways to begin: at most %s are tried; --values and --requests with propose say which",
 		prose.Count(uint64(len(b.values)), "value", "values"), prose.Count(uint64(len(b.liars)), "choice", "choices"),
-		great(ways), prose.Number(mostBeginnings))
+		great(ways), prose.Number(mostInitialStates))
 }
 
 // requests is what is asked if the open proposers have these values. All others have the
 // first.
-func (b *beginnings) requests(p parley.Protocol, open []parley.ID, at []int) (out []explore.Request) {
+func (b *initialStates) requests(p parley.Protocol, open []parley.ID, at []int) (out []explore.Request) {
 	for id := range p.Proposers.Minus(b.fixed).All() {
 		value := b.values[0]
 		if i := slices.Index(open, id); i >= 0 {

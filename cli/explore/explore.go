@@ -104,9 +104,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if err := e.tell(ctx); err != nil {
-		return err
-	}
+	e.tellAll(ctx)
 	e.interrupted = ctx.Err() != nil
 	if err := e.write(); err != nil {
 		return err

@@ -110,13 +110,35 @@ var whenever = map[string]string{
 	"workload": " (default: one of each of two processes, and of the first another one where FIFO order counts)",
 }
 
+// faultCount is how often one kind of fault may come at most.
+type faultCount struct {
+	n          *int
+	flag, help string
+	one, many  string // its names
+}
+
+// faultCounts returns the counts of a model.
+func faultCounts(m *explore.Model) []faultCount {
+	return []faultCount{
+		{&m.Crashes, "crashes", "how `many` crashes there may be, between steps and in the midst of one", "crash", "crashes"},
+		{&m.Restarts, "restarts", "how `many` times a process that crashed may come back", "restart", "restarts"},
+		{&m.LostDisks, "lost-disks", "how `many` of these may come back without what was durable", "lost disk", "lost disks"},
+		{&m.Losses, "losses", "how `many` messages may be lost", "lost message", "lost messages"},
+		{&m.Doubles, "doubles", "how `many` messages may arrive twice", "doubled message", "doubled messages"},
+		{&m.FalseSuspicions, "false-suspicion", "how `many` times a process may be told falsely that one crashed",
+			"false suspicion", "false suspicions"},
+		{&m.Timeouts, "timeouts", "how `many` timers may run out, at any time, where no bound on delays is assumed",
+			"timeout", "timeouts"},
+	}
+}
+
 // declareModel declares what may go wrong beside lies. Some names are keys of a scenario
 // too, of which a protocol may have its own.
 func (f *flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
-	count := func(to *int, name, help string) {
-		if fs.Lookup(name) == nil {
-			fs.IntVar(to, name, 0, help)
+	for _, c := range faultCounts(m) {
+		if fs.Lookup(c.flag) == nil {
+			fs.IntVar(c.n, c.flag, 0, c.help)
 		}
 	}
 	yes := func(to *bool, name, help string) {
@@ -124,15 +146,8 @@ func (f *flags) declareModel(fs *pflag.FlagSet) {
 			fs.BoolVar(to, name, false, help)
 		}
 	}
-	count(&m.Crashes, "crashes", "how `many` crashes there may be, between steps and in the midst of one")
-	count(&m.Restarts, "restarts", "how `many` times a process that crashed may come back")
-	count(&m.LostDisks, "lost-disks", "how `many` of these may come back without what was durable")
-	count(&m.Losses, "losses", "how `many` messages may be lost")
-	count(&m.Doubles, "doubles", "how `many` messages may arrive twice")
 	yes(&m.Detect, "detect", "tell every process of every crash, when all that was sent there has arrived")
 	yes(&m.Overtaking, "overtaking", "a notice of a crash may overtake messages in flight (default: it comes after them)")
-	count(&m.FalseSuspicions, "false-suspicion", "how `many` times a process may be told falsely that one crashed")
-	count(&m.Timeouts, "timeouts", "how `many` timers may run out, at any time, where no bound on delays is assumed")
 	yes(&m.FIFO, "fifo", "links keep the order of messages (default: true if the protocol relies on it)")
 	yes(&m.InTime, "in-time", "messages arrive within the delay that the protocol relies on (default: true if it does, "+
 		"unless there are --timeouts)")

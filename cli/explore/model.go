@@ -23,7 +23,7 @@ type search struct {
 	names    console.Names
 	aim      string    // the flag that says what is searched for, in place of promises: one of aims
 	goal     goal.Goal // that it says
-	begins   beginnings
+	begins   initialStates
 }
 
 // aims are the flags that say what is searched for, and the words before that: while it is sought, where it
@@ -34,18 +34,23 @@ var aims = map[string]struct{ sought, broken, holds string }{
 	"eventually": {"an end is searched at which this is not so: ", "eventually: ", "holds: at the end of every run "},
 }
 
-// model says what is explored, in words.
-func (s *search) model() []string {
+// head says which system is explored, with what is to be said of its size, who lies in it and what is asked.
+func (s *search) head(size string) []string {
 	p := s.protocol
-	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
-	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
-		size += ": beyond the bound"
-	}
-	out := []string{p.Name + ": " + p.Title, size, s.liars()}
+	out := []string{p.Name + ": " + p.Title, fmt.Sprintf("n = %d processes, m = %d%s", p.N, p.M, size), s.liars()}
 	if asked := s.asked(); asked != "" {
 		out = append(out, asked)
 	}
-	return append(out, s.wrongs(), s.way())
+	return out
+}
+
+// model says what is explored, in words.
+func (s *search) model() []string {
+	size := ""
+	if p := s.protocol; p.Bound != nil && p.Bound(p.N, p.M) != nil {
+		size = ": beyond the bound"
+	}
+	return append(s.head(size), s.wrongs(), s.way())
 }
 
 // liars says who lies, and how.
@@ -122,16 +127,9 @@ func (s *search) wrongs() string {
 		links += fmt.Sprintf(", within %s ticks", prose.Number(uint64(cmp.Or(s.protocol.Relies.Delay, usual))))
 	}
 	var most []string
-	for _, one := range []struct {
-		n          int
-		word, many string
-	}{
-		{m.Crashes, "crash", "crashes"}, {m.Restarts, "restart", "restarts"}, {m.LostDisks, "lost disk", "lost disks"},
-		{m.Losses, "lost message", "lost messages"}, {m.Doubles, "doubled message", "doubled messages"},
-		{m.FalseSuspicions, "false suspicion", "false suspicions"}, {m.Timeouts, "timeout", "timeouts"},
-	} {
-		if one.n > 0 {
-			most = append(most, prose.Count(uint64(one.n), one.word, one.many))
+	for _, c := range faultCounts(&m) {
+		if *c.n > 0 {
+			most = append(most, prose.Count(uint64(*c.n), c.one, c.many))
 		}
 	}
 	text := links + "; nothing else goes wrong"

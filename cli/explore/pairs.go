@@ -83,7 +83,7 @@ func (e *pairing) finish(report io.Writer) error {
 		err = e.printJSON()
 	case e.pairs == nil:
 		var lines []string
-		for _, line := range append(e.head(), "", e.verdict) {
+		for _, line := range append(e.about(), "", e.verdict) {
 			lines = append(lines, prose.Fold(line, e.Width(f.width)))
 		}
 		_, err = io.WriteString(report, strings.Join(lines, "\n")+"\n")
@@ -93,25 +93,19 @@ func (e *pairing) finish(report io.Writer) error {
 	return console.End(e.exit, err)
 }
 
-// head says what was explored.
-func (e *pairing) head() []string {
-	p := e.protocol
-	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
-	lie := len(e.begins.liars[0])
+// about says what is explored, and of its size why there may be such an argument.
+func (e *pairing) about() []string {
+	p, lie, size := e.protocol, len(e.begins.liars[0]), ""
 	switch {
 	case p.Bound != nil && p.Bound(p.N, p.M) != nil:
-		size += ": " + p.Bound(p.N, p.M).Error()
+		size = ": " + p.Bound(p.N, p.M).Error()
 	case lie > p.M && p.Bound != nil && p.Bound(p.N, lie) != nil:
-		size += ": " + p.Bound(p.N, lie).Error()
+		size = ": " + p.Bound(p.N, lie).Error()
 	case lie > p.M && p.Cost != nil:
 		rounds := prose.Count(uint64(p.Cost(p.N, p.M).Rounds), "round", "rounds")
-		size += fmt.Sprintf(": %s, where %s has %d for m = %d", rounds, p.Name, p.Cost(p.N, lie).Rounds, lie)
+		size = fmt.Sprintf(": %s, where %s has %d for m = %d", rounds, p.Name, p.Cost(p.N, lie).Rounds, lie)
 	}
-	out := []string{p.Name + ": " + p.Title, size, e.liars()}
-	if asked := e.asked(); asked != "" {
-		out = append(out, asked)
-	}
-	return out
+	return e.head(size)
 }
 
 // caseNumbers are the first numbers in words, as the lecture numbers its cases.
@@ -131,7 +125,7 @@ func (e *pairing) argue(width int) {
 	for i := range e.pairs {
 		e.cases = append(e.cases, e.pairs[i].Other)
 	}
-	head := e.head()
+	head := e.about()
 	e.drawn = reading.Pairs{
 		Style: reading.Style{Width: width, Name: e.names.Full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
 	}
@@ -267,7 +261,7 @@ func (e *pairing) printJSON() error {
 		Verdict  string    `json:"verdict"`
 		Cases    []oneCase `json:"cases"`
 		Pairs    []onePair `json:"pairs"`
-	}{e.protocol.Name, e.protocol.N, e.protocol.M, e.head(), e.outcome, e.verdict, []oneCase{}, []onePair{}}
+	}{e.protocol.Name, e.protocol.N, e.protocol.M, e.about(), e.outcome, e.verdict, []oneCase{}, []onePair{}}
 	for i, pair := range e.drawn.Pairs {
 		words := e.drawn.Words(e.protocol, i)
 		for k, c := range pair.Cases {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/metrics"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -14,9 +14,9 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// searchProgress returns what shows how far a search has come, and what takes it off the
-// screen. On a terminal it is one line, which is overwritten; to another file it is a line
-// each time that the search has taken twice as long, or half a minute more.
+// searchProgress returns a function that shows how far a search has come, and one that ends that. A terminal
+// shows one line, which is overwritten. Another file gets a line each time that the search has taken twice as long,
+// or half a minute more.
 func searchProgress(a *console.App, width int) (show func(explore.Progress), clear func()) {
 	out, ok := a.Err.(*os.File)
 	if !ok {
@@ -31,23 +31,10 @@ func searchProgress(a *console.App, width int) (show func(explore.Progress), cle
 			}
 		}, func() {}
 	}
-	var mu sync.Mutex
-	shown, over := false, false
-	show = func(p explore.Progress) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !over { // what is said last may come late
-			shown = true
-			fmt.Fprint(out, "\r\x1b[K"+progressLine(p, inUse(), a.Width(width)))
-		}
-	}
-	return show, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if over = true; shown {
-			fmt.Fprint(out, "\r\x1b[K")
-		}
-	}
+	var last atomic.Pointer[explore.Progress]
+	last.Store(new(explore.Progress))
+	clear = a.Progress(time.Second/4, func() string { return progressLine(*last.Load(), inUse(), a.Width(width)) })
+	return func(p explore.Progress) { last.Store(&p) }, clear
 }
 
 // progressLine says how far a search has come.

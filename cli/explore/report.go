@@ -22,7 +22,7 @@ type result struct {
 	*console.App
 	report      explore.Report
 	split       *split.Report // of --step split
-	found       []*foundRun
+	found       []*counterexample
 	interrupted bool
 }
 
@@ -39,24 +39,19 @@ func (e *result) status() int {
 	return console.Unfinished
 }
 
-// told tells whether there is a story of what was found. There is none if the search was
+// told reports whether there is a story of what was found. There is none if the search was
 // interrupted before it was put together.
 func (e *result) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
-// tell makes stories of the runs that were found.
-func (e *result) tell(ctx context.Context) error {
+// tellAll makes stories of the runs that were found, until the context ends.
+func (e *result) tellAll(ctx context.Context) {
 	for i := range e.report.Findings {
 		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
-			e.found = append(e.found, &foundRun{finding: f, why: f.Why})
-			continue
+			e.found = append(e.found, &counterexample{finding: f, why: f.Why})
+		} else {
+			e.found = append(e.found, e.tell(f))
 		}
-		f, err := e.retold(&e.report.Findings[i])
-		if err != nil {
-			return fmt.Errorf("run %d of those that were found: %w", i+1, err)
-		}
-		e.found = append(e.found, f)
 	}
-	return nil
 }
 
 // write writes the trace and the picture of the run that was found, where they are wanted.
@@ -170,7 +165,7 @@ func (e *result) unseen() []string {
 	return out
 }
 
-// sure says how well the states were told apart, and at what cost where that shows.
+// sure says how many states may have been taken for others, and what a state costs where that shows.
 func (e *result) sure() string {
 	r := &e.report
 	text := fmt.Sprintf("to be expected: %.1g states overlooked, for sharing a fingerprint with another", r.Overlooked)
@@ -203,7 +198,7 @@ func (e *result) never() string {
 	return "never executed: " + strings.Join(parts, ", ")
 }
 
-// heading says what run is told.
+// heading is the line above a story.
 func (e *result) heading() string {
 	text := "A run"
 	if e.options.Order == explore.BreadthFirst && e.split == nil {

@@ -36,7 +36,7 @@ func (f *flags) setup() (*search, error) {
 	if err := f.circumstances(s); err != nil {
 		return nil, err
 	}
-	if s.begins, err = f.beginnings(s); err != nil {
+	if s.begins, err = f.initialStates(s); err != nil {
 		return nil, err
 	}
 	s.options.Protocol, s.options.Roots = s.protocol, s.begins.roots
@@ -127,36 +127,18 @@ func (f *flags) check(p parley.Protocol) error {
 	case f.model.Restarts > f.model.Crashes:
 		return parley.FlagErrorf("restarts", "%d, and --crashes lets only %d crash", f.model.Restarts, f.model.Crashes)
 	}
-	for name, n := range f.faultCounts() {
-		switch {
+	for _, c := range faultCounts(&f.model) {
+		switch n := *c.n; {
 		case n < 0 || n > 255:
-			return parley.FlagErrorf(name, "%d: allowed are 0 to 255", n)
+			return parley.FlagErrorf(c.flag, "%d: allowed are 0 to 255", n)
 		case n > 0 && f.step != grains[0]:
-			return parley.FlagErrorf(name, "a search by rounds knows no faults but lies: --step message does")
+			return parley.FlagErrorf(c.flag, "a search by rounds knows no faults but lies: --step message does")
 		}
 	}
 	if f.model.Timeouts > 0 && p.Timing == parley.Synchronous {
 		return parley.FlagErrorf("timeouts", "in rounds a timer runs out when its time has come")
 	}
 	return nil
-}
-
-// faultCounts go through the flags that say how many faults there may be.
-func (f *flags) faultCounts() func(yield func(string, int) bool) {
-	return func(yield func(string, int) bool) {
-		m := &f.model
-		for _, one := range []struct {
-			name string
-			n    int
-		}{
-			{"crashes", m.Crashes}, {"restarts", m.Restarts}, {"lost-disks", m.LostDisks}, {"losses", m.Losses},
-			{"doubles", m.Doubles}, {"false-suspicion", m.FalseSuspicions}, {"timeouts", m.Timeouts},
-		} {
-			if !yield(one.name, one.n) {
-				return
-			}
-		}
-	}
 }
 
 // circumstances fills in what may go wrong, and how the search is made.

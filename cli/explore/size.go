@@ -59,7 +59,7 @@ func (s *search) arrivals() *big.Int {
 // adversaries counts in how many ways the liars of one of the ways to begin may answer in
 // one run, all others being honest: of the way in which these are most. It is nil if
 // nobody lies at will.
-func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
+func (b *initialStates) adversaries(p parley.Protocol) *big.Int {
 	const looked = 8 // ways to begin
 	var most *big.Int
 	for _, r := range b.roots[:min(len(b.roots), looked)] {
@@ -123,8 +123,8 @@ func (s *search) ways() (ways []string) {
 			break
 		}
 	}
-	for name, n := range s.flags.faultCounts() {
-		add(n > 0, "--%s %d", name, n-1)
+	for _, c := range faultCounts(&s.flags.model) {
+		add(*c.n > 0, "--%s %d", c.flag, *c.n-1)
 	}
 	add(len(s.begins.asked) > 1, "--requests that ask for less")
 	if len(s.begins.values) > 1 {

@@ -50,7 +50,7 @@ func (e *result) covered() string {
 		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(rate(*p)), prose.Number(p.Frontier))
 }
 
-// fewer names three flags that make a search smaller whose time was up, and how it goes on.
+// fewer names three flags that make a search smaller whose time was up, and the one that lifts the limit.
 func (e *result) fewer() string {
 	return "to visit less: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
 }

@@ -70,7 +70,7 @@ func askOthers(a *console.App,
 		Short:   short,
 		Long:    long + " The exit status is 1 if\na node could not do it.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
-		Args:    console.Exactly("NODE"),
+		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			others := func(nodes []client.Node) ([]client.Node, error) {
 				return slices.DeleteFunc(nodes, func(n client.Node) bool { return n.Name == args[0] }), nil
@@ -106,7 +106,7 @@ func askItself(a *console.App,
 		Short:   short,
 		Long:    long + " NODE is its name, or with --certificates and without --dir where it serves.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
-		Args:    console.Exactly("NODE"),
+		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(f.At) > 0 {
 				return parley.FlagErrorf("at", "%s is asked itself", args[0])
@@ -117,9 +117,9 @@ func askItself(a *console.App,
 				left = n.Name
 				return call(ctx, n)
 			})
-			var bad *parley.FlagError
+			bad, ok := errors.AsType[*parley.FlagError](err)
 			switch {
-			case errors.As(err, &bad) && bad.Flag == "at": // which nobody gave
+			case ok && bad.Flag == "at": // which nobody gave
 				return fmt.Errorf("%s: NODE: %w", cmd.CommandPath(), bad.Err)
 			case err != nil:
 				return client.Report(a, err)

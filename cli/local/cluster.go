@@ -17,7 +17,6 @@ import (
 	"parley/cli/child"
 	"parley/cli/client"
 	"parley/cli/console"
-	"parley/cluster/nodefile"
 )
 
 // Command is "parley cluster".
@@ -129,19 +128,16 @@ func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string
 
 // planOf is the plan of the cluster in a folder, as far as flags say it.
 func planOf(dir string) (Plan, error) {
-	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
+	nodes, err := Nodes(dir)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{N: len(first.Members), M: first.M, durable: first.Durable, participant: first.Participant}
+	first := nodes[0].file
+	p := Plan{N: len(nodes), M: first.M, durable: first.Durable, participant: first.Participant}
 	p.Traitors = make(map[string]string)
-	for i, m := range first.Members {
-		f, err := nodefile.Read(client.ConfigOf(dir, m.Name))
-		if err != nil {
-			return Plan{}, err
-		}
-		if f.Lab != nil && f.Lab.Traitor.Name != "" {
-			p.Traitors[strconv.Itoa(i+1)] = f.Lab.Traitor.Name
+	for i, n := range nodes {
+		if lab := n.file.Lab; lab != nil && lab.Traitor.Name != "" {
+			p.Traitors[strconv.Itoa(i+1)] = lab.Traitor.Name
 		}
 	}
 	return p, nil

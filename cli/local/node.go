@@ -29,6 +29,7 @@ type Node struct {
 	Config  string `json:"config"` // files
 	Log     string `json:"log"`
 
+	file  *nodefile.File
 	in    chan struct{} // closed when it says that it is
 	ended chan struct{} // closed when it has
 	state *os.ProcessState
@@ -50,7 +51,7 @@ func Nodes(dir string) ([]*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.API, n.Metrics = f.API, f.Metrics
+		n.file, n.API, n.Metrics = f, f.API, f.Metrics
 		nodes = append(nodes, n)
 	}
 	return nodes, nil
@@ -60,10 +61,7 @@ func Nodes(dir string) ([]*Node, error) {
 // they begin from nothing. What lies elsewhere is not ours to remove.
 func renew(nodes []*Node) error {
 	for _, n := range nodes {
-		f, err := nodefile.Read(n.Config)
-		if err != nil {
-			return err
-		}
+		f := n.file
 		if f.Data == "" || f.Durable {
 			continue
 		}
@@ -90,7 +88,7 @@ func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	if err != nil {
 		return err
 	}
-	cmd.Stdout, cmd.Stderr = &announced{in: n.in, log: log}, log
+	cmd.Stdout, cmd.Stderr = &nodeOutput{in: n.in, log: log}, log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return errors.Join(err, log.Close())
@@ -110,14 +108,14 @@ func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	return nil
 }
 
-// announced is where the output of a node goes: its first line says that it is in.
-type announced struct {
+// nodeOutput is where the output of a node goes: its first line says that it is in.
+type nodeOutput struct {
 	once sync.Once
 	in   chan struct{}
 	log  io.Writer
 }
 
-func (w *announced) Write(b []byte) (int, error) {
+func (w *nodeOutput) Write(b []byte) (int, error) {
 	w.once.Do(func() { close(w.in) })
 	return w.log.Write(b)
 }

@@ -126,16 +126,12 @@ func measureHere(ctx context.Context, file *nodefile.File, length time.Duration,
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, member := range c.Members {
-		if member.Name == c.Name {
-			continue
-		}
-		m.Peers = append(m.Peers, cluster.PeerMeasurement{Name: member.Name})
-	}
-	errs := make([]error, len(m.Peers))
-	for i := range m.Peers {
-		at := slices.IndexFunc(c.Members, func(o cluster.Member) bool { return o.Name == m.Peers[i].Name })
-		all.Go(func() { errs[i] = connectTo(ctx, c, c.Members[at], &m.Peers[i]) })
+	others := slices.DeleteFunc(slices.Clone(c.Members), func(o cluster.Member) bool { return o.Name == c.Name })
+	m.Peers = make([]cluster.PeerMeasurement, len(others))
+	errs := make([]error, len(others))
+	for i, other := range others {
+		m.Peers[i].Name = other.Name
+		all.Go(func() { errs[i] = connectTo(ctx, c, other, &m.Peers[i]) })
 	}
 	m.Wake = cluster.Wakes(ctx, m.Round)
 	all.Wait()

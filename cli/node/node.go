@@ -102,7 +102,7 @@ func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON 
 // broken is why a node can not go on.
 type broken struct{ error }
 
-// run runs a node until it is told to end, or breaks.
+// run runs a node until a signal or a client ends it, or it breaks.
 func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rejoin bool) error {
 	c, err := file.Config()
 	if err != nil {

@@ -86,14 +86,11 @@ func verify(a *console.App, dir string, asJSON bool) error {
 	if err != nil && !errors.As(err, &found) {
 		return err
 	}
-	v := verification{Folder: dir, Position: r.Position, Machines: r.Books, Bytes: r.Bytes}
+	v := verification{Folder: dir, Position: r.Position, Machines: r.Books, Bytes: r.Bytes, Tail: (*tail)(r.Tail)}
 	if found != nil {
-		v.Damage = &damage{found.File, found.Offset, found.What}
+		v.Damage = (*damage)(found)
 	} else {
 		v.Store = fmt.Sprintf("%016x", r.Store)
-	}
-	if t := r.Tail; t != nil {
-		v.Tail = &tail{t.File, t.Offset, t.Torn}
 	}
 	return printVerification(a, v, err, asJSON)
 }
@@ -109,8 +106,7 @@ func verifyNothing(a *console.App, dir string, asJSON bool) error {
 			"configuration", dir)
 	}
 	found := &store.Damage{File: filepath.Join(dir, "records"), Offset: -1, What: "all records are missing"}
-	v := verification{Folder: dir, Damage: &damage{found.File, found.Offset, found.What}}
-	return printVerification(a, v, found, asJSON)
+	return printVerification(a, verification{Folder: dir, Damage: (*damage)(found)}, found, asJSON)
 }
 
 // printVerification prints what was found, and ends the command.

@@ -50,7 +50,7 @@ var simulated = map[string]string{
 	"steps": "no process knows how many steps all others have taken: --for says how long to watch",
 }
 
-// check tells which flags are not for the host.
+// check refuses flags that are not for the host.
 func (f *hostFlags) check(p parley.Protocol) error {
 	switch f.host {
 	case onSim:
@@ -91,7 +91,7 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	return nil
 }
 
-// lasts is how long a tick does. Rounds are as long as the protocol was told, of which
+// lasts returns how long a tick is. A round has as many ticks as the protocol assumes, of which
 // messages may take nine tenths.
 func (f *hostFlags) lasts(p parley.Protocol) time.Duration {
 	switch {
@@ -118,8 +118,8 @@ func roundTicks(p parley.Protocol) parley.Tick {
 	return 1000
 }
 
-// suit has the times of a setup be those of the host, and tells what it can not do.
-func (f *hostFlags) suit(s *setup, plan *PlanFlags) error {
+// suit adapts the times of a run to its host, and refuses what the host cannot do.
+func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
 	if s.host = *f; f.host != onCluster {
 		return nil
 	}
@@ -152,7 +152,7 @@ func crashTime(how faulty.Behaviour) (time.Duration, bool) {
 }
 
 // crashTick is when a process that is faulty by crashing is killed.
-func (s setup) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
+func (s runSpec) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
 	if at, is := crashTime(how); is {
 		return parley.Tick(at / s.host.lasts(s.Protocol)), true
 	}
@@ -170,7 +170,7 @@ func (s setup) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
 const limit = 2 * time.Minute
 
 // lab is the run between real processes.
-func (s setup) lab(dir string) *lab.Run {
+func (s runSpec) lab(dir string) *lab.Run {
 	opt := s.Options()
 	tick := s.host.lasts(s.Protocol)
 	r := &lab.Run{
@@ -205,7 +205,7 @@ func (s setup) lab(dir string) *lab.Run {
 }
 
 // processes makes the run between real processes.
-func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
+func (s runSpec) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	if err := child.Allowed("--host cluster", "a process of a cluster starts no others"); err != nil {
 		return nil, trace.Facts{}, err
 	}

@@ -60,7 +60,7 @@ func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *show.Report, 
 // onLinks makes a run whose processes are all in this one, joined by links on a network in
 // memory. It says how many messages arrived.
 func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
 		return nil, 0, err
 	}
@@ -68,7 +68,7 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 }
 
 // onLinks makes the run of the flags.
-func (f *Flags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
+func (f *flags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
 	s, err := f.setup()
 	if err != nil {
 		return nil, 0, err
@@ -144,81 +144,14 @@ func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
 	return wrong
 }
 
-// Processes on links lie, are killed, restart and are paused. Their runs are judged as runs in the simulator are.
-func TestFaultsOnLinks(t *testing.T) {
-	for name, test := range map[string]struct {
-		protocol  string
-		args      []string
-		decisions map[string]string
-		outcomes  map[string]string
-	}{
-		"liars": {
-			"eig", []string{"--faulty=3=flip,6=crash@r1:2"},
-			map[string]string{"P1": "1", "P2": "1", "P4": "1", "P5": "1", "P7": "1"},
-			map[string]string{"agreement": "held", "validity": "held"},
-		},
-		"signatures": {
-			"sm", []string{"--faulty=1=twofaced", "--signatures=ed25519"}, nil,
-			map[string]string{"agreement": "held"},
-		},
-		"killed": {
-			"timestamp", []string{"-n3", "--crashes=[{process: 2, when: 2000}]"}, nil,
-			map[string]string{"one sequence": "held", "uniform agreement": "held"},
-		},
-		"killed, and back": {
-			"twophase", []string{"--crashes=[{process: 2, when: 5, back: 2000}]"}, nil,
-			map[string]string{"atomicity": "held", "stability": "held"},
-		},
-		"crashed between two sends": {
-			"diffusion", []string{
-				"-n4", "--requests=[{at: 1, when: 100, broadcast: a}]", "--crashes=[{process: 1, step: 2, effects: 1}]",
-			}, nil,
-			map[string]string{"agreement": "held", "validity": "not applicable"},
-		},
-		"bad weather": {
-			"bracha", []string{
-				"-n4", "-m1", "--requests=[{at: 1, when: 100, broadcast: a}]", "--delay=1..900",
-				"--clocks=[{process: 1, offset: 5}]", "--twice=0.5",
-			}, nil,
-			map[string]string{"agreement": "held", "validity": "held"},
-		},
-		"paused": {
-			"bracha", []string{"--pauses=[{process: 2, since: 100, for: 100ms}]"}, nil,
-			map[string]string{"agreement": "held", "validity": "held"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			all := catalog.All()
-			p := all[slices.IndexFunc(all, func(p parley.Protocol) bool { return p.Name == test.protocol })]
-			r, _, err := inBubble(t, p, test.args...)
-			if err != nil || r.Host != onCluster {
-				t.Fatalf("%v, %+v", err, r)
-			}
-			for who, value := range test.decisions {
-				if r.Decisions[who] != value {
-					t.Errorf("%s decides on %q", who, r.Decisions[who])
-				}
-			}
-			seen := 0
-			for _, v := range r.Verdicts {
-				if want := test.outcomes[v.Property]; want != "" && v.Outcome != want {
-					t.Errorf("%s: %s, because %s", v.Property, v.Outcome, v.Because)
-				} else if want != "" {
-					seen++
-				}
-			}
-			if !t.Failed() && seen != len(test.outcomes) {
-				t.Errorf("%d of %d properties are judged", seen, len(test.outcomes))
-			}
-		})
-	}
-}
-
 // A run on links decides as the same one in the simulator, and costs as much.
 func TestLinksAgreeWithSimulator(t *testing.T) {
-	p := catalog.All()[0]
-	args := []string{"--faulty=1=twofaced", "--values=1"}
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	p, err := (&console.App{Protocols: catalog.All()}).Find("sm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--faulty=1=twofaced", "--values=1", "--signatures=ed25519"}
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}

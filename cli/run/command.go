@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,12 +22,15 @@ import (
 // Command is "parley run".
 func Command(a *console.App) *cobra.Command {
 	run := &cobra.Command{
-		Use:   "run PROTOCOL | run --scenario FILE",
+		Use:   "run PROTOCOL | run --scenario FILE | run --replay FILE",
 		Short: "Run a protocol and show what happened",
 		Long: "Run runs a protocol, named here or in a scenario file, in the simulator and shows what happened.\n" +
 			"With --host cluster it runs between real processes on this machine, joined by mutual TLS: crashes\n" +
 			"kill them, and liars lie on real links, each for itself.\n" +
-			"With --scenario all flags of the file's protocol may follow; they come before those of the file.",
+			"With --scenario all flags of the file's protocol may follow; they come before those of the file.\n" +
+			"With --replay the correct processes of a trace do again what they did, fed with what came to\n" +
+			"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
+			"makes, is run again in this way.",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
@@ -34,7 +38,12 @@ func Command(a *console.App) *cobra.Command {
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "--" {
+				args = args[1:] // see Arguments
+			}
 			switch {
+			case slices.ContainsFunc(args, isReplay):
+				return replayTrace(a, args)
 			case len(args) > 0 && (args[0] == "--help" || args[0] == "-h"):
 				return cmd.Help()
 			case len(args) > 0 && args[0] != "" && args[0][0] != '-':
@@ -47,7 +56,13 @@ func Command(a *console.App) *cobra.Command {
 	for _, p := range a.Protocols {
 		run.AddCommand(protocolCommand(a, p))
 	}
-	withReplay(a, run)
+	run.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if err.Error() == "unknown flag: --replay" {
+			return parley.FlagErrorf("replay", "no protocol is given beside it, for the trace names its own: parley run "+
+				"--replay FILE")
+		}
+		return err
+	})
 	return run
 }
 
@@ -68,7 +83,7 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 		Example: "  parley run " + p.Name + example(p),
 		Args:    cobra.NoArgs,
 	}
-	f := NewFlags(p, cmd.Flags())
+	f := newFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		s, err := readScenario(f.scenario)
 		if err != nil {
@@ -140,7 +155,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	switch err := f.fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		one, _, err := cmd.Find([]string{p.Name})
@@ -158,7 +173,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 
 // executeFile runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func executeFile(a *console.App, s *scenarioFile, f *Flags) error {
+func executeFile(a *console.App, s *scenarioFile, f *flags) error {
 	if err := s.apply(f); err != nil {
 		return err
 	}
@@ -166,7 +181,7 @@ func executeFile(a *console.App, s *scenarioFile, f *Flags) error {
 }
 
 // execute makes the run, writes what is to be written and prints the report.
-func execute(a *console.App, f *Flags) error {
+func execute(a *console.App, f *flags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
 	report, err := a.ReportTo(f.view.JSON, traceTo, svg)
 	if err != nil {

@@ -3,7 +3,9 @@ package run
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -11,6 +13,7 @@ import (
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/internal/scenario"
+	"parley/run"
 )
 
 // ProtocolFlags are the flags of a protocol itself, and how its processes are called.
@@ -48,9 +51,9 @@ func (f *ProtocolFlags) Naming(text string) (parley.ID, error) {
 	return f.Names.Parse(text, n)
 }
 
-// Flags are the flags of "parley run PROTOCOL": the protocol's own, the
+// flags are the flags of "parley run PROTOCOL": the protocol's own, the
 // run's, and those of the output, which change nothing of the run.
-type Flags struct {
+type flags struct {
 	ProtocolFlags
 	name string
 
@@ -70,9 +73,9 @@ type Flags struct {
 	viewOnly []string // the names of the flags that change nothing of the run
 }
 
-// NewFlags declares the flags for one protocol.
-func NewFlags(p parley.Protocol, fs *pflag.FlagSet) *Flags {
-	f := &Flags{name: p.Name}
+// newFlags declares the flags for one protocol.
+func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
+	f := &flags{name: p.Name}
 	fs.Usage = func() {} // the command prints the help
 	f.Declare(p, fs)
 	fs.StringVar(&f.faulty, "faulty", "", "who is faulty and how, as in 1=twofaced,5=flip,6=crash@r2:3")
@@ -108,14 +111,14 @@ func ReservedNames(fs *pflag.FlagSet) []string {
 // Reserved are the flags of runs and sweeps that no protocol may have.
 func Reserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	NewFlags(parley.Protocol{}, fs)
+	newFlags(parley.Protocol{}, fs)
 	new(sweepFlags).declare(fs)
 	return ReservedNames(fs)
 }
 
 // args returns the protocol and the flags that were set, without those of the
 // output: what makes the same run again.
-func (f *Flags) args() []string {
+func (f *flags) args() []string {
 	args := []string{f.name}
 	f.fs.Visit(func(g *pflag.Flag) {
 		if !slices.Contains(f.viewOnly, g.Name) {
@@ -123,4 +126,17 @@ func (f *Flags) args() []string {
 		}
 	})
 	return args
+}
+
+// DrawnFlags writes who is faulty in a run, and what its plan says, as flags NAME=VALUE. The plan leaves nothing open.
+func DrawnFlags(s run.Spec, k console.Names) []string {
+	var faulty []string
+	for _, id := range slices.Sorted(maps.Keys(s.Faulty)) {
+		faulty = append(faulty, k.Bare(id)+"="+s.Faulty[id].Name)
+	}
+	flags := scenario.Flags(s.Plan, s.Protocol, k.Bare)
+	if len(faulty) > 0 {
+		flags = slices.Insert(flags, 0, "faulty="+strings.Join(faulty, ","))
+	}
+	return flags
 }

@@ -26,7 +26,7 @@ func FuzzScenario(f *testing.F) {
 		if err != nil {
 			return
 		}
-		flags := NewFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
+		flags := newFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
 		if s.apply(flags) == nil {
 			_, _ = flags.setup()
 		}

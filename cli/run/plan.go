@@ -14,8 +14,8 @@ import (
 	"parley/run"
 )
 
-// PlanFlags are the flags that say what befalls a run beside liars: the keys of a
-// scenario, each with a value in YAML.
+// PlanFlags are the flags that make the plan of a run: the keys of a scenario, each with a
+// value in YAML.
 type PlanFlags struct {
 	fs    *pflag.FlagSet
 	keys  []string
@@ -103,7 +103,7 @@ func (f *PlanFlags) Plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 	return plan, nil
 }
 
-// suits tells what a plan asks that the protocol has no answer to.
+// suits refuses a plan that asks what the protocol has no answer to.
 func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
 		return parley.FlagErrorf("workload", "%s broadcasts nothing", p.Name)

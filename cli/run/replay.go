@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"parley"
@@ -17,32 +16,7 @@ import (
 	"parley/trace"
 )
 
-// withReplay lets "parley run" make the run of a trace again: run --replay FILE.
-func withReplay(a *console.App, run *cobra.Command) {
-	run.Use += " | run --replay FILE"
-	run.Long += "\nWith --replay the correct processes of a trace do again what they did, fed with what came to\n" +
-		"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
-		"makes, is run again in this way."
-	run.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if err.Error() == "unknown flag: --replay" {
-			return parley.FlagErrorf("replay", "no protocol is given beside it, for the trace names its own: parley run "+
-				"--replay FILE")
-		}
-		return err
-	})
-	simulate := run.RunE
-	run.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 && args[0] == "--" {
-			args = args[1:] // see Arguments
-		}
-		for _, arg := range args {
-			if arg == "--replay" || strings.HasPrefix(arg, "--replay=") {
-				return replayTrace(a, args)
-			}
-		}
-		return simulate(cmd, args)
-	}
-}
+func isReplay(arg string) bool { return arg == "--replay" || strings.HasPrefix(arg, "--replay=") }
 
 // replayTrace replays a trace and shows the run.
 func replayTrace(a *console.App, args []string) error {
@@ -113,7 +87,7 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 		return show.Run{}, err
 	}
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
-	f := NewFlags(p, fs)
+	f := newFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
 		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
 	}
@@ -123,10 +97,11 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	if fs.NArg() > 0 || f.scenario != "" {
 		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
 	}
-	s, err := f.Run()
+	made, err := f.setup()
 	if err != nil {
 		return show.Run{}, err
 	}
+	s := made.Run
 	header := s.Header(h.Facts)
 	header.Version = h.Version
 	if h.Facts.Worst == 0 { // an earlier version wrote it

@@ -18,7 +18,7 @@ import (
 )
 
 // scenarioFile is a file of flags: a YAML mapping whose keys are the protocol and
-// the names of its flags. Those that say what befalls the processes may have lists
+// the names of its flags. Those of the plan may have lists
 // and mappings as values.
 //
 //	protocol: eig
@@ -79,9 +79,10 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
 		return nil, fmt.Errorf("%s:%d: one YAML document was expected, of the form \"key: value\"", file, extraLine(tree))
 	}
-	pairs, err := mapping(tree.Docs[0].Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
+	pairs, ok := scenario.Pairs(tree.Docs[0].Body)
+	if !ok {
+		line := tree.Docs[0].Body.GetToken().Position.Line
+		return nil, fmt.Errorf("%s:%d: \"key: value\" was expected", file, line)
 	}
 	for _, pair := range pairs {
 		line := pair.Key.GetToken().Position.Line
@@ -105,16 +106,6 @@ func extraLine(tree *ast.File) int {
 		return tree.Docs[1].Start.Position.Line
 	}
 	return 1
-}
-
-func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values, nil
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, nil
-	}
-	return nil, fmt.Errorf("%d: \"key: value\" was expected", n.GetToken().Position.Line)
 }
 
 // lists are the keys whose value may be a list, beside those of the plan; the one that
@@ -151,8 +142,8 @@ func flagText(key string, n ast.Node) (string, error) {
 			parts = append(parts, text)
 		}
 	case *ast.MappingNode, *ast.MappingValueNode:
-		pairs, err := mapping(n)
-		if key != "faulty" || err != nil {
+		pairs, _ := scenario.Pairs(n)
+		if key != "faulty" {
 			return "", wrong(n, "a mapping: ")
 		}
 		for _, pair := range pairs {
@@ -201,8 +192,7 @@ func (s *scenarioFile) sets(key string) bool {
 // about names the line of the file that an error about a flag is about, if the file
 // sets that flag. s may be nil.
 func (s *scenarioFile) about(err error) error {
-	var about *parley.FlagError
-	if s != nil && errors.As(err, &about) && s.sets(about.Flag) {
+	if about, ok := errors.AsType[*parley.FlagError](err); ok && s != nil && s.sets(about.Flag) {
 		return s.at(about.Flag, about.Err)
 	}
 	return err
@@ -212,11 +202,11 @@ func (s *scenarioFile) about(err error) error {
 func (s *scenarioFile) at(key string, err error) error {
 	for _, e := range s.entries {
 		if e.key == key {
-			var placed *scenario.LineError
-			if e.node != nil && errors.As(err, &placed) {
-				return fmt.Errorf("%s:%d: %s: %w", s.file, placed.Line, key, err)
+			line := e.line
+			if placed, ok := errors.AsType[*scenario.LineError](err); ok && e.node != nil {
+				line = placed.Line
 			}
-			return fmt.Errorf("%s:%d: %s: %w", s.file, e.line, key, err)
+			return fmt.Errorf("%s:%d: %s: %w", s.file, line, key, err)
 		}
 	}
 	return fmt.Errorf("%s: %w", s.file, err)
@@ -227,7 +217,7 @@ func (s *scenarioFile) at(key string, err error) error {
 var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
 
 // apply sets the flags that the command line has not set. s may be nil.
-func (s *scenarioFile) apply(f *Flags) error {
+func (s *scenarioFile) apply(f *flags) error {
 	if s == nil {
 		return nil
 	}
@@ -250,8 +240,7 @@ func (s *scenarioFile) apply(f *Flags) error {
 			}
 		case !g.Changed:
 			err := f.fs.Set(e.key, e.value)
-			var bad *pflag.InvalidValueError
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 				err = console.ValueError(bad)
 			}
 			if err != nil {

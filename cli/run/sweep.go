@@ -94,7 +94,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	}
 	var own sweepFlags
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	f := NewFlags(p, fs)
+	f := newFlags(p, fs)
 	own.declare(fs)
 	f.viewOnly = append(f.viewOnly, "seeds", "all", "workers", "seed")
 	if err := fs.Parse(rest); err != nil {
@@ -138,7 +138,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	}
 	ctx, release := console.Interruptible(ctx)
 	defer release()
-	s := &sweeping{
+	s := &sweepRunner{
 		App: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
 	}
 	if err := s.run(); err != nil {
@@ -148,7 +148,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 }
 
 // finish prints what was counted, and returns the exit status.
-func (s *sweeping) finish() (err error) {
+func (s *sweepRunner) finish() (err error) {
 	if s.flags.view.JSON {
 		err = s.PrintEscaped(s.summary())
 	} else {
@@ -178,7 +178,7 @@ func parseSeeds(text string) (first, last uint64, err error) {
 }
 
 // summary is what --json prints.
-func (s *sweeping) summary() any {
+func (s *sweepRunner) summary() any {
 	return struct {
 		Protocol   string                `json:"protocol"`
 		Runs       uint64                `json:"runs"`
@@ -194,7 +194,7 @@ func (s *sweeping) summary() any {
 }
 
 // print writes the outcome for people.
-func (s *sweeping) print(w io.Writer) error {
+func (s *sweepRunner) print(w io.Writer) error {
 	var b strings.Builder
 	width := s.Width(s.flags.view.Width)
 	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.Protocol.Name, s.first, s.last,
@@ -246,7 +246,7 @@ func (s *sweeping) print(w io.Writer) error {
 }
 
 // soFar says of a verdict that not all seeds were tried.
-func (s *sweeping) soFar() string {
+func (s *sweepRunner) soFar() string {
 	if s.ctx.Err() != nil {
 		return " so far"
 	}

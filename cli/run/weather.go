@@ -9,9 +9,9 @@ import (
 	"parley/sim"
 )
 
-// asks has a run between processes ask them what a simulated one does, and tell them whom to
-// suspect. late is told when the last of that is.
-func (s setup) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
+// asks copies the requests and suspicions of a simulated run to one between processes. It calls late with the time
+// of each.
+func (s runSpec) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 	for _, v := range opt.Suspicions {
 		suspect := parley.Msg{Kind: parley.Suspect, Origin: v.Of}
 		r.Asked[v.At] = append(r.Asked[v.At], lab.Request{When: v.When, Msg: suspect})
@@ -26,9 +26,9 @@ func (s setup) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 	}
 }
 
-// weather has a run between processes do to messages and clocks what the simulator does,
-// except that messages without a delay take as long as they take.
-func (s setup) weather(r *lab.Run, opt sim.Options) {
+// weather copies what a simulated run does to messages and clocks to one between processes. Messages without a
+// delay take as long as the links take.
+func (s runSpec) weather(r *lab.Run, opt sim.Options) {
 	told := opt.Promised
 	if told == (parley.Reliance{}) {
 		told = s.Protocol.Relies

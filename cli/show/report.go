@@ -24,7 +24,7 @@ type Report struct {
 	Decisions map[string]string `json:"decisions"`
 	// Deliveries are in each process's order, of other messages than decisions.
 	Deliveries map[string][]string `json:"deliveries,omitempty"`
-	// Indications are what each process told those above it, such as suspicions.
+	// Indications are what each process notified the layer above it of, such as suspicions.
 	Indications map[string][]string `json:"indications,omitempty"`
 	Verdicts    []Verdict           `json:"verdicts"`
 	Cost        costs               `json:"cost"`
@@ -63,6 +63,9 @@ type costs struct {
 	Measured []parley.Traffic `json:"measured"` // what all processes sent
 	Correct  []parley.Traffic `json:"correct"`  // and the correct ones of them
 }
+
+// total is what was sent in all rounds.
+func total(rounds []parley.Traffic) parley.Traffic { return parley.Cost{PerRound: rounds}.Total() }
 
 // NewReport reads the log of a finished run.
 func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {

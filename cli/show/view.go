@@ -18,7 +18,7 @@ import (
 )
 
 // Print shows a run on the standard output, with a heading of its own if that is not empty, and a last line.
-// Its error is finish's.
+// Its error is that of [Report.Finish].
 func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
 	if flags.JSON {
 		return r.Finish(a.PrintEscaped(r))
@@ -157,7 +157,7 @@ func (v *View) title() string {
 	return text
 }
 
-// befell says what befalls the processes beside lies.
+// befell describes what the plan does to the processes, a line each.
 func (v *View) befell() string {
 	var parts []string
 	for _, line := range v.run.Plan.Describe(v.run.Names.Full) {
@@ -233,15 +233,11 @@ func (v *View) shown() []string {
 		}
 		return []string{"spacetime", "deliveries", "decisions", "verdict"}
 	}
-	var total parley.Traffic
-	for _, t := range v.report.Cost.Measured {
-		total = total.Plus(t)
-	}
 	end := "decisions"
 	if p.Proposers == (parley.Set{}) {
 		end = "deliveries"
 	}
-	if total.Messages > much || p.N > 40 {
+	if total(v.report.Cost.Measured).Messages > much || p.N > 40 {
 		return []string{"tree", end, "verdict"}
 	}
 	return []string{"messages", "tree", end, "verdict"}
@@ -331,10 +327,7 @@ func (v *View) card() term.Card {
 
 // counted says whose messages are compared with the theorem, and what the others sent.
 func (v *View) counted() string {
-	var all, correct parley.Traffic
-	for i := range v.report.Cost.Measured {
-		all, correct = all.Plus(v.report.Cost.Measured[i]), correct.Plus(v.report.Cost.Correct[i])
-	}
+	all, correct := total(v.report.Cost.Measured), total(v.report.Cost.Correct)
 	if all == correct {
 		return "sent by all processes"
 	}

@@ -41,7 +41,7 @@ func Audit(a *console.App) *cobra.Command {
 			"The exit status is 1 if anything was violated that was promised, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
 			"  parley audit testdata/traces\n  parley audit testdata/traces --machine group/order --json",
-		Args: someTraces,
+		Args: console.Args(1, 0, "one TRACE or more were expected"),
 		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
 	cmd.Flags().StringVar(&f.faulty, "faulty", "", "the `nodes` that may have done anything, with commas between")

@@ -132,21 +132,25 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 			asked[e.Msg.Value] = true
 		}
 	}
-	out := &trace.Log{Keep: true}
-	now := make(map[uint64]uint64) // the numbers that events have now
-	for _, e := range log.Events {
-		switch {
-		case e.Op == trace.Request && asked[e.Msg.Value]:
-		case e.Op == trace.Deliver && e.Msg.Seq == slot:
-		case e.Msg.Kind == lockstep.Frame && e.Msg.Value == slot:
-		default:
-			continue
-		}
-		e.Cause = now[e.Cause]
-		now[e.ID] = out.Add(e)
-	}
+	out := Part(log, func(e *trace.Event) bool {
+		return e.Op == trace.Request && asked[e.Msg.Value] || e.Op == trace.Deliver && e.Msg.Seq == slot ||
+			e.Msg.Kind == lockstep.Frame && e.Msg.Value == slot
+	})
 	if out.Len() == 0 {
 		return nil, 0, parley.FlagErrorf("slot", "there is no slot %d in these traces", slot)
 	}
 	return out, slot, nil
+}
+
+// Part returns the events of a log that keep returns true for. It may change them.
+func Part(log *trace.Log, keep func(e *trace.Event) bool) *trace.Log {
+	part := &trace.Log{Keep: true}
+	numbers := make(map[uint64]uint64) // of events, by those that they had
+	for _, e := range log.Events {
+		if keep(&e) {
+			e.Cause = numbers[e.Cause]
+			numbers[e.ID] = part.Add(e)
+		}
+	}
+	return part
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"parley/trace"
 )
 
@@ -39,14 +37,6 @@ func Read(args []string) ([]trace.Trace, error) {
 		}
 	}
 	return out, nil
-}
-
-// someTraces demands arguments.
-func someTraces(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
-	}
-	return nil
 }
 
 // filesIn are the traces in a folder and those below it.

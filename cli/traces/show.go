@@ -36,7 +36,7 @@ func Command(a *console.App) *cobra.Command {
 			"it makes one and shows one machine, and of a stream of agreements one slot.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
-		Args: someTraces,
+		Args: console.Args(1, 0, "one TRACE or more were expected"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return showTraces(a, args, view, nodes)
 		},
@@ -98,12 +98,7 @@ func diffCommand(a *console.App) *cobra.Command {
 		Long: "Diff shows the first event in which two traces differ, with those before and after it.\n" +
 			"The exit status is 0 if they are the same and 1 if they are not.",
 		Example: "  parley trace diff run.jsonl run.jsonl",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return fmt.Errorf("%s: two FILEs were expected, and %s given", cmd.CommandPath(), console.Given(len(args)))
-			}
-			return nil
-		},
+		Args:    console.Args(2, 2, "two FILEs were expected"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if context < 0 || context > 1000 {
 				return parley.FlagErrorf("context", "%d: allowed are 0 to 1000", context)

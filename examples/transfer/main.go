@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// bank is the accounts of one node. It holds back what it has promised to pay until it is told the end.
+// bank is the accounts of one node. It holds back what it has promised to pay until it learns the outcome.
 type bank struct {
 	mu      sync.Mutex
 	balance int

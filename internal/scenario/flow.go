@@ -9,27 +9,25 @@ import (
 
 // Flow writes a YAML value on one line, as a flag has it.
 func Flow(n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.MappingNode:
+	if pairs, ok := Pairs(n); ok {
 		var parts []string
-		for _, pair := range n.Values {
-			parts = append(parts, word(pair.Key.GetToken().Value)+": "+Flow(pair.Value))
+		for _, pair := range pairs {
+			parts = append(parts, quoted(pair.Key.GetToken().Value)+": "+Flow(pair.Value))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	case *ast.MappingValueNode:
-		return "{" + word(n.Key.GetToken().Value) + ": " + Flow(n.Value) + "}"
-	case *ast.SequenceNode:
+	}
+	if n, ok := n.(*ast.SequenceNode); ok {
 		var parts []string
 		for _, v := range n.Values {
 			parts = append(parts, Flow(v))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	return word(n.GetToken().Value)
+	return quoted(n.GetToken().Value)
 }
 
-// word quotes what would not be one word of YAML.
-func word(text string) string {
+// quoted quotes what would not be one word of YAML.
+func quoted(text string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._/%+", c)
 	}

@@ -1,11 +1,3 @@
-// Package scenario reads the plan of a run from YAML, and writes it as flags.
-//
-// # Decisions
-//
-// What befalls a run is data (internal/scenario.Plan). It is read from YAML or flags, draws from the
-// seed what is left open, and is written back as flags. Motive: one command replays any run of a sweep,
-// and a failing plan can be made smaller part by part. Cost: every fault of the simulator needs its
-// words in three places: reading, writing and describing.
 package scenario
 
 import (
@@ -17,98 +9,10 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"parley"
-	"parley/run"
 	"parley/sim"
 )
-
-// Keys are the keys of a scenario that make the plan, in the order in which they
-// are documented.
-var Keys = []string{
-	"requests", "workload", "delay", "fifo", "loss", "twice", "graph", "links", "partitions", "crashes", "pauses",
-	"clocks", "suspicions", "detect", "random", "heal", "until", "steps", "promised",
-}
-
-// LineError is what is wrong with one line of the file.
-type LineError struct {
-	Line int
-	Err  error
-}
-
-func (e *LineError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error without the line.
-func (e *LineError) Unwrap() error { return e.Err }
-
-// Parse reads the value of one key from text: YAML, most often on one line.
-func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
-	tree, err := parser.ParseBytes([]byte(text), 0)
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return fmt.Errorf("not YAML: %s", first)
-	}
-	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return errors.New("nothing was given")
-	}
-	return Set(p, key, tree.Docs[0].Body, naming)
-}
-
-// Set reads the value of one key into the plan. naming
-// reads the name of a process as the user writes it. An error is a [LineError].
-func Set(p *run.Plan, key string, value ast.Node, naming parley.Naming) error {
-	r := reader{naming, max(p.Tick, 1)}
-	var err error
-	switch key {
-	case "requests":
-		err = r.list(key, value, func(n ast.Node) error { return r.request(n, p) })
-	case "workload":
-		err = r.workload(value, &p.Workload)
-	case "delay":
-		p.Delay, err = r.delay(value)
-	case "fifo":
-		p.FIFO, err = r.yes(value)
-	case "loss":
-		p.Loss, err = r.chance(value)
-	case "twice":
-		p.Twice, err = r.chance(value)
-	case "graph":
-		p.Graph, err = r.graph(value)
-	case "links":
-		err = r.list(key, value, func(n ast.Node) error { return r.link(n, p) })
-	case "partitions":
-		err = r.list(key, value, func(n ast.Node) error { return r.partition(n, p) })
-	case "crashes":
-		err = r.list(key, value, func(n ast.Node) error { return r.crash(n, p) })
-	case "pauses":
-		err = r.list(key, value, func(n ast.Node) error { return r.pause(n, p) })
-	case "clocks":
-		err = r.list(key, value, func(n ast.Node) error { return r.clock(n, p) })
-	case "suspicions":
-		err = r.list(key, value, func(n ast.Node) error { return r.suspicion(n, p) })
-	case "detect":
-		p.Detect, err = r.time(value)
-	case "random":
-		err = r.random(value, &p.Random)
-	case "heal":
-		p.Heal, err = r.time(value)
-	case "until":
-		p.Until, err = r.time(value)
-	case "promised":
-		err = r.fields(value, map[string]func(ast.Node) error{
-			"delay": into(&p.Promised.Delay, some(r.time)), "offset": into(&p.Promised.Offset, some(r.time)),
-			"drift": into(&p.Promised.Drift, some(r.drift)),
-		})
-	case "steps":
-		var n int
-		n, err = r.count(value)
-		p.Steps = uint64(n)
-	default:
-		err = fmt.Errorf("unknown key: allowed are %s", strings.Join(Keys, ", "))
-	}
-	return at(value, err)
-}
 
 // reader reads values.
 type reader struct {
@@ -116,45 +20,57 @@ type reader struct {
 	lasts  time.Duration // a tick
 }
 
-// at places an error on the line of a node, unless it has one already.
-func at(n ast.Node, err error) error {
-	var placed *LineError
-	if err == nil || errors.As(err, &placed) {
-		return err
-	}
-	return &LineError{n.GetToken().Position.Line, err}
-}
+// The kinds of values. A zero number, time, chance or set is left out when it is written.
+var (
+	text      = kind[string]{reader.text, func(_ names, s string) string { return s }}
+	whole     = numeric(count)
+	steps     = numeric(countOfSteps)
+	moment    = numeric(timeFromZero)
+	period    = numeric(some(timeFromZero))
+	offset    = numeric(reader.ticks)
+	drift     = numeric(rate)
+	gain      = numeric(some(rate))
+	chance    = numeric(probability)
+	yes       = kind[bool]{scalar(truth), func(_ names, v bool) string { return map[bool]string{true: "true"}[v] }}
+	process   = kind[parley.ID]{scalar(reader.process), func(n names, id parley.ID) string { return n(id) }}
+	processes = kind[parley.Set]{reader.processes, set}
+	graph     = kind[[]parley.Set]{reader.graph, edges}
+	delay     = kind[sim.Delay]{scalar(reader.delay), bounds}
+)
 
-// fields goes through a mapping; each allowed key has a function that reads it, and
-// those that are needed must be there.
-func (r reader) fields(n ast.Node, allowed map[string]func(ast.Node) error, needed ...string) error {
-	var pairs []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
-	default:
+// The most that there may be: a scenario may come from anybody. Times are less than
+// 13 days, so that sums of a few of them are times too.
+const (
+	mostBroadcasts = 1_000_000
+	mostFaults     = 10_000
+	mostCount      = 1 << 30
+	mostTime       = parley.Tick(1) << 50
+	mostDrift      = 999_999 // parts in a million: a clock stands nearly still, or runs at twice the speed
+)
+
+// fields reads a mapping of some of the allowed keys; those that are needed must be there.
+func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
+	pairs, ok := Pairs(n)
+	if !ok {
 		return at(n, errors.New("\"key: value\" was expected"))
 	}
 	seen := make(map[string]bool)
 	for _, pair := range pairs {
 		key := pair.Key.GetToken().Value
-		read, ok := allowed[key]
-		if !ok {
-			var names []string
-			// order: sorted below
-			for name := range allowed {
-				names = append(names, name)
+		i := slices.IndexFunc(allowed, func(f field) bool { return f.key == key })
+		if i < 0 {
+			var keys []string
+			for _, f := range allowed {
+				keys = append(keys, f.key)
 			}
-			slices.Sort(names)
-			return at(pair.Key, fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(names, ", ")))
+			slices.Sort(keys)
+			return at(pair.Key, fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(keys, ", ")))
 		}
 		if seen[key] {
 			return at(pair.Key, fmt.Errorf("%s is given twice", key))
 		}
 		seen[key] = true
-		if err := read(pair.Value); err != nil {
+		if err := allowed[i].read(r, pair.Value); err != nil {
 			return at(pair.Value, fmt.Errorf("%s: %w", key, err))
 		}
 	}
@@ -188,107 +104,91 @@ func (r reader) text(n ast.Node) (string, error) {
 	return "", at(n, errors.New("a plain value was expected"))
 }
 
-func (r reader) count(n ast.Node) (int, error) {
-	text, err := r.text(n)
-	if err != nil {
-		return 0, err
+// scalar reads a plain value.
+func scalar[T any](parse func(reader, string) (T, error)) func(reader, ast.Node) (T, error) {
+	return func(r reader, n ast.Node) (v T, err error) {
+		text, err := r.text(n)
+		if err == nil {
+			v, err = parse(r, text)
+		}
+		return v, at(n, err)
 	}
+}
+
+// numeric is a kind of numbers, of which 0 is left out.
+func numeric[T ~int | ~int64 | ~uint64 | ~float64](parse func(reader, string) (T, error)) kind[T] {
+	return kind[T]{scalar(parse), func(_ names, v T) string {
+		if v == 0 {
+			return ""
+		}
+		return fmt.Sprint(v)
+	}}
+}
+
+func count(_ reader, text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > mostCount {
-		return 0, at(n, fmt.Errorf("%q: a whole number from 0 to %d was expected", text, mostCount))
+		return 0, fmt.Errorf("%q: a whole number from 0 to %d was expected", text, mostCount)
 	}
 	return v, nil
 }
 
-// The most that there may be: a scenario may come from anybody. Times are less than
-// 13 days, so that sums of a few of them are times too.
-const (
-	mostBroadcasts = 1_000_000
-	mostFaults     = 10_000
-	mostCount      = 1 << 30
-	mostTime       = parley.Tick(1) << 50
-	mostDrift      = 999_999 // parts in a million: a clock stands nearly still, or runs at twice the speed
-)
+func countOfSteps(r reader, text string) (uint64, error) {
+	v, err := count(r, text)
+	return uint64(v), err
+}
 
-// atMost reads a number with a limit.
-func (r reader) atMost(most int) func(ast.Node) (int, error) {
-	return func(n ast.Node) (int, error) {
-		v, err := r.count(n)
+// atMost is a count with a limit.
+func atMost(most int) kind[int] {
+	return numeric(func(r reader, text string) (int, error) {
+		v, err := count(r, text)
 		if err == nil && v > most {
-			err = at(n, fmt.Errorf("%d: allowed are 0 to %d", v, most))
+			err = fmt.Errorf("%d: allowed are 0 to %d", v, most)
+		}
+		return v, err
+	})
+}
+
+// some parses a time or a number that is not 0.
+func some[T parley.Tick | int64 | int](parse func(reader, string) (T, error)) func(reader, string) (T, error) {
+	return func(r reader, text string) (T, error) {
+		v, err := parse(r, text)
+		if err == nil && v < 1 {
+			err = fmt.Errorf("%d: at least 1 was expected", v)
 		}
 		return v, err
 	}
 }
 
-// drift reads how wrong a clock runs, in parts in a million.
-func (r reader) drift(n ast.Node) (int64, error) {
-	v, err := r.signed(n)
-	if err == nil && (v > mostDrift || v < -mostDrift) {
-		err = at(n, fmt.Errorf("%d parts in a million: allowed are %d to %d", v, -mostDrift, mostDrift))
-	}
-	return v, err
-}
-
-// signed reads a number that may be negative.
-func (r reader) signed(n ast.Node) (int64, error) {
-	text, err := r.text(n)
-	if err != nil {
-		return 0, err
-	}
+// rate parses how wrong a clock runs, in parts in a million.
+func rate(_ reader, text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, at(n, fmt.Errorf("%q: a whole number was expected", text))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q: a whole number was expected", text)
+	case v > mostDrift || v < -mostDrift:
+		return 0, fmt.Errorf("%d parts in a million: allowed are %d to %d", v, -mostDrift, mostDrift)
 	}
 	return v, nil
 }
 
-func (r reader) yes(n ast.Node) (bool, error) {
-	text, err := r.text(n)
-	if err == nil && text != "true" && text != "false" {
-		err = at(n, fmt.Errorf("%q: allowed are true and false", text))
+func truth(_ reader, text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, fmt.Errorf("%q: allowed are true and false", text)
 	}
-	return text == "true", err
+	return text == "true", nil
 }
 
-func (r reader) chance(n ast.Node) (float64, error) {
-	text, err := r.text(n)
-	if err != nil {
-		return 0, err
-	}
+func probability(_ reader, text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, at(n, fmt.Errorf("%q: a chance from 0 to 1 was expected", text))
+		return 0, fmt.Errorf("%q: a chance from 0 to 1 was expected", text)
 	}
 	return v, nil
 }
 
-// time reads ticks, or a duration with a unit.
-func (r reader) time(n ast.Node) (parley.Tick, error) {
-	text, err := r.text(n)
-	if err != nil {
-		return 0, err
-	}
-	d, err := r.tick(text)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("%q: a time from 0 on was expected", text)
-	}
-	return d, at(n, err)
-}
-
-// some reads a time or a number that is not 0.
-func some[T parley.Tick | int64 | int](read func(ast.Node) (T, error)) func(ast.Node) (T, error) {
-	return func(n ast.Node) (T, error) {
-		v, err := read(n)
-		if err == nil && v < 1 {
-			err = at(n, fmt.Errorf("%d: at least 1 was expected", v))
-		}
-		return v, err
-	}
-}
-
-// tick reads a time that may be negative.
-func (r reader) tick(text string) (parley.Tick, error) {
+// ticks parses a time that may be negative: ticks, or a duration with a unit.
+func (r reader) ticks(text string) (parley.Tick, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		var d time.Duration
@@ -303,49 +203,50 @@ func (r reader) tick(text string) (parley.Tick, error) {
 	return 0, fmt.Errorf("%q: times of at most %d ticks, which are 13 days, were expected", text, mostTime)
 }
 
-// delay reads 1..900, or one time for all.
-func (r reader) delay(n ast.Node) (sim.Delay, error) {
-	text, err := r.text(n)
-	if err != nil {
-		return sim.Delay{}, err
+func timeFromZero(r reader, text string) (parley.Tick, error) {
+	t, err := r.ticks(text)
+	if err == nil && t < 0 {
+		err = fmt.Errorf("%q: a time from 0 on was expected", text)
 	}
+	return t, err
+}
+
+// delay parses 1..900, or one time for all.
+func (r reader) delay(text string) (d sim.Delay, err error) {
 	least, most, spread := strings.Cut(text, "..")
 	if !spread {
 		most = least
 	}
-	var d sim.Delay
-	if d.Least, err = r.tick(least); err == nil {
-		d.Most, err = r.tick(most)
+	if d.Least, err = r.ticks(least); err == nil {
+		d.Most, err = r.ticks(most)
 	}
 	if err == nil && (d.Least < 1 || d.Most < d.Least) {
 		err = fmt.Errorf("%q: LEAST..MOST was expected, as in 1..900, with at least 1", text)
 	}
-	return d, at(n, err)
+	return d, err
 }
 
-func (r reader) process(n ast.Node) (parley.ID, error) {
-	text, err := r.text(n)
-	if err != nil {
-		return 0, err
+// bounds writes a delay.
+func bounds(_ names, d sim.Delay) string {
+	if d == (sim.Delay{}) {
+		return ""
 	}
-	id, err := r.naming(text)
-	return id, at(n, err)
+	return fmt.Sprintf("%d..%d", d.Least, d.Most)
 }
+
+func (r reader) process(text string) (parley.ID, error) { return r.naming(text) }
 
 // processes reads one process, or a list of them.
-func (r reader) processes(n ast.Node) (parley.Set, error) {
-	var s parley.Set
-	seq, ok := n.(*ast.SequenceNode)
-	if !ok {
-		id, err := r.process(n)
-		s.Add(id)
-		return s, err
+func (r reader) processes(n ast.Node) (s parley.Set, err error) {
+	all := []ast.Node{n}
+	if seq, ok := n.(*ast.SequenceNode); ok {
+		all = seq.Values
 	}
-	if len(seq.Values) == 0 {
+	if len(all) == 0 {
 		return s, at(n, errors.New("a process was expected, or a list of some"))
 	}
-	for _, v := range seq.Values {
-		id, err := r.process(v)
+	for _, v := range all {
+		id, err := process.read(r, v)
 		if err != nil {
 			return s, err
 		}
@@ -356,37 +257,26 @@ func (r reader) processes(n ast.Node) (parley.Set, error) {
 	return s, nil
 }
 
-// into makes a reading function that stores what it read.
-func into[T any](to *T, read func(ast.Node) (T, error)) func(ast.Node) error {
-	return func(n ast.Node) error {
-		v, err := read(n)
-		*to = v
-		return err
+// set writes a set that is not empty.
+func set(n names, s parley.Set) string {
+	var parts []string
+	for id := range s.All() {
+		parts = append(parts, n(id))
 	}
-}
-
-func (r reader) workload(n ast.Node, w *run.Workload) error {
-	w.Broadcasts = run.Few
-	return r.fields(n, map[string]func(ast.Node) error{
-		"broadcasts": into(&w.Broadcasts, r.atMost(mostBroadcasts)), "from": into(&w.From, r.processes),
-		"named": into(&w.Named, r.yes), "within": into(&w.Within, r.time),
-	})
+	if len(parts) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }
 
 // graph reads the neighbours of each process: {P1: [P2, P3], P2: [P3]}. A link
 // named once goes both ways.
 func (r reader) graph(n ast.Node) ([]parley.Set, error) {
-	graph := make([]parley.Set, parley.MaxProcesses)
-	most := parley.ID(0)
-	var pairs []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
-	default:
+	pairs, ok := Pairs(n)
+	if !ok {
 		return nil, at(n, errors.New("\"PROCESS: [NEIGHBOURS]\" was expected"))
 	}
+	graph, most := make([]parley.Set, parley.MaxProcesses), parley.ID(0)
 	for _, pair := range pairs {
 		id, err := r.naming(pair.Key.GetToken().Value)
 		if err != nil {
@@ -407,4 +297,18 @@ func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 		}
 	}
 	return graph[:most+1], nil
+}
+
+// edges writes the neighbours of each process. A process without any is left out; a graph without edges is not.
+func edges(n names, g []parley.Set) string {
+	var parts []string
+	for id, to := range g {
+		if to != (parley.Set{}) {
+			parts = append(parts, n(parley.ID(id))+": "+set(n, to))
+		}
+	}
+	if len(g) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
 }

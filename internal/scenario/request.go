@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -10,84 +11,99 @@ import (
 	"parley/broadcast/problem"
 	"parley/membership/group"
 	"parley/replica/service"
-	"parley/run"
 	"parley/sim"
 )
 
-// request reads {at: P1, when: 100, broadcast: hello}, with to: [P2, P3] for named
-// receivers. In place of broadcast there may be propose; command, of a client and with
-// a number, which a replicated service applies once; leave, for a member of a group;
-// or setup, for the copies of a service.
-func (r reader) request(n ast.Node, p *run.Plan) error {
-	var q sim.Request
-	var given []string
-	var words string
+// request is {at: P1, when: 100, broadcast: hello}, with to: [P2, P3] for named receivers. In place of
+// broadcast there may be propose; command, of a client and with a number, which a replicated service applies
+// once; leave, for a member of a group; or setup, for the copies of a service.
+func request(q *sim.Request, _ []sim.Request) entry {
 	var to parley.Set
-	var client, number int
-	var setup service.Setup
-	one := func(key string, read func(ast.Node) error) func(ast.Node) error {
-		return func(n ast.Node) error {
-			given = append(given, key)
-			return read(n)
+	if q.Msg.Kind == problem.CarryTo { // it is written, and was made by RequestTo
+		var payload []byte
+		to, payload, _ = problem.Decode(q.Msg, parley.MaxProcesses)
+		q.Msg = problem.Request(payload)
+	}
+	var given []string
+	asks := func(
+		key string, what parley.Kind, read func(reader, ast.Node) (string, error), write func(names) string,
+	) field {
+		return field{
+			key, func(r reader, n ast.Node) error {
+				given = append(given, key)
+				body, err := read(r, n)
+				q.Msg.Kind, q.Msg.Body = what, []byte(body)
+				return err
+			},
+			func(n names) string {
+				if q.Msg.Kind != what {
+					return ""
+				}
+				return write(n)
+			},
 		}
 	}
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"at": into(&q.At, r.process), "when": into(&q.When, r.time), "to": into(&to, r.processes),
-		"client": into(&client, r.count), "number": into(&number, r.count),
-		"broadcast": one("broadcast", into(&words, r.text)), "propose": one("propose", into(&words, r.text)),
-		"command": one("command", into(&words, r.text)),
-		"setup":   one("setup", func(n ast.Node) error { return r.setup(n, &setup) }),
-		"leave": one("leave", func(n ast.Node) error {
-			yes, err := r.yes(n)
-			if err == nil && !yes {
-				err = at(n, errors.New("true was expected, or nothing"))
+	words := func(names) string { return quoted(string(q.Msg.Body)) }
+	return entry{
+		[]field{
+			value("at", &q.At, process), value("when", &q.When, moment),
+			asks("broadcast", parley.Carried, reader.text, words), asks("propose", parley.Propose, reader.text, words),
+			asks("command", service.Command, reader.text, words),
+			asks("leave", group.Leave, reader.leave, func(names) string { return "true" }),
+			asks("setup", service.Configure, reader.setup, func(n names) string { return writtenSetup(n, q.Msg.Body) }),
+			value("to", &to, processes), value("client", &q.Msg.Value, steps), value("number", &q.Msg.Seq, steps),
+		},
+		[]string{"at"},
+		func() error {
+			m := &q.Msg
+			switch {
+			case len(given) != 1:
+				return errors.New("one of broadcast, propose, command, leave and setup was expected")
+			case to != (parley.Set{}) && m.Kind != parley.Carried:
+				return fmt.Errorf("to: there are named receivers of a broadcast alone, and not of a %s", given[0])
+			case (m.Value != 0 || m.Seq != 0) && m.Kind != service.Command:
+				return fmt.Errorf("client and number are of a command, and not of a %s", given[0])
+			case m.Kind == service.Command && m.Seq == 0:
+				return errors.New("number: a command has one, from 1, by which it is known when it is asked again")
+			case to != (parley.Set{}):
+				*m = problem.RequestTo(to, m.Body)
+			case m.Kind == group.Leave:
+				m.Body = nil
 			}
-			return err
-		}),
-	}, "at")
-	switch {
-	case err != nil:
-		return err
-	case len(given) != 1:
-		return errors.New("one of broadcast, propose, command, leave and setup was expected")
-	case to != (parley.Set{}) && given[0] != "broadcast":
-		return fmt.Errorf("to: there are named receivers of a broadcast alone, and not of a %s", given[0])
-	case (client != 0 || number != 0) && given[0] != "command":
-		return fmt.Errorf("client and number are of a command, and not of a %s", given[0])
-	case given[0] == "command" && number == 0:
-		return errors.New("number: a command has one, from 1, by which it is known when it is asked again")
+			return nil
+		},
 	}
-	q.Msg = asked(given[0], words, to, client, number, setup)
-	p.Requests = append(p.Requests, q)
-	return nil
+}
+
+// leave reads true: there is nothing else that leave may be.
+func (r reader) leave(n ast.Node) (string, error) {
+	leaves, err := yes.read(r, n)
+	if err == nil && !leaves {
+		err = at(n, errors.New("true was expected, or nothing"))
+	}
+	return "", err
 }
 
 // setup reads {active: [P1, P2], wrong: 1, checked: true}.
-func (r reader) setup(n ast.Node, t *service.Setup) error {
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"active": into(&t.Active, r.processes), "wrong": into(&t.M, r.count), "checked": into(&t.Checked, r.yes),
-	}, "active")
+func (r reader) setup(n ast.Node) (string, error) {
+	var t service.Setup
+	err := r.fields(n, setupFields(&t), "active")
 	if err == nil && t.Active.Len() <= t.M {
 		err = at(n, fmt.Errorf("%d active copies: more were expected than may be wrong, %d", t.Active.Len(), t.M))
 	}
-	return err
+	return string(t.Append(nil)), err
 }
 
-// asked is the message of a request.
-func asked(how, words string, to parley.Set, client, number int, setup service.Setup) parley.Msg {
-	switch how {
-	case "propose":
-		return parley.Msg{Kind: parley.Propose, Body: []byte(words)}
-	case "command":
-		return parley.Msg{Kind: service.Command, Value: uint64(client), Seq: uint64(number), Body: []byte(words)}
-	case "leave":
-		return parley.Msg{Kind: group.Leave}
-	case "setup":
-		return parley.Msg{Kind: service.Configure, Body: setup.Append(nil)}
-	case "broadcast":
-		if to != (parley.Set{}) {
-			return problem.RequestTo(to, []byte(words))
-		}
+func setupFields(t *service.Setup) []field {
+	return []field{value("active", &t.Active, processes), value("wrong", &t.M, whole), value("checked", &t.Checked, yes)}
+}
+
+// writtenSetup writes what Setup.Append wrote.
+func writtenSetup(n names, body []byte) string {
+	active, rest, err := problem.ReadSet(body, parley.MaxProcesses)
+	wrong, size := binary.Uvarint(rest)
+	if err != nil || size <= 0 || len(rest) != size+1 {
+		panic("scenario: a setup that cannot be read")
 	}
-	return problem.Request([]byte(words))
+	return flow(n, setupFields(&service.Setup{Active: active, M: int(wrong), Checked: rest[size] != 0}))
 }

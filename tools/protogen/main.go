@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// generate writes all generated files anew, and removes those that are not any more.
+// generate writes all generated files, and removes those that no longer belong to it.
 func generate(ctx context.Context, root string) error {
 	module, err := modulePath(root)
 	if err != nil {

@@ -1,118 +1,106 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"parley"
 	runs "parley/cli/run"
 	"parley/cli/show"
 	"parley/explore"
+	"parley/faulty"
 	"parley/internal/draw"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/svg"
-	"parley/internal/scenario"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
 )
 
-// foundRun is a run that was found, as a run that was simulated: with a log and a header
-// that say all about it.
-type foundRun struct {
+// counterexample is a run that was found, told as a run that was simulated: with a log and a header that say
+// all about it.
+type counterexample struct {
 	finding *explore.Finding
 	run     show.Run
 	header  trace.Header
-	log     *trace.Log
+	log     *trace.Log // nil if the search was interrupted before it was told
 	report  *show.Report
 	depth   int    // of the search
 	why     string // what broke, with the names of the reader
 	story   []string
 }
 
-// retold is a run that was found, as a run that was simulated.
-func (s *search) retold(finding *explore.Finding) (*foundRun, error) {
-	r, err := s.asRun(&finding.Run)
-	if err != nil {
-		return nil, err
-	}
-	f := &foundRun{finding: finding, log: finding.Run.Log(true), why: finding.Why}
+// tell makes a story of a run that was found.
+func (s *search) tell(finding *explore.Finding) *counterexample {
+	facts := s.facts(finding)
+	f := &counterexample{finding: finding, run: s.asRun(&finding.Run), log: finding.Run.Log(true), why: finding.Why}
 	for _, step := range finding.Run.Steps {
 		if step.What != explore.Start && (step.What != explore.Asking || s.protocol.Timing != parley.Synchronous) {
 			f.depth++
 		}
 	}
-	facts := s.facts(finding)
-	r.Protocol = s.protocol
-	f.run, f.header = r, r.Header(facts)
-	f.report = show.NewReport(r, f.log, facts)
+	f.header = f.run.Header(facts)
+	f.report = show.NewReport(f.run, f.log, facts)
 	for _, v := range f.report.Judged { // a split search calls processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
-	f.story = reading.Story(s.protocol, f.log.Events, r.Style(0))
-	return f, nil
+	f.story = reading.Story(s.protocol, f.log.Events, f.run.Style(0))
+	return f
 }
 
-// asRun says with the flags of "parley run" who lies, what is asked and what befalls the
-// processes of a run.
-func (s *search) asRun(found *explore.Run) (show.Run, error) {
+// asRun returns a run that was found as one of "parley run": who lies in it, what processes are asked, and what
+// goes wrong.
+func (s *search) asRun(found *explore.Run) show.Run {
 	root := s.options.Roots[found.Root]
-	p := s.flags.listed
-	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	f := runs.NewFlags(p, fs)
-	sets := []string{"names=" + string(s.names), fmt.Sprintf("memory=%d", s.flags.memory)}
-	for _, name := range s.flags.own {
-		if g := s.flags.fs.Lookup(name); g.Changed {
-			sets = append(sets, name+"="+g.Value.String())
+	spec := run.Spec{
+		Protocol: s.protocol, Seed: 1, Name: s.names.Full, Faulty: maps.Clone(root.Faulty), Plan: faultsOf(found),
+	}
+	for id, how := range root.Faulty { // order: each for itself
+		if atWill(how) { // its lies are those of one that draws them
+			spec.Faulty[id] = faulty.Random
 		}
 	}
-	if s.flags.beyond {
-		sets = append(sets, "beyond-bound=true")
-	}
-	var liars []string
-	for id := range parley.ID(s.protocol.N) {
-		how, lies := root.Faulty[id]
-		switch {
-		case lies && atWill(how): // which is that where everything is drawn
-			liars = append(liars, s.names.Bare(id)+"=random")
-		case lies:
-			liars = append(liars, s.names.Bare(id)+"="+how.Name)
-		}
-	}
-	if len(liars) > 0 {
-		sets = append(sets, "faulty="+strings.Join(liars, ","))
-	}
-	plan, values := befallen(found), []string(nil)
+	var values []string
 	for _, q := range root.Requests {
 		if q.Msg.Kind == parley.Propose && !strings.Contains(string(q.Msg.Body), ",") {
 			values = append(values, string(q.Msg.Body))
 			continue
 		}
-		plan.Requests = append(plan.Requests, sim.Request{At: q.At, Msg: q.Msg})
+		spec.Plan.Requests = append(spec.Plan.Requests, sim.Request{At: q.At, Msg: q.Msg})
+	}
+	flags := append([]string{"names=" + string(s.names)}, runs.DrawnFlags(spec, s.names)...)
+	for _, name := range s.flags.own {
+		if g := s.flags.fs.Lookup(name); g.Changed {
+			flags = append(flags, name+"="+g.Value.String())
+		}
+	}
+	if s.flags.beyond {
+		flags = append(flags, "beyond-bound=true")
 	}
 	if len(values) > 0 && len(values) == s.protocol.Proposers.Len() {
-		sets = append(sets, "values="+strings.Join(values, ","))
+		flags = append(flags, "values="+strings.Join(values, ","))
 	}
-	for _, set := range append(sets, scenario.Flags(plan, s.protocol, s.names.Bare)...) {
-		name, value, _ := strings.Cut(set, "=")
-		if fs.Lookup(name) == nil {
-			continue // fifo, of which a protocol may have its own
-		}
-		if err := fs.Set(name, value); err != nil {
-			return show.Run{}, err
-		}
+	slices.SortFunc(flags, func(a, b string) int { return cmp.Compare(keyOf(a), keyOf(b)) })
+	r := show.Run{Spec: spec, Names: s.names, Args: []string{s.flags.listed.Name}}
+	for _, flag := range flags {
+		r.Args = append(r.Args, "--"+flag)
 	}
-	return f.Run()
+	return r
 }
 
-// befallen is what befalls the processes of a run that was found, beside lies.
-func befallen(found *explore.Run) (plan run.Plan) {
+func keyOf(flag string) string {
+	key, _, _ := strings.Cut(flag, "=")
+	return key
+}
+
+// faultsOf returns what goes wrong in a run that was found, beside lies.
+func faultsOf(found *explore.Run) (plan run.Plan) {
 	last := make(map[parley.ID]int) // crash
 	for i := range found.Steps {
 		s := &found.Steps[i]
@@ -141,7 +129,7 @@ func (s *search) facts(f *explore.Finding) trace.Facts {
 }
 
 // picture draws a run that was found.
-func (s *search) picture(f *foundRun) ([]byte, error) {
+func (s *search) picture(f *counterexample) ([]byte, error) {
 	p := s.protocol
 	const width = 100
 	if p.Timing == parley.Synchronous {

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,12 +24,12 @@ type broken struct {
 	Least    []string `json:"least,omitempty"` // and the least of it that still fails
 }
 
-// sweeping is a sweep at work.
-type sweeping struct {
+// sweepRunner makes the runs of a sweep.
+type sweepRunner struct {
 	*console.App
 	ctx         context.Context // the runs that were made by its end are counted
-	flags       *Flags
-	base        setup
+	flags       *flags
+	base        runSpec
 	all         bool
 	workers     int
 	first, last uint64
@@ -42,7 +41,7 @@ type sweeping struct {
 }
 
 // run makes all runs, and the first failure as small as it gets.
-func (s *sweeping) run() (err error) {
+func (s *sweepRunner) run() (err error) {
 	began := time.Now()
 	stop := s.Progress(500*time.Millisecond, func() string { return s.progress(began) })
 	open := s.base.Spec
@@ -66,39 +65,31 @@ func (s *sweeping) run() (err error) {
 	if len(s.found) > 0 {
 		open.Seed = s.found[0].Seed
 		if least, ok := run.Minimize(s.ctx, open, s.found[0].Property); ok {
-			s.found[0].Least = s.drawnArgs(least)
+			s.found[0].Least = s.least(least)
 		}
 	}
 	return err
 }
 
 // again is the command that makes a run of the sweep again.
-func (s *sweeping) again(seed uint64) []string {
+func (s *sweepRunner) again(seed uint64) []string {
 	return append(slices.Clone(s.base.Args), "--seed="+strconv.FormatUint(seed, 10))
 }
 
-// drawnArgs are the arguments of a run of which nothing is left to be drawn but by the
-// seed.
-func (s *sweeping) drawnArgs(of run.Spec) []string {
+// least returns the arguments of a run of which nothing is left to be drawn but by the seed.
+func (s *sweepRunner) least(of run.Spec) []string {
 	args := slices.DeleteFunc(slices.Clone(s.base.Args), func(arg string) bool {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		return key == "faulty" || slices.Contains(scenario.Keys, key)
 	})
-	var liars []string
-	for _, id := range slices.Sorted(maps.Keys(of.Faulty)) {
-		liars = append(liars, s.base.Names.Bare(id)+"="+of.Faulty[id].Name)
-	}
-	if len(liars) > 0 {
-		args = append(args, "--faulty="+strings.Join(liars, ","))
-	}
-	for _, set := range scenario.Flags(of.Plan, of.Protocol, s.base.Names.Bare) {
-		args = append(args, "--"+set)
+	for _, flag := range DrawnFlags(of, s.base.Names) {
+		args = append(args, "--"+flag)
 	}
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
 }
 
 // progress says how far the sweep is.
-func (s *sweeping) progress(began time.Time) string {
+func (s *sweepRunner) progress(began time.Time) string {
 	const cells = 30
 	n, total := s.made.Load(), s.last-s.first+1
 	filled := int(n * cells / total)

@@ -16,22 +16,16 @@ import (
 	"parley/trace"
 )
 
-// setup is a run that can be made.
-type setup struct {
+// runSpec is a run that can be made.
+type runSpec struct {
 	show.Run
 	open run.Plan // as it was given
 	host hostFlags
 }
 
-// Run checks the flags and makes a run of them.
-func (f *Flags) Run() (show.Run, error) {
-	s, err := f.setup()
-	return s.Run, err
-}
-
-// setup is run, with what only this package needs.
-func (f *Flags) setup() (setup, error) {
-	s := setup{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
+// setup checks the flags and makes a run of them.
+func (f *flags) setup() (runSpec, error) {
+	s := runSpec{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
 	if err := f.view.Check(); err != nil {
 		return s, err
 	}
@@ -80,7 +74,7 @@ func (f *Flags) setup() (setup, error) {
 }
 
 // spare keeps crashes away from those who are faulty already.
-func (s *setup) spare(f *Flags) error {
+func (s *runSpec) spare(f *flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
 			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.Names.Full(c.At)))
@@ -161,7 +155,7 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 }
 
 // run makes the run, on its host. tree makes the tree of one process; nil: as the log has it.
-func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
+func (s runSpec) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
 	if s.Host != "" {
 		log, facts, err = s.processes(context.Background())
 		return log, facts, nil, err

@@ -1,0 +1,98 @@
+// Package scenario reads the plan of a run from YAML, and writes it as flags.
+//
+// # Decisions
+//
+// What happens to a run is data ([run.Plan]). It is read from YAML or flags, what it leaves open is drawn
+// from the seed, and it is written back as flags. Motive: one command replays any run of a sweep, and a
+// failing plan can be shrunk part by part. Cost: every fault of the simulator needs its words in two
+// places: here, where one table reads and writes it, and in run.Plan.Describe.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"parley"
+	"parley/run"
+)
+
+// Keys are the keys of a scenario that make the plan, in the order in which they are written.
+var Keys = func() (keys []string) {
+	for _, f := range fieldsOf(new(run.Plan)) {
+		keys = append(keys, f.key)
+	}
+	return keys
+}()
+
+// fieldsOf are the keys of a plan, with what reads and writes their values.
+func fieldsOf(p *run.Plan) []field {
+	return []field{
+		value("delay", &p.Delay, delay), value("fifo", &p.FIFO, yes), value("loss", &p.Loss, chance),
+		value("twice", &p.Twice, chance), value("graph", &p.Graph, graph), list("requests", &p.Requests, request),
+		readOnly("workload", &p.Workload, reader.workload), list("links", &p.Links, link),
+		readOnly("partitions", &p.Links, reader.partitions), list("crashes", &p.Crashes, crash),
+		list("pauses", &p.Pauses, pause), list("clocks", &p.Clocks, clock),
+		list("suspicions", &p.Suspicions, suspicion), value("detect", &p.Detect, moment),
+		readOnly("random", &p.Random, reader.random), value("heal", &p.Heal, moment), value("until", &p.Until, moment),
+		value("steps", &p.Steps, steps), mapping("promised", value("delay", &p.Promised.Delay, period),
+			value("offset", &p.Promised.Offset, period), value("drift", &p.Promised.Drift, gain)),
+	}
+}
+
+// LineError is what is wrong with one line of the file.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the line.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Parse reads the value of one key from text: YAML, most often on one line.
+func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
+	tree, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Errorf("not YAML: %s", first)
+	}
+	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
+		return errors.New("nothing was given")
+	}
+	return Set(p, key, tree.Docs[0].Body, naming)
+}
+
+// Set reads the value of one key into the plan. naming reads the name of a process as the user writes it.
+// An error is a [LineError].
+func Set(p *run.Plan, key string, value ast.Node, naming parley.Naming) error {
+	for _, f := range fieldsOf(p) {
+		if f.key == key {
+			return at(value, f.read(reader{naming, max(p.Tick, 1)}, value))
+		}
+	}
+	return at(value, fmt.Errorf("unknown key: allowed are %s", strings.Join(Keys, ", ")))
+}
+
+// Flags writes a drawn plan as flags of a protocol, KEY=VALUE. What reads them gets the plan. Where leaving
+// out a flag would mean something else, it is written with an empty value.
+func Flags(p run.Plan, proto parley.Protocol, name func(parley.ID) string) (flags []string) {
+	for _, f := range fieldsOf(&p) {
+		text := f.write(name)
+		switch {
+		case text != "":
+		case f.key == "fifo" && proto.Relies.FIFO:
+			text = "false"
+		case f.key == "requests" && proto.Serves:
+			text = "[]"
+		default:
+			continue
+		}
+		flags = append(flags, f.key+"="+text)
+	}
+	return flags
+}
