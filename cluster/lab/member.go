@@ -183,6 +183,14 @@ func (m *member) listen(ctx context.Context) (err error) {
 // name is what the certificates call a process.
 func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 
+// names are the names of all processes.
+func names(n int) (all []string) {
+	for id := range parley.ID(n) {
+		all = append(all, name(id))
+	}
+	return all
+}
+
 // connect makes the links.
 func (m *member) connect(peers []string) (err error) {
 	m.host = host.New(host.Config{
@@ -193,7 +201,7 @@ func (m *member) connect(peers []string) (err error) {
 	})
 	m.mesh, err = link.New(link.Config{
 		Self: m.Self, Peers: peers, Network: m.network, Listener: m.listener,
-		Identity: (*identities)(m), Handler: (*handler)(m),
+		Identity: link.Members{Self: m.self, Trust: m.trust, Names: names(m.Header.N)}, Handler: (*handler)(m),
 		Hello: link.Hello{
 			Cluster: m.trust.Cluster(), Incarnation: m.Life,
 			Config: sha256.Sum256([]byte(strings.Join(m.Header.Args, "\x00"))),

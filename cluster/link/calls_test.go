@@ -142,7 +142,7 @@ func TestCallsComeBack(t *testing.T) {
 		if p := m[0].Stats().Peers[0]; p.FramesLost != 3 || p.Connected || p.Refused[link.NotConnected] != 1 {
 			t.Errorf("%+v", p)
 		}
-		s.config[1].Hello.Incarnation = 2
+		s.config[1].Hello.Incarnation, s.config[1].Identity = 2, s.ca.node(t, 1)
 		m[1] = s.call(1)
 		s.host[0].await(t, "up 1.2")
 		await(t, "up again", func() bool { return s.host[1].count("up 0.1") == 2 })
@@ -248,7 +248,7 @@ func TestCallsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := calls(t, 2, nil)
 		s.host[0].await(t, "up 1.1")
-		s.ca.revoke(1)
+		s.ca.revoke(t, 1)
 		s.host[0].await(t, "down 1 certificate not trusted any more")
 	})
 }
@@ -266,11 +266,11 @@ func TestCallsRevokedAndBack(t *testing.T) {
 			}
 		})
 		s.host[0].await(t, "up 1.1")
-		s.ca.revoke(1)
+		s.ca.revoke(t, 1)
 		if err := m[1].Close(); err != nil {
 			t.Error(err)
 		}
-		s.config[1].Hello.Incarnation = 2
+		s.config[1].Hello.Incarnation, s.config[1].Identity = 2, s.ca.node(t, 1)
 		m[1] = s.call(1)
 		s.host[0].await(t, "up 1.2")
 		if got := s.host[0].all(); got != "up 1.1\ndown 1 certificate not trusted any more\nup 1.2" {

@@ -2,17 +2,12 @@ package link_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,107 +15,61 @@ import (
 	"time"
 
 	"parley"
+	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/cluster/link/memory"
 )
 
-// authority signs the certificates of a test.
+// authority signs the certificates of a test, whose nodes share their trust.
 type authority struct {
-	cert *x509.Certificate
-	key  ed25519.PrivateKey
-	pool *x509.CertPool
-
-	mu      sync.Mutex
-	watched map[parley.ID]func(error) // at whomever accepted or dialed that peer
+	*cert.Authority
+	trust *cert.Trust
 }
-
-var serial = big.NewInt(1)
 
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	by, err := cert.NewAuthority("test", 2*time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{
-		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, pub, key)
+	trust, err := cert.NewTrust(by.Anchors(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{key: key, pool: x509.NewCertPool(), watched: make(map[parley.ID]func(error))}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	a.pool.AddCert(a.cert)
-	return a
+	return &authority{by, trust}
 }
 
 // identity is a node of an authority's cluster.
-type identity struct {
-	a    *authority
-	cert tls.Certificate
-}
+type identity struct{ link.Members }
 
 func (a *authority) node(t testing.TB, id int) identity {
 	t.Helper()
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	issued, err := a.IssueNode(strconv.Itoa(id), nil, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, _ := url.Parse("parley://test/node/" + strconv.Itoa(id))
-	c := &x509.Certificate{
-		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		URIs: []*url.URL{name}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	out := identity{link.Members{Self: issued.Self(), Trust: a.trust}}
+	for id := range 16 { // more than any test has
+		out.Names = append(out.Names, strconv.Itoa(id))
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, pub, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return identity{a, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
+	return out
 }
 
-func (i identity) Accept() *tls.Config {
-	return &tls.Config{
-		Certificates: []tls.Certificate{i.cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: i.a.pool,
-		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
-	}
-}
-
-// Dial takes any node: that the mesh asks who it is, is to be tested.
+// Dial takes any node: tests demand that the mesh asks who it is.
 func (i identity) Dial(parley.ID) *tls.Config {
-	return &tls.Config{
-		Certificates: []tls.Certificate{i.cert}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
-		VerifyConnection: func(s tls.ConnectionState) error {
-			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: i.a.pool})
-			return err
-		},
+	return i.Trust.Dial(i.Self, cert.Identity{Cluster: "test", Kind: cert.Node, Name: cert.Any})
+}
+
+// revoke revokes the certificates that a node has.
+func (a *authority) revoke(t testing.TB, id int) {
+	t.Helper()
+	_, err := a.Revoke(strconv.Itoa(id))
+	if err == nil {
+		err = a.trust.Set(a.Anchors())
 	}
-}
-
-func (i identity) Who(s tls.ConnectionState) (parley.ID, error) {
-	id, err := strconv.Atoi(strings.TrimPrefix(s.PeerCertificates[0].URIs[0].Path, "/node/"))
-	return parley.ID(id), err
-}
-
-func (i identity) Watch(s tls.ConnectionState, end func(error)) func() {
-	id, _ := i.Who(s)
-	i.a.mu.Lock()
-	i.a.watched[id] = end
-	i.a.mu.Unlock()
-	return func() {}
-}
-
-func (i identity) Explain(err error) error { return err }
-
-func (a *authority) revoke(id parley.ID) {
-	a.mu.Lock()
-	end := a.watched[id]
-	a.mu.Unlock()
-	end(errors.New("revoked"))
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // host is a handler that notes what happens.

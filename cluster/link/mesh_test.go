@@ -313,7 +313,7 @@ func TestLostIsCounted(t *testing.T) {
 			s.mesh[0].Send(1, link.Bulk, 1, nil, make([]byte, 64<<10))
 			s.mesh[0].Flush(1)
 		}
-		s.ca.revoke(1)
+		s.ca.revoke(t, 1)
 		s.host[0].await(t, "down 1 certificate not trusted any more")
 		if s.mesh[0].Send(1, link.Bulk, 1, nil, nil) {
 			t.Error("a frame was taken for a peer that is down")
@@ -330,7 +330,7 @@ func TestLostIsCounted(t *testing.T) {
 func TestRevocationClosesLiveConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pair(t, nil)
-		s.ca.revoke(0)
+		s.ca.revoke(t, 0)
 		s.host[1].await(t, "down 0 certificate not trusted any more")
 		s.refused(1, 0, link.Untrusted)
 	})
