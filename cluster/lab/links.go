@@ -18,12 +18,10 @@ type carrier member
 func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool {
 	c.mu.Lock()
 	of, now := trace.Sending(c.Life, c.sends), c.sentAt
-	due, cut := c.sky.befall(to, now)
+	due, why := c.sky.befall(to, now)
 	c.counted.Sent[to] += uint64(len(due)) - 1
-	if len(due) == 0 && cut {
-		c.lose(to, now, parley.Msg{Value: byCut})
-	} else if len(due) == 0 {
-		c.lose(to, now, parley.Msg{Value: byChance})
+	if len(due) == 0 {
+		c.lose(to, now, parley.Msg{Value: why})
 	}
 	c.mu.Unlock()
 	sent := false
