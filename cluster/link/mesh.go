@@ -173,9 +173,6 @@ func (m *Mesh) hello() Hello {
 	return h
 }
 
-// Addr is where the mesh listens.
-func (m *Mesh) Addr() net.Addr { return m.listen.Addr() }
-
 // Close says bye to all peers and ends all connections. What is queued is written before, if
 // that can be done in a moment.
 func (m *Mesh) Close() error {
