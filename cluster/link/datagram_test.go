@@ -17,7 +17,7 @@ var (
 )
 
 // datagrams makes two nodes, on hosts a and b of a network.
-func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, n *memory.Network) {
+func datagrams(t *testing.T) (d [2]*link.Datagrams, h [2]*host, n *memory.Network) {
 	t.Helper()
 	n = memory.New(memory.Options{})
 	hosts := []*memory.Host{n.Host("a"), n.Host("b")}
@@ -25,7 +25,7 @@ func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, n *mem
 	for i := range 2 {
 		h[i] = &host{}
 		var err error
-		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: hosts[i], Size: size, Handler: h[i]})
+		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: hosts[i], Handler: h[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func socket(t testing.TB, n link.Network, address string) link.Socket {
 
 func TestDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h, _ := datagrams(t, 0)
+		d, h, _ := datagrams(t)
 		for i := range 2 {
 			to := parley.ID(1 - i)
 			if !d[i].Send(to, link.Urgent, 300, []byte("he"), []byte("llo")) {
@@ -77,24 +77,23 @@ func TestDatagrams(t *testing.T) {
 // A packet holds one frame, and no more than its size.
 func TestDatagramSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, size := range []int{64, 1200, 8900} {
-			d, h, _ := datagrams(t, size)
-			room := size - 2 - 1
-			if d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room)) || d[0].Stats().Peers[0].Refused[link.Oversize] != 1 {
-				t.Errorf("%d bytes and one more were sent", size)
-			}
-			if !d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room-1)) {
-				t.Errorf("%d bytes were not sent", size)
-			}
-			await(t, "the packet", func() bool { return strings.Contains(h[1].all(), "frame 0/5 ") })
+		const size = 1200
+		d, h, _ := datagrams(t)
+		room := size - 2 - 1
+		if d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room)) || d[0].Stats().Peers[0].Refused[link.Oversize] != 1 {
+			t.Errorf("%d bytes and one more were sent", size)
 		}
+		if !d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room-1)) {
+			t.Errorf("%d bytes were not sent", size)
+		}
+		await(t, "the packet", func() bool { return strings.Contains(h[1].all(), "frame 0/5 ") })
 	})
 }
 
 // Packets that are not a peer's are refused.
 func TestHostileDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h, n := datagrams(t, 100)
+		d, h, n := datagrams(t)
 		to := netip.MustParseAddrPort(n.Host("b").Addr(7))
 		stranger := socket(t, n.Host("stranger"), ":7")
 		seen := func(why link.Reason) func() bool {
@@ -118,7 +117,7 @@ func TestHostileDatagrams(t *testing.T) {
 		_ = d[0].Close()
 		peer := socket(t, n.Host("a"), ":7")
 		for why, b := range map[link.Reason][]byte{
-			link.LongFrame: append([]byte{0, 0, 5}, make([]byte, 98)...), link.Malformed: {0, 0, 0x80, 0},
+			link.LongFrame: append([]byte{0, 0, 5}, make([]byte, 1198)...), link.Malformed: {0, 0, 0x80, 0},
 		} {
 			_, _ = peer.WriteToUDPAddrPort(b, to)
 			await(t, why.String(), func() bool { return d[1].Stats().Peers[0].Refused[why] == 1 })
@@ -140,8 +139,6 @@ func TestDatagramConfigurations(t *testing.T) {
 			"no such node": func(c *link.DatagramConfig) { c.Self = 1 },
 			"a name":       func(c *link.DatagramConfig) { c.Peers = []string{"localhost:1"} },
 			"no handler":   func(c *link.DatagramConfig) { c.Handler = nil },
-			"a large size": func(c *link.DatagramConfig) { c.Size = 8901 },
-			"a small size": func(c *link.DatagramConfig) { c.Size = 63 },
 		} {
 			c := good
 			spoil(&c)

@@ -55,14 +55,14 @@ func packets(
 		network := memory.New(memory.Options{})
 		at = func(i int) link.Network { return network.Host(fmt.Sprint("node", i)) }
 	}
-	var socks []link.Socket
 	var addrs []string
 	for i := range n {
 		sock := socket(t, at(i), "127.0.0.1:0")
-		socks, addrs = append(socks, sock), append(addrs, sock.(net.PacketConn).LocalAddr().String())
+		addrs = append(addrs, sock.(net.PacketConn).LocalAddr().String())
+		_ = sock.Close() // its address is free again
 	}
 	for i := range n {
-		c := link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Socket: socks[i], Handler: handler(i)}
+		c := link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: at(i), Handler: handler(i)}
 		if meddle != nil {
 			c.Meddle = func(to parley.ID, b []byte, send func([]byte)) { meddle(parley.ID(i), to, b, send) }
 		}

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"net"
@@ -33,35 +34,20 @@ type Limits struct {
 
 // fill puts the defaults in and checks the rest.
 func (l *Limits) fill() error {
-	for _, f := range []struct {
-		value *int
-		other int
-	}{
-		{&l.Frame, 16 << 20}, {&l.Urgent, 1 << 20}, {&l.Bulk, max(64<<20, 2*l.Frame)}, {&l.Strangers, 64},
-		{&l.AddressRate, 32}, {&l.AddressBurst, 64}, {&l.Pings, 100},
-	} {
-		if *f.value == 0 {
-			*f.value = f.other
-		}
-		if *f.value < 0 {
-			return fmt.Errorf("link: a limit is %d", *f.value)
-		}
+	l.Frame, l.Urgent = cmp.Or(l.Frame, 16<<20), cmp.Or(l.Urgent, 1<<20)
+	l.Bulk, l.Strangers = cmp.Or(l.Bulk, max(64<<20, 2*l.Frame)), cmp.Or(l.Strangers, 64)
+	l.AddressRate, l.AddressBurst, l.Pings = cmp.Or(l.AddressRate, 32), cmp.Or(l.AddressBurst, 64), cmp.Or(l.Pings, 100)
+	l.Greeting, l.Dial = cmp.Or(l.Greeting, 3*time.Second), cmp.Or(l.Dial, time.Second)
+	l.Backoff, l.BackoffMax = cmp.Or(l.Backoff, 20*time.Millisecond), cmp.Or(l.BackoffMax, 500*time.Millisecond)
+	l.Ping, l.Silence = cmp.Or(l.Ping, 250*time.Millisecond), cmp.Or(l.Silence, 3*time.Second)
+	l.FrameTime, l.WriteTime = cmp.Or(l.FrameTime, 10*time.Second), cmp.Or(l.WriteTime, 5*time.Second)
+	l.AcceptBackoff = cmp.Or(l.AcceptBackoff, 5*time.Millisecond)
+	if n := min(l.Frame, l.Urgent, l.Bulk, l.Strangers, l.AddressRate, l.AddressBurst, l.Pings); n < 0 {
+		return fmt.Errorf("link: a limit is %d", n)
 	}
-	for _, f := range []struct {
-		value *time.Duration
-		other time.Duration
-	}{
-		{&l.Greeting, 3 * time.Second}, {&l.Backoff, 20 * time.Millisecond}, {&l.BackoffMax, 500 * time.Millisecond},
-		{&l.Dial, time.Second}, {&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second},
-		{&l.FrameTime, 10 * time.Second},
-		{&l.WriteTime, 5 * time.Second}, {&l.AcceptBackoff, 5 * time.Millisecond},
-	} {
-		if *f.value == 0 {
-			*f.value = f.other
-		}
-		if *f.value < 0 {
-			return fmt.Errorf("link: a limit is %s", *f.value)
-		}
+	d := min(l.Greeting, l.Dial, l.Backoff, l.BackoffMax, l.Ping, l.Silence, l.FrameTime, l.WriteTime, l.AcceptBackoff)
+	if d < 0 {
+		return fmt.Errorf("link: a limit is %s", d)
 	}
 	switch {
 	case l.Frame > 1<<30:
