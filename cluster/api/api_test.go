@@ -90,9 +90,7 @@ func TestOnce(t *testing.T) {
 		ctx := t.Context()
 		c, other := s.client(t, 0, all), s.client(t, 1, all)
 		open, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: "table"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		call := &parleyv1.Call{Session: open.GetSession(), Number: 1}
 		add := &parleyv1.AddRequest{Table: "table", Key: []byte("once"), By: 5, Call: call}
 		for i, at := range []*client.Client{c, other, c} {
@@ -164,13 +162,9 @@ func TestNoConnection(t *testing.T) {
 		defer func() { _ = l.Close() }()
 		self := s.certificate(t, "c", all).Self()
 		other, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stranger, err := other.IssueClient("c", all, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, c := range map[string]client.Config{
 			"nobody":      {Self: self, Address: "127.0.0.1:1"},
 			"still":       {Self: self, Address: l.Addr().String(), Dial: 50 * time.Millisecond},
@@ -212,9 +206,7 @@ func TestSharesOfClients(t *testing.T) {
 		quiet, greedy := s.certificate(t, "quiet", all), s.certificate(t, "greedy", all)
 		q, g := s.from(t, "a", quiet), s.from(t, "b", greedy)
 		open, err := q.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 20 {
 			if _, err := g.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"}); err != nil {
 				t.Fatal(err)
@@ -235,14 +227,10 @@ func TestCommands(t *testing.T) {
 		ctx := t.Context()
 		c, reader := s.client(t, 0, all), s.client(t, 1, cert.Read)
 		open, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		call := &parleyv1.Call{Session: open.GetSession(), Number: 1}
 		done, err := c.Table.Do(ctx, &parleyv1.DoRequest{Table: "bank", Command: []byte("deposit 150"), Call: call})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		read, err := reader.Table.Query(ctx, &parleyv1.QueryRequest{Table: "bank", Command: []byte("balance")})
 		if err != nil || !bytes.Equal(read.GetAnswer(), done.GetAnswer()) || read.GetPosition() <= done.GetPosition() {
 			t.Error(done, read, err)
@@ -281,9 +269,7 @@ func TestSubscribe(t *testing.T) {
 				var told []uint64
 				for i := range 10 {
 					r, err := other.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: fmt.Append(nil, name, i)})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					told = append(told, r.GetPosition())
 				}
 				var positions []uint64
@@ -545,9 +531,7 @@ func TestNode(t *testing.T) {
 			t.Error(m, err)
 		}
 		dump, err := c.Admin.Record(ctx, &parleyv1.RecordRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var trace []byte
 		for dump.Receive() {
 			trace = append(trace, dump.Msg().GetData()...)

@@ -37,9 +37,7 @@ func TestSilentCrowd(t *testing.T) {
 		var silent []net.Conn
 		for range 600 {
 			c, err := s.network.Host("crowd").DialContext(t.Context(), "tcp", s.addresses[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			silent = append(silent, c)
 		}
 		for _, host := range []string{"clients", "crowd"} {
@@ -98,9 +96,7 @@ func TestRapidReset(t *testing.T) {
 		for range 200 {
 			ctx, cancel := context.WithCancel(t.Context())
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("\x00\x00\x00\x00\x13{\"group\":\"total\"}  "))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Content-Type", "application/connect+json")
 			if answer, err := c.Do(r); err == nil {
 				cancel()

@@ -34,9 +34,7 @@ func (s *served) embed(t *testing.T, port uint16, secure bool, h http.Handler) (
 	own := &http.Server{Handler: h, ReadHeaderTimeout: time.Second}
 	if secure {
 		issued, err := s.authority.IssueNode("node1", []string{"localhost", "127.0.0.1"}, time.Hour/2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		own.TLSConfig = &tls.Config{
 			Certificates: []tls.Certificate{issued.TLS}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS13,
 		}
@@ -74,17 +72,11 @@ func TestHandlerInAnotherServer(t *testing.T) {
 		mux.HandleFunc("/hello", hello)
 		address := s.embed(t, 7200, true, mux)
 		other, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stranger, err := other.IssueClient("c", all, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		node, err := s.authority.IssueNode("node2", nil, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, c := range map[string]*tls.Certificate{"none": nil, "another authority": &stranger.TLS, "a node": &node.TLS} {
 			for _, h2 := range []bool{false, true} {
 				status, text, err := post(t.Context(), s.raw(t, c, h2), "https://"+address+putPath, strings.NewReader(`{"table":"table"}`))
@@ -117,9 +109,7 @@ func TestHandlerInAnotherServer(t *testing.T) {
 			t.Error(err)
 		}
 		sub, err := client.NewNodes(c).Subscribe(t.Context(), "total", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = client.NewNodes(c).Subscribe(t.Context(), "total", 1)
 		if client.Detail(err).GetReason() != "busy" {
 			t.Error(err)
@@ -151,9 +141,7 @@ func TestHandlerEnds(t *testing.T) {
 		if _, err := s.authority.Revoke("victim"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.trust.Set(s.authority.Anchors()))
 		began := time.Now()
 		for cut.Receive() {
 			continue

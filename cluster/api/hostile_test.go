@@ -81,9 +81,7 @@ func (s *served) watcher(t *testing.T) *http.Client {
 func (s *served) refused(t *testing.T, reason string) string {
 	t.Helper()
 	r, err := s.watcher(t).Get(s.watch + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = r.Body.Close() }()
 	lines := bufio.NewScanner(r.Body)
 	for lines.Scan() {
@@ -99,9 +97,7 @@ func TestStrangers(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		url := "https://" + s.addresses[0] + statusPath
 		other, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		issue := func(a *cert.Authority, node bool, valid time.Duration) *tls.Certificate {
 			var issued *cert.Issued
 			var err error
@@ -110,18 +106,14 @@ func TestStrangers(t *testing.T) {
 			} else {
 				issued, err = a.IssueClient("c", all, valid)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return &issued.TLS
 		}
 		revoked := issue(s.authority, false, time.Hour/2)
 		if _, err := s.authority.Revoke("client/c"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.trust.Set(s.authority.Anchors()))
 		for name, c := range map[string]struct {
 			certificate *tls.Certificate
 			reason      cert.Reason
@@ -218,9 +210,7 @@ func TestBodies(t *testing.T) {
 				}
 			}
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(bomb.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Content-Encoding", "gzip")
 			if status, text, err := do(c, r); err != nil || status != http.StatusTooManyRequests {
@@ -245,16 +235,12 @@ func TestBodies(t *testing.T) {
 			}
 			// What changes something is not to be had by a link, nor by a form.
 			r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, url+"?encoding=json&message={}", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if status, text, err := do(c, r); err != nil || status != http.StatusMethodNotAllowed {
 				t.Error(status, text, err)
 			}
 			r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Content-Type", "text/plain")
 			if status, text, err := do(c, r); err != nil || status != http.StatusUnsupportedMediaType {
 				t.Error(status, text, err)
@@ -276,9 +262,7 @@ func TestSilentConnections(t *testing.T) {
 		var conns []net.Conn
 		for range 30 {
 			conn, err := s.dial(t.Context(), "tcp", s.addresses[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			conns = append(conns, conn)
 		}
 		if status, _, err := post(t.Context(), c, url, strings.NewReader("{}")); err != nil || status != 200 {
@@ -325,9 +309,7 @@ func TestSlowReader(t *testing.T) {
 			}
 			for range 400 { // 16 MB, far more than connections hold
 				_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: group, Payload: payload})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			time.Sleep(time.Second) // the client sleeps
 			n := 0
@@ -430,9 +412,7 @@ func TestRevokedLive(t *testing.T) {
 		if _, err := s.authority.Revoke("victim"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.trust.Set(s.authority.Anchors()))
 		for stream.Receive() {
 			if stream.Msg().GetDelivery() != nil {
 				t.Error(stream.Msg())
@@ -498,14 +478,10 @@ func TestWatch(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		get := func(path string) (int, string) {
 			r, err := s.watcher(t).Get(s.watch + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() { _ = r.Body.Close() }()
 			b, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r.StatusCode, string(b)
 		}
 		if status, text := get("/healthz"); status != 200 || text != "ok\n" {

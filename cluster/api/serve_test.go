@@ -21,6 +21,14 @@ import (
 	"parley/replica/service"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // served is a cluster on a network in memory, with its clients, in a bubble of synctest.
 type served struct {
 	network   *memory.Network
@@ -71,9 +79,7 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 	for i := range configs {
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := s.authority.IssueNode(name, []string{"localhost", "127.0.0.1"}, time.Hour/2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		host := s.network.Host(name)
 		members = append(members, cluster.Member{Name: name, Address: host.Addr(nodePort), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
@@ -115,9 +121,7 @@ func (s *served) listen(t *testing.T, node int, port uint16) net.Listener {
 	t.Helper()
 	host := s.network.Host(fmt.Sprintf("node%d", node+1))
 	l, err := host.Listen(t.Context(), "tcp", host.Addr(port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -144,9 +148,7 @@ func (s *served) close(t *testing.T) {
 func (s *served) certificate(t *testing.T, name string, r cert.Rights) *cert.Issued {
 	t.Helper()
 	issued, err := s.authority.IssueClient(name, r, time.Hour/2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return issued
 }
 

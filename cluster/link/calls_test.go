@@ -42,9 +42,7 @@ func (s *system) call(i int) *link.Calls {
 	if err == nil {
 		err = m.Start()
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.config[i].Listener = nil
 	return m
 }
@@ -198,9 +196,7 @@ func TestCallsRefuse(t *testing.T) {
 		if err == nil {
 			err = stranger.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		await(t, "nobody to talk to", func() bool { return len(stranger.Stats().Peers[0].Refused) > 0 })
 		if stranger.Stats().Peers[0].Connected {
 			t.Error("a stranger is up")
@@ -234,9 +230,7 @@ func TestCallsNotStarted(t *testing.T) {
 		if err == nil {
 			err = m.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := s.config[0].Listener.Close(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("it listened on: %v", err)
 		}

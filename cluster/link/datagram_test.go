@@ -26,12 +26,8 @@ func datagrams(t *testing.T) (d [2]*link.Datagrams, h [2]*host, n *memory.Networ
 		h[i] = &host{}
 		var err error
 		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: hosts[i], Handler: h[i]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d[i].Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, d[i].Start())
 		t.Cleanup(func() { _ = d[i].Close() })
 	}
 	return d, h, n
@@ -40,9 +36,7 @@ func datagrams(t *testing.T) (d [2]*link.Datagrams, h [2]*host, n *memory.Networ
 func socket(t testing.TB, n link.Network, address string) link.Socket {
 	t.Helper()
 	c, err := n.ListenPacket(t.Context(), "udp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(link.Socket)
 }
@@ -62,9 +56,7 @@ func TestDatagrams(t *testing.T) {
 		if p.ID != 1 || p.FramesIn != 1 || p.FramesOut != 1 || p.BytesOut != 2+2+5 {
 			t.Errorf("%+v", p)
 		}
-		if err := d[0].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d[0].Close())
 		if got := h[0].all(); got != "up 1.0\nframe 1/300 hello\ndown 1 closed" {
 			t.Error(got)
 		}
@@ -147,14 +139,8 @@ func TestDatagramConfigurations(t *testing.T) {
 			}
 		}
 		d, err := link.NewDatagrams(good)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, d.Start())
+		must(t, d.Close())
 	})
 }

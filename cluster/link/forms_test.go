@@ -70,9 +70,7 @@ func packets(
 		if err == nil {
 			err = d.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = d.Close() })
 		out = append(out, d)
 	}
@@ -162,9 +160,7 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 	for i, m := range members {
 		m.host = hosting.New(hosting.Config{Self: parley.ID(i), N: n, Transport: links[i]})
 		process, err := m.host.Open(hosting.Options{Channel: 16, Name: p.Name, Machine: p.New(parley.ID(i)), Upper: m})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		one = append(one, process)
 		close(m.ready)
 		for x := range k {
@@ -176,9 +172,7 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 	}
 	for x := range k {
 		for _, process := range one {
-			if err := process.Request(problem.Request(fmt.Appendf(nil, "%02d", x))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, process.Request(problem.Request(fmt.Appendf(nil, "%02d", x))))
 		}
 		for i, m := range members { // all, before more is sent: the system keeps few packets for who stands still
 			await(t, fmt.Sprintf("node %d has delivered %d of each", i, x+1), func() bool { return len(m.all()) >= (x+1)*n })

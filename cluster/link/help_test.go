@@ -20,6 +20,14 @@ import (
 	"parley/cluster/link/memory"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // authority signs the certificates of a test, whose nodes share their trust.
 type authority struct {
 	*cert.Authority
@@ -29,13 +37,9 @@ type authority struct {
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	by, err := cert.NewAuthority("test", 2*time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trust, err := cert.NewTrust(by.Anchors(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &authority{by, trust}
 }
 
@@ -45,9 +49,7 @@ type identity struct{ link.Members }
 func (a *authority) node(t testing.TB, id int) identity {
 	t.Helper()
 	issued, err := a.IssueNode(strconv.Itoa(id), nil, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := identity{link.Members{Self: issued.Self(), Trust: a.trust}}
 	for id := range 16 { // more than any test has
 		out.Names = append(out.Names, strconv.Itoa(id))
@@ -67,9 +69,7 @@ func (a *authority) revoke(t testing.TB, id int) {
 	if err == nil {
 		err = a.trust.Set(a.Anchors())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // host is a handler that notes what happens.
@@ -199,9 +199,7 @@ func (s *system) make(n int, at func(i int) link.Network, change func(c *link.Co
 	var listeners []net.Listener
 	for i := range n {
 		l, err := at(i).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listeners = append(listeners, l)
 		s.addrs = append(s.addrs, l.Addr().String())
 	}
@@ -246,9 +244,7 @@ func (machine) DialContext(ctx context.Context, network, address string) (net.Co
 func (s *system) dial(to int) net.Conn {
 	s.t.Helper()
 	c, err := s.outside.DialContext(s.t.Context(), "tcp", s.addrs[to])
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -260,9 +256,7 @@ func (s *system) start(nodes ...int) {
 		if err == nil {
 			err = m.Start()
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		s.mesh[i] = m
 		s.config[i].Listener = nil // the next life listens itself
 	}
@@ -324,9 +318,7 @@ type wire struct {
 func (s *system) wire(id, to int) wire {
 	s.t.Helper()
 	c := tls.Client(s.dial(to), s.ca.node(s.t, id).Dial(parley.ID(to)))
-	if err := c.Handshake(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, c.Handshake())
 	s.t.Cleanup(func() { _ = c.Close() })
 	return wire{s.t, c}
 }

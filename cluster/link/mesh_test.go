@@ -474,15 +474,9 @@ func TestConfigurations(t *testing.T) {
 			}
 		}
 		m, err := link.New(good)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, m.Start())
+		must(t, m.Close())
 		good.Peers = []string{"256.0.0.1:0"}
 		if m, err = link.New(good); err != nil {
 			t.Fatal(err)
@@ -490,9 +484,7 @@ func TestConfigurations(t *testing.T) {
 		if err := m.Start(); err == nil {
 			t.Error("listened at 256.0.0.1")
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Close())
 	})
 }
 

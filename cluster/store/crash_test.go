@@ -71,13 +71,9 @@ func TestStoreDurableIsOnDisk(t *testing.T) {
 		}
 	}
 	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(1, 1)), 400)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if said < 50 {
 		t.Errorf("%d commits", said)
 	}
@@ -137,16 +133,10 @@ func TestStoreMergesWhatIsDurable(t *testing.T) {
 func TestStoreClosed(t *testing.T) {
 	var o owner
 	s, err := Open("dir", o.options(disk.NewMemory(-1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Close())
 	if err := s.Wait(b.Replace([]byte("late"))); !errors.Is(err, ErrClosed) {
 		t.Errorf("a record behind the end: %v", err)
 	}
@@ -172,9 +162,7 @@ func TestStoreSyncsWhatItFinds(t *testing.T) {
 			}
 			return do()
 		}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(seed, 3)), 100)
 		if err := s.Close(); !errors.Is(err, broken) {
 			t.Fatal(err)
@@ -186,9 +174,7 @@ func TestStoreSyncsWhatItFinds(t *testing.T) {
 		m.same(t, s, "after a failed sync")
 		at := s.Position()
 		left := d.Crash(nil)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if r, err := Verify("dir", left); err != nil || r.Position != at {
 			t.Errorf("seed %d: of %d records %d are left: %v", seed, at, r.Position, err)
 		}
@@ -213,13 +199,9 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 		}})
 		options.LogSize = 1 << 10
 		s, err := Open("dir", options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, _, _, err := s.Open("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for s.Wait(b.Replace(make([]byte, 300))) == nil {
 		}
 		at := s.Position()
@@ -240,9 +222,7 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 		if s, err = Open("dir", again); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 	if looked < 30 {
 		t.Errorf("looked %d times", looked)
@@ -264,21 +244,15 @@ func TestStoreAfterManyKills(t *testing.T) {
 	for range 3 * manyLogs {
 		var o owner
 		s, err := Open("dir", o.options(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		books := m.same(t, s, "after a kill")
 		m.replace(names[0], "life")
-		if err := s.Wait(books[names[0]].Replace([]byte("life"))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(books[names[0]].Replace([]byte("life"))))
 		if s.files.merging != nil {
 			<-s.files.merging
 		}
 		d = d.Crash(nil)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 	files, err := d.List("dir")
 	if err != nil || len(files) > manyLogs+5 {
@@ -313,18 +287,12 @@ func TestStoreSyncsInParts(t *testing.T) {
 	}})
 	options.Limit = time.Minute
 	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _, _, err := s.Open("long")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	state := make([]byte, 3*stride)
 	for range 4 {
-		if err := s.Wait(b.Replace(state)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(b.Replace(state)))
 	}
 	if err := s.Close(); err != nil || s.files.manifest.base == nil {
 		t.Errorf("no merge, or %v", err)

@@ -217,13 +217,9 @@ func TestStoreAsksNothingOfAFailedDisk(t *testing.T) {
 		},
 	}}
 	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for s.Wait(b.Replace(make([]byte, 100))) == nil {
 	}
 	if err := s.Close(); !errors.Is(err, syscall.EIO) {
@@ -244,13 +240,9 @@ func TestStoreBearsASlowDisk(t *testing.T) {
 			}
 			return do()
 		}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, _, _, err := s.Open("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := s.Wait(b.Replace([]byte("x"))); err != nil {
 			t.Error(err)
 		}

@@ -12,6 +12,14 @@ import (
 	"parley/cluster/disk"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // book of the model: what a store must hold.
 type shelf struct {
 	state   string
@@ -54,9 +62,7 @@ func contents(t *testing.T, s *Store) (map[string]shelf, map[string]*Book) {
 	out, books := make(map[string]shelf), make(map[string]*Book)
 	for _, name := range names {
 		b, state, records, err := s.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		books[name] = b
 		x := shelf{state: string(state)}
 		for _, r := range records {

@@ -29,13 +29,9 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 		}})
 		options.LogSize = 32 << 10
 		s, err := Open("dir", options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, _, _, err := s.Open("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		room := func(needed uint64, want string) {
 			t.Helper()
 			err := s.Room(needed)
@@ -53,9 +49,7 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 		commit := func(times int) {
 			t.Helper()
 			for range times {
-				if err := s.Wait(b.Replace(make([]byte, 100))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Wait(b.Replace(make([]byte, 100))))
 			}
 		}
 		commit(200)
@@ -76,9 +70,7 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 		unknown.Store(false)
 		time.Sleep(looks + 1)
 		room(RoomWarn, "")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	})
 }
 
@@ -94,22 +86,14 @@ func TestStoreMergesForRoom(t *testing.T) {
 		options := new(owner).options(mem)
 		options.LogSize = logSize
 		s, err := Open("dir", options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, _, _, err := s.Open("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mem.SetFree(c.free)
 		for s.files.header.number < 4 {
-			if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Wait(b.Replace(make([]byte, 1000))))
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if got := s.files.manifest.base != nil; got != c.merges {
 			t.Errorf("%d bytes free: merged %v, want %v", c.free, got, c.merges)
 		}
@@ -123,13 +107,9 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	options := new(owner).options(mem)
 	options.LogSize = 1 << 20
 	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, x := range []struct {
 		state int
 		least uint64
@@ -137,16 +117,12 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 		{1 << 10, RoomRefuse}, {3 << 20, RoomRefuse + 4<<20}, {1 << 10, RoomRefuse + 4<<20},
 		{2 << 20, RoomRefuse + 4<<20},
 	} {
-		if err := s.Wait(b.Replace(make([]byte, x.state))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(b.Replace(make([]byte, x.state))))
 		if least := s.Least(); least < x.least || least > x.least+1<<10 {
 			t.Errorf("after a state of %d bytes %d must be free", x.state, least)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	options = new(owner).options(mem)
 	options.LogSize = 1 << 20
 	if s, err = Open("dir", options); err != nil {
@@ -155,9 +131,7 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	if least, want := s.Least(), uint64(RoomRefuse+2<<20); least < want || least > want+1<<10 {
 		t.Errorf("after a start with a state of %d bytes %d must be free, want %d", 2<<20, least, want)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // A store whose files are removed while it is in use ends within a second, and names one: what it writes to a file
@@ -176,13 +150,9 @@ func TestStoreMissesItsFiles(t *testing.T) {
 			}})
 			options.LogSize = 32 << 10
 			s, err := Open("dir", options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b, _, _, err := s.Open("m")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			write = func() { // logs are closed, merged and removed
 				for range 300 {
 					if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
@@ -201,9 +171,7 @@ func TestStoreMissesItsFiles(t *testing.T) {
 				name = slices.Max(slices.DeleteFunc(s.needed(), func(name string) bool { return name == manifestName }))
 			}
 			if name != "" {
-				if err := mem.Remove("dir/" + name); err != nil {
-					t.Fatal(err)
-				}
+				must(t, mem.Remove("dir/"+name))
 			}
 			time.Sleep(looks + 1)
 			err = s.failure()
