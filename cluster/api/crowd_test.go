@@ -15,20 +15,9 @@ import (
 	"connectrpc.com/connect"
 
 	"parley/cluster/api"
-	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 )
-
-// from is a client of the first node whose connections come from a host of its own.
-func (s *served) from(t *testing.T, host string, self *cert.Issued) *client.Client {
-	t.Helper()
-	c := client.New(client.Config{
-		Self: self.Self(), Trust: s.trust, Address: s.addresses[0], Node: "node1", DialContext: s.network.Host(host).DialContext,
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 // Silent connections of one address keep no client out, neither of another address nor of
 // their own.

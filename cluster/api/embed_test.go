@@ -49,11 +49,7 @@ func (s *served) embed(t *testing.T, port uint16, secure bool, h http.Handler) (
 // caller is a client of an address.
 func (s *served) caller(t *testing.T, name, address string, r cert.Rights) *client.Client {
 	t.Helper()
-	c := client.New(client.Config{
-		Self: s.certificate(t, name, r).Self(), Trust: s.trust, Address: address, DialContext: s.dial,
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return s.connect(t, "clients", client.Config{Self: s.certificate(t, name, r).Self(), Address: address})
 }
 
 // hello says whom it takes the caller for.
@@ -130,14 +126,8 @@ func TestHandlerEnds(t *testing.T) {
 		victim, other := s.caller(t, "victim", address, all), s.caller(t, "c", address, all)
 		soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		cut, err := victim.Group.Subscribe(soon, &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !cut.Receive() {
-			t.Fatal(err, cut.Err())
-		}
-		stays, err := other.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stays.Receive() {
-			t.Fatal(err, stays.Err())
-		}
+		cut := subscribed(soon, t, victim, "total")
+		stays := subscribed(t.Context(), t, other, "total")
 		if _, err := s.authority.Revoke("victim"); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +139,7 @@ func TestHandlerEnds(t *testing.T) {
 		if cut.Err() == nil || time.Since(began) > time.Second {
 			t.Error(cut.Err(), time.Since(began))
 		}
-		_, err = victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
+		_, err := victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
 		demand(t, err, connect.CodeUnauthenticated, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "not trusted")
 		if !stays.Receive() {
 			t.Error(stays.Err())

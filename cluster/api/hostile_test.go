@@ -144,33 +144,29 @@ func TestStrangers(t *testing.T) {
 
 // Nobody may do what his certificate does not say, and nothing of the request is read.
 func TestNoRight(t *testing.T) {
-	for name, options := range protocols {
-		t.Run(name, func(t *testing.T) {
-			four(t, func(t *testing.T, s *served) {
-				ctx := t.Context()
-				reader, writer := s.client(t, 0, cert.Read, options...), s.client(t, 0, cert.Write, options...)
-				admin := s.client(t, 0, cert.Admin, options...)
-				check := func(err error) {
-					t.Helper()
-					demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
-				}
-				_, err := reader.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
-				check(err)
-				_, err = writer.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
-				check(err)
-				_, err = writer.Admin.Status(ctx, &parleyv1.StatusRequest{})
-				check(err)
-				_, err = admin.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("x")})
-				check(err)
-				stream, err := writer.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-				if err == nil {
-					stream.Receive()
-					err = stream.Err()
-				}
-				check(err)
-			})
-		})
-	}
+	byProtocol(t, func(t *testing.T, s *served, _ string, options []connect.ClientOption) {
+		ctx := t.Context()
+		reader, writer := s.client(t, 0, cert.Read, options...), s.client(t, 0, cert.Write, options...)
+		admin := s.client(t, 0, cert.Admin, options...)
+		check := func(err error) {
+			t.Helper()
+			demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
+		}
+		_, err := reader.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
+		check(err)
+		_, err = writer.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
+		check(err)
+		_, err = writer.Admin.Status(ctx, &parleyv1.StatusRequest{})
+		check(err)
+		_, err = admin.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("x")})
+		check(err)
+		stream, err := writer.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+		if err == nil {
+			stream.Receive()
+			err = stream.Err()
+		}
+		check(err)
+	})
 	// A body without end is not waited for.
 	four(t, func(t *testing.T, s *served) {
 		c := s.raw(t, &s.certificate(t, "r", cert.Read).TLS, false)
@@ -278,15 +274,10 @@ func TestSilentConnections(t *testing.T) {
 		if s.refused(t, "crowd") == "0" {
 			t.Error("nobody was turned away")
 		}
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		await(t, "a new connection", func() bool {
 			status, _, err := post(t.Context(), s.raw(t, &self.TLS, false), url, strings.NewReader("{}"))
-			if err == nil && status == 200 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal(status, err)
-			}
-		}
+			return err == nil && status == 200
+		})
 	})
 }
 
@@ -303,10 +294,7 @@ func TestSlowReader(t *testing.T) {
 		_, _ = rand.Read(payload)
 		for _, group := range []string{"short", "total"} {
 			c, other := s.client(t, 0, all), s.client(t, 0, all)
-			stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: group})
-			if err != nil || !stream.Receive() {
-				t.Fatal(err, stream.Err())
-			}
+			stream := subscribed(t.Context(), t, c, group)
 			for range 400 { // 16 MB, far more than connections hold
 				_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: group, Payload: payload})
 				must(t, err)
@@ -333,10 +321,7 @@ func TestTooMuch(t *testing.T) {
 		c := s.client(t, 0, all)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 3 {
-			stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-			if err != nil || !stream.Receive() {
-				t.Fatal(err, stream.Err())
-			}
+			subscribed(ctx, t, c, "total")
 		}
 		stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
 		if err == nil {
@@ -355,16 +340,9 @@ func TestTooMuch(t *testing.T) {
 			_, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
 			return err
 		}
-		for end := time.Now().Add(10 * time.Second); busy() == nil; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("more requests than there may be")
-			}
-		}
+		await(t, "no more requests than there may be", func() bool { return busy() != nil })
 		// Another client has its own.
-		other := client.New(client.Config{
-			Self: s.certificate(t, "d", all).Self(), Trust: s.trust, Address: s.addresses[0], DialContext: s.dial,
-		})
-		defer other.Close()
+		other := s.from(t, "clients", s.certificate(t, "d", all))
 		if _, err := other.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil {
 			t.Error(err)
 		}
@@ -385,30 +363,17 @@ func TestTooMuch(t *testing.T) {
 		}
 		// What has ended is not counted any more.
 		cancel()
-		for end := time.Now().Add(10 * time.Second); busy() != nil; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("what has ended is counted")
-			}
-		}
+		await(t, "what has ended is not counted", func() bool { return busy() == nil })
 	})
 }
 
 // Who is revoked is cut off in the middle of what it does.
 func TestRevokedLive(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
-		victim := client.New(client.Config{
-			Self: s.certificate(t, "victim", all).Self(), Trust: s.trust, Address: s.addresses[0], DialContext: s.dial,
-		})
-		defer victim.Close()
+		victim := s.from(t, "clients", s.certificate(t, "victim", all))
 		other := s.client(t, 0, all)
-		stream, err := victim.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
-		untouched, err := other.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !untouched.Receive() {
-			t.Fatal(err, untouched.Err())
-		}
+		stream := subscribed(t.Context(), t, victim, "total")
+		untouched := subscribed(t.Context(), t, other, "total")
 		if _, err := s.authority.Revoke("victim"); err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +389,7 @@ func TestRevokedLive(t *testing.T) {
 		if _, err := victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err == nil {
 			t.Error("a revoked client is served")
 		}
-		_, err = other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
+		_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
 		if err != nil || !untouched.Receive() {
 			t.Error(err, untouched.Err())
 		}
@@ -435,12 +400,9 @@ func TestRevokedLive(t *testing.T) {
 func TestIdleStream(t *testing.T) {
 	inBubble(t, 1, api.Limits{Write: 50 * time.Millisecond}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
-		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
+		stream := subscribed(t.Context(), t, c, "total")
 		time.Sleep(200 * time.Millisecond)
-		_, err = c.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
+		_, err := c.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
 		if err != nil || !stream.Receive() {
 			t.Error(err, stream.Err())
 		}
@@ -451,10 +413,7 @@ func TestIdleStream(t *testing.T) {
 func TestClose(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
-		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
+		stream := subscribed(t.Context(), t, c, "total")
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		closed := make(chan error, 1)
@@ -487,15 +446,13 @@ func TestWatch(t *testing.T) {
 		if status, text := get("/healthz"); status != 200 || text != "ok\n" {
 			t.Error(status, text)
 		}
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		await(t, "the node is ready", func() bool {
 			status, text := get("/readyz")
-			if status == 200 && text == "ok\n" {
-				break
-			}
-			if time.Now().After(end) || status != http.StatusServiceUnavailable {
+			if status != 200 && status != http.StatusServiceUnavailable {
 				t.Fatal(status, text)
 			}
-		}
+			return status == 200 && text == "ok\n"
+		})
 		time.Sleep(5 * time.Second) // of the bubble: in which nodes have measured each other
 		_, err := s.client(t, 0, all).Table.Get(t.Context(), &parleyv1.GetRequest{Table: "table", Key: []byte("none")})
 		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")

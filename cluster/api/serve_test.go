@@ -15,6 +15,7 @@ import (
 	"parley/cluster"
 	"parley/cluster/api"
 	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 	"parley/cluster/link/memory"
 	"parley/replica/bank"
@@ -67,12 +68,10 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 	t.Helper()
 	s := &served{network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, n), left: make(chan int, n)}
 	var err error
-	if s.authority, err = cert.NewAuthority("test", time.Hour, nil); err != nil {
-		t.Fatal(err)
-	}
-	if s.trust, err = cert.NewTrust(s.authority.Anchors(), nil); err != nil {
-		t.Fatal(err)
-	}
+	s.authority, err = cert.NewAuthority("test", time.Hour, nil)
+	must(t, err)
+	s.trust, err = cert.NewTrust(s.authority.Anchors(), nil)
+	must(t, err)
 	configs := make([]cluster.Config, n)
 	s.configs = configs
 	var members []cluster.Member
@@ -155,13 +154,57 @@ func (s *served) certificate(t *testing.T, name string, r cert.Rights) *cert.Iss
 // client is a new client of a node, with some rights.
 func (s *served) client(t *testing.T, node int, r cert.Rights, o ...connect.ClientOption) *client.Client {
 	t.Helper()
-	c := client.New(client.Config{
-		Self: s.certificate(t, "c", r).Self(), Trust: s.trust, Address: s.addresses[node],
-		Node: fmt.Sprintf("node%d", node+1), DialContext: s.dial, Options: o,
+	return s.connect(t, "clients", client.Config{
+		Self: s.certificate(t, "c", r).Self(), Address: s.addresses[node], Node: fmt.Sprintf("node%d", node+1), Options: o,
 	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+}
+
+// from is a client of the first node, on a host.
+func (s *served) from(t *testing.T, host string, self *cert.Issued) *client.Client {
+	t.Helper()
+	return s.connect(t, host, client.Config{Self: self.Self(), Address: s.addresses[0], Node: "node1"})
+}
+
+// connect makes a client on a host.
+func (s *served) connect(t *testing.T, host string, c client.Config) *client.Client {
+	t.Helper()
+	c.Trust, c.DialContext = s.trust, s.network.Host(host).DialContext
+	out := client.New(c)
+	t.Cleanup(func() { _ = out.Close() })
+	return out
+}
+
+// byProtocol runs a test with four nodes for each way to talk to one handler.
+func byProtocol(t *testing.T, test func(t *testing.T, s *served, name string, options []connect.ClientOption)) {
+	t.Helper()
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			four(t, func(t *testing.T, s *served) { test(t, s, name, options) })
+		})
+	}
 }
 
 // all is every right.
 const all = cert.Read | cert.Write | cert.Admin
+
+// subscribed is a subscription to a group that stands.
+func subscribed(
+	ctx context.Context, t *testing.T, c *client.Client, group string,
+) *connect.ServerStreamForClient[parleyv1.SubscribeResponse] {
+	t.Helper()
+	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group})
+	if err != nil || !stream.Receive() {
+		t.Fatal(err, stream.Err())
+	}
+	return stream
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 30 s: " + what)
+		}
+	}
+}

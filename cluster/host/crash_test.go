@@ -128,9 +128,8 @@ func crashes(t *testing.T, how *fatal, want []string) {
 	h.Close()
 	must(t, s.Close())
 	var got []string
-	if s, err = store.Open(dir, store.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s, err = store.Open(dir, store.Options{})
+	must(t, err)
 	h = host.New(host.Config{N: 3, Store: s, Transport: w})
 	again := new(teller)
 	if _, err := h.Open(host.Options{Name: "teller", Machine: again}); err != nil {

@@ -120,8 +120,7 @@ func TestCallsComeBack(t *testing.T) {
 		s.host[0].await(t, "up 1.1")
 		s.host[1].await(t, "up 0.1")
 		s.network.Hold(s.place(1), s.place(0)) // the answer to the first call
-		m[0].Send(1, link.Bulk, 1, nil, []byte("taken"))
-		m[0].Flush(1)
+		send(m[0], 1, link.Bulk, 1, nil, []byte("taken"))
 		s.host[1].await(t, "frame 0/1 taken")
 		for range 3 {
 			m[0].Send(1, link.Bulk, 1, nil, []byte("queued"))
@@ -144,8 +143,7 @@ func TestCallsComeBack(t *testing.T) {
 		m[1] = s.call(1)
 		s.host[0].await(t, "up 1.2")
 		await(t, "up again", func() bool { return s.host[1].count("up 0.1") == 2 })
-		m[1].Send(0, link.Urgent, 5, nil, []byte("again"))
-		m[1].Flush(0)
+		send(m[1], 0, link.Urgent, 5, nil, []byte("again"))
 		s.host[0].await(t, "frame 1/5 again")
 		events := strings.Split(s.host[0].all(), "\n")
 		if ups := slices.Index(events, "up 1.2"); slices.Index(events, "down 1 connection broken") > ups {
@@ -280,8 +278,7 @@ func TestCallsCloseWhatIsUnderWay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, m := calls(t, 2, nil)
 			time.Sleep(after)
-			m[0].Send(1, link.Bulk, 1, nil, []byte("asked"))
-			m[0].Flush(1)
+			send(m[0], 1, link.Bulk, 1, nil, []byte("asked"))
 			begin := time.Now()
 			if err := m[0].Close(); err != nil {
 				t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -26,6 +27,18 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// bubble runs a test of its own, in a bubble where time is virtual.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// send sends a frame, and has it written.
+func send(m link.Transport, to parley.ID, class link.Class, channel uint32, head, body []byte) {
+	m.Send(to, class, channel, head, body)
+	m.Flush(to)
 }
 
 // authority signs the certificates of a test, whose nodes share their trust.
@@ -142,12 +155,7 @@ func await(t testing.TB, what string, so func() bool) {
 
 func (h *host) await(t testing.TB, event string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); h.count(event) == 0; {
-		if time.Now().After(end) {
-			t.Fatalf("not within 10 s: %s; but\n%s", event, h.all())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await(t, event, func() bool { return h.count(event) > 0 })
 }
 
 func quick() link.Limits {

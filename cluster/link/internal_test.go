@@ -265,12 +265,10 @@ func ends(t *testing.T) (ours, theirs net.Conn) {
 	n := memory.New(memory.Options{})
 	l, err := n.Host("a").Listen(t.Context(), "tcp", ":1")
 	must(t, err)
-	if theirs, err = n.Host("b").DialContext(t.Context(), "tcp", "a:1"); err != nil {
-		t.Fatal(err)
-	}
-	if ours, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	theirs, err = n.Host("b").DialContext(t.Context(), "tcp", "a:1")
+	must(t, err)
+	ours, err = l.Accept()
+	must(t, err)
 	t.Cleanup(func() { _, _, _ = l.Close(), ours.Close(), theirs.Close() })
 	return ours, theirs
 }

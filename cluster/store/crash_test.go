@@ -70,8 +70,7 @@ func TestStoreDurableIsOnDisk(t *testing.T) {
 			}
 		}
 	}
-	s, err := Open("dir", options)
-	must(t, err)
+	s := opened(t, options)
 	m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(1, 1)), 400)
 	must(t, s.Close())
 	if said < 50 {
@@ -116,10 +115,7 @@ func TestStoreMergesWhatIsDurable(t *testing.T) {
 		m.replace(name, state)
 		books[name].Replace([]byte(state))
 	}
-	var err error
-	if s, err = Open("dir", options); err != nil {
-		t.Fatal(err)
-	}
+	s = opened(t, options)
 	books = m.same(t, s, "new")
 	m.append(names[2], "once")
 	books[names[2]].Append(parley.Record{Body: []byte("once")})
@@ -129,13 +125,10 @@ func TestStoreMergesWhatIsDurable(t *testing.T) {
 	}
 }
 
-// A closed store is closed: it takes nothing more, and nothing waits for it.
+// A closed store takes nothing more, and nothing waits for it.
 func TestStoreClosed(t *testing.T) {
-	var o owner
-	s, err := Open("dir", o.options(disk.NewMemory(-1)))
-	must(t, err)
-	b, _, _, err := s.Open("m")
-	must(t, err)
+	s := opened(t, new(owner).options(disk.NewMemory(-1)))
+	b := bookOf(t, s, "m")
 	must(t, s.Close())
 	if err := s.Wait(b.Replace([]byte("late"))); !errors.Is(err, ErrClosed) {
 		t.Errorf("a record behind the end: %v", err)
@@ -168,9 +161,7 @@ func TestStoreSyncsWhatItFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var again owner
-		if s, err = Open("dir", again.options(d)); err != nil {
-			t.Fatal(err)
-		}
+		s = opened(t, again.options(d))
 		m.same(t, s, "after a failed sync")
 		at := s.Position()
 		left := d.Crash(nil)
@@ -198,10 +189,8 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 			return err
 		}})
 		options.LogSize = 1 << 10
-		s, err := Open("dir", options)
-		must(t, err)
-		b, _, _, err := s.Open("a")
-		must(t, err)
+		s := opened(t, options)
+		b := bookOf(t, s, "a")
 		for s.Wait(b.Replace(make([]byte, 300))) == nil {
 		}
 		at := s.Position()
@@ -219,9 +208,7 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 			}
 			return err
 		}})
-		if s, err = Open("dir", again); err != nil {
-			t.Fatal(err)
-		}
+		s = opened(t, again)
 		must(t, s.Close())
 	}
 	if looked < 30 {
@@ -243,8 +230,7 @@ func TestStoreAfterManyKills(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	for range 3 * manyLogs {
 		var o owner
-		s, err := Open("dir", o.options(d))
-		must(t, err)
+		s := opened(t, o.options(d))
 		books := m.same(t, s, "after a kill")
 		m.replace(names[0], "life")
 		must(t, s.Wait(books[names[0]].Replace([]byte("life"))))
@@ -286,10 +272,8 @@ func TestStoreSyncsInParts(t *testing.T) {
 		return do()
 	}})
 	options.Limit = time.Minute
-	s, err := Open("dir", options)
-	must(t, err)
-	b, _, _, err := s.Open("long")
-	must(t, err)
+	s := opened(t, options)
+	b := bookOf(t, s, "long")
 	state := make([]byte, 3*stride)
 	for range 4 {
 		must(t, s.Wait(b.Replace(state)))

@@ -18,8 +18,7 @@ func written(t *testing.T, crash bool) (*disk.Memory, *model, Report) {
 	d, m := disk.NewMemory(-1), newModel()
 	chance := rand.New(rand.NewPCG(3, 4))
 	for range 3 { // starts
-		s, err := Open("dir", new(owner).options(d))
-		must(t, err)
+		s := opened(t, new(owner).options(d))
 		books := m.same(t, s, "so far")
 		for range 20 { // whose logs are merged
 			state := fmt.Sprintf("%01000d", len(m.history))
@@ -172,8 +171,7 @@ func TestStoreFindsOldManifest(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	var old []byte
 	for life := range 2 {
-		s, err := Open("dir", new(owner).options(d))
-		must(t, err)
+		s := opened(t, new(owner).options(d))
 		m.scribble(s, m.same(t, s, "so far"), rand.New(rand.NewPCG(1, uint64(life))), 30)
 		must(t, s.Close())
 		if life == 0 {
@@ -213,9 +211,8 @@ func TestStoreFindsGaps(t *testing.T) {
 		for old == nil || len(old.logs) < 2 { // how many are left unmerged depends on which commits share a sync
 			var err error
 			whole, _, _ = written(t, crash)
-			if old, err = readManifest(whole, "dir"); err != nil {
-				t.Fatal(err)
-			}
+			old, err = readManifest(whole, "dir")
+			must(t, err)
 		}
 		for gone := range len(old.logs) {
 			m := old.clone()

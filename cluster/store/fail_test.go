@@ -216,10 +216,8 @@ func TestStoreAsksNothingOfAFailedDisk(t *testing.T) {
 			return do()
 		},
 	}}
-	s, err := Open("dir", options)
-	must(t, err)
-	b, _, _, err := s.Open("m")
-	must(t, err)
+	s := opened(t, options)
+	b := bookOf(t, s, "m")
 	for s.Wait(b.Replace(make([]byte, 100))) == nil {
 	}
 	if err := s.Close(); !errors.Is(err, syscall.EIO) {
@@ -241,8 +239,7 @@ func TestStoreBearsASlowDisk(t *testing.T) {
 			return do()
 		}}))
 		must(t, err)
-		b, _, _, err := s.Open("m")
-		must(t, err)
+		b := bookOf(t, s, "m")
 		if err := s.Wait(b.Replace([]byte("x"))); err != nil {
 			t.Error(err)
 		}

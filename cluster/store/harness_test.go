@@ -20,6 +20,22 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// opened opens the store in the folder dir.
+func opened(t *testing.T, o Options) *Store {
+	t.Helper()
+	s, err := Open("dir", o)
+	must(t, err)
+	return s
+}
+
+// bookOf opens a book.
+func bookOf(t *testing.T, s *Store, name string) *Book {
+	t.Helper()
+	b, _, _, err := s.Open(name)
+	must(t, err)
+	return b
+}
+
 // book of the model: what a store must hold.
 type shelf struct {
 	state   string

@@ -28,10 +28,8 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 			return do()
 		}})
 		options.LogSize = 32 << 10
-		s, err := Open("dir", options)
-		must(t, err)
-		b, _, _, err := s.Open("m")
-		must(t, err)
+		s := opened(t, options)
+		b := bookOf(t, s, "m")
 		room := func(needed uint64, want string) {
 			t.Helper()
 			err := s.Room(needed)
@@ -85,10 +83,8 @@ func TestStoreMergesForRoom(t *testing.T) {
 		mem := disk.NewMemory(-1)
 		options := new(owner).options(mem)
 		options.LogSize = logSize
-		s, err := Open("dir", options)
-		must(t, err)
-		b, _, _, err := s.Open("m")
-		must(t, err)
+		s := opened(t, options)
+		b := bookOf(t, s, "m")
 		mem.SetFree(c.free)
 		for s.files.header.number < 4 {
 			must(t, s.Wait(b.Replace(make([]byte, 1000))))
@@ -106,10 +102,8 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	mem := disk.NewMemory(-1)
 	options := new(owner).options(mem)
 	options.LogSize = 1 << 20
-	s, err := Open("dir", options)
-	must(t, err)
-	b, _, _, err := s.Open("m")
-	must(t, err)
+	s := opened(t, options)
+	b := bookOf(t, s, "m")
 	for _, x := range []struct {
 		state int
 		least uint64
@@ -125,9 +119,7 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	must(t, s.Close())
 	options = new(owner).options(mem)
 	options.LogSize = 1 << 20
-	if s, err = Open("dir", options); err != nil {
-		t.Fatal(err)
-	}
+	s = opened(t, options)
 	if least, want := s.Least(), uint64(RoomRefuse+2<<20); least < want || least > want+1<<10 {
 		t.Errorf("after a start with a state of %d bytes %d must be free, want %d", 2<<20, least, want)
 	}
@@ -149,10 +141,8 @@ func TestStoreMissesItsFiles(t *testing.T) {
 				return do()
 			}})
 			options.LogSize = 32 << 10
-			s, err := Open("dir", options)
-			must(t, err)
-			b, _, _, err := s.Open("m")
-			must(t, err)
+			s := opened(t, options)
+			b := bookOf(t, s, "m")
 			write = func() { // logs are closed, merged and removed
 				for range 300 {
 					if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
@@ -174,7 +164,7 @@ func TestStoreMissesItsFiles(t *testing.T) {
 				must(t, mem.Remove("dir/"+name))
 			}
 			time.Sleep(looks + 1)
-			err = s.failure()
+			err := s.failure()
 			if name == "" && err != nil || name != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "dir/"+name+": it was removed")) {
 				t.Errorf("without %q: %v", name, err)
 			}

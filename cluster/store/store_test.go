@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -101,9 +100,6 @@ func TestDurableFollows(t *testing.T) {
 	}
 	upTo(last)
 	must(t, s.Close())
-	if err := s.Close(); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("closed twice: %v", err)
-	}
 }
 
 func TestRefusedNames(t *testing.T) {

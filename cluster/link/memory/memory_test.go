@@ -33,12 +33,10 @@ func two(t *testing.T, o memory.Options) (n *memory.Network, a, b *memory.Host, 
 	a, b = n.Host("a"), n.Host("b")
 	l, err := b.Listen(t.Context(), "tcp", ":7000")
 	must(t, err)
-	if near, err = a.DialContext(t.Context(), "tcp", "b:7000"); err != nil {
-		t.Fatal(err)
-	}
-	if far, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	near, err = a.DialContext(t.Context(), "tcp", "b:7000")
+	must(t, err)
+	far, err = l.Accept()
+	must(t, err)
 	must(t, l.Close())
 	return n, a, b, near, far
 }
@@ -85,13 +83,11 @@ func TestLatency(t *testing.T) {
 		must(t, err)
 		var near, far net.Conn
 		took(t, "to connect", 20*ms, func() {
-			if near, err = a.DialContext(t.Context(), "tcp", l.Addr().String()); err != nil {
-				t.Fatal(err)
-			}
+			near, err = a.DialContext(t.Context(), "tcp", l.Addr().String())
+			must(t, err)
 		})
-		if far, err = l.Accept(); err != nil {
-			t.Fatal(err)
-		}
+		far, err = l.Accept()
+		must(t, err)
 		if near.LocalAddr().String() != far.RemoteAddr().String() || near.RemoteAddr().String() != l.Addr().String() {
 			t.Errorf("from %v to %v, and there %v", near.LocalAddr(), near.RemoteAddr(), far.RemoteAddr())
 		}
