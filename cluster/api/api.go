@@ -195,7 +195,7 @@ func (s *Server) Close(ctx context.Context) error {
 func (s *Server) Handler() http.Handler {
 	around := []connect.Interceptor{interceptor(s.around)}
 	if len(s.c.Interceptors) > 0 {
-		around = slices.Concat([]connect.Interceptor{interceptor(s.guard)}, s.c.Interceptors, around)
+		around = slices.Concat([]connect.Interceptor{interceptor(guest{s}.guard)}, s.c.Interceptors, around)
 	}
 	options := []connect.HandlerOption{
 		connect.WithRequestGate(s.gate),

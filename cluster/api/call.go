@@ -39,7 +39,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		ctx, end := r.Context(), context.CancelFunc(func() {})
 		if own == nil {
 			var err error
-			if ctx, end, err = s.admit(r, c); err != nil {
+			if ctx, end, err = (guest{s}).admit(r, c); err != nil {
 				_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // who has gone does not read it
 				return
 			}

@@ -25,10 +25,13 @@ func Caller(ctx context.Context) (cert.Identity, bool) {
 	return cert.Identity{}, false
 }
 
+// guest is the server for requests and interceptors that are not its own.
+type guest struct{ *Server }
+
 // admit makes a request on a connection that the server has not accepted itself a request of its client, or tells why
 // not: all that is known of the client is the state of TLS. The context ends when the client is not trusted any
 // more, and by the function that is returned.
-func (s *Server) admit(r *http.Request, c *call) (context.Context, context.CancelFunc, error) {
+func (s guest) admit(r *http.Request, c *call) (context.Context, context.CancelFunc, error) {
 	if s.ctx.Err() != nil {
 		return nil, nil, refuse(connect.CodeUnavailable, "closed", "the node ends")
 	}
@@ -62,7 +65,7 @@ func (s *Server) admit(r *http.Request, c *call) (context.Context, context.Cance
 // guard is around the interceptors of who embeds the server, which are around ours, and has their errors say what
 // became of the request. Until the node was asked nothing was done; after that, an error that is not the node's leaves
 // it unknown.
-func (s *Server) guard(ctx context.Context, spec connect.Spec, handle func(context.Context) error) (err error) {
+func (s guest) guard(ctx context.Context, spec connect.Spec, handle func(context.Context) error) (err error) {
 	c, began := callOf(ctx), time.Now()
 	defer func() {
 		if p := recover(); p != nil {

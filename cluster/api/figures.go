@@ -21,7 +21,8 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	out := sender(to)
 	out.gauge("info", "1, with the cluster and the node.", 1, "cluster", st.Cluster, "node", st.Name)
 	out.gauge("ready", "1 if the node is ready for clients.", truth(len(problems(st)) == 0))
-	out.gauge("incarnation", "The number of this life of the node: that of a later one is larger.", float64(st.Incarnation))
+	out.gauge("incarnation", "The number of this life of the node: that of a later one is larger.",
+		float64(st.Incarnation))
 	for _, m := range st.Members {
 		if !m.Self {
 			out.member(m)
@@ -139,7 +140,8 @@ func (s sender) view(name string, v cluster.ViewStatus) {
 
 func (s sender) slots(name string, x cluster.SlotStatus) {
 	stream := []string{"stream", name}
-	s.count("slots_opened_total", "Agreements that this node has begun or joined, by stream or group.", x.Opened, stream...)
+	s.count("slots_opened_total", "Agreements that this node has begun or joined, by stream or group.", x.Opened,
+		stream...)
 	s.gauge("slots_done", "The number of the agreement up to which all are over, by stream or group.", float64(x.Done),
 		stream...)
 	s.count("slots_abstained_total", "Agreements in which this node took no part, for it was held up or has lived before.",
