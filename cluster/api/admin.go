@@ -126,7 +126,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 	}
 	for _, g := range st.Groups {
 		level, _ := cluster.ParseLevel(g.Level) // it has been written by String
-		one := &parleyv1.GroupStatus{Name: g.Name, Level: levelOut(level), View: viewStatus(g.ViewStatus)}
+		one := &parleyv1.GroupStatus{Name: g.Name, Level: wire(levels, level), View: viewStatus(g.ViewStatus)}
 		one.Position = g.Position
 		if g.SlotStatus != nil {
 			one.Slots = slotStatus(*g.SlotStatus)
@@ -142,7 +142,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 	for _, x := range st.Streams {
 		algorithm, _ := cluster.ParseAlgorithm(x.Algorithm) // it has been written by String
 		out.Streams = append(out.Streams, &parleyv1.StreamStatus{
-			Algorithm: algorithmOut[algorithm], M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
+			Algorithm: wire(algorithms, algorithm), M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
 		})
 	}
 	for _, r := range st.Refused {
