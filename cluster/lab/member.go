@@ -70,13 +70,8 @@ type member struct {
 }
 
 // Serve is a process of a run: it reads what it is told and returns when its input ends.
-// make makes its machine.
-func Serve(in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
-	return ServeOn(nil, in, out, make)
-}
-
-// ServeOn is Serve on another network than the system's sockets, as that of cluster/link/memory.
-func ServeOn(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
+// make makes its machine, and n is the network, nil for the system's.
+func Serve(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	lines := json.NewDecoder(bufio.NewReader(in))

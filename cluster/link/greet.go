@@ -10,9 +10,12 @@ import (
 	"time"
 )
 
+// acceptBackoff is how long the mesh waits after the listener failed; it doubles up to a second.
+const acceptBackoff = 5 * time.Millisecond
+
 // accept takes connections in until the end.
 func (m *Mesh) accept() {
-	wait := m.c.Limits.AcceptBackoff
+	wait := acceptBackoff
 	from := gated{m.listen, m}
 	for {
 		nc, err := from.Accept()
@@ -32,7 +35,7 @@ func (m *Mesh) accept() {
 			wait = min(2*wait, time.Second)
 			continue
 		}
-		wait = m.c.Limits.AcceptBackoff
+		wait = acceptBackoff
 		m.wg.Go(func() { m.answer(nc, AddressOf(nc.RemoteAddr()).String()) })
 	}
 }

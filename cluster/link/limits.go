@@ -17,19 +17,18 @@ type Limits struct {
 	Urgent int // bytes that wait for a peer; 1 MiB. Beyond, the connection is given up
 	Bulk   int // the same; 64 MiB, and at least twice Frame
 
-	Greeting      time.Duration // for TLS and hello; 3 s
-	Strangers     int           // connections without hello at a time; 64
-	AddressRate   int           // connections without hello from an address in a second; 32
-	AddressBurst  int           // the same at once; 64
-	Backoff       time.Duration // after a first failure to connect; doubles; 20 ms
-	BackoffMax    time.Duration // 500 ms
-	Dial          time.Duration // for a connection, before TLS; 1 s
-	Ping          time.Duration // between pings; 250 ms
-	Pings         int           // pings from a peer in a second; 100
-	Silence       time.Duration // without a frame, and the peer is taken for dead; 3 s
-	FrameTime     time.Duration // for a frame of the wire (64 KiB), once begun; 10 s
-	WriteTime     time.Duration // for a peer to read a block of ours (64 KiB); 5 s
-	AcceptBackoff time.Duration // after the listener failed; doubles up to a second; 5 ms
+	Greeting     time.Duration // for TLS and hello; 3 s
+	Strangers    int           // connections without hello at a time; 64
+	AddressRate  int           // connections without hello from an address in a second; 32
+	AddressBurst int           // the same at once; 64
+	Backoff      time.Duration // after a first failure to connect; doubles; 20 ms
+	BackoffMax   time.Duration // 500 ms
+	Dial         time.Duration // for a connection, before TLS; 1 s
+	Ping         time.Duration // between pings; 250 ms
+	Pings        int           // pings from a peer in a second; 100
+	Silence      time.Duration // without a frame, and the peer is taken for dead; 3 s
+	FrameTime    time.Duration // for a frame of the wire (64 KiB), once begun; 10 s
+	WriteTime    time.Duration // for a peer to read a block of ours (64 KiB); 5 s
 }
 
 // fill puts the defaults in and checks the rest.
@@ -41,11 +40,10 @@ func (l *Limits) fill() error {
 	l.Backoff, l.BackoffMax = cmp.Or(l.Backoff, 20*time.Millisecond), cmp.Or(l.BackoffMax, 500*time.Millisecond)
 	l.Ping, l.Silence = cmp.Or(l.Ping, 250*time.Millisecond), cmp.Or(l.Silence, 3*time.Second)
 	l.FrameTime, l.WriteTime = cmp.Or(l.FrameTime, 10*time.Second), cmp.Or(l.WriteTime, 5*time.Second)
-	l.AcceptBackoff = cmp.Or(l.AcceptBackoff, 5*time.Millisecond)
 	if n := min(l.Frame, l.Urgent, l.Bulk, l.Strangers, l.AddressRate, l.AddressBurst, l.Pings); n < 0 {
 		return fmt.Errorf("link: a limit is %d", n)
 	}
-	d := min(l.Greeting, l.Dial, l.Backoff, l.BackoffMax, l.Ping, l.Silence, l.FrameTime, l.WriteTime, l.AcceptBackoff)
+	d := min(l.Greeting, l.Dial, l.Backoff, l.BackoffMax, l.Ping, l.Silence, l.FrameTime, l.WriteTime)
 	if d < 0 {
 		return fmt.Errorf("link: a limit is %s", d)
 	}
