@@ -236,7 +236,7 @@ func Member(a *console.App) *cobra.Command {
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			signal.Ignore(os.Interrupt) // the process that started this one gets Ctrl-C as well, and ends it
-			return lab.Serve(os.Stdin, a.Out, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
+			return lab.Serve(nil, os.Stdin, a.Out, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
 		},
 	}
 }

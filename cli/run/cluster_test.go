@@ -41,7 +41,7 @@ func inside(a *console.App, network *net.Network, n int) func(context.Context, p
 			}
 		}
 		go func() {
-			err := lab.ServeOn(network.Host(id.String()), hear, say, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
+			err := lab.Serve(network.Host(id.String()), hear, say, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
 			_ = hear.Close()
 			_ = say.CloseWithError(err)
 		}()

@@ -21,20 +21,22 @@ func (h admin) Health(context.Context, *parleyv1.HealthRequest) (*parleyv1.Healt
 	return &parleyv1.HealthResponse{Ready: len(why) == 0, Problems: why}, nil
 }
 
-func (h admin) Leave(ctx context.Context, _ *parleyv1.LeaveRequest) (*parleyv1.LeaveResponse, error) {
-	defer h.left()
-	if err := h.s.c.Node.Leave(ctx); err != nil {
+// done is the empty answer to what has succeeded.
+func done[T any](err error) (*T, error) {
+	if err != nil {
 		return nil, err
 	}
-	return &parleyv1.LeaveResponse{}, nil
+	return new(T), nil
+}
+
+func (h admin) Leave(ctx context.Context, _ *parleyv1.LeaveRequest) (*parleyv1.LeaveResponse, error) {
+	defer h.left()
+	return done[parleyv1.LeaveResponse](h.s.c.Node.Leave(ctx))
 }
 
 func (h admin) Drain(ctx context.Context, _ *parleyv1.DrainRequest) (*parleyv1.DrainResponse, error) {
 	defer h.left()
-	if err := h.s.c.Node.Drain(ctx); err != nil {
-		return nil, err
-	}
-	return &parleyv1.DrainResponse{}, nil
+	return done[parleyv1.DrainResponse](h.s.c.Node.Drain(ctx))
 }
 
 // left says that the node has left, if it has: it may have in spite of an error.
@@ -48,20 +50,14 @@ func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.E
 	if err := h.s.members.check(r.GetName()); err != nil {
 		return nil, err
 	}
-	if err := h.s.c.Node.Expel(ctx, r.GetName()); err != nil {
-		return nil, err
-	}
-	return &parleyv1.ExpelResponse{}, nil
+	return done[parleyv1.ExpelResponse](h.s.c.Node.Expel(ctx, r.GetName()))
 }
 
 func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.ForgetResponse, error) {
 	if err := h.s.members.check(r.GetName()); err != nil {
 		return nil, err
 	}
-	if err := h.s.c.Node.Forget(r.GetName()); err != nil {
-		return nil, err
-	}
-	return &parleyv1.ForgetResponse{}, nil
+	return done[parleyv1.ForgetResponse](h.s.c.Node.Forget(r.GetName()))
 }
 
 // problems tells why the node is not ready for clients.
@@ -130,7 +126,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 	}
 	for _, g := range st.Groups {
 		level, _ := cluster.ParseLevel(g.Level) // it has been written by String
-		one := &parleyv1.GroupStatus{Name: g.Name, Level: levelOut(level), View: viewStatus(g.ViewStatus)}
+		one := &parleyv1.GroupStatus{Name: g.Name, Level: wire(levels, level), View: viewStatus(g.ViewStatus)}
 		one.Position = g.Position
 		if g.SlotStatus != nil {
 			one.Slots = slotStatus(*g.SlotStatus)
@@ -146,7 +142,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 	for _, x := range st.Streams {
 		algorithm, _ := cluster.ParseAlgorithm(x.Algorithm) // it has been written by String
 		out.Streams = append(out.Streams, &parleyv1.StreamStatus{
-			Algorithm: algorithmOut[algorithm], M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
+			Algorithm: wire(algorithms, algorithm), M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
 		})
 	}
 	for _, r := range st.Refused {

@@ -23,12 +23,14 @@ var algorithms = map[parleyv1.Algorithm]cluster.Algorithm{
 	parleyv1.Algorithm_ALGORITHM_PHASE_KING:  cluster.PhaseKing,
 }
 
-// algorithmOut is the other way round.
-var algorithmOut = map[cluster.Algorithm]parleyv1.Algorithm{
-	cluster.EIG:       parleyv1.Algorithm_ALGORITHM_EIG,
-	cluster.OM:        parleyv1.Algorithm_ALGORITHM_OM,
-	cluster.SM:        parleyv1.Algorithm_ALGORITHM_SM,
-	cluster.PhaseKing: parleyv1.Algorithm_ALGORITHM_PHASE_KING,
+// wire is the value of the API for one of a node's, the other way round. The value that stands for none is left out.
+func wire[W, N comparable](values map[W]N, of N) (none W) {
+	for w, n := range values { // order: one fits
+		if n == of && w != none {
+			return w
+		}
+	}
+	return none
 }
 
 var rules = map[parleyv1.Rule]consensus.Rule{
@@ -87,7 +89,7 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
 	names := h.s.members
 	out := &parleyv1.Decision{
-		Source: names.name(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot,
+		Source: names.name(d.Source), Algorithm: wire(algorithms, d.Algorithm), M: uint32(d.M), Slot: d.Slot,
 		Value: some(d.Value),
 	}
 	for _, a := range d.Evidence {

@@ -193,9 +193,9 @@ func (s *Server) Close(ctx context.Context) error {
 // ReadHeaderTimeout and IdleTimeout. Handlers between must let deadlines be set (see [http.ResponseController]).
 // [Server.Close] ends streams and refuses what comes then, but waits only for servers of its own.
 func (s *Server) Handler() http.Handler {
-	around := []connect.Interceptor{interceptor{s}}
+	around := []connect.Interceptor{interceptor(s.around)}
 	if len(s.c.Interceptors) > 0 {
-		around = slices.Concat([]connect.Interceptor{guard{s}}, s.c.Interceptors, around)
+		around = slices.Concat([]connect.Interceptor{interceptor(guest{s}.guard)}, s.c.Interceptors, around)
 	}
 	options := []connect.HandlerOption{
 		connect.WithRequestGate(s.gate),

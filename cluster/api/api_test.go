@@ -31,45 +31,41 @@ var protocols = map[string][]connect.ClientOption{
 // A table is the same by all protocols and at all nodes.
 func TestTable(t *testing.T) {
 	at := 0
-	for name, options := range protocols {
-		t.Run(name, func(t *testing.T) {
-			four(t, func(t *testing.T, s *served) {
-				ctx := t.Context()
-				at++
-				key := []byte("table/" + name)
-				c, other := s.client(t, at%4, all, options...), s.client(t, (at+1)%4, cert.Read, options...)
-				put, err := c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: key, Value: []byte("blue")})
-				if err != nil || put.GetVersion() != 1 {
-					t.Fatal(put, err)
-				}
-				got, err := other.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: key})
-				if err != nil || string(got.GetValue()) != "blue" || got.GetVersion() != 1 {
-					t.Fatal(got, err)
-				}
-				swap := &parleyv1.SwapRequest{Table: "table", Key: key, Version: 7, Value: []byte("red")}
-				if r, err := c.Table.Swap(ctx, swap); err != nil || r.GetSwapped() || r.GetVersion() != 1 || string(r.GetValue()) != "blue" {
-					t.Error(r, err)
-				}
-				swap.Version = 1
-				if r, err := c.Table.Swap(ctx, swap); err != nil || !r.GetSwapped() || r.GetVersion() != 2 || r.Value != nil {
-					t.Error(r, err)
-				}
-				if r, err := c.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: "table", Key: key}); err != nil || r.GetVersion() != 3 {
-					t.Error(r, err)
-				}
-				_, err = other.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: key})
-				demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
-				_, err = c.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: "table", Key: key})
-				demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
-				for i := range int64(3) {
-					r, err := c.Table.Add(ctx, &parleyv1.AddRequest{Table: "table", Key: key, By: -2})
-					if err != nil || r.GetSum() != -2*(i+1) {
-						t.Error(r, err)
-					}
-				}
-			})
-		})
-	}
+	byProtocol(t, func(t *testing.T, s *served, name string, options []connect.ClientOption) {
+		ctx := t.Context()
+		at++
+		key := []byte("table/" + name)
+		c, other := s.client(t, at%4, all, options...), s.client(t, (at+1)%4, cert.Read, options...)
+		put, err := c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: key, Value: []byte("blue")})
+		if err != nil || put.GetVersion() != 1 {
+			t.Fatal(put, err)
+		}
+		got, err := other.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: key})
+		if err != nil || string(got.GetValue()) != "blue" || got.GetVersion() != 1 {
+			t.Fatal(got, err)
+		}
+		swap := &parleyv1.SwapRequest{Table: "table", Key: key, Version: 7, Value: []byte("red")}
+		if r, err := c.Table.Swap(ctx, swap); err != nil || r.GetSwapped() || r.GetVersion() != 1 || string(r.GetValue()) != "blue" {
+			t.Error(r, err)
+		}
+		swap.Version = 1
+		if r, err := c.Table.Swap(ctx, swap); err != nil || !r.GetSwapped() || r.GetVersion() != 2 || r.Value != nil {
+			t.Error(r, err)
+		}
+		if r, err := c.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: "table", Key: key}); err != nil || r.GetVersion() != 3 {
+			t.Error(r, err)
+		}
+		_, err = other.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: key})
+		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
+		_, err = c.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: "table", Key: key})
+		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
+		for i := range int64(3) {
+			r, err := c.Table.Add(ctx, &parleyv1.AddRequest{Table: "table", Key: key, By: -2})
+			if err != nil || r.GetSum() != -2*(i+1) {
+				t.Error(r, err)
+			}
+		}
+	})
 }
 
 // demand demands an error of a node.
@@ -90,9 +86,7 @@ func TestOnce(t *testing.T) {
 		ctx := t.Context()
 		c, other := s.client(t, 0, all), s.client(t, 1, all)
 		open, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: "table"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		call := &parleyv1.Call{Session: open.GetSession(), Number: 1}
 		add := &parleyv1.AddRequest{Table: "table", Key: []byte("once"), By: 5, Call: call}
 		for i, at := range []*client.Client{c, other, c} {
@@ -164,13 +158,9 @@ func TestNoConnection(t *testing.T) {
 		defer func() { _ = l.Close() }()
 		self := s.certificate(t, "c", all).Self()
 		other, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stranger, err := other.IssueClient("c", all, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, c := range map[string]client.Config{
 			"nobody":      {Self: self, Address: "127.0.0.1:1"},
 			"still":       {Self: self, Address: l.Addr().String(), Dial: 50 * time.Millisecond},
@@ -212,9 +202,7 @@ func TestSharesOfClients(t *testing.T) {
 		quiet, greedy := s.certificate(t, "quiet", all), s.certificate(t, "greedy", all)
 		q, g := s.from(t, "a", quiet), s.from(t, "b", greedy)
 		open, err := q.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 20 {
 			if _, err := g.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"}); err != nil {
 				t.Fatal(err)
@@ -235,14 +223,10 @@ func TestCommands(t *testing.T) {
 		ctx := t.Context()
 		c, reader := s.client(t, 0, all), s.client(t, 1, cert.Read)
 		open, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		call := &parleyv1.Call{Session: open.GetSession(), Number: 1}
 		done, err := c.Table.Do(ctx, &parleyv1.DoRequest{Table: "bank", Command: []byte("deposit 150"), Call: call})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		read, err := reader.Table.Query(ctx, &parleyv1.QueryRequest{Table: "bank", Command: []byte("balance")})
 		if err != nil || !bytes.Equal(read.GetAnswer(), done.GetAnswer()) || read.GetPosition() <= done.GetPosition() {
 			t.Error(done, read, err)
@@ -268,59 +252,53 @@ func TestCommands(t *testing.T) {
 // A subscription delivers what is broadcast at any node, in order, and resumes where it was
 // broken off, at another node too.
 func TestSubscribe(t *testing.T) {
-	for name, options := range protocols {
-		t.Run(name, func(t *testing.T) {
-			four(t, func(t *testing.T, s *served) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				c, other := s.client(t, 0, all, options...), s.client(t, 1, all, options...)
-				stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-				if err != nil || !stream.Receive() || stream.Msg().GetDelivery() != nil {
-					t.Fatal(err, stream.Err())
-				}
-				var told []uint64
-				for i := range 10 {
-					r, err := other.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: fmt.Append(nil, name, i)})
-					if err != nil {
-						t.Fatal(err)
-					}
-					told = append(told, r.GetPosition())
-				}
-				var positions []uint64
-				for len(positions) < 10 && stream.Receive() {
-					d := stream.Msg().GetDelivery()
-					if d == nil {
-						continue
-					}
-					want, at := fmt.Sprint(name, len(positions)), told[len(positions)]
-					if d.GetFrom() != "node2" || string(d.GetPayload()) != want || d.GetPosition() != at {
-						t.Fatalf("%v: %s was expected, at %d", d, want, at)
-					}
-					positions = append(positions, d.GetPosition())
-				}
-				if len(positions) != 10 {
-					t.Fatal(stream.Err())
-				}
-				again, err := other.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total", From: positions[3] + 1})
-				if err != nil || !again.Receive() || !again.Receive() {
-					t.Fatal(err, again.Err())
-				}
-				if d := again.Msg().GetDelivery(); d.GetPosition() != positions[4] || string(d.GetPayload()) != fmt.Sprint(name, 4) {
-					t.Error(d)
-				}
-				fetched, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", From: positions[7]})
-				if err != nil || len(fetched.GetDeliveries()) != 3 || fetched.GetNext() != positions[9]+1 {
-					t.Error(fetched, err)
-				}
-				none, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{
-					Group: "total", From: fetched.GetNext(), Wait: durationpb.New(time.Millisecond),
-				})
-				if err != nil || len(none.GetDeliveries()) != 0 || none.GetNext() != fetched.GetNext() {
-					t.Error(none, err)
-				}
-			})
+	byProtocol(t, func(t *testing.T, s *served, name string, options []connect.ClientOption) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c, other := s.client(t, 0, all, options...), s.client(t, 1, all, options...)
+		stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+		if err != nil || !stream.Receive() || stream.Msg().GetDelivery() != nil {
+			t.Fatal(err, stream.Err())
+		}
+		var told []uint64
+		for i := range 10 {
+			r, err := other.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: fmt.Append(nil, name, i)})
+			must(t, err)
+			told = append(told, r.GetPosition())
+		}
+		var positions []uint64
+		for len(positions) < 10 && stream.Receive() {
+			d := stream.Msg().GetDelivery()
+			if d == nil {
+				continue
+			}
+			want, at := fmt.Sprint(name, len(positions)), told[len(positions)]
+			if d.GetFrom() != "node2" || string(d.GetPayload()) != want || d.GetPosition() != at {
+				t.Fatalf("%v: %s was expected, at %d", d, want, at)
+			}
+			positions = append(positions, d.GetPosition())
+		}
+		if len(positions) != 10 {
+			t.Fatal(stream.Err())
+		}
+		again, err := other.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total", From: positions[3] + 1})
+		if err != nil || !again.Receive() || !again.Receive() {
+			t.Fatal(err, again.Err())
+		}
+		if d := again.Msg().GetDelivery(); d.GetPosition() != positions[4] || string(d.GetPayload()) != fmt.Sprint(name, 4) {
+			t.Error(d)
+		}
+		fetched, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", From: positions[7]})
+		if err != nil || len(fetched.GetDeliveries()) != 3 || fetched.GetNext() != positions[9]+1 {
+			t.Error(fetched, err)
+		}
+		none, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{
+			Group: "total", From: fetched.GetNext(), Wait: durationpb.New(time.Millisecond),
 		})
-	}
+		if err != nil || len(none.GetDeliveries()) != 0 || none.GetNext() != fetched.GetNext() {
+			t.Error(none, err)
+		}
+	})
 }
 
 // Who begins with nothing fetches what comes, without a gap.
@@ -335,9 +313,8 @@ func TestFetchFromNow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for {
-			if r, err = c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", From: r.GetNext(), Limit: 1}); err != nil {
-				t.Fatal(err)
-			}
+			r, err = c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", From: r.GetNext(), Limit: 1})
+			must(t, err)
 			if d := r.GetDeliveries(); len(d) == 1 && string(d[0].GetPayload()) == "now" {
 				break
 			}
@@ -409,9 +386,8 @@ func TestAgree(t *testing.T) {
 		}
 		var r *parleyv1.AgreeResponse
 		for _, a := range []parleyv1.Algorithm{parleyv1.Algorithm_ALGORITHM_EIG, parleyv1.Algorithm_ALGORITHM_SM} {
-			if r, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte("attack"), Algorithm: a, Evidence: true}); err != nil {
-				t.Fatal(err)
-			}
+			r, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte("attack"), Algorithm: a, Evidence: true})
+			must(t, err)
 			d := r.GetDecision()
 			if d.GetSource() != "node1" || string(d.GetValue()) != "attack" || d.GetAlgorithm() != a || len(d.GetEvidence()) == 0 {
 				t.Error(d)
@@ -545,9 +521,7 @@ func TestNode(t *testing.T) {
 			t.Error(m, err)
 		}
 		dump, err := c.Admin.Record(ctx, &parleyv1.RecordRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var trace []byte
 		for dump.Receive() {
 			trace = append(trace, dump.Msg().GetData()...)

@@ -40,7 +40,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		if own == nil {
 			var err error
 			if ctx, end, err = (guest{s}).admit(r, c); err != nil {
-				guest{s}.refuse(w, r, err)
+				_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // who has gone does not read it
 				return
 			}
 		} else if who, known := own.client(); known {
@@ -118,13 +118,13 @@ func (c *call) send(send func() error) error {
 	return err
 }
 
-// interceptor is around the handlers of all methods.
-type interceptor struct{ s *Server }
+// interceptor runs handle around every method, once or streaming.
+type interceptor func(ctx context.Context, spec connect.Spec, handle func(context.Context) error) error
 
-// WrapUnary is around those that answer once.
+// WrapUnary is around methods that answer once.
 func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (answer connect.AnyResponse, err error) {
-		err = i.around(ctx, r.Spec(), func() error {
+		err = i(ctx, r.Spec(), func(ctx context.Context) error {
 			answer, err = next(ctx, r)
 			return err
 		})
@@ -132,19 +132,10 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler is around those that stream.
+// WrapStreamingHandler is around methods that stream.
 func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, c connect.StreamingHandlerConn) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(i.s.ctx, cancel)()
-		return i.around(ctx, c.Spec(), func() error {
-			err := next(ctx, c)
-			if err != nil && i.s.ctx.Err() != nil {
-				err = refuse(connect.CodeUnavailable, "closed", "the node ends")
-			}
-			return err
-		})
+		return i(ctx, c.Spec(), func(ctx context.Context) error { return next(ctx, c) })
 	}
 }
 
@@ -153,21 +144,36 @@ func (interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect
 	return next
 }
 
+// untilClosed runs the handler of a stream, which ends when the server does.
+func (s *Server) untilClosed(ctx context.Context, handle func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	err := handle(ctx)
+	if err != nil && s.ctx.Err() != nil {
+		err = refuse(connect.CodeUnavailable, "closed", "the node ends")
+	}
+	return err
+}
+
 // around runs a handler. The request has been read by now, and may take as long as the
 // client waits.
-func (i interceptor) around(ctx context.Context, spec connect.Spec, handle func() error) (err error) {
+func (s *Server) around(ctx context.Context, spec connect.Spec, handle func(context.Context) error) (err error) {
 	c, reads := callOf(ctx), onlyReads(spec.Procedure)
 	c.asked = true
 	_ = c.on.SetReadDeadline(time.Time{})
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			i.s.log.Error("a request broke", "method", spec.Procedure, "why", p, "stack", string(debug.Stack()))
+			s.log.Error("a request broke", "method", spec.Procedure, "why", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the request broke: %v", p)
 		}
-		err = i.s.failures.told(err, reads)
-		i.s.counts.request(spec, err, time.Since(began))
+		err = s.failures.told(err, reads)
+		s.counts.request(spec, err, time.Since(began))
 		c.due()
 	}()
-	return handle()
+	if c.stream {
+		return s.untilClosed(ctx, handle)
+	}
+	return handle(ctx)
 }

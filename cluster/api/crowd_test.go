@@ -15,20 +15,9 @@ import (
 	"connectrpc.com/connect"
 
 	"parley/cluster/api"
-	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 )
-
-// from is a client of the first node whose connections come from a host of its own.
-func (s *served) from(t *testing.T, host string, self *cert.Issued) *client.Client {
-	t.Helper()
-	c := client.New(client.Config{
-		Self: self.Self(), Trust: s.trust, Address: s.addresses[0], Node: "node1", DialContext: s.network.Host(host).DialContext,
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 // Silent connections of one address keep no client out, neither of another address nor of
 // their own.
@@ -37,9 +26,7 @@ func TestSilentCrowd(t *testing.T) {
 		var silent []net.Conn
 		for range 600 {
 			c, err := s.network.Host("crowd").DialContext(t.Context(), "tcp", s.addresses[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			silent = append(silent, c)
 		}
 		for _, host := range []string{"clients", "crowd"} {
@@ -98,9 +85,7 @@ func TestRapidReset(t *testing.T) {
 		for range 200 {
 			ctx, cancel := context.WithCancel(t.Context())
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("\x00\x00\x00\x00\x13{\"group\":\"total\"}  "))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Content-Type", "application/connect+json")
 			if answer, err := c.Do(r); err == nil {
 				cancel()

@@ -34,9 +34,7 @@ func (s *served) embed(t *testing.T, port uint16, secure bool, h http.Handler) (
 	own := &http.Server{Handler: h, ReadHeaderTimeout: time.Second}
 	if secure {
 		issued, err := s.authority.IssueNode("node1", []string{"localhost", "127.0.0.1"}, time.Hour/2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		own.TLSConfig = &tls.Config{
 			Certificates: []tls.Certificate{issued.TLS}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS13,
 		}
@@ -51,11 +49,7 @@ func (s *served) embed(t *testing.T, port uint16, secure bool, h http.Handler) (
 // caller is a client of an address.
 func (s *served) caller(t *testing.T, name, address string, r cert.Rights) *client.Client {
 	t.Helper()
-	c := client.New(client.Config{
-		Self: s.certificate(t, name, r).Self(), Trust: s.trust, Address: address, DialContext: s.dial,
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return s.connect(t, "clients", client.Config{Self: s.certificate(t, name, r).Self(), Address: address})
 }
 
 // hello says whom it takes the caller for.
@@ -74,17 +68,11 @@ func TestHandlerInAnotherServer(t *testing.T) {
 		mux.HandleFunc("/hello", hello)
 		address := s.embed(t, 7200, true, mux)
 		other, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stranger, err := other.IssueClient("c", all, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		node, err := s.authority.IssueNode("node2", nil, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, c := range map[string]*tls.Certificate{"none": nil, "another authority": &stranger.TLS, "a node": &node.TLS} {
 			for _, h2 := range []bool{false, true} {
 				status, text, err := post(t.Context(), s.raw(t, c, h2), "https://"+address+putPath, strings.NewReader(`{"table":"table"}`))
@@ -117,9 +105,7 @@ func TestHandlerInAnotherServer(t *testing.T) {
 			t.Error(err)
 		}
 		sub, err := client.NewNodes(c).Subscribe(t.Context(), "total", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = client.NewNodes(c).Subscribe(t.Context(), "total", 1)
 		if client.Detail(err).GetReason() != "busy" {
 			t.Error(err)
@@ -140,20 +126,12 @@ func TestHandlerEnds(t *testing.T) {
 		victim, other := s.caller(t, "victim", address, all), s.caller(t, "c", address, all)
 		soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		cut, err := victim.Group.Subscribe(soon, &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !cut.Receive() {
-			t.Fatal(err, cut.Err())
-		}
-		stays, err := other.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stays.Receive() {
-			t.Fatal(err, stays.Err())
-		}
+		cut := subscribed(soon, t, victim, "total")
+		stays := subscribed(t.Context(), t, other, "total")
 		if _, err := s.authority.Revoke("victim"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.trust.Set(s.authority.Anchors()))
 		began := time.Now()
 		for cut.Receive() {
 			continue
@@ -161,7 +139,7 @@ func TestHandlerEnds(t *testing.T) {
 		if cut.Err() == nil || time.Since(began) > time.Second {
 			t.Error(cut.Err(), time.Since(began))
 		}
-		_, err = victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
+		_, err := victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
 		demand(t, err, connect.CodeUnauthenticated, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "not trusted")
 		if !stays.Receive() {
 			t.Error(stays.Err())

@@ -120,9 +120,8 @@ func TestReads(t *testing.T) {
 		{"a query that reads", parleyv1.TableServiceQueryProcedure, maybeRead(lost, true), nothing},
 	} {
 		s := New(Config{})
-		i := interceptor{s}
 		ctx := context.WithValue(t.Context(), callKey{}, &call{s: s, on: http.NewResponseController(httptest.NewRecorder())})
-		err := i.around(ctx, connect.Spec{Procedure: c.procedure}, func() error { return c.err })
+		err := s.around(ctx, connect.Spec{Procedure: c.procedure}, func(context.Context) error { return c.err })
 		if d := client.Detail(err); d.GetOutcome() != c.outcome || d.GetReason() != "deadline" {
 			t.Errorf("%s: %v, %v", c.name, err, d)
 		}

@@ -22,16 +22,6 @@ var levels = map[parleyv1.Level]cluster.Level{
 	parleyv1.Level_LEVEL_BYZANTINE: cluster.Byzantine,
 }
 
-// levelOut is the other way round.
-func levelOut(l cluster.Level) parleyv1.Level {
-	for out, level := range levels { // order: one fits
-		if level == l {
-			return out
-		}
-	}
-	return parleyv1.Level_LEVEL_UNSPECIFIED
-}
-
 // group is this node's member of a group, with its level.
 type group struct {
 	*cluster.Group

@@ -81,9 +81,7 @@ func (s *served) watcher(t *testing.T) *http.Client {
 func (s *served) refused(t *testing.T, reason string) string {
 	t.Helper()
 	r, err := s.watcher(t).Get(s.watch + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = r.Body.Close() }()
 	lines := bufio.NewScanner(r.Body)
 	for lines.Scan() {
@@ -99,9 +97,7 @@ func TestStrangers(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		url := "https://" + s.addresses[0] + statusPath
 		other, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		issue := func(a *cert.Authority, node bool, valid time.Duration) *tls.Certificate {
 			var issued *cert.Issued
 			var err error
@@ -110,18 +106,14 @@ func TestStrangers(t *testing.T) {
 			} else {
 				issued, err = a.IssueClient("c", all, valid)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return &issued.TLS
 		}
 		revoked := issue(s.authority, false, time.Hour/2)
 		if _, err := s.authority.Revoke("client/c"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.trust.Set(s.authority.Anchors()))
 		for name, c := range map[string]struct {
 			certificate *tls.Certificate
 			reason      cert.Reason
@@ -152,33 +144,29 @@ func TestStrangers(t *testing.T) {
 
 // Nobody may do what his certificate does not say, and nothing of the request is read.
 func TestNoRight(t *testing.T) {
-	for name, options := range protocols {
-		t.Run(name, func(t *testing.T) {
-			four(t, func(t *testing.T, s *served) {
-				ctx := t.Context()
-				reader, writer := s.client(t, 0, cert.Read, options...), s.client(t, 0, cert.Write, options...)
-				admin := s.client(t, 0, cert.Admin, options...)
-				check := func(err error) {
-					t.Helper()
-					demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
-				}
-				_, err := reader.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
-				check(err)
-				_, err = writer.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
-				check(err)
-				_, err = writer.Admin.Status(ctx, &parleyv1.StatusRequest{})
-				check(err)
-				_, err = admin.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("x")})
-				check(err)
-				stream, err := writer.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-				if err == nil {
-					stream.Receive()
-					err = stream.Err()
-				}
-				check(err)
-			})
-		})
-	}
+	byProtocol(t, func(t *testing.T, s *served, _ string, options []connect.ClientOption) {
+		ctx := t.Context()
+		reader, writer := s.client(t, 0, cert.Read, options...), s.client(t, 0, cert.Write, options...)
+		admin := s.client(t, 0, cert.Admin, options...)
+		check := func(err error) {
+			t.Helper()
+			demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
+		}
+		_, err := reader.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
+		check(err)
+		_, err = writer.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
+		check(err)
+		_, err = writer.Admin.Status(ctx, &parleyv1.StatusRequest{})
+		check(err)
+		_, err = admin.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("x")})
+		check(err)
+		stream, err := writer.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+		if err == nil {
+			stream.Receive()
+			err = stream.Err()
+		}
+		check(err)
+	})
 	// A body without end is not waited for.
 	four(t, func(t *testing.T, s *served) {
 		c := s.raw(t, &s.certificate(t, "r", cert.Read).TLS, false)
@@ -218,9 +206,7 @@ func TestBodies(t *testing.T) {
 				}
 			}
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(bomb.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Content-Encoding", "gzip")
 			if status, text, err := do(c, r); err != nil || status != http.StatusTooManyRequests {
@@ -245,16 +231,12 @@ func TestBodies(t *testing.T) {
 			}
 			// What changes something is not to be had by a link, nor by a form.
 			r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, url+"?encoding=json&message={}", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if status, text, err := do(c, r); err != nil || status != http.StatusMethodNotAllowed {
 				t.Error(status, text, err)
 			}
 			r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Header.Set("Content-Type", "text/plain")
 			if status, text, err := do(c, r); err != nil || status != http.StatusUnsupportedMediaType {
 				t.Error(status, text, err)
@@ -276,9 +258,7 @@ func TestSilentConnections(t *testing.T) {
 		var conns []net.Conn
 		for range 30 {
 			conn, err := s.dial(t.Context(), "tcp", s.addresses[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			conns = append(conns, conn)
 		}
 		if status, _, err := post(t.Context(), c, url, strings.NewReader("{}")); err != nil || status != 200 {
@@ -294,15 +274,10 @@ func TestSilentConnections(t *testing.T) {
 		if s.refused(t, "crowd") == "0" {
 			t.Error("nobody was turned away")
 		}
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		await(t, "a new connection", func() bool {
 			status, _, err := post(t.Context(), s.raw(t, &self.TLS, false), url, strings.NewReader("{}"))
-			if err == nil && status == 200 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal(status, err)
-			}
-		}
+			return err == nil && status == 200
+		})
 	})
 }
 
@@ -319,15 +294,10 @@ func TestSlowReader(t *testing.T) {
 		_, _ = rand.Read(payload)
 		for _, group := range []string{"short", "total"} {
 			c, other := s.client(t, 0, all), s.client(t, 0, all)
-			stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: group})
-			if err != nil || !stream.Receive() {
-				t.Fatal(err, stream.Err())
-			}
+			stream := subscribed(t.Context(), t, c, group)
 			for range 400 { // 16 MB, far more than connections hold
 				_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: group, Payload: payload})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			time.Sleep(time.Second) // the client sleeps
 			n := 0
@@ -351,10 +321,7 @@ func TestTooMuch(t *testing.T) {
 		c := s.client(t, 0, all)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 3 {
-			stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-			if err != nil || !stream.Receive() {
-				t.Fatal(err, stream.Err())
-			}
+			subscribed(ctx, t, c, "total")
 		}
 		stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
 		if err == nil {
@@ -373,16 +340,9 @@ func TestTooMuch(t *testing.T) {
 			_, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
 			return err
 		}
-		for end := time.Now().Add(10 * time.Second); busy() == nil; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("more requests than there may be")
-			}
-		}
+		await(t, "no more requests than there may be", func() bool { return busy() != nil })
 		// Another client has its own.
-		other := client.New(client.Config{
-			Self: s.certificate(t, "d", all).Self(), Trust: s.trust, Address: s.addresses[0], DialContext: s.dial,
-		})
-		defer other.Close()
+		other := s.from(t, "clients", s.certificate(t, "d", all))
 		if _, err := other.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil {
 			t.Error(err)
 		}
@@ -403,36 +363,21 @@ func TestTooMuch(t *testing.T) {
 		}
 		// What has ended is not counted any more.
 		cancel()
-		for end := time.Now().Add(10 * time.Second); busy() != nil; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("what has ended is counted")
-			}
-		}
+		await(t, "what has ended is not counted", func() bool { return busy() == nil })
 	})
 }
 
 // Who is revoked is cut off in the middle of what it does.
 func TestRevokedLive(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
-		victim := client.New(client.Config{
-			Self: s.certificate(t, "victim", all).Self(), Trust: s.trust, Address: s.addresses[0], DialContext: s.dial,
-		})
-		defer victim.Close()
+		victim := s.from(t, "clients", s.certificate(t, "victim", all))
 		other := s.client(t, 0, all)
-		stream, err := victim.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
-		untouched, err := other.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !untouched.Receive() {
-			t.Fatal(err, untouched.Err())
-		}
+		stream := subscribed(t.Context(), t, victim, "total")
+		untouched := subscribed(t.Context(), t, other, "total")
 		if _, err := s.authority.Revoke("victim"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.trust.Set(s.authority.Anchors()))
 		for stream.Receive() {
 			if stream.Msg().GetDelivery() != nil {
 				t.Error(stream.Msg())
@@ -444,7 +389,7 @@ func TestRevokedLive(t *testing.T) {
 		if _, err := victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err == nil {
 			t.Error("a revoked client is served")
 		}
-		_, err = other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
+		_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
 		if err != nil || !untouched.Receive() {
 			t.Error(err, untouched.Err())
 		}
@@ -455,12 +400,9 @@ func TestRevokedLive(t *testing.T) {
 func TestIdleStream(t *testing.T) {
 	inBubble(t, 1, api.Limits{Write: 50 * time.Millisecond}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
-		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
+		stream := subscribed(t.Context(), t, c, "total")
 		time.Sleep(200 * time.Millisecond)
-		_, err = c.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
+		_, err := c.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
 		if err != nil || !stream.Receive() {
 			t.Error(err, stream.Err())
 		}
@@ -471,10 +413,7 @@ func TestIdleStream(t *testing.T) {
 func TestClose(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
-		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
+		stream := subscribed(t.Context(), t, c, "total")
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		closed := make(chan error, 1)
@@ -498,28 +437,22 @@ func TestWatch(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		get := func(path string) (int, string) {
 			r, err := s.watcher(t).Get(s.watch + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() { _ = r.Body.Close() }()
 			b, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r.StatusCode, string(b)
 		}
 		if status, text := get("/healthz"); status != 200 || text != "ok\n" {
 			t.Error(status, text)
 		}
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		await(t, "the node is ready", func() bool {
 			status, text := get("/readyz")
-			if status == 200 && text == "ok\n" {
-				break
-			}
-			if time.Now().After(end) || status != http.StatusServiceUnavailable {
+			if status != 200 && status != http.StatusServiceUnavailable {
 				t.Fatal(status, text)
 			}
-		}
+			return status == 200 && text == "ok\n"
+		})
 		time.Sleep(5 * time.Second) // of the bubble: in which nodes have measured each other
 		_, err := s.client(t, 0, all).Table.Get(t.Context(), &parleyv1.GetRequest{Table: "table", Key: []byte("none")})
 		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")

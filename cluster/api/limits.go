@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
@@ -32,29 +33,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range []struct {
-		value *int
-		other int
-	}{
-		{&l.Body, 1 << 20}, {&l.Strangers, 256}, {&l.Connections, 64}, {&l.Requests, 1024}, {&l.Streams, 64},
-		{&l.All, 8192}, {&l.OfAddress, 64}, {&l.AddressRate, 256}, {&l.AddressOnce, 1024}, {&l.Rate, 20_000},
-		{&l.Resets, 100},
-	} {
-		if *f.value == 0 {
-			*f.value = f.other
-		}
-	}
-	for _, f := range []struct {
-		value *time.Duration
-		other time.Duration
-	}{
-		{&l.Header, 5 * time.Second}, {&l.Read, 10 * time.Second}, {&l.Write, 10 * time.Second},
-		{&l.Idle, 2 * time.Minute},
-	} {
-		if *f.value == 0 {
-			*f.value = f.other
-		}
-	}
+	l.Body, l.All = cmp.Or(l.Body, 1<<20), cmp.Or(l.All, 8192)
+	l.Strangers, l.OfAddress = cmp.Or(l.Strangers, 256), cmp.Or(l.OfAddress, 64)
+	l.AddressRate, l.AddressOnce = cmp.Or(l.AddressRate, 256), cmp.Or(l.AddressOnce, 1024)
+	l.Rate, l.Resets = cmp.Or(l.Rate, 20_000), cmp.Or(l.Resets, 100)
+	l.Connections, l.Requests, l.Streams = cmp.Or(l.Connections, 64), cmp.Or(l.Requests, 1024), cmp.Or(l.Streams, 64)
+	l.Header, l.Read = cmp.Or(l.Header, 5*time.Second), cmp.Or(l.Read, 10*time.Second)
+	l.Write, l.Idle = cmp.Or(l.Write, 10*time.Second), cmp.Or(l.Idle, 2*time.Minute)
 	return l
 }
 

@@ -15,11 +15,20 @@ import (
 	"parley/cluster"
 	"parley/cluster/api"
 	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 	"parley/cluster/link/memory"
 	"parley/replica/bank"
 	"parley/replica/service"
 )
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // served is a cluster on a network in memory, with its clients, in a bubble of synctest.
 type served struct {
@@ -59,21 +68,17 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 	t.Helper()
 	s := &served{network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, n), left: make(chan int, n)}
 	var err error
-	if s.authority, err = cert.NewAuthority("test", time.Hour, nil); err != nil {
-		t.Fatal(err)
-	}
-	if s.trust, err = cert.NewTrust(s.authority.Anchors(), nil); err != nil {
-		t.Fatal(err)
-	}
+	s.authority, err = cert.NewAuthority("test", time.Hour, nil)
+	must(t, err)
+	s.trust, err = cert.NewTrust(s.authority.Anchors(), nil)
+	must(t, err)
 	configs := make([]cluster.Config, n)
 	s.configs = configs
 	var members []cluster.Member
 	for i := range configs {
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := s.authority.IssueNode(name, []string{"localhost", "127.0.0.1"}, time.Hour/2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		host := s.network.Host(name)
 		members = append(members, cluster.Member{Name: name, Address: host.Addr(nodePort), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
@@ -115,9 +120,7 @@ func (s *served) listen(t *testing.T, node int, port uint16) net.Listener {
 	t.Helper()
 	host := s.network.Host(fmt.Sprintf("node%d", node+1))
 	l, err := host.Listen(t.Context(), "tcp", host.Addr(port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -144,22 +147,64 @@ func (s *served) close(t *testing.T) {
 func (s *served) certificate(t *testing.T, name string, r cert.Rights) *cert.Issued {
 	t.Helper()
 	issued, err := s.authority.IssueClient(name, r, time.Hour/2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return issued
 }
 
 // client is a new client of a node, with some rights.
 func (s *served) client(t *testing.T, node int, r cert.Rights, o ...connect.ClientOption) *client.Client {
 	t.Helper()
-	c := client.New(client.Config{
-		Self: s.certificate(t, "c", r).Self(), Trust: s.trust, Address: s.addresses[node],
-		Node: fmt.Sprintf("node%d", node+1), DialContext: s.dial, Options: o,
+	return s.connect(t, "clients", client.Config{
+		Self: s.certificate(t, "c", r).Self(), Address: s.addresses[node], Node: fmt.Sprintf("node%d", node+1), Options: o,
 	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+}
+
+// from is a client of the first node, on a host.
+func (s *served) from(t *testing.T, host string, self *cert.Issued) *client.Client {
+	t.Helper()
+	return s.connect(t, host, client.Config{Self: self.Self(), Address: s.addresses[0], Node: "node1"})
+}
+
+// connect makes a client on a host.
+func (s *served) connect(t *testing.T, host string, c client.Config) *client.Client {
+	t.Helper()
+	c.Trust, c.DialContext = s.trust, s.network.Host(host).DialContext
+	out := client.New(c)
+	t.Cleanup(func() { _ = out.Close() })
+	return out
+}
+
+// byProtocol runs a test with four nodes for each way to talk to one handler.
+func byProtocol(t *testing.T, test func(t *testing.T, s *served, name string, options []connect.ClientOption)) {
+	t.Helper()
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			four(t, func(t *testing.T, s *served) { test(t, s, name, options) })
+		})
+	}
 }
 
 // all is every right.
 const all = cert.Read | cert.Write | cert.Admin
+
+// subscribed is a subscription to a group that stands.
+func subscribed(
+	ctx context.Context, t *testing.T, c *client.Client, group string,
+) *connect.ServerStreamForClient[parleyv1.SubscribeResponse] {
+	t.Helper()
+	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group})
+	if err != nil || !stream.Receive() {
+		t.Fatal(err, stream.Err())
+	}
+	return stream
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 30 s: " + what)
+		}
+	}
+}

@@ -20,9 +20,7 @@ func (s *served) subscribe(t *testing.T, group string, nodes ...int) *client.Sub
 		list = append(list, s.client(t, i, all))
 	}
 	sub, err := client.NewNodes(list...).Subscribe(t.Context(), group, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = sub.Close() })
 	return sub
 }
@@ -105,9 +103,7 @@ func TestSubscriptionFromNow(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		s.cast(t, "total", 0, 5)
 		sub, err := client.NewNodes(s.client(t, 1, all), s.client(t, 2, all)).Subscribe(t.Context(), "total", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s.closed(t, 1)
 		s.cast(t, "total", 5, 10)
 		hear(t, sub, 5, 10)

@@ -23,15 +23,15 @@ type table struct {
 	// refuses tells whether an answer says that the command was not carried out, and changed
 	// nothing; nil if nobody knows.
 	refuses func(answer []byte) bool
-	// idle are clients of the table for callers without a session of their own.
-	idle chan cluster.KeyValue
+	// idle are sessions for callers that have none of their own.
+	idle chan *cluster.Session
 }
 
 // mostIdle is how many sessions are kept for callers without one.
 const mostIdle = 64
 
 func newTable(t *cluster.Table, c cluster.TableConfig) *table {
-	out := &table{Table: t, keys: c.New == nil, idle: make(chan cluster.KeyValue, mostIdle)}
+	out := &table{Table: t, keys: c.New == nil, idle: make(chan *cluster.Session, mostIdle)}
 	var machine any = keyvalue.New()
 	if c.New != nil {
 		machine = c.New()
@@ -205,20 +205,28 @@ func read(b []byte, err error) (keyvalue.Answer, error) {
 	return a, a.Status.Err()
 }
 
-// change has a key changed: by the caller's session, or by one that is kept for callers
-// without.
-func (t *table) change(ctx context.Context, c *parleyv1.Call, command []byte,
-	without func(cluster.KeyValue) (keyvalue.Answer, error),
-) (keyvalue.Answer, error) {
-	if c != nil {
+// keyRequest is a request to change a key.
+type keyRequest interface {
+	GetTable() string
+	GetKey() []byte
+	GetCall() *parleyv1.Call
+}
+
+// change has a key changed: by the caller's session, or by one that is kept for callers without.
+func (h tables) change(ctx context.Context, r keyRequest, value, command []byte) (keyvalue.Answer, error) {
+	t, err := h.findKeys(r.GetTable(), r.GetKey(), value)
+	if err != nil {
+		return keyvalue.Answer{}, err
+	}
+	if c := r.GetCall(); c != nil {
 		b, _, err := t.do(ctx, c, command)
 		return read(b, err)
 	}
-	var own cluster.KeyValue
+	var own *cluster.Session
 	select {
 	case own = <-t.idle:
 	default:
-		own = t.KeyValue()
+		own = t.Session()
 	}
 	defer func() {
 		select {
@@ -226,19 +234,12 @@ func (t *table) change(ctx context.Context, c *parleyv1.Call, command []byte,
 		default:
 		}
 	}()
-	return without(own)
+	b, _, err := own.Do(ctx, command)
+	return read(b, err)
 }
 
 func (h tables) Put(ctx context.Context, r *parleyv1.PutRequest) (*parleyv1.PutResponse, error) {
-	t, err := h.findKeys(r.GetTable(), r.GetKey(), r.GetValue())
-	if err != nil {
-		return nil, err
-	}
-	a, err := t.change(ctx, r.GetCall(), keyvalue.Put(r.GetKey(), r.GetValue()),
-		func(own cluster.KeyValue) (a keyvalue.Answer, err error) {
-			a.Version, err = own.Put(ctx, r.GetKey(), r.GetValue())
-			return a, err
-		})
+	a, err := h.change(ctx, r, r.GetValue(), keyvalue.Put(r.GetKey(), r.GetValue()))
 	if err != nil {
 		return nil, err
 	}
@@ -246,15 +247,7 @@ func (h tables) Put(ctx context.Context, r *parleyv1.PutRequest) (*parleyv1.PutR
 }
 
 func (h tables) Swap(ctx context.Context, r *parleyv1.SwapRequest) (*parleyv1.SwapResponse, error) {
-	t, err := h.findKeys(r.GetTable(), r.GetKey(), r.GetValue())
-	if err != nil {
-		return nil, err
-	}
-	a, err := t.change(ctx, r.GetCall(), keyvalue.Swap(r.GetKey(), r.GetVersion(), r.GetValue()),
-		func(own cluster.KeyValue) (a keyvalue.Answer, err error) {
-			a.Version, a.Value, err = own.Swap(ctx, r.GetKey(), r.GetVersion(), r.GetValue())
-			return a, err
-		})
+	a, err := h.change(ctx, r, r.GetValue(), keyvalue.Swap(r.GetKey(), r.GetVersion(), r.GetValue()))
 	if errors.Is(err, keyvalue.ErrChanged) {
 		return &parleyv1.SwapResponse{Version: a.Version, Value: a.Value}, nil
 	}
@@ -265,15 +258,7 @@ func (h tables) Swap(ctx context.Context, r *parleyv1.SwapRequest) (*parleyv1.Sw
 }
 
 func (h tables) Add(ctx context.Context, r *parleyv1.AddRequest) (*parleyv1.AddResponse, error) {
-	t, err := h.findKeys(r.GetTable(), r.GetKey(), nil)
-	if err != nil {
-		return nil, err
-	}
-	a, err := t.change(ctx, r.GetCall(), keyvalue.Add(r.GetKey(), r.GetBy()),
-		func(own cluster.KeyValue) (keyvalue.Answer, error) {
-			sum, err := own.Add(ctx, r.GetKey(), r.GetBy())
-			return keyvalue.Answer{Value: strconv.AppendInt(nil, sum, 10)}, err
-		})
+	a, err := h.change(ctx, r, nil, keyvalue.Add(r.GetKey(), r.GetBy()))
 	if err != nil {
 		return nil, err
 	}
@@ -282,15 +267,7 @@ func (h tables) Add(ctx context.Context, r *parleyv1.AddRequest) (*parleyv1.AddR
 }
 
 func (h tables) Delete(ctx context.Context, r *parleyv1.DeleteRequest) (*parleyv1.DeleteResponse, error) {
-	t, err := h.findKeys(r.GetTable(), r.GetKey(), nil)
-	if err != nil {
-		return nil, err
-	}
-	a, err := t.change(ctx, r.GetCall(), keyvalue.Delete(r.GetKey()),
-		func(own cluster.KeyValue) (a keyvalue.Answer, err error) {
-			a.Version, err = own.Delete(ctx, r.GetKey())
-			return a, err
-		})
+	a, err := h.change(ctx, r, nil, keyvalue.Delete(r.GetKey()))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -116,19 +117,11 @@ func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
 	}
 	for _, name := range o.Faulty {
 		if !known[name] {
-			return nil, fmt.Errorf("faulty: there is no node %q in the traces: there are %s", name, names(known))
+			return nil, fmt.Errorf("faulty: there is no node %q in the traces: there are %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	return out, nil
-}
-
-func names(known map[string]bool) string {
-	var list []string
-	for name := range known {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
 }
 
 // one judges one machine.

@@ -118,10 +118,8 @@ func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.Assu
 	return facts.Assumptions(e.p, &parley.History{N: e.h.N, Faulty: failed})
 }
 
-// frames is what is known of the slots of one machine from the frames of correct nodes.
-type frames struct {
-	slots map[uint64]*slot
-}
+// slots is what is known of the slots of one machine from the frames of correct nodes, by number.
+type slots map[uint64]*slot
 
 // slot is one instance.
 type slot struct {
@@ -132,11 +130,11 @@ type slot struct {
 	network parley.NetworkFaults
 }
 
-func (f *frames) at(number uint64) *slot {
-	s := f.slots[number]
+func (f slots) at(number uint64) *slot {
+	s := f[number]
 	if s == nil {
 		s = &slot{number: number, begun: make(map[parley.ID]parley.Tick)}
-		f.slots[number] = s
+		f[number] = s
 	}
 	return s
 }
@@ -157,8 +155,8 @@ func (s *slot) first() (when parley.Tick, ok bool) {
 
 // frames looks through the frames: of correct nodes alone. A frame of one of them that came
 // when the round was over by the receiver's own beginning was late.
-func (e *evidence) frames() *frames {
-	f := &frames{slots: make(map[uint64]*slot)}
+func (e *evidence) frames() slots {
+	f := make(slots)
 	known := func(id parley.ID) bool { return !e.w.Liars.Has(id) && !e.w.Absent.Has(id) }
 	for i := range e.w.Log.Events {
 		v := &e.w.Log.Events[i]
@@ -189,8 +187,8 @@ func (e *evidence) frames() *frames {
 }
 
 // abstained finds the slots that a node may have abstained from: those that go on.
-func (e *evidence) abstained(f *frames, v *trace.Event) {
-	for _, s := range f.slots {
+func (e *evidence) abstained(f slots, v *trace.Event) {
+	for _, s := range f {
 		when, ok := s.begun[v.At]
 		if !ok {
 			when, ok = s.first()

@@ -16,7 +16,7 @@ import (
 // began a slot and was asked for nothing in it has said no value.
 type slotJudge struct {
 	*evidence
-	*frames
+	slots
 	source   parley.ID                     // whose value it is
 	decided  map[uint64][]parley.Happening // by slot
 	proposed map[uint64]parley.Happening
@@ -52,7 +52,7 @@ func (j slotJudge) judge(c *Channel) {
 
 // read sorts what was asked and decided by slots.
 func (j *slotJudge) read() {
-	j.frames = j.evidence.frames()
+	j.slots = j.frames()
 	for id := range j.p.Proposers.All() {
 		j.source = id
 		break

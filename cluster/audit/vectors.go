@@ -26,12 +26,12 @@ type named struct {
 // A value that came too late to be in the vector for sure may be missing from it.
 type nameJudge struct {
 	*evidence
-	*frames
+	slots
 }
 
 func (j nameJudge) judge(c *Channel) {
 	c.Kind = "names"
-	j.frames = j.evidence.frames()
+	j.slots = j.frames()
 	all := j.named()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		n := all[name]

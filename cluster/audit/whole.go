@@ -13,7 +13,7 @@ type wholeJudge struct{ *evidence }
 func (j wholeJudge) judge(c *Channel) {
 	if j.p.Timing == parley.Synchronous && j.round > 0 {
 		j.last = j.p.M
-		slots := j.frames().slots
+		slots := j.frames()
 		c.Slots = len(slots)
 		for _, s := range slots {
 			j.facts.Network.Lost = j.facts.Network.Lost || s.network.Lost

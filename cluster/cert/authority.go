@@ -119,14 +119,20 @@ func (a *Authority) Anchors() Anchors {
 // Records are all certificates that the authority has issued, oldest first.
 func (a *Authority) Records() []Record {
 	out := slices.Clone(a.records)
-	for _, e := range a.list.RevokedCertificateEntries {
-		for i := range out {
-			if out[i].Serial == fmt.Sprintf("%032x", e.SerialNumber) {
-				out[i].Revoked = e.RevocationTime
-			}
-		}
+	for i := range out {
+		out[i].Revoked, _ = a.revoked(out[i].Serial)
 	}
 	return out
+}
+
+// revoked reports when a serial was put on the list.
+func (a *Authority) revoked(serial string) (when time.Time, listed bool) {
+	for _, e := range a.list.RevokedCertificateEntries {
+		if fmt.Sprintf("%032x", e.SerialNumber) == serial {
+			return e.RevocationTime, true
+		}
+	}
+	return when, false
 }
 
 // IssueNode makes a certificate of a node, and a signer. Hosts are host names and addresses
@@ -281,10 +287,8 @@ func (a *Authority) find(what string) ([]Record, error) {
 		return nil, fmt.Errorf("the certificate of %s is %s already", quoted(what), named[len(named)-1].State(a.now()))
 	}
 	if isSerial(what) {
-		for _, e := range a.list.RevokedCertificateEntries {
-			if fmt.Sprintf("%032x", e.SerialNumber) == what {
-				return nil, fmt.Errorf("the certificate of %s is revoked already", quoted(what))
-			}
+		if _, listed := a.revoked(what); listed {
+			return nil, fmt.Errorf("the certificate of %s is revoked already", quoted(what))
 		}
 		return []Record{{Serial: what}}, nil
 	}

@@ -31,6 +31,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -43,11 +44,11 @@ const (
 	Client                 // a user of the client API, which dials
 )
 
-var kinds = map[Kind]string{Node: "node", Client: "client"}
+var kinds = []string{Node: "node", Client: "client"}
 
 func (k Kind) String() string {
-	if s, ok := kinds[k]; ok {
-		return s
+	if k > 0 && int(k) < len(kinds) {
+		return kinds[k]
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -57,13 +58,12 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads the word of a kind.
 func (k *Kind) UnmarshalText(b []byte) error {
-	for kind, s := range kinds {
-		if s == string(b) {
-			*k = kind
-			return nil
-		}
+	i := slices.Index(kinds, string(b))
+	if i < int(Node) {
+		return fmt.Errorf("kind %q: allowed are node and client", b)
 	}
-	return fmt.Errorf("kind %q: allowed are node and client", b)
+	*k = Kind(i)
+	return nil
 }
 
 // Rights are what a client may do, as bits. Nodes have none: they are no clients.
@@ -108,16 +108,11 @@ func (r *Rights) UnmarshalText(b []byte) (err error) {
 func ParseRights(text string) (Rights, error) {
 	var out Rights
 	for word := range strings.SplitSeq(text, ",") {
-		bit := Rights(0)
-		for i, s := range rights {
-			if s == word {
-				bit = 1 << i
-			}
-		}
-		if bit == 0 {
+		i := slices.Index(rights, word)
+		if i < 0 {
 			return 0, fmt.Errorf("%q: allowed are %s, with commas between them", text, strings.Join(rights, ", "))
 		}
-		out |= bit
+		out |= 1 << i
 	}
 	return out, nil
 }

@@ -18,11 +18,7 @@ type Self struct {
 
 // NewSelf returns who has a certificate and its key.
 func NewSelf(c tls.Certificate) (*Self, error) {
-	leaf, err := leafOf(&c)
-	if err != nil {
-		return nil, err
-	}
-	id, err := Parse(leaf)
+	id, err := ownerOf(&c)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +35,7 @@ func (s *Self) Certificate() *x509.Certificate { return s.held.Load().Leaf }
 
 // Set replaces the certificate by another one of the same identity.
 func (s *Self) Set(c tls.Certificate) error {
-	leaf, err := leafOf(&c)
-	if err != nil {
-		return err
-	}
-	id, err := Parse(leaf)
+	id, err := ownerOf(&c)
 	if err != nil {
 		return err
 	}
@@ -70,23 +62,15 @@ func (s *Self) Reload() error {
 	return nil
 }
 
-func leafOf(c *tls.Certificate) (*x509.Certificate, error) {
+// ownerOf returns who has a certificate and its key, and parses the certificate where that has not been done.
+func ownerOf(c *tls.Certificate) (id Identity, err error) {
 	if len(c.Certificate) == 0 || c.PrivateKey == nil {
-		return nil, refuse(NoCertificate, "a certificate and its key were expected")
+		return id, refuse(NoCertificate, "a certificate and its key were expected")
 	}
 	if c.Leaf == nil {
-		leaf, err := x509.ParseCertificate(c.Certificate[0])
-		if err != nil {
-			return nil, err
+		if c.Leaf, err = x509.ParseCertificate(c.Certificate[0]); err != nil {
+			return id, err
 		}
-		c.Leaf = leaf
 	}
-	return c.Leaf, nil
-}
-
-func (s *Self) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.held.Load(), nil }
-
-// clientCertificate answers whatever authorities the server asks for: it is for him to refuse.
-func (s *Self) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	return s.held.Load(), nil
+	return Parse(c.Leaf)
 }

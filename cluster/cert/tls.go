@@ -25,7 +25,7 @@ func (t *Trust) Accept(self *Self, kinds ...Kind) *tls.Config {
 		return err
 	})
 	c.ClientAuth = tls.RequireAnyClientCert
-	c.GetCertificate = self.certificate
+	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return self.held.Load(), nil }
 	return c
 }
 
@@ -51,7 +51,8 @@ func (t *Trust) Dial(self *Self, want Identity) *tls.Config {
 	// The names of the cluster are no host names, so crypto/tls cannot check them, and would
 	// not check the rest without. Check does all of it.
 	c.InsecureSkipVerify = true
-	c.GetClientCertificate = self.clientCertificate
+	// Whatever authorities the server asks for, it may refuse the certificate itself.
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return self.held.Load(), nil }
 	return c
 }
 

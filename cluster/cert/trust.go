@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"sync"
@@ -37,9 +38,8 @@ type Trust struct {
 	dir  string // where it was read, or nothing
 	held atomic.Pointer[anchors]
 
-	mu          sync.Mutex // for changes
-	subscribers map[int]func()
-	next        int
+	mu      sync.Mutex // for changes
+	watches map[*watch]bool
 }
 
 // NewTrust returns trust in what is signed by authorities. now is the wall clock; nil is that
@@ -52,7 +52,7 @@ func NewTrust(a Anchors, now func() time.Time) (*Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trust{now: now, subscribers: make(map[int]func())}
+	t := &Trust{now: now, watches: make(map[*watch]bool)}
 	t.held.Store(checked)
 	return t, nil
 }
@@ -60,8 +60,8 @@ func NewTrust(a Anchors, now func() time.Time) (*Trust, error) {
 // Cluster is the cluster that the authorities are for. It never changes.
 func (t *Trust) Cluster() string { return t.held.Load().cluster }
 
-// Set replaces what trust stands on, and tells those who subscribed. After an error all is
-// as before: another cluster's authority is one, and a list older than the one in use, for
+// Set replaces what trust stands on, and looks at all connections that are watched. After an error all is
+// as before: another cluster's authority is one, and a list older than the one in use, because
 // it might lack what has been revoked since.
 func (t *Trust) Set(a Anchors) error {
 	checked, err := a.check()
@@ -78,33 +78,16 @@ func (t *Trust) Set(a Anchors) error {
 			err = fmt.Errorf("revocation list number %v: it is older than number %v, which is in use", number, old)
 		}
 	}
-	var tell []func()
+	var watches []*watch
 	if err == nil {
 		t.held.Store(checked)
-		for _, f := range t.subscribers {
-			tell = append(tell, f)
-		}
+		watches = slices.Collect(maps.Keys(t.watches))
 	}
 	t.mu.Unlock()
-	for _, f := range tell {
-		f()
+	for _, w := range watches {
+		w.look()
 	}
 	return err
-}
-
-// Subscribe has f called after every change, by the goroutine that makes it, until the
-// returned function is called. f may still be running then.
-func (t *Trust) Subscribe(f func()) (cancel func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.next
-	t.next++
-	t.subscribers[n] = f
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.subscribers, n)
-	}
 }
 
 // Watch looks after a live connection: as soon as its peer would be refused, because trust
@@ -113,11 +96,11 @@ func (t *Trust) Subscribe(f func()) (cancel func()) {
 // ended at once. The returned function ends the watch; end may still be running then.
 func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	w := &watch{trust: t, state: state, end: end}
-	w.mu.Lock()                    // a change may have it look before there is a cancel
-	w.cancel = t.Subscribe(w.look) // before the first look, so that no change is missed
-	w.mu.Unlock()
+	t.mu.Lock()
+	t.watches[w] = true // before the first look, so that no change is missed
+	t.mu.Unlock()
 	w.look()
-	return w.stop
+	return func() { w.finish() }
 }
 
 // watch is one live connection.
@@ -126,44 +109,44 @@ type watch struct {
 	state tls.ConnectionState
 	end   func(error)
 
-	mu     sync.Mutex
-	cancel func() // set before the first look gets mu, and never again
-	timer  *time.Timer
-	ended  bool
+	mu    sync.Mutex
+	timer *time.Timer
+	ended bool
 }
 
 // look checks the connection now, and again when its certificate runs out by the clock of now.
 func (w *watch) look() {
-	_, why := w.trust.Check(w.state)
+	if _, why := w.trust.Check(w.state); why != nil {
+		if w.finish() {
+			w.end(why)
+		}
+		return
+	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.ended {
-		w.mu.Unlock()
 		return
 	}
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	if why == nil {
-		left := w.state.PeerCertificates[0].NotAfter.Sub(w.trust.now())
-		// At its last moment it still holds. Timers do not see the wall clock being set: so look once an hour.
-		w.timer = time.AfterFunc(min(left, time.Hour)+time.Second, w.look)
-		w.mu.Unlock()
-		return
-	}
-	w.ended = true
-	w.mu.Unlock()
-	w.cancel()
-	w.end(why)
+	left := w.state.PeerCertificates[0].NotAfter.Sub(w.trust.now())
+	// At its last moment it still holds. Timers do not see the wall clock being set: so look once an hour.
+	w.timer = time.AfterFunc(min(left, time.Hour)+time.Second, w.look)
 }
 
-func (w *watch) stop() {
+// finish ends the watch, and reports whether it had not ended before.
+func (w *watch) finish() (first bool) {
 	w.mu.Lock()
-	w.ended = true
+	first, w.ended = !w.ended, true
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	w.mu.Unlock()
-	w.cancel()
+	w.trust.mu.Lock()
+	defer w.trust.mu.Unlock()
+	delete(w.trust.watches, w)
+	return first
 }
 
 // Check tells who the other side of a connection is, or why it is refused (*Refusal). It is

@@ -255,8 +255,6 @@ func TestBadAnchors(t *testing.T) {
 	first, own := w.authority.Anchors(), w.authority.Certificate()
 	b := w.node("b")
 	w.revoke("b")
-	told := 0
-	defer w.trust.Subscribe(func() { told++ })()
 	node := w.node("c").TLS.Leaf
 	for name, c := range map[string]struct {
 		anchors cert.Anchors
@@ -278,15 +276,12 @@ func TestBadAnchors(t *testing.T) {
 			t.Fatalf("%s: the revoked certificate is good again", name)
 		}
 	}
-	if told != 0 {
-		t.Errorf("subscribers were told %d times that nothing changed", told)
-	}
 	// Of two lists by one authority the newer one holds, in any order.
 	now := w.authority.Anchors()
 	now.Lists = append(now.Lists, first.Lists...)
 	fatal(t, w.trust.Set(now))
-	if _, err := w.trust.Verify(b.TLS.Leaf); err == nil || told != 1 {
-		t.Errorf("the older of two lists holds; told %d times", told)
+	if _, err := w.trust.Verify(b.TLS.Leaf); err == nil {
+		t.Error("the older of two lists holds")
 	}
 }
 

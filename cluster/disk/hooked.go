@@ -38,24 +38,16 @@ func (d Hooked) List(dir string) ([]string, error) {
 }
 
 // Create makes a file.
-func (d Hooked) Create(name string) (File, error) {
-	f, err := around(d, Op{Call: "create", Name: name}, func() (File, error) { return d.Disk.Create(name) })
-	return d.hook(f, name, err)
-}
+func (d Hooked) Create(name string) (File, error) { return d.open("create", name, d.Disk.Create) }
 
 // Open opens a file for reading.
-func (d Hooked) Open(name string) (File, error) {
-	f, err := around(d, Op{Call: "open", Name: name}, func() (File, error) { return d.Disk.Open(name) })
-	return d.hook(f, name, err)
-}
+func (d Hooked) Open(name string) (File, error) { return d.open("open", name, d.Disk.Open) }
 
 // Reopen opens a file for reading and writing.
-func (d Hooked) Reopen(name string) (File, error) {
-	f, err := around(d, Op{Call: "open", Name: name}, func() (File, error) { return d.Disk.Reopen(name) })
-	return d.hook(f, name, err)
-}
+func (d Hooked) Reopen(name string) (File, error) { return d.open("open", name, d.Disk.Reopen) }
 
-func (d Hooked) hook(f File, name string, err error) (File, error) {
+func (d Hooked) open(call, name string, open func(name string) (File, error)) (File, error) {
+	f, err := around(d, Op{Call: call, Name: name}, func() (File, error) { return open(name) })
 	if err != nil {
 		return nil, err
 	}

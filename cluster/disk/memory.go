@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -116,7 +115,7 @@ func (d *Memory) List(dir string) (names []string, err error) {
 	return names, nil
 }
 
-func missing(call, name string, err error) error {
+func failed(call, name string, err error) error {
 	return &fs.PathError{Op: call, Path: name, Err: err}
 }
 
@@ -127,9 +126,9 @@ func (d *Memory) Create(name string) (File, error) {
 	name = filepath.Clean(name)
 	switch {
 	case d.names[name] != nil:
-		return nil, missing("create", name, fs.ErrExist)
+		return nil, failed("create", name, fs.ErrExist)
 	case !d.dirs[filepath.Dir(name)]:
-		return nil, missing("create", name, fs.ErrNotExist)
+		return nil, failed("create", name, fs.ErrNotExist)
 	}
 	f := &memoryFile{dirty: make(map[int]bool)}
 	d.names[name] = f
@@ -146,11 +145,19 @@ func (d *Memory) open(name string, writes bool) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	name = filepath.Clean(name)
-	f := d.names[name]
-	if f == nil {
-		return nil, missing("open", name, fs.ErrNotExist)
+	f, err := d.find("open", name)
+	if err != nil {
+		return nil, err
 	}
 	return &openFile{d: d, f: f, name: name, writes: writes}, nil
+}
+
+// find returns a file by its clean name. The lock is held.
+func (d *Memory) find(call, name string) (*memoryFile, error) {
+	if f := d.names[name]; f != nil {
+		return f, nil
+	}
+	return nil, failed(call, name, fs.ErrNotExist)
 }
 
 // Rename gives a file another name.
@@ -158,13 +165,12 @@ func (d *Memory) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	from, to = filepath.Clean(from), filepath.Clean(to)
-	f := d.names[from]
-	if f == nil {
-		return missing("rename", from, fs.ErrNotExist)
+	f, err := d.find("rename", from)
+	if err == nil {
+		delete(d.names, from)
+		d.names[to] = f
 	}
-	delete(d.names, from)
-	d.names[to] = f
-	return nil
+	return err
 }
 
 // Remove removes a file.
@@ -172,11 +178,9 @@ func (d *Memory) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	name = filepath.Clean(name)
-	if d.names[name] == nil {
-		return missing("remove", name, fs.ErrNotExist)
-	}
+	_, err := d.find("remove", name)
 	delete(d.names, name)
-	return nil
+	return err
 }
 
 // SyncDir makes the names in a folder durable.
@@ -250,9 +254,9 @@ func (d *Memory) used() (bytes int64) {
 func (d *Memory) Change(name string, change func(data []byte) []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.names[filepath.Clean(name)]
-	if f == nil {
-		panic(fmt.Sprintf("disk: there is no %s", name))
+	f, err := d.find("change", filepath.Clean(name))
+	if err != nil {
+		panic(err)
 	}
 	f.data = change(f.data)
 	f.safe, f.dirty = slices.Clone(f.data), make(map[int]bool)
@@ -276,47 +280,43 @@ type openFile struct {
 	closed bool
 }
 
-// begin checks that the handle can do what it is asked for. The lock is held.
-func (o *openFile) begin(call string, writes bool) error {
+// do does what the handle is asked for, if it can.
+func (o *openFile) do(call string, writes bool, what func() error) error {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
 	switch {
 	case o.closed:
-		return missing(call, o.name, fs.ErrClosed)
+		return failed(call, o.name, fs.ErrClosed)
 	case writes && !o.writes:
-		return missing(call, o.name, fs.ErrPermission)
+		return failed(call, o.name, fs.ErrPermission)
 	}
-	return nil
+	return what()
 }
 
-func (o *openFile) ReadAt(b []byte, off int64) (int, error) {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if err := o.begin("read", false); err != nil {
-		return 0, err
-	}
-	if off >= int64(len(o.f.data)) {
-		return 0, io.EOF
-	}
-	n := copy(b, o.f.data[off:])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
+func (o *openFile) ReadAt(b []byte, off int64) (n int, err error) {
+	err = o.do("read", false, func() error {
+		n = copy(b, o.f.data[min(off, int64(len(o.f.data))):])
+		if n < len(b) {
+			return io.EOF
+		}
+		return nil
+	})
+	return n, err
 }
 
-func (o *openFile) WriteAt(b []byte, off int64) (int, error) {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if err := o.begin("write", true); err != nil {
-		return 0, err
-	}
-	end := int(off) + len(b)
-	if err := o.grow("write", end); err != nil {
-		return 0, err
-	}
-	for s := int(off) / sector; s*sector < end; s++ {
-		o.f.dirty[s] = true
-	}
-	return copy(o.f.data[off:], b), nil
+func (o *openFile) WriteAt(b []byte, off int64) (n int, err error) {
+	err = o.do("write", true, func() error {
+		end := int(off) + len(b)
+		if err := o.grow("write", end); err != nil {
+			return err
+		}
+		for s := int(off) / sector; s*sector < end; s++ {
+			o.f.dirty[s] = true
+		}
+		n = copy(o.f.data[off:], b)
+		return nil
+	})
+	return n, err
 }
 
 // grow gives the file at least so many bytes. The lock is held.
@@ -326,68 +326,53 @@ func (o *openFile) grow(call string, size int) error {
 		return nil
 	}
 	if uint64(more) > o.d.free() {
-		return missing(call, o.name, syscall.ENOSPC)
+		return failed(call, o.name, syscall.ENOSPC)
 	}
 	o.f.data = append(o.f.data, make([]byte, more)...)
 	return nil
 }
 
 func (o *openFile) Close() error {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if err := o.begin("close", false); err != nil {
-		return err
-	}
-	o.closed = true
-	return nil
+	return o.do("close", false, func() error {
+		o.closed = true
+		return nil
+	})
 }
 
-func (o *openFile) Size() (int64, error) {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	return int64(len(o.f.data)), o.begin("size", false)
+func (o *openFile) Size() (size int64, err error) {
+	err = o.do("size", false, func() error {
+		size = int64(len(o.f.data))
+		return nil
+	})
+	return size, err
 }
 
 func (o *openFile) Reserve(size int64) error {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if err := o.begin("reserve", true); err != nil {
-		return err
-	}
-	return o.grow("reserve", int(size))
+	return o.do("reserve", true, func() error { return o.grow("reserve", int(size)) })
 }
 
 func (o *openFile) Truncate(size int64) error {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if err := o.begin("truncate", true); err != nil {
-		return err
-	}
-	if int(size) < len(o.f.data) {
-		o.f.data = o.f.data[:size]
-		return nil
-	}
-	return o.grow("truncate", int(size))
+	return o.do("truncate", true, func() error {
+		o.f.data = o.f.data[:min(int(size), len(o.f.data))]
+		return o.grow("truncate", int(size))
+	})
 }
 
 // Sync copies what was written since the last one, so that many small syncs of a large file are cheap.
 func (o *openFile) Sync() error {
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if err := o.begin("sync", true); err != nil {
-		return err
-	}
-	f := o.f
-	if len(f.safe) < len(f.data) {
-		f.safe = append(f.safe, make([]byte, len(f.data)-len(f.safe))...)
-	}
-	f.safe = f.safe[:len(f.data)]
-	for s := range f.dirty {
-		if begin := s * sector; begin < len(f.data) {
-			end := min(begin+sector, len(f.data))
-			copy(f.safe[begin:end], f.data[begin:end])
+	return o.do("sync", true, func() error {
+		f := o.f
+		if len(f.safe) < len(f.data) {
+			f.safe = append(f.safe, make([]byte, len(f.data)-len(f.safe))...)
 		}
-	}
-	clear(f.dirty)
-	return nil
+		f.safe = f.safe[:len(f.data)]
+		for s := range f.dirty {
+			if begin := s * sector; begin < len(f.data) {
+				end := min(begin+sector, len(f.data))
+				copy(f.safe[begin:end], f.data[begin:end])
+			}
+		}
+		clear(f.dirty)
+		return nil
+	})
 }

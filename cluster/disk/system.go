@@ -28,26 +28,16 @@ func (System) List(dir string) ([]string, error) {
 }
 
 // Create makes a file.
-func (System) Create(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &systemFile{File: f}, nil
-}
+func (System) Create(name string) (File, error) { return open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL) }
 
 // Open opens a file for reading.
-func (System) Open(name string) (File, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	return &systemFile{File: f}, nil
-}
+func (System) Open(name string) (File, error) { return open(name, os.O_RDONLY) }
 
 // Reopen opens a file for reading and writing.
-func (System) Reopen(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
+func (System) Reopen(name string) (File, error) { return open(name, os.O_RDWR) }
+
+func open(name string, flag int) (File, error) {
+	f, err := os.OpenFile(name, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -16,24 +16,16 @@ import (
 func TestReservedFileIsWrittenAhead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	f, err := disk.System{}.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unwritten := func() int64 {
 		t.Helper()
 		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_HOLE)
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, f.Close()))
 		return at
 	}
-	if err := f.Reserve(4 << 20); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Reserve(4<<20))
 	if at := unwritten(); at != 0 {
 		t.Logf("this file system takes %d reserved bytes for written", at)
 		return

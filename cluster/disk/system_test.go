@@ -16,12 +16,8 @@ func TestReservedFileReadsAsWritten(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		f, err := disk.System{}.Create(filepath.Join(t.TempDir(), "a"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Reserve(size); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, f.Reserve(size))
 		want, next := make([]byte, size), 0
 		for range 50 {
 			b := bytes.Repeat([]byte{byte(1 + r.IntN(255))}, 1+r.IntN(100_000))

@@ -115,28 +115,21 @@ func crashes(t *testing.T, how *fatal, want []string) {
 	dir := t.TempDir()
 	var h *host.Host
 	s, err := store.Open(dir, store.Options{Durable: func(upto uint64) { h.Durable(upto) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, u := new(wires), &heard{}
 	how.did = func() string { return fmt.Sprint(w.all(), u.all()) }
 	h = host.New(host.Config{N: 3, Store: s, Transport: w})
 	p, err := h.Open(host.Options{Name: "teller", Machine: new(teller), Upper: u, Crash: how})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, body := range []string{"a", "b"} {
 		_ = p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}) // which fails if it has crashed
 		synctest.Wait()
 	}
 	h.Close()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	var got []string
-	if s, err = store.Open(dir, store.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s, err = store.Open(dir, store.Options{})
+	must(t, err)
 	h = host.New(host.Config{N: 3, Store: s, Transport: w})
 	again := new(teller)
 	if _, err := h.Open(host.Options{Name: "teller", Machine: again}); err != nil {
@@ -152,7 +145,5 @@ func crashes(t *testing.T, how *fatal, want []string) {
 		t.Errorf("told %d times of the crash, when %s was done, want once, when %s was", how.times, how.seen, now)
 	}
 	h.Close()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }

@@ -35,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -263,16 +264,12 @@ func (h *Host) Open(o Options) (*Process, error) {
 	}
 	// What comes while it starts waits for the lock.
 	p.mu.Lock()
-	table := make(map[uint32]*Process, len(old)+1)
-	for c, q := range old {
-		table[c] = q
-	}
+	table := maps.Clone(old)
 	table[o.Channel] = p
 	h.table.Store(&table)
 	p.start(restart, restart && state == nil && len(records) == 0, records)
-	waiting := h.early[o.Channel]
-	delete(h.early, o.Channel)
-	if waiting != nil {
+	if waiting := h.early[o.Channel]; waiting != nil {
+		delete(h.early, o.Channel)
 		for _, f := range waiting.frames {
 			if e, m, err := parley.Decode(f.b); err == nil {
 				e.From = f.from

@@ -21,6 +21,14 @@ import (
 	"parley/membership/group"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // network carries messages between hosts of one test, in order and each after the same
 // delay.
 type network struct {
@@ -112,9 +120,7 @@ func open(t *testing.T, net *network, p parley.Protocol) (all []*host.Process, u
 	for id, h := range net.hosts {
 		u := &heard{}
 		one, err := h.Open(host.Options{Channel: 1, Name: p.Name, Machine: p.New(parley.ID(id)), Upper: u})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all, up = append(all, one), append(up, u)
 	}
 	return all, up
@@ -129,9 +135,7 @@ func TestRounds(t *testing.T) {
 		defer net.close()
 		p := eig.New(eig.Config{N: 4, M: 1}, lockstep.Schedule{Begin: 10 * ms, Delta: 5 * ms})
 		all, up := open(t, net, p)
-		if err := all[0].Request(parley.Msg{Kind: parley.Propose, Body: []byte("attack")}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all[0].Request(parley.Msg{Kind: parley.Propose, Body: []byte("attack")}))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for id, u := range up {
@@ -156,9 +160,7 @@ func TestTotalOrder(t *testing.T) {
 		all, up := open(t, net, ordered(3))
 		for i := range 20 {
 			for id, p := range all {
-				if err := p.Request(problem.Request(fmt.Appendf(nil, "%d.%d", id, i))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, p.Request(problem.Request(fmt.Appendf(nil, "%d.%d", id, i))))
 			}
 			time.Sleep(time.Millisecond / 2)
 			if i == 10 {
@@ -222,19 +224,13 @@ func TestDurableFirst(t *testing.T) {
 		var h *host.Host
 		gate := make(chan struct{})
 		s, err := store.Open(dir, store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h = host.New(host.Config{N: 1, Store: s})
 		u := &heard{}
 		p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, body := range []string{"a", "", "b"} { // the second step appends nothing, and waits all the same
-			if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}))
 		}
 		synctest.Wait()
 		if got := u.all(); len(got) > 0 {
@@ -249,13 +245,9 @@ func TestDurableFirst(t *testing.T) {
 		if err := p.Request(parley.Msg{Kind: parley.Carried}); err == nil {
 			t.Error("a process that has stopped took a request")
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		s, err = store.Open(dir, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h = host.New(host.Config{N: 1, Store: s})
 		again := new(echo)
 		if _, err := h.Open(host.Options{Name: "echo", Machine: again}); err != nil {
@@ -265,9 +257,7 @@ func TestDurableFirst(t *testing.T) {
 			t.Errorf("comes back with %s", got)
 		}
 		h.Close()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	})
 }
 
@@ -320,20 +310,14 @@ func TestTimerCountsFromItsStep(t *testing.T) {
 		var h *host.Host
 		gate := make(chan struct{})
 		s, err := store.Open(t.TempDir(), store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		clock := new(frozen)
 		h = host.New(host.Config{N: 1, Store: s, Clock: clock})
 		u := &heard{}
 		p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, body := range []string{"b", "later"} {
-			if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}))
 			clock.now.Add(int64(time.Millisecond)) // after "b": the timer is due
 		}
 		clock.now.Store(int64(time.Millisecond))
@@ -343,9 +327,7 @@ func TestTimerCountsFromItsStep(t *testing.T) {
 			t.Errorf("the timer that is due has not run out: %v", u.all())
 		}
 		h.Close()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	})
 }
 
@@ -449,12 +431,8 @@ func TestBroken(t *testing.T) {
 	told := make(chan error, 1)
 	h := host.New(host.Config{N: 1, Broken: func(err error) { told <- err }})
 	p, err := h.Open(host.Options{Channel: 7, Name: "echo", Machine: new(echo)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte("panic")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.Request(parley.Msg{Kind: parley.Carried, Body: []byte("panic")}))
 	if err := <-told; err == nil || p.Request(parley.Msg{}) == nil {
 		t.Error("it goes on:", err)
 	}
@@ -478,13 +456,9 @@ func TestEarlyOfEach(t *testing.T) {
 	h.Expect(7)
 	b := parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: make([]byte, 1000)})
 	for range 2000 {
-		if err := h.Frame(3, 7, b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.Frame(3, 7, b))
 	}
-	if err := h.Frame(2, 7, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: []byte("honest")})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Frame(2, 7, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: []byte("honest")})))
 	all := new(echo)
 	if _, err := h.Open(host.Options{Channel: 7, Name: "echo", Machine: all}); err != nil {
 		t.Fatal(err)

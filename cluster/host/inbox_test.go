@@ -40,9 +40,7 @@ func TestLongStepHoldsUpNobody(t *testing.T) {
 func longStep(t *testing.T) {
 	var h *host.Host
 	s, err := store.Open("dir", store.Options{Disk: disk.NewMemory(-1), Durable: func(upto uint64) { h.Durable(upto) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h = host.New(host.Config{Self: 0, N: 3, Store: s, Transport: port{net: &network{}}})
 	long, short := &slow{begun: make(chan struct{}), goOn: make(chan struct{})}, new(slow)
 	said := map[uint32]*told{1: {c: make(chan string, 1000)}, 2: {c: make(chan string, 1000)}}
@@ -124,9 +122,7 @@ func TestLongStepHoldsUpNoWord(t *testing.T) {
 		m := &slow{begun: make(chan struct{}), goOn: make(chan struct{})}
 		said := &told{c: make(chan string, 10)}
 		p, err := h.Open(host.Options{Channel: 1, Name: "machine", Machine: m, Upper: said, Long: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		over := make(chan struct{})
 		go func() {
 			p.Tell(parley.Msg{Kind: 1, Body: []byte("long")})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"runtime/debug"
 	"sync"
@@ -179,12 +180,8 @@ func (p *Process) Close() {
 	h := p.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	table := make(map[uint32]*Process)
-	for c, q := range *h.table.Load() {
-		if q != p {
-			table[c] = q
-		}
-	}
+	table := maps.Clone(*h.table.Load())
+	maps.DeleteFunc(table, func(_ uint32, q *Process) bool { return q == p })
 	h.table.Store(&table)
 	p.stop()
 }

@@ -22,25 +22,17 @@ func recorded(t *testing.T, size, steps int) []trace.Trace {
 	var all []*host.Process
 	for i := range uint32(2) {
 		p, err := h.Open(host.Options{Channel: i, Name: fmt.Sprintf("echo%d", i), Machine: said{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, p)
 	}
 	for k := range steps {
 		m := parley.Msg{Kind: parley.Carried, Value: uint64(k), Body: bytes.Repeat([]byte{'a' + byte(k%26)}, k%700)}
-		if err := all[k%2].Request(m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all[k%2].Request(m))
 	}
 	var b bytes.Buffer
-	if err := r.Dump(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Dump(&b))
 	traces, err := trace.ReadAll("flight", &b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return traces
 }
 
@@ -90,14 +82,10 @@ func BenchmarkRecorder(b *testing.B) {
 		Header: func(host.Options, parley.Tick) trace.Header { return trace.Header{N: 1, Node: &trace.Node{}} }})
 	defer h.Close()
 	p, err := h.Open(host.Options{Machine: said{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	m := parley.Msg{Kind: parley.Carried, Body: make([]byte, 64)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := p.Request(m); err != nil {
-			b.Fatal(err)
-		}
+		must(b, p.Request(m))
 	}
 }

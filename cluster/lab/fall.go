@@ -1,9 +1,7 @@
 package lab
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"parley"
 )
@@ -23,8 +21,7 @@ type Crash struct {
 
 // add has something done at a time.
 func (r *running) add(when parley.Tick, do func(context.Context) error) {
-	at, _ := slices.BinarySearchFunc(r.due, when+1, func(d deed, t parley.Tick) int { return cmp.Compare(d.when, t) })
-	r.due, r.more = slices.Insert(r.due, at, deed{when, do}), true
+	r.due, r.more = insert(r.due, deed{when, do}, func(d deed) parley.Tick { return d.when }), true
 }
 
 // kill kills a process, as with kill -9.

@@ -1,9 +1,11 @@
 package lab
 
 import (
-	"container/heap"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"parley"
@@ -17,38 +19,15 @@ const stamp = 16
 type letter struct {
 	from  parley.ID
 	due   parley.Tick
-	order uint64 // of those that are due at once the one that came first goes first
 	of    uint64
 	link  int // the how manieth with its sender it came on
 	frame []byte
 }
 
-// letters are those that wait, the next one first.
-type letters []letter
-
-func (l letters) Len() int { return len(l) }
-
-func (l letters) Less(i, j int) bool {
-	return l[i].due < l[j].due || l[i].due == l[j].due && l[i].order < l[j].order
-}
-
-func (l letters) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-
-// Push and Pop are for package heap.
-func (l *letters) Push(x any) { *l = append(*l, x.(letter)) }
-
-func (l *letters) Pop() any {
-	last := len(*l) - 1
-	one := (*l)[last]
-	*l = (*l)[:last]
-	return one
-}
-
 // inbox is what has arrived at a process and its machine has not seen. The lock of the
 // member is held for all of it.
 type inbox struct {
-	waiting letters
-	came    uint64
+	waiting []letter    // the next one first; of those that are due at once the one that came first
 	links   []int       // how many there have been, by peer
 	seen    []letter    // the last one, by peer, without its frame
 	crashed []parley.ID // of whom the machine is to be told when all has come that they sent
@@ -59,17 +38,22 @@ type inbox struct {
 func (m *member) put(from parley.ID, b []byte) {
 	l := letter{
 		from: from, of: binary.LittleEndian.Uint64(b), due: parley.Tick(binary.LittleEndian.Uint64(b[8:])),
-		frame: append([]byte(nil), b[stamp:]...),
+		frame: bytes.Clone(b[stamp:]),
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.inbox.came++
-	l.order, l.link = m.inbox.came, m.inbox.links[from]
+	l.link = m.inbox.links[from]
 	if m.clock.tick > 0 {
 		l.due = max(l.due, m.clock.Now())
 	}
-	heap.Push(&m.inbox.waiting, l)
+	m.inbox.waiting = insert(m.inbox.waiting, l, func(l letter) parley.Tick { return l.due })
 	m.poke()
+}
+
+// insert puts something into a list in the order of times, behind what has the same time.
+func insert[T any](list []T, x T, when func(T) parley.Tick) []T {
+	at, _ := slices.BinarySearchFunc(list, when(x)+1, func(x T, t parley.Tick) int { return cmp.Compare(when(x), t) })
+	return slices.Insert(list, at, x)
 }
 
 // poke has the inbox looked at. The lock is held.
@@ -119,7 +103,8 @@ func (m *member) one() bool {
 		m.mu.Unlock()
 		return false
 	}
-	l := heap.Pop(&m.inbox.waiting).(letter)
+	l := m.inbox.waiting[0]
+	m.inbox.waiting = m.inbox.waiting[1:]
 	m.inbox.seen[l.from] = letter{of: l.of, link: l.link}
 	m.mu.Unlock()
 	if err := m.host.Frame(l.from, channel, l.frame); err != nil {
@@ -133,12 +118,8 @@ func (m *member) one() bool {
 // nothing comes any more.
 func (b *inbox) gone(up parley.Set) (parley.ID, bool) {
 	for i, id := range b.crashed {
-		late := up.Has(id)
-		for _, l := range b.waiting {
-			late = late || l.from == id
-		}
-		if !late {
-			b.crashed = append(b.crashed[:i:i], b.crashed[i+1:]...)
+		if !up.Has(id) && !slices.ContainsFunc(b.waiting, func(l letter) bool { return l.from == id }) {
+			b.crashed = slices.Delete(b.crashed, i, i+1)
 			return id, true
 		}
 	}
@@ -147,10 +128,7 @@ func (b *inbox) gone(up parley.Set) (parley.ID, bool) {
 
 // back takes back that a process has crashed.
 func (b *inbox) back(id parley.ID) {
-	for i := range b.crashed {
-		if b.crashed[i] == id {
-			b.crashed = append(b.crashed[:i:i], b.crashed[i+1:]...)
-			return
-		}
+	if i := slices.Index(b.crashed, id); i >= 0 {
+		b.crashed = slices.Delete(b.crashed, i, i+1)
 	}
 }

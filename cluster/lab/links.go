@@ -2,12 +2,10 @@ package lab
 
 import (
 	"crypto/ed25519"
-	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 
 	"parley"
-	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/trace"
 )
@@ -20,12 +18,10 @@ type carrier member
 func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool {
 	c.mu.Lock()
 	of, now := trace.Sending(c.Life, c.sends), c.sentAt
-	due, cut := c.sky.befall(to, now)
+	due, why := c.sky.befall(to, now)
 	c.counted.Sent[to] += uint64(len(due)) - 1
-	if len(due) == 0 && cut {
-		c.lose(to, now, parley.Msg{Value: byCut})
-	} else if len(due) == 0 {
-		c.lose(to, now, parley.Msg{Value: byChance})
+	if len(due) == 0 {
+		c.lose(to, now, parley.Msg{Value: why})
 	}
 	c.mu.Unlock()
 	sent := false
@@ -99,34 +95,6 @@ func (h *handler) Frame(from parley.ID, _ uint32, b []byte) {
 
 // Burst has nothing to do: what came is flushed when the machine has seen it.
 func (*handler) Burst(parley.ID) {}
-
-// identities are who may be at the other end of a link.
-type identities member
-
-func (i *identities) Accept() *tls.Config { return i.trust.Accept(i.self, cert.Node) }
-
-func (i *identities) Dial(id parley.ID) *tls.Config {
-	return i.trust.Dial(i.self, cert.Identity{Cluster: i.trust.Cluster(), Kind: cert.Node, Name: name(id)})
-}
-
-func (i *identities) Who(state tls.ConnectionState) (parley.ID, error) {
-	who, err := i.trust.Check(state)
-	for id := range parley.ID(i.Header.N) {
-		if err == nil && who.Name == name(id) {
-			return id, nil
-		}
-	}
-	if err == nil {
-		err = fmt.Errorf("%s is no process of this run", who)
-	}
-	return 0, err
-}
-
-func (i *identities) Watch(state tls.ConnectionState, end func(error)) (stop func()) {
-	return i.trust.Watch(state, end)
-}
-
-func (*identities) Explain(err error) error { return cert.Explain(err) }
 
 // signer signs with the key of this process, and verifies with the public keys of all.
 type signer member

@@ -70,13 +70,8 @@ type member struct {
 }
 
 // Serve is a process of a run: it reads what it is told and returns when its input ends.
-// make makes its machine.
-func Serve(in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
-	return ServeOn(nil, in, out, make)
-}
-
-// ServeOn is Serve on another network than the system's sockets, as that of cluster/link/memory.
-func ServeOn(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
+// make makes its machine, and n is the network, nil for the system's.
+func Serve(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	lines := json.NewDecoder(bufio.NewReader(in))
@@ -183,6 +178,14 @@ func (m *member) listen(ctx context.Context) (err error) {
 // name is what the certificates call a process.
 func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 
+// names are the names of all processes.
+func names(n int) (all []string) {
+	for id := range parley.ID(n) {
+		all = append(all, name(id))
+	}
+	return all
+}
+
 // connect makes the links.
 func (m *member) connect(peers []string) (err error) {
 	m.host = host.New(host.Config{
@@ -193,7 +196,7 @@ func (m *member) connect(peers []string) (err error) {
 	})
 	m.mesh, err = link.New(link.Config{
 		Self: m.Self, Peers: peers, Network: m.network, Listener: m.listener,
-		Identity: (*identities)(m), Handler: (*handler)(m),
+		Identity: link.Members{Self: m.self, Trust: m.trust, Names: names(m.Header.N)}, Handler: (*handler)(m),
 		Hello: link.Hello{
 			Cluster: m.trust.Cluster(), Incarnation: m.Life,
 			Config: sha256.Sum256([]byte(strings.Join(m.Header.Args, "\x00"))),

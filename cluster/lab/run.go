@@ -162,10 +162,7 @@ func (r *running) run(ctx context.Context) (over bool, err error) {
 
 // prepare makes the certificates.
 func (r *running) prepare() (err error) {
-	whole := cert.Whole{Cluster: "run", Valid: 24 * time.Hour}
-	for id := range parley.ID(r.Header.N) {
-		whole.Nodes = append(whole.Nodes, name(id))
-	}
+	whole := cert.Whole{Cluster: "run", Nodes: names(r.Header.N), Valid: 24 * time.Hour}
 	r.signers, err = whole.Create(filepath.Join(r.Dir, "certs"))
 	return err
 }

@@ -90,14 +90,14 @@ func newSky(w *Weather, self parley.ID, n int) *sky {
 }
 
 // befall decides what becomes of a message: when each copy is due, 0 for as soon as it is
-// there; none if it is lost, and whether that is because its ends are cut off.
-func (s *sky) befall(to parley.ID, now parley.Tick) (due []parley.Tick, cut bool) {
+// there; none if it is lost, by chance or because its ends are cut off.
+func (s *sky) befall(to parley.ID, now parley.Tick) (due []parley.Tick, lost uint64) {
 	rule := s.rule(s.self, to, now)
 	if !s.works(s.self, to, now) {
-		return nil, true
+		return nil, byCut
 	}
 	if rule.Loss > 0 && s.chance[to].Float64() < rule.Loss {
-		return nil, false
+		return nil, byChance
 	}
 	copies := 1
 	if rule.Twice > 0 && !s.FIFO && s.chance[to].Float64() < rule.Twice {
@@ -106,7 +106,7 @@ func (s *sky) befall(to parley.ID, now parley.Tick) (due []parley.Tick, cut bool
 	for range copies {
 		due = append(due, s.post(to, rule.Delay, now))
 	}
-	return due, false
+	return due, 0
 }
 
 // post draws when one copy is due.

@@ -10,6 +10,14 @@ import (
 	"parley/trace"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A process that is killed before it has written anything has crashed, and its empty trace is no damaged one. That of
 // a process that lives is.
 func TestKilledBeforeItWrote(t *testing.T) {
@@ -18,14 +26,10 @@ func TestKilledBeforeItWrote(t *testing.T) {
 		died: map[parley.ID][]parley.Tick{0: {5}},
 	}
 	for id := range parley.ID(2) {
-		if err := os.WriteFile(r.traceOf(id, 1), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(r.traceOf(id, 1), nil, 0o600))
 	}
 	got, err := r.written(0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if all := got.Log.Events; len(all) != 1 || all[0].Op != trace.Crash || all[0].At != 0 || all[0].Time != 5 {
 		t.Errorf("its events are %v, not a crash at 5", all)
 	}
@@ -62,21 +66,13 @@ func TestDeadReceiverLosesNothing(t *testing.T) {
 			died: map[parley.ID][]parley.Tick{1: c.died}, rose: map[parley.ID][]parley.Tick{1: c.rose},
 		}
 		f, err := os.Create(r.traceOf(0, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stream, err := trace.NewStream(f, r.headerOf(0, 1), trace.StreamOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stream.Add(trace.Event{Op: trace.Lose, At: 0, Peer: 1, Time: 5000, Msg: c.how})
-		if err := errors.Join(stream.Close(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(stream.Close(), f.Close()))
 		got, err := r.written(0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if lost := len(got.Log.Events) == 1; lost != c.lost || r.chance != (c.how.Value == byChance) {
 			t.Errorf("%s: lost %t, by chance %t", name, lost, r.chance)
 		}

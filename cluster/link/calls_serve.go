@@ -89,30 +89,7 @@ func (m *Calls) serve(config *tls.Config) {
 			one.mu.Unlock()
 		},
 	}
-	m.wg.Go(func() { _ = m.server.Serve(tls.NewListener(&gated{m.listen, m.Mesh}, config)) })
-}
-
-// gated turns strangers away who are too many, before TLS.
-type gated struct {
-	net.Listener
-	m *Mesh
-}
-
-// Accept returns the next connection that may come in.
-func (g *gated) Accept() (net.Conn, error) {
-	for {
-		c, err := g.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		a := AddressOf(c.RemoteAddr())
-		why := g.m.gate.enter(a, g.m.now())
-		if why == 0 {
-			return c, nil
-		}
-		g.m.refuse(nil, a.String(), &Down{Reason: why})
-		_ = c.Close()
-	}
+	m.wg.Go(func() { _ = m.server.Serve(tls.NewListener(gated{m.listen, m.Mesh}, config)) })
 }
 
 // known finds out who calls, before anything of the call is read. Two calls of a peer are

@@ -42,9 +42,7 @@ func (s *system) call(i int) *link.Calls {
 	if err == nil {
 		err = m.Start()
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.config[i].Listener = nil
 	return m
 }
@@ -122,8 +120,7 @@ func TestCallsComeBack(t *testing.T) {
 		s.host[0].await(t, "up 1.1")
 		s.host[1].await(t, "up 0.1")
 		s.network.Hold(s.place(1), s.place(0)) // the answer to the first call
-		m[0].Send(1, link.Bulk, 1, nil, []byte("taken"))
-		m[0].Flush(1)
+		send(m[0], 1, link.Bulk, 1, nil, []byte("taken"))
 		s.host[1].await(t, "frame 0/1 taken")
 		for range 3 {
 			m[0].Send(1, link.Bulk, 1, nil, []byte("queued"))
@@ -142,12 +139,11 @@ func TestCallsComeBack(t *testing.T) {
 		if p := m[0].Stats().Peers[0]; p.FramesLost != 3 || p.Connected || p.Refused[link.NotConnected] != 1 {
 			t.Errorf("%+v", p)
 		}
-		s.config[1].Hello.Incarnation = 2
+		s.config[1].Hello.Incarnation, s.config[1].Identity = 2, s.ca.node(t, 1)
 		m[1] = s.call(1)
 		s.host[0].await(t, "up 1.2")
 		await(t, "up again", func() bool { return s.host[1].count("up 0.1") == 2 })
-		m[1].Send(0, link.Urgent, 5, nil, []byte("again"))
-		m[1].Flush(0)
+		send(m[1], 0, link.Urgent, 5, nil, []byte("again"))
 		s.host[0].await(t, "frame 1/5 again")
 		events := strings.Split(s.host[0].all(), "\n")
 		if ups := slices.Index(events, "up 1.2"); slices.Index(events, "down 1 connection broken") > ups {
@@ -198,9 +194,7 @@ func TestCallsRefuse(t *testing.T) {
 		if err == nil {
 			err = stranger.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		await(t, "nobody to talk to", func() bool { return len(stranger.Stats().Peers[0].Refused) > 0 })
 		if stranger.Stats().Peers[0].Connected {
 			t.Error("a stranger is up")
@@ -234,9 +228,7 @@ func TestCallsNotStarted(t *testing.T) {
 		if err == nil {
 			err = m.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := s.config[0].Listener.Close(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("it listened on: %v", err)
 		}
@@ -248,7 +240,7 @@ func TestCallsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := calls(t, 2, nil)
 		s.host[0].await(t, "up 1.1")
-		s.ca.revoke(1)
+		s.ca.revoke(t, 1)
 		s.host[0].await(t, "down 1 certificate not trusted any more")
 	})
 }
@@ -266,11 +258,11 @@ func TestCallsRevokedAndBack(t *testing.T) {
 			}
 		})
 		s.host[0].await(t, "up 1.1")
-		s.ca.revoke(1)
+		s.ca.revoke(t, 1)
 		if err := m[1].Close(); err != nil {
 			t.Error(err)
 		}
-		s.config[1].Hello.Incarnation = 2
+		s.config[1].Hello.Incarnation, s.config[1].Identity = 2, s.ca.node(t, 1)
 		m[1] = s.call(1)
 		s.host[0].await(t, "up 1.2")
 		if got := s.host[0].all(); got != "up 1.1\ndown 1 certificate not trusted any more\nup 1.2" {
@@ -286,8 +278,7 @@ func TestCallsCloseWhatIsUnderWay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, m := calls(t, 2, nil)
 			time.Sleep(after)
-			m[0].Send(1, link.Bulk, 1, nil, []byte("asked"))
-			m[0].Flush(1)
+			send(m[0], 1, link.Bulk, 1, nil, []byte("asked"))
 			begin := time.Now()
 			if err := m[0].Close(); err != nil {
 				t.Error(err)

@@ -18,9 +18,7 @@ import (
 type DatagramConfig struct {
 	Self    parley.ID
 	Peers   []string // addresses (IP:port) by ID
-	Socket  Socket   // instead of listening at Self's address, or nil
 	Network Network  // that carries all; nil: the system's
-	Size    int      // bytes of a packet: 1200 if 0, at most 8900
 	Handler Handler
 	// Meddle, if it is set, is given every packet in place of the network, to lose it, to
 	// send it twice or later, or to send another: for tests and laboratories.
@@ -54,49 +52,43 @@ type datagramPeer struct {
 	tally
 }
 
-const datagramLimit = 8900
+// datagramSize is how many bytes a packet has at most.
+const datagramSize = 1200
 
 // NewDatagrams checks the configuration.
 func NewDatagrams(c DatagramConfig) (*Datagrams, error) {
-	if c.Size == 0 {
-		c.Size = 1200
-	}
 	if c.Network == nil {
 		c.Network = new(sockets)
 	}
 	switch n := len(c.Peers); {
 	case n > parley.MaxProcesses || int(c.Self) >= n:
 		return nil, fmt.Errorf("link: node %d of %d nodes, and at most %d", c.Self, n, parley.MaxProcesses)
-	case c.Size < 64 || c.Size > datagramLimit:
-		return nil, fmt.Errorf("link: packets of %d bytes: 64 to %d", c.Size, datagramLimit)
 	case c.Handler == nil:
 		return nil, errors.New("link: no handler")
 	}
-	d := &Datagrams{c: c, peers: make([]datagramPeer, len(c.Peers)), sock: c.Socket}
+	d := &Datagrams{c: c, peers: make([]datagramPeer, len(c.Peers))}
 	for i := range d.peers {
 		a, err := netip.ParseAddrPort(c.Peers[i])
 		if err != nil {
 			return nil, fmt.Errorf("link: node %d: %w", i, err)
 		}
 		d.peers[i].addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-		d.peers[i].buf = make([]byte, 0, c.Size)
+		d.peers[i].buf = make([]byte, 0, datagramSize)
 	}
 	return d, nil
 }
 
 // Start opens the socket.
 func (d *Datagrams) Start() error {
-	if d.sock == nil {
-		c, err := d.c.Network.ListenPacket(context.Background(), "udp", d.peers[d.c.Self].addr.String())
-		if err != nil {
-			return fmt.Errorf("link: %w", err)
-		}
-		sock, ok := c.(Socket)
-		if !ok {
-			return errors.Join(fmt.Errorf("link: the network's packets are a %T, which is no link.Socket", c), c.Close())
-		}
-		d.sock = sock
+	c, err := d.c.Network.ListenPacket(context.Background(), "udp", d.peers[d.c.Self].addr.String())
+	if err != nil {
+		return fmt.Errorf("link: %w", err)
 	}
+	sock, ok := c.(Socket)
+	if !ok {
+		return errors.Join(fmt.Errorf("link: the network's packets are a %T, which is no link.Socket", c), c.Close())
+	}
+	d.sock = sock
 	for i := range d.peers {
 		if parley.ID(i) != d.c.Self {
 			d.c.Handler.Up(parley.ID(i), 0)
@@ -129,7 +121,7 @@ func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byt
 	defer p.mu.Unlock()
 	b := binary.BigEndian.AppendUint16(p.buf, uint16(d.c.Self))
 	b = binary.AppendUvarint(b, uint64(channel))
-	if len(b)+len(head)+len(body) > d.c.Size {
+	if len(b)+len(head)+len(body) > datagramSize {
 		p.refused.add(Oversize)
 		return false
 	}
@@ -162,7 +154,7 @@ func (d *Datagrams) Stats() Stats {
 }
 
 func (d *Datagrams) read() {
-	buf := make([]byte, datagramLimit+1)
+	buf := make([]byte, datagramSize+1)
 	for {
 		n, from, err := d.sock.ReadFromUDPAddrPort(buf)
 		if d.closed.Load() {
@@ -195,7 +187,7 @@ func (d *Datagrams) packet(b []byte, from netip.AddrPort) {
 	p := &d.peers[id]
 	channel, rest, err := parley.ReadUvarint(b[2:], 1<<32-1)
 	switch {
-	case len(b) > d.c.Size:
+	case len(b) > datagramSize:
 		p.refused.add(LongFrame)
 		return
 	case err != nil:

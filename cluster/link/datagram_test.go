@@ -17,7 +17,7 @@ var (
 )
 
 // datagrams makes two nodes, on hosts a and b of a network.
-func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, n *memory.Network) {
+func datagrams(t *testing.T) (d [2]*link.Datagrams, h [2]*host, n *memory.Network) {
 	t.Helper()
 	n = memory.New(memory.Options{})
 	hosts := []*memory.Host{n.Host("a"), n.Host("b")}
@@ -25,13 +25,9 @@ func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, n *mem
 	for i := range 2 {
 		h[i] = &host{}
 		var err error
-		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: hosts[i], Size: size, Handler: h[i]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d[i].Start(); err != nil {
-			t.Fatal(err)
-		}
+		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: hosts[i], Handler: h[i]})
+		must(t, err)
+		must(t, d[i].Start())
 		t.Cleanup(func() { _ = d[i].Close() })
 	}
 	return d, h, n
@@ -40,16 +36,14 @@ func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, n *mem
 func socket(t testing.TB, n link.Network, address string) link.Socket {
 	t.Helper()
 	c, err := n.ListenPacket(t.Context(), "udp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(link.Socket)
 }
 
 func TestDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h, _ := datagrams(t, 0)
+		d, h, _ := datagrams(t)
 		for i := range 2 {
 			to := parley.ID(1 - i)
 			if !d[i].Send(to, link.Urgent, 300, []byte("he"), []byte("llo")) {
@@ -62,9 +56,7 @@ func TestDatagrams(t *testing.T) {
 		if p.ID != 1 || p.FramesIn != 1 || p.FramesOut != 1 || p.BytesOut != 2+2+5 {
 			t.Errorf("%+v", p)
 		}
-		if err := d[0].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d[0].Close())
 		if got := h[0].all(); got != "up 1.0\nframe 1/300 hello\ndown 1 closed" {
 			t.Error(got)
 		}
@@ -77,24 +69,23 @@ func TestDatagrams(t *testing.T) {
 // A packet holds one frame, and no more than its size.
 func TestDatagramSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, size := range []int{64, 1200, 8900} {
-			d, h, _ := datagrams(t, size)
-			room := size - 2 - 1
-			if d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room)) || d[0].Stats().Peers[0].Refused[link.Oversize] != 1 {
-				t.Errorf("%d bytes and one more were sent", size)
-			}
-			if !d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room-1)) {
-				t.Errorf("%d bytes were not sent", size)
-			}
-			await(t, "the packet", func() bool { return strings.Contains(h[1].all(), "frame 0/5 ") })
+		const size = 1200
+		d, h, _ := datagrams(t)
+		room := size - 2 - 1
+		if d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room)) || d[0].Stats().Peers[0].Refused[link.Oversize] != 1 {
+			t.Errorf("%d bytes and one more were sent", size)
 		}
+		if !d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room-1)) {
+			t.Errorf("%d bytes were not sent", size)
+		}
+		await(t, "the packet", func() bool { return strings.Contains(h[1].all(), "frame 0/5 ") })
 	})
 }
 
 // Packets that are not a peer's are refused.
 func TestHostileDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h, n := datagrams(t, 100)
+		d, h, n := datagrams(t)
 		to := netip.MustParseAddrPort(n.Host("b").Addr(7))
 		stranger := socket(t, n.Host("stranger"), ":7")
 		seen := func(why link.Reason) func() bool {
@@ -118,7 +109,7 @@ func TestHostileDatagrams(t *testing.T) {
 		_ = d[0].Close()
 		peer := socket(t, n.Host("a"), ":7")
 		for why, b := range map[link.Reason][]byte{
-			link.LongFrame: append([]byte{0, 0, 5}, make([]byte, 98)...), link.Malformed: {0, 0, 0x80, 0},
+			link.LongFrame: append([]byte{0, 0, 5}, make([]byte, 1198)...), link.Malformed: {0, 0, 0x80, 0},
 		} {
 			_, _ = peer.WriteToUDPAddrPort(b, to)
 			await(t, why.String(), func() bool { return d[1].Stats().Peers[0].Refused[why] == 1 })
@@ -140,8 +131,6 @@ func TestDatagramConfigurations(t *testing.T) {
 			"no such node": func(c *link.DatagramConfig) { c.Self = 1 },
 			"a name":       func(c *link.DatagramConfig) { c.Peers = []string{"localhost:1"} },
 			"no handler":   func(c *link.DatagramConfig) { c.Handler = nil },
-			"a large size": func(c *link.DatagramConfig) { c.Size = 8901 },
-			"a small size": func(c *link.DatagramConfig) { c.Size = 63 },
 		} {
 			c := good
 			spoil(&c)
@@ -150,14 +139,8 @@ func TestDatagramConfigurations(t *testing.T) {
 			}
 		}
 		d, err := link.NewDatagrams(good)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, d.Start())
+		must(t, d.Close())
 	})
 }

@@ -55,14 +55,14 @@ func packets(
 		network := memory.New(memory.Options{})
 		at = func(i int) link.Network { return network.Host(fmt.Sprint("node", i)) }
 	}
-	var socks []link.Socket
 	var addrs []string
 	for i := range n {
 		sock := socket(t, at(i), "127.0.0.1:0")
-		socks, addrs = append(socks, sock), append(addrs, sock.(net.PacketConn).LocalAddr().String())
+		addrs = append(addrs, sock.(net.PacketConn).LocalAddr().String())
+		_ = sock.Close() // its address is free again
 	}
 	for i := range n {
-		c := link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Socket: socks[i], Handler: handler(i)}
+		c := link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: at(i), Handler: handler(i)}
 		if meddle != nil {
 			c.Meddle = func(to parley.ID, b []byte, send func([]byte)) { meddle(parley.ID(i), to, b, send) }
 		}
@@ -70,9 +70,7 @@ func packets(
 		if err == nil {
 			err = d.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = d.Close() })
 		out = append(out, d)
 	}
@@ -162,9 +160,7 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 	for i, m := range members {
 		m.host = hosting.New(hosting.Config{Self: parley.ID(i), N: n, Transport: links[i]})
 		process, err := m.host.Open(hosting.Options{Channel: 16, Name: p.Name, Machine: p.New(parley.ID(i)), Upper: m})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		one = append(one, process)
 		close(m.ready)
 		for x := range k {
@@ -176,9 +172,7 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 	}
 	for x := range k {
 		for _, process := range one {
-			if err := process.Request(problem.Request(fmt.Appendf(nil, "%02d", x))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, process.Request(problem.Request(fmt.Appendf(nil, "%02d", x))))
 		}
 		for i, m := range members { // all, before more is sent: the system keeps few packets for who stands still
 			await(t, fmt.Sprintf("node %d has delivered %d of each", i, x+1), func() bool { return len(m.all()) >= (x+1)*n })

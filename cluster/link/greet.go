@@ -10,11 +10,15 @@ import (
 	"time"
 )
 
+// acceptBackoff is how long the mesh waits after the listener failed; it doubles up to a second.
+const acceptBackoff = 5 * time.Millisecond
+
 // accept takes connections in until the end.
 func (m *Mesh) accept() {
-	wait := m.c.Limits.AcceptBackoff
+	wait := acceptBackoff
+	from := gated{m.listen, m}
 	for {
-		nc, err := m.listen.Accept()
+		nc, err := from.Accept()
 		switch {
 		case m.ctx.Err() != nil:
 			if err == nil {
@@ -31,17 +35,34 @@ func (m *Mesh) accept() {
 			wait = min(2*wait, time.Second)
 			continue
 		}
-		wait = m.c.Limits.AcceptBackoff
-		a := AddressOf(nc.RemoteAddr())
-		if why := m.gate.enter(a, m.now()); why != 0 {
-			m.refuse(nil, a.String(), &Down{Reason: why})
-			if t, ok := nc.(*net.TCPConn); ok {
-				_ = t.SetLinger(0) // so that nothing of it stays with the system
-			}
-			_ = nc.Close()
-			continue
+		wait = acceptBackoff
+		m.wg.Go(func() { m.answer(nc, AddressOf(nc.RemoteAddr()).String()) })
+	}
+}
+
+// gated turns strangers away who are too many, before TLS.
+type gated struct {
+	net.Listener
+	m *Mesh
+}
+
+// Accept returns the next connection that may come in.
+func (g gated) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return c, err
 		}
-		m.wg.Go(func() { m.answer(nc, a.String()) })
+		a := AddressOf(c.RemoteAddr())
+		why := g.m.gate.enter(a, g.m.now())
+		if why == 0 {
+			return c, nil
+		}
+		g.m.refuse(nil, a.String(), &Down{Reason: why})
+		if t, ok := c.(*net.TCPConn); ok {
+			_ = t.SetLinger(0) // so that nothing of it stays with the system
+		}
+		_ = c.Close()
 	}
 }
 

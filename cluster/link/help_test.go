@@ -2,125 +2,87 @@ package link_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
+	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/cluster/link/memory"
 )
 
-// authority signs the certificates of a test.
-type authority struct {
-	cert *x509.Certificate
-	key  ed25519.PrivateKey
-	pool *x509.CertPool
-
-	mu      sync.Mutex
-	watched map[parley.ID]func(error) // at whomever accepted or dialed that peer
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
-var serial = big.NewInt(1)
+// bubble runs a test of its own, in a bubble where time is virtual.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// send sends a frame, and has it written.
+func send(m link.Transport, to parley.ID, class link.Class, channel uint32, head, body []byte) {
+	m.Send(to, class, channel, head, body)
+	m.Flush(to)
+}
+
+// authority signs the certificates of a test, whose nodes share their trust.
+type authority struct {
+	*cert.Authority
+	trust *cert.Trust
+}
 
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, pub, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{key: key, pool: x509.NewCertPool(), watched: make(map[parley.ID]func(error))}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	a.pool.AddCert(a.cert)
-	return a
+	by, err := cert.NewAuthority("test", 2*time.Hour, nil)
+	must(t, err)
+	trust, err := cert.NewTrust(by.Anchors(), nil)
+	must(t, err)
+	return &authority{by, trust}
 }
 
 // identity is a node of an authority's cluster.
-type identity struct {
-	a    *authority
-	cert tls.Certificate
-}
+type identity struct{ link.Members }
 
 func (a *authority) node(t testing.TB, id int) identity {
 	t.Helper()
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
+	issued, err := a.IssueNode(strconv.Itoa(id), nil, time.Hour)
+	must(t, err)
+	out := identity{link.Members{Self: issued.Self(), Trust: a.trust}}
+	for id := range 16 { // more than any test has
+		out.Names = append(out.Names, strconv.Itoa(id))
 	}
-	name, _ := url.Parse("parley://test/node/" + strconv.Itoa(id))
-	c := &x509.Certificate{
-		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		URIs: []*url.URL{name}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, pub, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return identity{a, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
+	return out
 }
 
-func (i identity) Accept() *tls.Config {
-	return &tls.Config{
-		Certificates: []tls.Certificate{i.cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: i.a.pool,
-		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
-	}
-}
-
-// Dial takes any node: that the mesh asks who it is, is to be tested.
+// Dial takes any node: tests demand that the mesh asks who it is.
 func (i identity) Dial(parley.ID) *tls.Config {
-	return &tls.Config{
-		Certificates: []tls.Certificate{i.cert}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
-		VerifyConnection: func(s tls.ConnectionState) error {
-			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: i.a.pool})
-			return err
-		},
+	return i.Trust.Dial(i.Self, cert.Identity{Cluster: "test", Kind: cert.Node, Name: cert.Any})
+}
+
+// revoke revokes the certificates that a node has.
+func (a *authority) revoke(t testing.TB, id int) {
+	t.Helper()
+	_, err := a.Revoke(strconv.Itoa(id))
+	if err == nil {
+		err = a.trust.Set(a.Anchors())
 	}
-}
-
-func (i identity) Who(s tls.ConnectionState) (parley.ID, error) {
-	id, err := strconv.Atoi(strings.TrimPrefix(s.PeerCertificates[0].URIs[0].Path, "/node/"))
-	return parley.ID(id), err
-}
-
-func (i identity) Watch(s tls.ConnectionState, end func(error)) func() {
-	id, _ := i.Who(s)
-	i.a.mu.Lock()
-	i.a.watched[id] = end
-	i.a.mu.Unlock()
-	return func() {}
-}
-
-func (i identity) Explain(err error) error { return err }
-
-func (a *authority) revoke(id parley.ID) {
-	a.mu.Lock()
-	end := a.watched[id]
-	a.mu.Unlock()
-	end(errors.New("revoked"))
+	must(t, err)
 }
 
 // host is a handler that notes what happens.
@@ -193,12 +155,7 @@ func await(t testing.TB, what string, so func() bool) {
 
 func (h *host) await(t testing.TB, event string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); h.count(event) == 0; {
-		if time.Now().After(end) {
-			t.Fatalf("not within 10 s: %s; but\n%s", event, h.all())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await(t, event, func() bool { return h.count(event) > 0 })
 }
 
 func quick() link.Limits {
@@ -250,9 +207,7 @@ func (s *system) make(n int, at func(i int) link.Network, change func(c *link.Co
 	var listeners []net.Listener
 	for i := range n {
 		l, err := at(i).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listeners = append(listeners, l)
 		s.addrs = append(s.addrs, l.Addr().String())
 	}
@@ -297,9 +252,7 @@ func (machine) DialContext(ctx context.Context, network, address string) (net.Co
 func (s *system) dial(to int) net.Conn {
 	s.t.Helper()
 	c, err := s.outside.DialContext(s.t.Context(), "tcp", s.addrs[to])
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -311,9 +264,7 @@ func (s *system) start(nodes ...int) {
 		if err == nil {
 			err = m.Start()
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		s.mesh[i] = m
 		s.config[i].Listener = nil // the next life listens itself
 	}
@@ -375,9 +326,7 @@ type wire struct {
 func (s *system) wire(id, to int) wire {
 	s.t.Helper()
 	c := tls.Client(s.dial(to), s.ca.node(s.t, id).Dial(parley.ID(to)))
-	if err := c.Handshake(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, c.Handshake())
 	s.t.Cleanup(func() { _ = c.Close() })
 	return wire{s.t, c}
 }

@@ -16,6 +16,14 @@ import (
 	"parley/cluster/link/memory"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The wait before the next attempt is never nothing and never more than its bound.
 func TestJitter(t *testing.T) {
 	low, high := time.Hour, time.Duration(0)
@@ -47,9 +55,7 @@ func TestBackoff(t *testing.T) {
 func testMesh(t *testing.T) *Mesh {
 	t.Helper()
 	m, err := New(Config{Peers: []string{"", "127.0.0.1:1"}, Network: memory.New(memory.Options{}).Host("a"), Handler: nothing{}, Identity: struct{ Identity }{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -241,9 +247,7 @@ func TestByeWhileSomebodyWrites(t *testing.T) {
 		}()
 		c := newConn(ours)
 		secure := tls.Server(c, &tls.Config{Certificates: server.TLS.Certificates})
-		if err := secure.Handshake(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, secure.Handshake())
 		if !c.setFree() {
 			t.Fatal("it always waits")
 		}
@@ -260,15 +264,11 @@ func ends(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
 	n := memory.New(memory.Options{})
 	l, err := n.Host("a").Listen(t.Context(), "tcp", ":1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if theirs, err = n.Host("b").DialContext(t.Context(), "tcp", "a:1"); err != nil {
-		t.Fatal(err)
-	}
-	if ours, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	theirs, err = n.Host("b").DialContext(t.Context(), "tcp", "a:1")
+	must(t, err)
+	ours, err = l.Accept()
+	must(t, err)
 	t.Cleanup(func() { _, _, _ = l.Close(), ours.Close(), theirs.Close() })
 	return ours, theirs
 }

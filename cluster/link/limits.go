@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"net"
@@ -16,52 +17,35 @@ type Limits struct {
 	Urgent int // bytes that wait for a peer; 1 MiB. Beyond, the connection is given up
 	Bulk   int // the same; 64 MiB, and at least twice Frame
 
-	Greeting      time.Duration // for TLS and hello; 3 s
-	Strangers     int           // connections without hello at a time; 64
-	AddressRate   int           // connections without hello from an address in a second; 32
-	AddressBurst  int           // the same at once; 64
-	Backoff       time.Duration // after a first failure to connect; doubles; 20 ms
-	BackoffMax    time.Duration // 500 ms
-	Dial          time.Duration // for a connection, before TLS; 1 s
-	Ping          time.Duration // between pings; 250 ms
-	Pings         int           // pings from a peer in a second; 100
-	Silence       time.Duration // without a frame, and the peer is taken for dead; 3 s
-	FrameTime     time.Duration // for a frame of the wire (64 KiB), once begun; 10 s
-	WriteTime     time.Duration // for a peer to read a block of ours (64 KiB); 5 s
-	AcceptBackoff time.Duration // after the listener failed; doubles up to a second; 5 ms
+	Greeting     time.Duration // for TLS and hello; 3 s
+	Strangers    int           // connections without hello at a time; 64
+	AddressRate  int           // connections without hello from an address in a second; 32
+	AddressBurst int           // the same at once; 64
+	Backoff      time.Duration // after a first failure to connect; doubles; 20 ms
+	BackoffMax   time.Duration // 500 ms
+	Dial         time.Duration // for a connection, before TLS; 1 s
+	Ping         time.Duration // between pings; 250 ms
+	Pings        int           // pings from a peer in a second; 100
+	Silence      time.Duration // without a frame, and the peer is taken for dead; 3 s
+	FrameTime    time.Duration // for a frame of the wire (64 KiB), once begun; 10 s
+	WriteTime    time.Duration // for a peer to read a block of ours (64 KiB); 5 s
 }
 
 // fill puts the defaults in and checks the rest.
 func (l *Limits) fill() error {
-	for _, f := range []struct {
-		value *int
-		other int
-	}{
-		{&l.Frame, 16 << 20}, {&l.Urgent, 1 << 20}, {&l.Bulk, max(64<<20, 2*l.Frame)}, {&l.Strangers, 64},
-		{&l.AddressRate, 32}, {&l.AddressBurst, 64}, {&l.Pings, 100},
-	} {
-		if *f.value == 0 {
-			*f.value = f.other
-		}
-		if *f.value < 0 {
-			return fmt.Errorf("link: a limit is %d", *f.value)
-		}
+	l.Frame, l.Urgent = cmp.Or(l.Frame, 16<<20), cmp.Or(l.Urgent, 1<<20)
+	l.Bulk, l.Strangers = cmp.Or(l.Bulk, max(64<<20, 2*l.Frame)), cmp.Or(l.Strangers, 64)
+	l.AddressRate, l.AddressBurst, l.Pings = cmp.Or(l.AddressRate, 32), cmp.Or(l.AddressBurst, 64), cmp.Or(l.Pings, 100)
+	l.Greeting, l.Dial = cmp.Or(l.Greeting, 3*time.Second), cmp.Or(l.Dial, time.Second)
+	l.Backoff, l.BackoffMax = cmp.Or(l.Backoff, 20*time.Millisecond), cmp.Or(l.BackoffMax, 500*time.Millisecond)
+	l.Ping, l.Silence = cmp.Or(l.Ping, 250*time.Millisecond), cmp.Or(l.Silence, 3*time.Second)
+	l.FrameTime, l.WriteTime = cmp.Or(l.FrameTime, 10*time.Second), cmp.Or(l.WriteTime, 5*time.Second)
+	if n := min(l.Frame, l.Urgent, l.Bulk, l.Strangers, l.AddressRate, l.AddressBurst, l.Pings); n < 0 {
+		return fmt.Errorf("link: a limit is %d", n)
 	}
-	for _, f := range []struct {
-		value *time.Duration
-		other time.Duration
-	}{
-		{&l.Greeting, 3 * time.Second}, {&l.Backoff, 20 * time.Millisecond}, {&l.BackoffMax, 500 * time.Millisecond},
-		{&l.Dial, time.Second}, {&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second},
-		{&l.FrameTime, 10 * time.Second},
-		{&l.WriteTime, 5 * time.Second}, {&l.AcceptBackoff, 5 * time.Millisecond},
-	} {
-		if *f.value == 0 {
-			*f.value = f.other
-		}
-		if *f.value < 0 {
-			return fmt.Errorf("link: a limit is %s", *f.value)
-		}
+	d := min(l.Greeting, l.Dial, l.Backoff, l.BackoffMax, l.Ping, l.Silence, l.FrameTime, l.WriteTime)
+	if d < 0 {
+		return fmt.Errorf("link: a limit is %s", d)
 	}
 	switch {
 	case l.Frame > 1<<30:

@@ -119,46 +119,38 @@ func TestLoadSlowLoris(t *testing.T) {
 	change := func(c *link.Config) {
 		c.Limits.Greeting, c.Limits.FrameTime, c.Limits.Silence = 300*time.Millisecond, 200*time.Millisecond, 250*time.Millisecond
 	}
-	t.Run("handshake", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, change)
-			c := s.dial(1)
-			defer c.Close()
-			slow(s, c, halfHandshake)
-			s.refused(1, -1, link.Late)
-			s.goOn()
-		})
+	bubble(t, "handshake", func(t *testing.T) {
+		s := besieged(t, change)
+		c := s.dial(1)
+		defer c.Close()
+		slow(s, c, halfHandshake)
+		s.refused(1, -1, link.Late)
+		s.goOn()
 	})
-	t.Run("hello", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, change)
-			slow(s, s.wire(0, 1), helloFrame("test", 1, 1, 1, 0))
-			s.refused(1, 0, link.Late)
-			s.goOn()
-		})
+	bubble(t, "hello", func(t *testing.T) {
+		s := besieged(t, change)
+		slow(s, s.wire(0, 1), helloFrame("test", 1, 1, 1, 0))
+		s.refused(1, 0, link.Late)
+		s.goOn()
 	})
-	t.Run("frame", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, change)
-			slow(s, s.intruder(0, 1), frame(bulk, make([]byte, 500)...))
-			s.refused(1, 0, link.SlowFrame)
-			s.goOn()
-		})
+	bubble(t, "frame", func(t *testing.T) {
+		s := besieged(t, change)
+		slow(s, s.intruder(0, 1), frame(bulk, make([]byte, 500)...))
+		s.refused(1, 0, link.SlowFrame)
+		s.goOn()
 	})
-	t.Run("record", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, change)
-			c := s.dial(1)
-			under := &trickle{Conn: c}
-			w := wire{t, tls.Client(under, s.ca.node(t, 0).Dial(1))}
-			defer w.Close()
-			w.send(helloFrame("test", 1, 1, 1, 0))
-			s.host[1].await(t, "up 0.1")
-			under.slow.Store(true)
-			_, _ = w.Write(frame(bulk, make([]byte, 500)...))
-			s.refused(1, 0, link.Silent)
-			s.goOn()
-		})
+	bubble(t, "record", func(t *testing.T) {
+		s := besieged(t, change)
+		c := s.dial(1)
+		under := &trickle{Conn: c}
+		w := wire{t, tls.Client(under, s.ca.node(t, 0).Dial(1))}
+		defer w.Close()
+		w.send(helloFrame("test", 1, 1, 1, 0))
+		s.host[1].await(t, "up 0.1")
+		under.slow.Store(true)
+		_, _ = w.Write(frame(bulk, make([]byte, 500)...))
+		s.refused(1, 0, link.Silent)
+		s.goOn()
 	})
 }
 
@@ -201,54 +193,48 @@ func TestLoadSilentPeer(t *testing.T) {
 // A peer that never reads: what waits for him is bounded, then he is given up, and the
 // memory is free again.
 func TestLoadReaderThatNeverReads(t *testing.T) {
-	t.Run("overflow", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, func(c *link.Config) { c.Limits.Frame, c.Limits.Bulk = 1<<20, 8<<20 })
-			before := heap()
-			s.intruder(0, 1)
-			s.host[1].await(t, "up 0.1")
-			n := 0
-			for ; n < 1000 && s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10)); n++ {
-				s.mesh[1].Flush(0)
-			}
-			bounded(t, before)
-			if n*60>>10 > 8+16 { // of which the system has some
-				t.Errorf("%d MB were taken", n*60>>10)
-			}
-			s.host[1].await(t, "down 0 queue overflow")
-			if p := s.peer(1, 0); p.Refused[link.Overflow] != 1 || p.FramesLost < 100 {
-				t.Errorf("%+v", p)
-			}
-			s.goOn()
-			if after := heap(); after > before+4<<20 {
-				t.Errorf("%d KB are still held", (after-before)>>10)
-			}
-		})
-	})
-	t.Run("urgent overflow", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, nil)
-			s.intruder(0, 1)
-			s.host[1].await(t, "up 0.1")
-			for n := 0; n < 10_000 && s.mesh[1].Send(0, link.Urgent, 1, nil, make([]byte, 1000)); n++ {
-				s.mesh[1].Flush(0)
-			}
-			s.host[1].await(t, "down 0 queue overflow")
-			s.goOn()
-		})
-	})
-	t.Run("deadline", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := besieged(t, func(c *link.Config) { c.Limits.WriteTime = 100 * time.Millisecond })
-			s.intruder(0, 1)
-			s.host[1].await(t, "up 0.1")
-			for range 300 {
-				s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10))
-			}
+	bubble(t, "overflow", func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) { c.Limits.Frame, c.Limits.Bulk = 1<<20, 8<<20 })
+		before := heap()
+		s.intruder(0, 1)
+		s.host[1].await(t, "up 0.1")
+		n := 0
+		for ; n < 1000 && s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10)); n++ {
 			s.mesh[1].Flush(0)
-			s.host[1].await(t, "down 0 peer does not read")
-			s.goOn()
-		})
+		}
+		bounded(t, before)
+		if n*60>>10 > 8+16 { // of which the system has some
+			t.Errorf("%d MB were taken", n*60>>10)
+		}
+		s.host[1].await(t, "down 0 queue overflow")
+		if p := s.peer(1, 0); p.Refused[link.Overflow] != 1 || p.FramesLost < 100 {
+			t.Errorf("%+v", p)
+		}
+		s.goOn()
+		if after := heap(); after > before+4<<20 {
+			t.Errorf("%d KB are still held", (after-before)>>10)
+		}
+	})
+	bubble(t, "urgent overflow", func(t *testing.T) {
+		s := besieged(t, nil)
+		s.intruder(0, 1)
+		s.host[1].await(t, "up 0.1")
+		for n := 0; n < 10_000 && s.mesh[1].Send(0, link.Urgent, 1, nil, make([]byte, 1000)); n++ {
+			s.mesh[1].Flush(0)
+		}
+		s.host[1].await(t, "down 0 queue overflow")
+		s.goOn()
+	})
+	bubble(t, "deadline", func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) { c.Limits.WriteTime = 100 * time.Millisecond })
+		s.intruder(0, 1)
+		s.host[1].await(t, "up 0.1")
+		for range 300 {
+			s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10))
+		}
+		s.mesh[1].Flush(0)
+		s.host[1].await(t, "down 0 peer does not read")
+		s.goOn()
 	})
 }
 

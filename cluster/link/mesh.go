@@ -9,14 +9,16 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley"
+	"parley/cluster/cert"
 )
 
-// Identity is how nodes know each other, which is cluster/cert's matter.
+// Identity is how nodes know each other: see [Members].
 type Identity interface {
 	// Dial returns a fresh configuration to dial a peer with, one that accepts only him.
 	// TLS 1.3, no resumption; the mesh completes it.
@@ -31,6 +33,42 @@ type Identity interface {
 	// is whom it is about: each is logged by itself.
 	Explain(err error) error
 }
+
+// Members is the Identity of a node of a cluster whose nodes have certificates.
+type Members struct {
+	Self  *cert.Self
+	Trust *cert.Trust
+	Names []string // of the nodes, by ID
+}
+
+// Accept accepts connections of any node.
+func (m Members) Accept() *tls.Config { return m.Trust.Accept(m.Self, cert.Node) }
+
+// Dial accepts the node with an ID.
+func (m Members) Dial(id parley.ID) *tls.Config {
+	return m.Trust.Dial(m.Self, cert.Identity{Cluster: m.Trust.Cluster(), Kind: cert.Node, Name: m.Names[id]})
+}
+
+// Who returns the ID of the node at the other end.
+func (m Members) Who(state tls.ConnectionState) (parley.ID, error) {
+	who, err := m.Trust.Check(state)
+	if err != nil {
+		return 0, err
+	}
+	id := slices.Index(m.Names, who.Name)
+	if id < 0 {
+		return 0, fmt.Errorf("%s is none of the members", who)
+	}
+	return parley.ID(id), nil
+}
+
+// Watch calls end when the certificate at the other end is trusted no more.
+func (m Members) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
+	return m.Trust.Watch(state, end)
+}
+
+// Explain makes a refusal of an error of crypto/tls.
+func (m Members) Explain(err error) error { return cert.Explain(err) }
 
 // Config is what a mesh is made of.
 type Config struct {
@@ -134,9 +172,6 @@ func (m *Mesh) hello() Hello {
 	}
 	return h
 }
-
-// Addr is where the mesh listens.
-func (m *Mesh) Addr() net.Addr { return m.listen.Addr() }
 
 // Close says bye to all peers and ends all connections. What is queued is written before, if
 // that can be done in a moment.

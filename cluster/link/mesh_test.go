@@ -182,8 +182,7 @@ func TestReadersThatWriteDoNotBlockEachOther(t *testing.T) {
 		body := make([]byte, size)
 		for range frames {
 			for i := range 2 {
-				s.mesh[i].Send(parley.ID(1-i), link.Bulk, 0, nil, body)
-				s.mesh[i].Flush(parley.ID(1 - i))
+				send(s.mesh[i], parley.ID(1-i), link.Bulk, 0, nil, body)
 			}
 		}
 		close(sent)
@@ -213,11 +212,9 @@ func TestUrgentOvertakesBulk(t *testing.T) {
 			})
 			n := 16 << 20 / size
 			for range n {
-				s.mesh[0].Send(1, link.Bulk, 1, nil, make([]byte, size))
-				s.mesh[0].Flush(1)
+				send(s.mesh[0], 1, link.Bulk, 1, nil, make([]byte, size))
 			}
-			s.mesh[0].Send(1, link.Urgent, 2, nil, []byte("now"))
-			s.mesh[0].Flush(1)
+			send(s.mesh[0], 1, link.Urgent, 2, nil, []byte("now"))
 			close(block)
 			await(t, "all bulk frames", func() bool { return h.count("frame on 1") == n })
 			if h.count("frame on 2") != 1 || strings.HasSuffix(h.all(), "frame on 2") {
@@ -236,12 +233,10 @@ func TestSlowHandlerBlamesNobody(t *testing.T) {
 		s.host[1].frame = func(parley.ID, uint32, []byte) { <-work }
 		s.start(0, 1)
 		s.connected(0, 1)
-		s.mesh[0].Send(1, link.Urgent, 5, nil, []byte("much to do"))
-		s.mesh[0].Flush(1)
+		send(s.mesh[0], 1, link.Urgent, 5, nil, []byte("much to do"))
 		time.Sleep(3 * silence)
 		close(work)
-		s.mesh[1].Send(0, link.Urgent, 5, nil, []byte("done"))
-		s.mesh[1].Flush(0)
+		send(s.mesh[1], 0, link.Urgent, 5, nil, []byte("done"))
 		s.host[0].await(t, "frame 1/5 done")
 		if got := s.host[1].all(); got != "up 0.1" {
 			t.Errorf("node 1 saw\n%s", got)
@@ -289,8 +284,7 @@ func TestCloseWritesWhatIsQueued(t *testing.T) {
 		s := pair(t, nil)
 		const n = 500
 		for range n {
-			s.mesh[0].Send(1, link.Bulk, 1, nil, []byte("last words"))
-			s.mesh[0].Flush(1)
+			send(s.mesh[0], 1, link.Bulk, 1, nil, []byte("last words"))
 		}
 		s.stop(0)
 		s.host[1].await(t, "down 0 closed")
@@ -310,10 +304,9 @@ func TestLostIsCounted(t *testing.T) {
 			}
 		})
 		for range 400 {
-			s.mesh[0].Send(1, link.Bulk, 1, nil, make([]byte, 64<<10))
-			s.mesh[0].Flush(1)
+			send(s.mesh[0], 1, link.Bulk, 1, nil, make([]byte, 64<<10))
 		}
-		s.ca.revoke(1)
+		s.ca.revoke(t, 1)
 		s.host[0].await(t, "down 1 certificate not trusted any more")
 		if s.mesh[0].Send(1, link.Bulk, 1, nil, nil) {
 			t.Error("a frame was taken for a peer that is down")
@@ -330,7 +323,7 @@ func TestLostIsCounted(t *testing.T) {
 func TestRevocationClosesLiveConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pair(t, nil)
-		s.ca.revoke(0)
+		s.ca.revoke(t, 0)
 		s.host[1].await(t, "down 0 certificate not trusted any more")
 		s.refused(1, 0, link.Untrusted)
 	})
@@ -388,8 +381,7 @@ func TestWithoutRawConn(t *testing.T) {
 		s.connected(0, 1)
 		for range 200 {
 			for i := range 2 {
-				s.mesh[i].Send(parley.ID(1-i), link.Bulk, 0, nil, make([]byte, 64<<10))
-				s.mesh[i].Flush(parley.ID(1 - i))
+				send(s.mesh[i], parley.ID(1-i), link.Bulk, 0, nil, make([]byte, 64<<10))
 			}
 		}
 		await(t, "all frames", func() bool { return got.Load() == 800 })
@@ -474,25 +466,16 @@ func TestConfigurations(t *testing.T) {
 			}
 		}
 		m, err := link.New(good)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, m.Start())
+		must(t, m.Close())
 		good.Peers = []string{"256.0.0.1:0"}
-		if m, err = link.New(good); err != nil {
-			t.Fatal(err)
-		}
+		m, err = link.New(good)
+		must(t, err)
 		if err := m.Start(); err == nil {
 			t.Error("listened at 256.0.0.1")
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Close())
 	})
 }
 

@@ -2,7 +2,6 @@ package link
 
 import (
 	"crypto/x509"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +17,7 @@ type peer struct {
 
 	judging chan struct{} // a lock, held while a connection is judged
 
-	mu     sync.Mutex // of changes of live
-	newest uint64     // incarnation that was let in last
+	newest atomic.Uint64 // incarnation that was let in last
 	rtt    window
 	tally
 
@@ -51,39 +49,29 @@ func (p *peer) admit(s *session) *Down {
 		return down
 	}
 	for {
-		p.mu.Lock()
-		old := p.live.Load()
+		old := p.live.Load() // nobody else makes a session live meanwhile, but one may end
 		switch {
 		case old == nil:
 			p.live.Store(s)
-			p.mu.Unlock()
 			return nil
 		case !old.ended() && s.hello.Incarnation == old.hello.Incarnation:
-			p.mu.Unlock()
 			return &Down{Reason: Duplicate}
 		}
-		p.mu.Unlock()
 		old.fail(&Down{Reason: Replaced})
 		<-old.done
 	}
 }
 
-// judge tells why a peer is not taken who says this of himself, or nil. No lock is held meanwhile: that may take as
-// long as the disk does.
+// judge tells why a peer is not taken who says this of himself, or nil. That may take as long as the disk does.
 func (p *peer) judge(h Hello, leaf *x509.Certificate) *Down {
-	p.mu.Lock()
-	newest := p.newest
-	p.mu.Unlock()
 	if judge := p.m.c.Judge; judge != nil {
 		if down := judge(p.id, h, leaf); down != nil {
 			return down
 		}
-	} else if h.Incarnation < newest {
+	} else if h.Incarnation < p.newest.Load() {
 		return &Down{Reason: OldLife}
 	}
-	p.mu.Lock()
-	p.newest = h.Incarnation
-	p.mu.Unlock()
+	p.newest.Store(h.Incarnation)
 	return nil
 }
 
@@ -97,9 +85,7 @@ func (p *peer) count(why *Down) {
 
 // leave ends s as the peer's connection.
 func (p *peer) leave(s *session) {
-	p.mu.Lock()
 	p.live.Store(nil)
-	p.mu.Unlock()
 	p.spills.Add(s.conn.spills.Load())
 	close(s.done)
 }
@@ -126,9 +112,7 @@ func (p *peer) stats() PeerStats {
 	out := p.tally.stats(p.id)
 	out.Connections, out.FramesLost, out.Spills = p.connections.Load(), p.framesLost.Load(), p.spills.Load()
 	out.RTT, out.Recent, out.Told = p.rtt.sum(), p.rtt.recent(p.m.now()), Reason(p.told.Load())
-	p.mu.Lock()
-	out.Incarnation = p.newest
-	p.mu.Unlock()
+	out.Incarnation = p.newest.Load()
 	if s := p.live.Load(); s != nil {
 		out.Connected, out.Since, out.Version, out.Queued = true, s.since, s.version, s.queued()
 		out.Spills += s.conn.spills.Load()

@@ -3,11 +3,9 @@ package mesh
 
 import (
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -124,7 +122,7 @@ func New(k *kernel.Kernel, c Config) (*Mesh, error) {
 func linking(k *kernel.Kernel, c Config) link.Config {
 	of := link.Config{
 		Self: k.Self, Peers: c.Addresses, Names: k.Members, Listener: c.Listener, Network: c.Network, Log: k.Log,
-		Identity: identities{c.Self, c.Trust, k.Members}, Handler: c.Handler, Judge: c.Judge,
+		Identity: link.Members{Self: c.Self, Trust: c.Trust, Names: k.Members}, Handler: c.Handler, Judge: c.Judge,
 		Hello: link.Hello{
 			Cluster: c.Trust.Cluster(), Config: c.Digest, Incarnation: c.Life, Min: c.WireMin, Max: c.WireMax,
 		},
@@ -168,39 +166,6 @@ func (h handler) Down(id parley.ID, why error) {
 	h.m.set(id, false)
 	h.Handler.Down(id, why)
 }
-
-// identities are who may be at the other end of a link.
-type identities struct {
-	self  *cert.Self
-	trust *cert.Trust
-	names []string
-}
-
-func (i identities) Accept() *tls.Config { return i.trust.Accept(i.self, cert.Node) }
-
-func (i identities) Dial(id parley.ID) *tls.Config {
-	return i.trust.Dial(i.self, cert.Identity{
-		Cluster: i.trust.Cluster(), Kind: cert.Node, Name: i.names[id],
-	})
-}
-
-func (i identities) Who(state tls.ConnectionState) (parley.ID, error) {
-	who, err := i.trust.Check(state)
-	if err != nil {
-		return 0, err
-	}
-	id := slices.Index(i.names, who.Name)
-	if id < 0 {
-		return 0, fmt.Errorf("%s is none of the members", who)
-	}
-	return parley.ID(id), nil
-}
-
-func (i identities) Watch(state tls.ConnectionState, end func(error)) (stop func()) {
-	return i.trust.Watch(state, end)
-}
-
-func (identities) Explain(err error) error { return cert.Explain(err) }
 
 // Due tells whether a node is to be named in the log again: once a minute, whatever it sends.
 func (m *Mesh) Due(id parley.ID) bool {

@@ -26,7 +26,7 @@ type Finding struct {
 // at the moment.
 func (f *File) Check(ctx context.Context) []Finding {
 	out := []Finding{{Key: "members", Text: f.inWords()}, f.checkIdentity()}
-	for _, a := range []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}} {
+	for _, a := range f.listens() {
 		if a.address != "" {
 			out = append(out, checkListen(ctx, a.key, a.address))
 		}

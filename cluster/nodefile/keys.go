@@ -5,100 +5,45 @@ import (
 
 	"parley/cluster"
 	"parley/cluster/api/participant"
+	"parley/cluster/cert"
 	"parley/faulty"
 )
 
-// links reads what nodes are linked by.
-func links(v value) (l cluster.Links, err error) {
-	text, err := v.oneOf("streams", "datagrams", "calls")
-	if err == nil {
-		l, err = cluster.ParseLinks(text)
-	}
-	return l, err
-}
-
-func algorithm(v value) (a cluster.Algorithm, err error) {
-	text, err := v.oneOf("eig", "om", "sm", "phaseking")
-	if err == nil {
-		a, err = cluster.ParseAlgorithm(text)
-	}
-	return a, err
-}
-
-// agreement reads one kind of agreements.
-func agreement(v value) (a cluster.Agreement, err error) {
-	err = v.fields(key{"algorithm", true, into(&a.Algorithm, algorithm)}, key{"m", true, into(&a.M, value.liars)})
-	return a, err
-}
-
-// commit reads how nodes agree on whether to commit.
-func commit(v value) (c cluster.CommitConfig, err error) {
-	err = v.fields(
-		key{"protocol", true, into(&c.Protocol, func(v value) (p cluster.CommitProtocol, err error) {
-			text, err := v.oneOf("two-phase", "majority", "agreed")
-			if err == nil {
-				p, err = cluster.ParseCommitProtocol(text)
-			}
-			return p, err
-		})},
-		key{"votes", false, into(&c.Votes, value.time)},
-		key{"delay", false, into(&c.Delay, value.time)},
-	)
-	return c, err
-}
-
-// served reads where the service is that does this node's part of transactions.
-func served(v value) (address string, err error) {
-	address, err = v.text()
-	if err == nil {
-		if err := participant.CheckAddress(address); err != nil {
-			return "", v.wrong("%v", err)
-		}
-	}
-	return address, err
-}
-
-// clocks reads what the clocks go by.
-func clocks(v value) (c cluster.ClockConfig, err error) {
-	err = v.fields(
-		key{"error", false, into(&c.Error, value.short)},
-		key{"drift", false, into(&c.Drift, func(v value) (int64, error) { return v.parts(1) })},
-		key{"period", false, into(&c.Period, value.time)},
-	)
-	return c, err
-}
-
-func inJSON(v value) (bool, error) {
-	text, err := v.oneOf("text", "json")
-	return text == "json", err
-}
-
-func logLevel(v value) (l slog.Level, err error) {
-	text, err := v.oneOf("debug", "info", "warn", "error")
-	if err == nil {
+// Readers of the values of single keys.
+var (
+	readLinks     = word(cluster.ParseLinks, "streams", "datagrams", "calls")
+	readAlgorithm = word(cluster.ParseAlgorithm, "eig", "om", "sm", "phaseking")
+	readProtocol  = word(cluster.ParseCommitProtocol, "two-phase", "majority", "agreed")
+	readLevel     = word(cluster.ParseLevel, "total", "reliable", "uniform", "fifo", "causal", "atomic", "byzantine")
+	readFormat    = word(func(text string) (bool, error) { return text == "json", nil }, "text", "json")
+	readLogLevel  = word(func(text string) (l slog.Level, err error) {
 		err = l.UnmarshalText([]byte(text))
+		return l, err
+	}, "debug", "info", "warn", "error")
+
+	readSigner = parsed(cert.ParseSigner)
+	// readParticipant reads the address of the service that does this node's part of transactions.
+	readParticipant = parsed(func(text string) (string, error) { return text, participant.CheckAddress(text) })
+	// readTraitor reads how the node lies.
+	readTraitor = parsed(func(text string) (*cluster.Lab, error) {
+		b, err := faulty.Parse(text)
+		return &cluster.Lab{Traitor: b}, err
+	})
+)
+
+func readTraceLimit(v value) (int, error) {
+	n, err := number(0, 65535, "a whole number from 0 to 65535")(v)
+	if err == nil && n == 0 {
+		err = v.wrong("0: allowed are 1 to 65535 MiB")
 	}
-	return l, err
+	return n, err
 }
 
-// laboratory reads that the node is in one.
-func laboratory(v value) error {
-	yes, err := v.yes()
+// readLab reads that the node is in a laboratory.
+func readLab(v value) error {
+	yes, err := readBool(v)
 	if err == nil && !yes {
 		err = v.wrong("false: true was expected, or no such key")
 	}
 	return err
-}
-
-// traitor reads how the node lies.
-func traitor(v value) (*cluster.Lab, error) {
-	text, err := v.text()
-	if err != nil {
-		return nil, err
-	}
-	b, err := faulty.Parse(text)
-	if err != nil {
-		return nil, v.wrong("%v", err)
-	}
-	return &cluster.Lab{Traitor: b}, nil
 }

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,143 +109,89 @@ func Parse(path string, b []byte) (*File, error) {
 
 func (f *File) keys() []key {
 	return []key{
-		{"cluster", true, into(&f.Cluster, value.name)},
-		{"name", true, into(&f.Name, value.name)},
-		{"listen", false, into(&f.Listen, value.listened)},
-		{"api", false, into(&f.API, value.listened)},
-		{"metrics", false, into(&f.Metrics, value.listened)},
-		{"certificates", true, into(&f.Certificates, value.folder)},
-		{"data", false, into(&f.Data, value.folder)},
-		{"durable", false, into(&f.Durable, value.yes)},
-		{"disk_limit", false, into(&f.DiskLimit, value.diskLimit)},
-		{"members", true, func(v value) error { return v.list(f.member) }},
-		{"m", false, into(&f.M, value.liars)},
-		{"round", false, into(&f.Round, value.time)},
-		{"times", false, func(v value) error {
-			return v.fields(
-				key{"beat", false, into(&f.Times.Beat, value.time)}, key{"suspect", false, into(&f.Times.Suspect, value.time)},
-				key{"flush", false, into(&f.Times.Flush, value.time)}, key{"retry", false, into(&f.Times.Retry, value.time)},
-			)
-		}},
-		{"clocks", false, into(&f.Clocks, clocks)},
-		{"groups", false, func(v value) error { return v.list(f.group) }},
-		{"tables", false, func(v value) error { return v.list(f.table) }},
-		{"participant", false, into(&f.Participant, served)},
-		{"commit", false, into(&f.Commit, commit)},
-		{"links", false, into(&f.Links, links)},
-		{"agreements", false, func(v value) error {
-			err := v.list(func(v value) error {
-				a, err := agreement(v)
-				f.Agreements = append(f.Agreements, a)
-				return err
-			})
-			if err == nil && len(f.Agreements) == 0 {
-				err = v.wrong("an empty list: at least one was expected, or no such key, which stands for all that there are")
-			}
-			return err
-		}},
-		{"log", false, func(v value) error {
-			return v.fields(key{"format", false, into(&f.LogJSON, inJSON)}, key{"level", false, into(&f.LogLevel, logLevel)})
-		}},
-		{"traces", false, into(&f.Traces, value.folder)},
-		{"tracelimit", false, into(&f.TraceLimit, func(v value) (int, error) {
-			n, err := v.whole()
-			if err == nil && n == 0 {
-				err = v.wrong("0: allowed are 1 to 65535 MiB")
-			}
-			return n, err
-		})},
-		{"lab", false, laboratory},
-		{"traitor", false, into(&f.Lab, traitor)},
-		{"skew", false, func(v value) error {
-			return v.fields(
-				key{"offset", false, into(&f.Offset, value.ahead)},
-				key{"drift", false, into(&f.Drift, func(v value) (int64, error) { return v.parts(-maxDrift) })},
-			)
-		}},
+		{"cluster", true, into(&f.Cluster, readName)},
+		{"name", true, into(&f.Name, readName)},
+		{"listen", false, into(&f.Listen, readListened)},
+		{"api", false, into(&f.API, readListened)},
+		{"metrics", false, into(&f.Metrics, readListened)},
+		{"certificates", true, into(&f.Certificates, readFolder)},
+		{"data", false, into(&f.Data, readFolder)},
+		{"durable", false, into(&f.Durable, readBool)},
+		{"disk_limit", false, into(&f.DiskLimit, readDiskLimit)},
+		{"members", true, list(&f.Members, "members", 1, maxMembers, f.member)},
+		{"m", false, into(&f.M, readLiars)},
+		{"round", false, into(&f.Round, readTime)},
+		{"times", false, mapping(
+			key{"beat", false, into(&f.Times.Beat, readTime)}, key{"suspect", false, into(&f.Times.Suspect, readTime)},
+			key{"flush", false, into(&f.Times.Flush, readTime)}, key{"retry", false, into(&f.Times.Retry, readTime)},
+		)},
+		{"clocks", false, mapping(
+			key{"error", false, into(&f.Clocks.Error, readShort)},
+			key{"drift", false, into(&f.Clocks.Drift, drift(1))},
+			key{"period", false, into(&f.Clocks.Period, readTime)},
+		)},
+		{"groups", false, list(&f.Groups, "groups", 0, maxGroups, f.group)},
+		{"tables", false, list(&f.Tables, "tables", 0, maxTables, f.table)},
+		{"participant", false, into(&f.Participant, readParticipant)},
+		{"commit", false, mapping(
+			key{"protocol", true, into(&f.Commit.Protocol, readProtocol)},
+			key{"votes", false, into(&f.Commit.Votes, readTime)},
+			key{"delay", false, into(&f.Commit.Delay, readTime)},
+		)},
+		{"links", false, into(&f.Links, readLinks)},
+		{"agreements", false, f.agreements},
+		{"log", false, mapping(
+			key{"format", false, into(&f.LogJSON, readFormat)}, key{"level", false, into(&f.LogLevel, readLogLevel)},
+		)},
+		{"traces", false, into(&f.Traces, readFolder)},
+		{"tracelimit", false, into(&f.TraceLimit, readTraceLimit)},
+		{"lab", false, readLab},
+		{"traitor", false, into(&f.Lab, readTraitor)},
+		{"skew", false, mapping(
+			key{"offset", false, into(&f.Offset, readOffset)}, key{"drift", false, into(&f.Drift, drift(-maxDrift))},
+		)},
 	}
 }
 
 // member reads one of the members.
-func (f *File) member(v value) error {
-	var m cluster.Member
-	err := v.fields(
-		key{"name", true, into(&m.Name, func(v value) (string, error) {
-			name, err := v.name()
-			if slices.ContainsFunc(f.Members, func(o cluster.Member) bool { return o.Name == name }) {
-				err = v.wrong("%q: another member has this name: each needs its own", name)
-			}
-			return name, err
-		})},
+func (f *File) member(v value) (m cluster.Member, err error) {
+	err = v.fields(
+		key{"name", true, into(&m.Name, unusedName("member", f.Members, func(m cluster.Member) string { return m.Name }))},
 		key{"address", true, into(&m.Address, func(v value) (string, error) {
 			f.addresses = append(f.addresses, v)
-			address, err := v.dialed()
+			address, err := readDialed(v)
 			if i := slices.IndexFunc(f.Members, func(o cluster.Member) bool { return o.Address == address }); i >= 0 {
 				err = v.wrong("%q: this is the address of %s: each member needs its own", address, f.Members[i].Name)
 			}
 			return address, err
 		})},
-		key{"signer", true, func(v value) error {
-			text, err := v.text()
-			if err != nil {
-				return err
-			}
+		key{"signer", true, into(&m.Signer, func(v value) (ed25519.PublicKey, error) {
 			f.signers = append(f.signers, v)
-			if m.Signer, err = cert.ParseSigner(text); err != nil {
-				return v.wrong("%v", err)
+			signer, err := readSigner(v)
+			if i := slices.IndexFunc(f.Members, func(o cluster.Member) bool { return signer.Equal(o.Signer) }); i >= 0 {
+				err = v.wrong("this is the signer of %s: each member needs its own", f.Members[i].Name)
 			}
-			if i := slices.IndexFunc(f.Members, func(o cluster.Member) bool { return m.Signer.Equal(o.Signer) }); i >= 0 {
-				return v.wrong("this is the signer of %s: each member needs its own", f.Members[i].Name)
-			}
-			return nil
-		}},
+			return signer, err
+		})},
 	)
-	if err == nil && len(f.Members) == maxMembers {
-		err = v.wrong("more than %d members: allowed are 1 to %d", maxMembers, maxMembers)
-	}
-	f.Members = append(f.Members, m)
-	return err
+	return m, err
 }
 
 // group reads one of the groups.
-func (f *File) group(v value) error {
-	var g cluster.GroupConfig
-	err := v.fields(
-		key{"name", true, into(&g.Name, func(v value) (string, error) {
-			name, err := v.name()
-			if slices.ContainsFunc(f.Groups, func(o cluster.GroupConfig) bool { return o.Name == name }) {
-				err = v.wrong("%q: another group has this name: each needs its own", name)
-			}
-			return name, err
-		})},
-		key{"level", true, func(v value) error {
-			text, err := v.oneOf("total", "reliable", "uniform", "fifo", "causal", "atomic", "byzantine")
-			if err == nil {
-				g.Level, err = cluster.ParseLevel(text)
-			}
-			return err
-		}},
-		key{"keep", false, into(&g.Keep, func(v value) (int, error) { return v.amount(mostKept) })},
-		key{"keepbytes", false, into(&g.KeepBytes, func(v value) (int, error) { return v.amount(mostKeptBytes) })},
+func (f *File) group(v value) (g cluster.GroupConfig, err error) {
+	err = v.fields(
+		key{"name", true, into(&g.Name, unusedName("group", f.Groups, func(g cluster.GroupConfig) string { return g.Name }))},
+		key{"level", true, into(&g.Level, readLevel)},
+		key{"keep", false, into(&g.Keep, amount(mostKept))},
+		key{"keepbytes", false, into(&g.KeepBytes, amount(mostKeptBytes))},
 	)
-	if err == nil && len(f.Groups) == maxGroups {
-		err = v.wrong("more than %d groups: allowed are 0 to %d", maxGroups, maxGroups)
-	}
-	f.Groups = append(f.Groups, g)
-	return err
+	return g, err
 }
 
 // table reads one of the tables.
-func (f *File) table(v value) error {
-	var t cluster.TableConfig
-	err := v.fields(
-		key{"name", true, into(&t.Name, func(v value) (string, error) {
-			name, err := v.name()
-			if slices.ContainsFunc(f.Tables, func(o cluster.TableConfig) bool { return o.Name == name }) {
-				err = v.wrong("%q: another table has this name: each needs its own", name)
-			}
-			return name, err
-		})},
+func (f *File) table(v value) (t cluster.TableConfig, err error) {
+	err = v.fields(
+		key{"name", true, into(&t.Name, unusedName("table", f.Tables, func(t cluster.TableConfig) string { return t.Name }))},
 		key{"state", true, func(v value) error {
 			text, err := v.oneOf("keyvalue", "bank")
 			if text == "bank" {
@@ -253,11 +200,24 @@ func (f *File) table(v value) error {
 			return err
 		}},
 	)
-	if err == nil && len(f.Tables) == maxTables {
-		err = v.wrong("more than %d tables: allowed are 0 to %d", maxTables, maxTables)
+	return t, err
+}
+
+// agreements reads the kinds of agreements.
+func (f *File) agreements(v value) error {
+	err := list(&f.Agreements, "agreements", 1, math.MaxInt, func(v value) (a cluster.Agreement, err error) {
+		err = v.fields(key{"algorithm", true, into(&a.Algorithm, readAlgorithm)}, key{"m", true, into(&a.M, readLiars)})
+		return a, err
+	})(v)
+	if err == nil && len(f.Agreements) == 0 {
+		err = v.wrong("an empty list: at least one was expected, or no such key, which stands for all that there are")
 	}
-	f.Tables = append(f.Tables, t)
 	return err
+}
+
+// listens are the addresses that the node listens on, by key.
+func (f *File) listens() []struct{ key, address string } {
+	return []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}}
 }
 
 // self is the place of this node among the members, -1 if it has none.
@@ -292,18 +252,18 @@ func (f *File) fits() error {
 		return f.line["times"].wrong("retry is %v: more than flush was expected, which is %v", t.Retry, t.Flush)
 	case f.set("tracelimit") && !f.set("traces"):
 		return f.line["tracelimit"].wrong("there is no key traces, whose files it is a limit for")
-	case f.set("traitor") && !f.set("lab"):
-		return f.line["traitor"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
 	case f.set("clocks"):
 		c := cluster.Config{Members: f.Members, M: f.M, Round: f.Round, Clocks: f.Clocks}
 		if err := c.CheckClocks(); err != nil {
 			return f.line["clocks"].wrong("%v", err)
 		}
 	}
-	if f.set("skew") && !f.set("lab") {
-		return f.line["skew"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
+	for _, key := range []string{"traitor", "skew"} {
+		if f.set(key) && !f.set("lab") {
+			return f.line[key].wrong("the key is for laboratories: it is refused without \"lab: true\"")
+		}
 	}
-	listens := []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}}
+	listens := f.listens()
 	for i, l := range listens {
 		for _, o := range listens[:i] {
 			if clash(l.address, o.address) {

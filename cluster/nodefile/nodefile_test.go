@@ -21,6 +21,14 @@ import (
 	"parley/internal/golden"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // rest are the keys that must be there.
 var rest = []struct{ key, text string }{
 	{"cluster", "cluster: bank\n"},
@@ -54,9 +62,7 @@ func complete(text string) string {
 func TestMalformed(t *testing.T) {
 	const file = "testdata/malformed.txtar"
 	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(a.Files) < 50 {
 		t.Errorf("only %d files", len(a.Files))
 	}
@@ -103,9 +109,7 @@ func TestTooMuch(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "long.yaml")
-	if err := os.WriteFile(file, make([]byte, 1<<18+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, make([]byte, 1<<18+1), 0o600))
 	if _, err := nodefile.Read(file); err == nil || err.Error() != file+": more than 262144 bytes: no configuration is so long" {
 		t.Error(err)
 	}
@@ -133,9 +137,7 @@ func FuzzParse(f *testing.F) {
 // The example is a file, and shows every key.
 func TestExample(t *testing.T) {
 	f, err := nodefile.Parse("dir/node.yaml", []byte(nodefile.Example))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f.Cluster != "bank" || f.Name != "a" || f.Listen != "0.0.0.0:7001" || f.API != "0.0.0.0:7101" ||
 		f.Metrics != "127.0.0.1:7201" || f.Certificates != "certs" || f.Data != "data" || !f.Durable || f.M != 1 ||
 		f.Round != 100*time.Millisecond || f.LogJSON || f.LogLevel != 0 || f.Lab != nil {
@@ -172,9 +174,7 @@ func TestExample(t *testing.T) {
 func TestParticipant(t *testing.T) {
 	for text, has := range map[string]bool{"": false, "participant: http://127.0.0.1:1\n": true, "participant: unix:/x\n": true} {
 		f, err := nodefile.Read(made(t, "cluster: bank\nname: b\n"+text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := f.Config()
 		if _, remote := c.Participant.(cluster.RemoteParticipant); err != nil || remote != has || (c.Participant != nil) != has {
 			t.Errorf("%q: %v, %v", text, c.Participant, err)
@@ -211,13 +211,9 @@ func made(t *testing.T, more string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(dir, "node.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -225,16 +221,12 @@ func made(t *testing.T, more string) string {
 func TestConfig(t *testing.T) {
 	file := made(t, "cluster: bank\nname: b\ndata: data\nround: 50ms\ngroups: [{name: g, level: total}]\n")
 	f, err := nodefile.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f.Listen != "127.0.0.2:7000" {
 		t.Errorf("it listens on %s", f.Listen)
 	}
 	c, err := f.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.Name != "b" || c.Dir != filepath.Join(filepath.Dir(file), "data") || c.Durable || c.Round != 50*time.Millisecond ||
 		len(c.Members) != 2 || len(c.Groups) != 1 || c.Self.Identity().String() != "parley://bank/node/b" ||
 		c.Trust.Cluster() != "bank" || !c.Members[1].Signer.Equal(c.SignerKey.Public()) {
@@ -262,9 +254,7 @@ func TestCommitProtocol(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err := f.Config(); err != nil || c.Commit != want {
 			t.Errorf("%q: %+v, %v", text, c.Commit, err)
 		}
@@ -283,9 +273,7 @@ func TestConfigRefuses(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(file, []byte(strings.Replace(string(b), old, text, 1)), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for name, c := range map[string]struct {
 		spoil func(file string)
@@ -307,9 +295,7 @@ func TestConfigRefuses(t *testing.T) {
 			file := made(t, "cluster: bank\nname: a\n")
 			c.spoil(file)
 			f, err := nodefile.Read(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = f.Config()
 			if err == nil || !regexp.MustCompile("^"+regexp.QuoteMeta(file)+c.want).MatchString(err.Error()) {
 				t.Errorf("%v; it is %s", err, c.want)
@@ -327,35 +313,27 @@ func revoke(t *testing.T, dir string) {
 		_, err := by.Revoke("a")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func swap(t *testing.T, dir, a, b string) {
 	t.Helper()
 	for _, names := range [][2]string{{a, "x"}, {b, a}, {"x", b}} {
-		if err := os.Rename(filepath.Join(dir, names[0]), filepath.Join(dir, names[1])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(filepath.Join(dir, names[0]), filepath.Join(dir, names[1])))
 	}
 }
 
 // The check says in words what it found, good and bad.
 func TestCheck(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }()
 	taken := l.Addr().String()
 	file := made(t, "cluster: bank\nname: a\nlisten: "+taken+"\napi: 192.0.2.1:7\ndata: certs/ca.pem\n"+
 		"groups: [{name: g, level: total}]\ntables: [{name: s, state: bank}, {name: t, state: keyvalue}]\nlinks: calls\n"+
 		"traces: certs/ca.pem\n")
 	f, err := nodefile.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.Members[1].Address = "no.such.host.invalid:7000"
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"parley/cluster"
 	"parley/cluster/cert"
 	"parley/internal/nearest"
 )
@@ -116,6 +116,9 @@ type key struct {
 	read   func(value) error
 }
 
+// mapping makes a function that reads a mapping.
+func mapping(keys ...key) func(value) error { return func(v value) error { return v.fields(keys...) } }
+
 // fields goes through a mapping.
 func (v value) fields(keys ...key) error {
 	var pairs []*ast.MappingValueNode
@@ -171,18 +174,26 @@ func (v value) unknown(name string, keys []key) error {
 	return v.wrong("unknown key %q:%s allowed are %s", name, meant, strings.Join(names, ", "))
 }
 
-// list goes through a list.
-func (v value) list(each func(value) error) error {
-	n, ok := v.node.(*ast.SequenceNode)
-	if !ok {
-		return v.expected("a list, with \"- key: value\" for each,")
-	}
-	for _, one := range n.Values {
-		if err := each(value{v.file, v.key, one}); err != nil {
-			return err
+// list makes a function that reads a list of at most so many.
+func list[T any](to *[]T, what string, least, most int, one func(value) (T, error)) func(value) error {
+	return func(v value) error {
+		n, ok := v.node.(*ast.SequenceNode)
+		if !ok {
+			return v.expected("a list, with \"- key: value\" for each,")
 		}
+		for _, node := range n.Values {
+			v := value{v.file, v.key, node}
+			x, err := one(v)
+			if err == nil && len(*to) == most {
+				err = v.wrong("more than %d %s: allowed are %d to %d", most, what, least, most)
+			}
+			if err != nil {
+				return err
+			}
+			*to = append(*to, x)
+		}
+		return nil
 	}
-	return nil
 }
 
 // into makes a function that stores what it read.
@@ -201,28 +212,51 @@ func (v value) text() (string, error) {
 	return "", v.expected("a plain value")
 }
 
-// name reads the name of a cluster, a node, a group or a table.
-func (v value) name() (string, error) {
-	text, err := v.text()
-	if err != nil {
-		return "", err
+// parsed makes a reader of plain values. The error of a value that parse does not take has the text of parse.
+func parsed[T any](parse func(text string) (T, error)) func(value) (T, error) {
+	return func(v value) (out T, err error) {
+		text, err := v.text()
+		if err != nil {
+			return out, err
+		}
+		if out, err = parse(text); err != nil {
+			err = v.wrong("%v", err)
+		}
+		return out, err
 	}
-	if err := cert.CheckName(text); err != nil {
-		return "", v.wrong("%v", err)
-	}
-	return text, nil
 }
 
-func (v value) folder() (string, error) {
-	text, err := v.text()
-	if err == nil && (text == "" || strings.ContainsRune(text, 0)) {
-		err = v.wrong("%q: the name of a folder was expected", text)
-	}
-	return text, err
+// fitting makes a reader of plain values. The error of a value that parse does not take says what is expected.
+func fitting[T any](expected string, parse func(text string) (T, bool)) func(value) (T, error) {
+	return parsed(func(text string) (T, error) {
+		out, ok := parse(text)
+		if !ok {
+			return out, fmt.Errorf("%q: %s", text, expected)
+		}
+		return out, nil
+	})
 }
 
-// yes reads a truth.
-func (v value) yes() (bool, error) {
+// readName reads the name of a cluster or a node.
+var readName = parsed(func(text string) (string, error) { return text, cert.CheckName(text) })
+
+// unusedName makes a reader of names that nothing in a list has.
+func unusedName[T any](what string, in []T, nameOf func(T) string) func(value) (string, error) {
+	return func(v value) (string, error) {
+		name, err := readName(v)
+		if slices.ContainsFunc(in, func(one T) bool { return nameOf(one) == name }) {
+			err = v.wrong("%q: another %s has this name: each needs its own", name, what)
+		}
+		return name, err
+	}
+}
+
+var readFolder = fitting("the name of a folder was expected", func(text string) (string, bool) {
+	return text, text != "" && !strings.ContainsRune(text, 0)
+})
+
+// readBool reads a truth.
+func readBool(v value) (bool, error) {
 	text, err := v.oneOf("true", "false")
 	return text == "true", err
 }
@@ -235,145 +269,80 @@ func (v value) oneOf(words ...string) (string, error) {
 	return text, err
 }
 
-// The least and the longest time that may be configured.
-const (
-	minTime = time.Millisecond
-	maxTime = time.Hour
+// word makes a reader of words, which parse understands.
+func word[T any](parse func(string) (T, error), words ...string) func(value) (T, error) {
+	return func(v value) (out T, err error) {
+		text, err := v.oneOf(words...)
+		if err == nil {
+			out, err = parse(text)
+		}
+		return out, err
+	}
+}
+
+// duration makes a reader of durations; allowed and example say which.
+func duration(least, most time.Duration, allowed, example string) func(value) (time.Duration, error) {
+	return fitting("allowed are "+allowed+", with the unit, as in "+example, func(text string) (time.Duration, bool) {
+		d, err := time.ParseDuration(text)
+		return d, err == nil && d >= least && d <= most
+	})
+}
+
+// maxDrift is the largest drift of a clock, in parts in a million.
+const maxDrift = 100_000
+
+// What durations are allowed.
+var (
+	readTime      = duration(time.Millisecond, time.Hour, "1ms to 1h", "100ms or 1.5s")
+	readDiskLimit = duration(100*time.Millisecond, time.Hour, "100ms to 1h", "5s")
+	readShort     = duration(10*time.Microsecond, time.Second, "10us to 1s", "500us or 2ms")
+	readOffset    = duration(-24*time.Hour, 24*time.Hour, "-24h to 24h", "1.5s or -200ms")
 )
 
-func (v value) time() (time.Duration, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < minTime || d > maxTime {
-		return 0, v.wrong("%q: allowed are 1ms to 1h, with the unit, as in 100ms or 1.5s", text)
-	}
-	return d, nil
+// drift makes a reader of numbers of parts in a million.
+func drift(least int64) func(value) (int64, error) {
+	expected := fmt.Sprintf("a whole number of parts in a million, from %d to %d, was expected", least, maxDrift)
+	return fitting(expected, func(text string) (int64, bool) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil && n >= least && n <= maxDrift
+	})
 }
 
-// diskLimit is how long a call of the disk may take.
-func (v value) diskLimit() (time.Duration, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || (cluster.Config{DiskLimit: max(d, 1)}).CheckDisk() != nil {
-		return 0, v.wrong("%q: allowed are 100ms to 1h, with the unit, as in 5s", text)
-	}
-	return d, nil
+// number makes a reader of numbers.
+func number(least, most uint64, expected string) func(value) (int, error) {
+	return fitting(expected+" was expected", func(text string) (int, bool) {
+		n, err := strconv.ParseUint(text, 10, 63)
+		return int(n), err == nil && n >= least && n <= most
+	})
 }
 
-// shortest and maxDrift are the limits of what clocks go by.
-const (
-	shortest = 10 * time.Microsecond
-	maxDrift = 100_000
-)
-
-// short is a time that may be shorter than others.
-func (v value) short() (time.Duration, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < shortest || d > time.Second {
-		return 0, v.wrong("%q: allowed are 10us to 1s, with the unit, as in 500us or 2ms", text)
-	}
-	return d, nil
+// amount makes a reader of numbers that are not 0.
+func amount(most uint64) func(value) (int, error) {
+	return number(1, most, fmt.Sprintf("a whole number from 1 to %d", most))
 }
 
-// ahead is by how much something is ahead, or behind.
-func (v value) ahead() (time.Duration, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < -24*maxTime || d > 24*maxTime {
-		return 0, v.wrong("%q: allowed are -24h to 24h, with the unit, as in 1.5s or -200ms", text)
-	}
-	return d, nil
-}
+// readLiars reads how many nodes may lie. Which numbers are allowed depends on the members.
+var readLiars = number(0, math.MaxUint16, "the number of nodes that may lie")
 
-// parts is a number of parts in a million.
-func (v value) parts(least int64) (int64, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > maxDrift {
-		return 0, v.wrong("%q: a whole number of parts in a million, from %d to %d, was expected", text, least, maxDrift)
-	}
-	return n, nil
-}
+// readDialed reads an address that others connect to, and readListened one to listen on.
+var readDialed, readListened = address(true), address(false)
 
-func (v value) whole() (int, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return 0, v.wrong("%q: a whole number from 0 to 65535 was expected", text)
-	}
-	return int(n), nil
-}
-
-// amount reads a number that is not 0.
-func (v value) amount(most uint64) (int, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil || n == 0 || n > most {
-		return 0, v.wrong("%q: a whole number from 1 to %d was expected", text, most)
-	}
-	return int(n), nil
-}
-
-// liars is how many may lie. Which numbers are allowed depends on the members.
-func (v value) liars() (int, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return 0, v.wrong("%q: the number of nodes that may lie was expected", text)
-	}
-	return int(n), nil
-}
-
-// dialed reads an address that others connect to, and listened one to listen on.
-func (v value) dialed() (string, error)   { return v.address(true) }
-func (v value) listened() (string, error) { return v.address(false) }
-
-func (v value) address(dialed bool) (string, error) {
-	text, err := v.text()
-	if err != nil {
-		return "", err
-	}
-	host, port, err := net.SplitHostPort(text)
-	n, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || n == 0 || strconv.Itoa(int(n)) != port {
-		return "", v.wrong("%q: HOST:PORT was expected, with a PORT from 1 to 65535", text)
-	}
-	ip := net.ParseIP(host)
-	if host == "" || ip != nil && ip.IsUnspecified() {
+func address(dialed bool) func(value) (string, error) {
+	return parsed(func(text string) (string, error) {
+		host, port, err := net.SplitHostPort(text)
+		n, bad := strconv.ParseUint(port, 10, 16)
+		if err != nil || bad != nil || n == 0 || strconv.Itoa(int(n)) != port {
+			return "", fmt.Errorf("%q: HOST:PORT was expected, with a PORT from 1 to 65535", text)
+		}
+		ip := net.ParseIP(host)
+		if host != "" && (ip == nil || !ip.IsUnspecified()) {
+			return text, cert.CheckHost(host)
+		}
 		if dialed {
-			return "", v.wrong("%q: a HOST that the others can connect to was expected", text)
+			return "", fmt.Errorf("%q: a HOST that the others can connect to was expected", text)
 		}
 		return text, nil
-	}
-	if err := cert.CheckHost(host); err != nil {
-		return "", v.wrong("%v", err)
-	}
-	return text, nil
+	})
 }
 
 // clash tells whether one process can not listen on both addresses.

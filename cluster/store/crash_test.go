@@ -70,14 +70,9 @@ func TestStoreDurableIsOnDisk(t *testing.T) {
 			}
 		}
 	}
-	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, options)
 	m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(1, 1)), 400)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if said < 50 {
 		t.Errorf("%d commits", said)
 	}
@@ -120,10 +115,7 @@ func TestStoreMergesWhatIsDurable(t *testing.T) {
 		m.replace(name, state)
 		books[name].Replace([]byte(state))
 	}
-	var err error
-	if s, err = Open("dir", options); err != nil {
-		t.Fatal(err)
-	}
+	s = opened(t, options)
 	books = m.same(t, s, "new")
 	m.append(names[2], "once")
 	books[names[2]].Append(parley.Record{Body: []byte("once")})
@@ -133,20 +125,11 @@ func TestStoreMergesWhatIsDurable(t *testing.T) {
 	}
 }
 
-// A closed store is closed: it takes nothing more, and nothing waits for it.
+// A closed store takes nothing more, and nothing waits for it.
 func TestStoreClosed(t *testing.T) {
-	var o owner
-	s, err := Open("dir", o.options(disk.NewMemory(-1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, new(owner).options(disk.NewMemory(-1)))
+	b := bookOf(t, s, "m")
+	must(t, s.Close())
 	if err := s.Wait(b.Replace([]byte("late"))); !errors.Is(err, ErrClosed) {
 		t.Errorf("a record behind the end: %v", err)
 	}
@@ -172,23 +155,17 @@ func TestStoreSyncsWhatItFinds(t *testing.T) {
 			}
 			return do()
 		}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(seed, 3)), 100)
 		if err := s.Close(); !errors.Is(err, broken) {
 			t.Fatal(err)
 		}
 		var again owner
-		if s, err = Open("dir", again.options(d)); err != nil {
-			t.Fatal(err)
-		}
+		s = opened(t, again.options(d))
 		m.same(t, s, "after a failed sync")
 		at := s.Position()
 		left := d.Crash(nil)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if r, err := Verify("dir", left); err != nil || r.Position != at {
 			t.Errorf("seed %d: of %d records %d are left: %v", seed, at, r.Position, err)
 		}
@@ -212,14 +189,8 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 			return err
 		}})
 		options.LogSize = 1 << 10
-		s, err := Open("dir", options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _, _, err := s.Open("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, options)
+		b := bookOf(t, s, "a")
 		for s.Wait(b.Replace(make([]byte, 300))) == nil {
 		}
 		at := s.Position()
@@ -237,12 +208,8 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 			}
 			return err
 		}})
-		if s, err = Open("dir", again); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s = opened(t, again)
+		must(t, s.Close())
 	}
 	if looked < 30 {
 		t.Errorf("looked %d times", looked)
@@ -263,22 +230,15 @@ func TestStoreAfterManyKills(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	for range 3 * manyLogs {
 		var o owner
-		s, err := Open("dir", o.options(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, o.options(d))
 		books := m.same(t, s, "after a kill")
 		m.replace(names[0], "life")
-		if err := s.Wait(books[names[0]].Replace([]byte("life"))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(books[names[0]].Replace([]byte("life"))))
 		if s.files.merging != nil {
 			<-s.files.merging
 		}
 		d = d.Crash(nil)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 	files, err := d.List("dir")
 	if err != nil || len(files) > manyLogs+5 {
@@ -312,19 +272,11 @@ func TestStoreSyncsInParts(t *testing.T) {
 		return do()
 	}})
 	options.Limit = time.Minute
-	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _, _, err := s.Open("long")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, options)
+	b := bookOf(t, s, "long")
 	state := make([]byte, 3*stride)
 	for range 4 {
-		if err := s.Wait(b.Replace(state)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(b.Replace(state)))
 	}
 	if err := s.Close(); err != nil || s.files.manifest.base == nil {
 		t.Errorf("no merge, or %v", err)

@@ -18,34 +18,23 @@ func written(t *testing.T, crash bool) (*disk.Memory, *model, Report) {
 	d, m := disk.NewMemory(-1), newModel()
 	chance := rand.New(rand.NewPCG(3, 4))
 	for range 3 { // starts
-		s, err := Open("dir", new(owner).options(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, new(owner).options(d))
 		books := m.same(t, s, "so far")
 		for range 20 { // whose logs are merged
 			state := fmt.Sprintf("%01000d", len(m.history))
 			m.replace(names[0], state)
-			if err := s.Wait(books[names[0]].Replace([]byte(state))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Wait(books[names[0]].Replace([]byte(state))))
 		}
 		for m.scribble(s, books, chance, 100); s.files.at.offset < 1500; { // some syncs
 			m.scribble(s, books, chance, 3)
-			if err := s.Wait(uint64(len(m.history) - 1)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Wait(uint64(len(m.history)-1)))
 		}
-		if err := s.Wait(uint64(len(m.history) - 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(uint64(len(m.history)-1)))
 		left := d
 		if crash {
 			left = d.Crash(nil)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		d = left
 	}
 	r, err := Verify("dir", d)
@@ -80,9 +69,7 @@ func blows(size int) (out []blow) {
 func lastSync(t *testing.T, d *disk.Memory, r Report) (offset int) {
 	t.Helper()
 	f, err := d.Open(r.Tail.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = f.Close() }()
 	var file uint64
 	if _, err := fmt.Sscanf(r.Tail.File, "dir/log-%d", &file); err != nil {
@@ -135,9 +122,7 @@ func TestStoreFindsDamage(t *testing.T) {
 				judge(t, d, m, r, fmt.Sprintf("crash %v, %s of %s", crash, x.name, path), from >= 0 && x.end > from)
 			}
 			d := whole.Crash(nil)
-			if err := errors.Join(d.Remove(path), d.SyncDir("dir")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(d.Remove(path), d.SyncDir("dir")))
 			judge(t, d, m, r, fmt.Sprintf("crash %v, %s is gone", crash, path), false)
 		}
 		if kinds["base"] == 0 || kinds["log-"] == 0 || kinds["mani"] != 1 {
@@ -149,9 +134,7 @@ func TestStoreFindsDamage(t *testing.T) {
 func bytesOf(t *testing.T, d *disk.Memory, path string) []byte {
 	t.Helper()
 	b, err := disk.ReadFile(d, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -180,9 +163,7 @@ func judge(t *testing.T, d *disk.Memory, m *model, whole Report, what string, la
 		t.Fatalf("%s: verified, but: %v", what, err)
 	}
 	copied.same(t, s, what)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // A manifest of before, with the logs of now, is found; and so is one of another store.
@@ -190,14 +171,9 @@ func TestStoreFindsOldManifest(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	var old []byte
 	for life := range 2 {
-		s, err := Open("dir", new(owner).options(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, new(owner).options(d))
 		m.scribble(s, m.same(t, s, "so far"), rand.New(rand.NewPCG(1, uint64(life))), 30)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if life == 0 {
 			old = bytesOf(t, d, "dir/manifest")
 		}
@@ -211,9 +187,7 @@ func TestStoreFindsOldManifest(t *testing.T) {
 // A folder of the earlier format is refused, with the way to go on, and one of a later format too.
 func TestStoreRefusesOtherFormats(t *testing.T) {
 	d := disk.NewMemory(-1)
-	if err := d.MkdirAll("old"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.MkdirAll("old"))
 	for _, name := range []string{"old/000002.log", "old/OPTIONS-000003", "old/marker.manifest.000001.MANIFEST-000001"} {
 		if _, err := d.Create(name); err != nil {
 			t.Fatal(err)
@@ -237,9 +211,8 @@ func TestStoreFindsGaps(t *testing.T) {
 		for old == nil || len(old.logs) < 2 { // how many are left unmerged depends on which commits share a sync
 			var err error
 			whole, _, _ = written(t, crash)
-			if old, err = readManifest(whole, "dir"); err != nil {
-				t.Fatal(err)
-			}
+			old, err = readManifest(whole, "dir")
+			must(t, err)
 		}
 		for gone := range len(old.logs) {
 			m := old.clone()
@@ -248,9 +221,7 @@ func TestStoreFindsGaps(t *testing.T) {
 				continue // that is a shorter store
 			}
 			d := whole.Crash(nil)
-			if err := m.write(d, "dir"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.write(d, "dir"))
 			if _, err := Verify("dir", d); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "records are missing between") {
 				t.Errorf("crash %v, without log %d: %v", crash, old.logs[gone].file, err)
 			}

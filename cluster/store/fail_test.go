@@ -216,14 +216,8 @@ func TestStoreAsksNothingOfAFailedDisk(t *testing.T) {
 			return do()
 		},
 	}}
-	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, options)
+	b := bookOf(t, s, "m")
 	for s.Wait(b.Replace(make([]byte, 100))) == nil {
 	}
 	if err := s.Close(); !errors.Is(err, syscall.EIO) {
@@ -244,13 +238,8 @@ func TestStoreBearsASlowDisk(t *testing.T) {
 			}
 			return do()
 		}}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _, _, err := s.Open("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		b := bookOf(t, s, "m")
 		if err := s.Wait(b.Replace([]byte("x"))); err != nil {
 			t.Error(err)
 		}

@@ -59,7 +59,7 @@ func (f *files) begin(s *Store, l *loaded) error {
 	var last *sealed
 	left = nil
 	if m := f.manifest; m.open != 0 && l.at.number > m.end() {
-		last = &sealed{m.open, l.at}
+		last = &sealed{logKind, m.open, l.at}
 		if err := f.again(*last, l.before.offset); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (f *files) remove(d disk.Disk, names []string) error {
 func (f *files) measure() {
 	f.hold()
 	defer f.letGo()
-	f.size.Store(f.header.size + f.manifest.sealed())
+	f.size.Store(f.header.size + f.manifest.bytes())
 }
 
 // create begins a new log with room for a batch of some bytes, and has the manifest name it, and the one before it
@@ -197,7 +197,7 @@ func (f *files) commit(b []byte, records int, upto uint64) error {
 func (f *files) rotate(room int64) error {
 	old, at := f.log, f.at
 	f.closed = f.header
-	if err := f.create(&sealed{f.closed.number, at}, at.number, room); err != nil {
+	if err := f.create(&sealed{logKind, f.closed.number, at}, at.number, room); err != nil {
 		return errors.Join(err, old.Close())
 	}
 	f.rotated = true
@@ -218,7 +218,7 @@ func (f *files) end(s *Store) error {
 	m := f.manifest.clone()
 	name, empty := logName(m.open), f.at.number == m.end()
 	if !empty {
-		m.logs = append(m.logs, sealed{m.open, f.at})
+		m.logs = append(m.logs, sealed{logKind, m.open, f.at})
 	}
 	m.open = 0
 	if err := f.write(f.disk, m); err != nil {

@@ -12,6 +12,30 @@ import (
 	"parley/cluster/disk"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// opened opens the store in the folder dir.
+func opened(t *testing.T, o Options) *Store {
+	t.Helper()
+	s, err := Open("dir", o)
+	must(t, err)
+	return s
+}
+
+// bookOf opens a book.
+func bookOf(t *testing.T, s *Store, name string) *Book {
+	t.Helper()
+	b, _, _, err := s.Open(name)
+	must(t, err)
+	return b
+}
+
 // book of the model: what a store must hold.
 type shelf struct {
 	state   string
@@ -54,9 +78,7 @@ func contents(t *testing.T, s *Store) (map[string]shelf, map[string]*Book) {
 	out, books := make(map[string]shelf), make(map[string]*Book)
 	for _, name := range names {
 		b, state, records, err := s.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		books[name] = b
 		x := shelf{state: string(state)}
 		for _, r := range records {

@@ -76,13 +76,8 @@ func load(d disk.Disk, dir string) (*loaded, error) {
 	if m == nil {
 		return l, nil
 	}
-	if m.base != nil {
-		if err := l.sealed(d, filepath.Join(dir, baseName(m.base.file)), baseKind, *m.base); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range m.logs {
-		if err := l.sealed(d, filepath.Join(dir, logName(s.file)), logKind, s); err != nil {
+	for _, s := range m.closed() {
+		if err := l.sealed(d, filepath.Join(dir, s.name()), s); err != nil {
 			return nil, err
 		}
 	}
@@ -108,12 +103,12 @@ func openNamed(d disk.Disk, name string) (f disk.File, size int64, err error) {
 }
 
 // sealed reads a file of which all must be there.
-func (l *loaded) sealed(d disk.Disk, name string, kind uint32, s sealed) error {
-	before, err := s.read(d, name, kind, l.manifest.store, l.take)
+func (l *loaded) sealed(d disk.Disk, name string, s sealed) error {
+	before, err := s.read(d, name, l.manifest.store, l.take)
 	if err != nil {
 		return err
 	}
-	if kind == logKind && before != l.at.number {
+	if s.kind == logKind && before != l.at.number {
 		return gap(name, l.at.number, before)
 	}
 	l.at = s.place
@@ -121,9 +116,7 @@ func (l *loaded) sealed(d disk.Disk, name string, kind uint32, s sealed) error {
 }
 
 // read calls each with all records of a file that is closed, and returns the number of the last record before it.
-func (s sealed) read(
-	d disk.Disk, name string, kind uint32, store uint64, each func(entry) error,
-) (before uint64, err error) {
+func (s sealed) read(d disk.Disk, name string, store uint64, each func(entry) error) (before uint64, err error) {
 	f, size, err := openNamed(d, name)
 	if err != nil {
 		return 0, err
@@ -132,7 +125,7 @@ func (s sealed) read(
 	if size < s.offset {
 		return 0, &Damage{File: name, Offset: size, What: fmt.Sprintf("the file is cut off: it had %d bytes", s.offset)}
 	}
-	r, wrong, err := read(f, kind, store, s.file, s.offset)
+	r, wrong, err := read(f, s.kind, store, s.file, s.offset)
 	if err != nil || wrong != "" {
 		return 0, asDamage(name, 0, wrong, err)
 	}

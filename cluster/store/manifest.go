@@ -23,8 +23,16 @@ type manifest struct {
 
 // sealed is a file to which nothing is written any more: all of it must be there.
 type sealed struct {
+	kind uint32
 	file uint64
 	place
+}
+
+func (s sealed) name() string {
+	if s.kind == baseKind {
+		return baseName(s.file)
+	}
+	return logName(s.file)
 }
 
 const (
@@ -38,14 +46,9 @@ func baseName(n uint64) string { return fmt.Sprintf("base-%08d", n) }
 func (m *manifest) encode() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "parley store %d\nstore %016x\nnext %d\n", version, m.store, m.next)
-	line := func(what string, s sealed) {
+	for _, s := range m.closed() {
+		what := map[uint32]string{baseKind: "base", logKind: "log"}[s.kind]
 		fmt.Fprintf(&b, "%s %d bytes %d number %d chain %08x\n", what, s.file, s.offset, s.number, s.chain)
-	}
-	if m.base != nil {
-		line("base", *m.base)
-	}
-	for _, s := range m.logs {
-		line("log", s)
 	}
 	if m.open != 0 {
 		fmt.Fprintf(&b, "open %d\n", m.open)
@@ -68,7 +71,7 @@ func parseManifest(b []byte) (m *manifest, wrong string) {
 	m = new(manifest)
 	for line := range strings.Lines(text[:at]) {
 		what, _, _ := strings.Cut(line, " ")
-		var s sealed
+		s := sealed{kind: logKind}
 		var err error
 		switch what {
 		case "parley":
@@ -81,7 +84,7 @@ func parseManifest(b []byte) (m *manifest, wrong string) {
 		case "base", "log":
 			_, err = fmt.Sscanf(line, what+" %d bytes %d number %d chain %x", &s.file, &s.offset, &s.number, &s.chain)
 			if what == "base" {
-				m.base = &s
+				s.kind, m.base = baseKind, &s
 			} else {
 				m.logs = append(m.logs, s)
 			}
@@ -101,12 +104,17 @@ func (m *manifest) clone() *manifest {
 	return &out
 }
 
-// end is the number of the last record in what is sealed.
-func (m *manifest) end() (number uint64) {
+// closed are the files to which nothing is written any more, oldest first.
+func (m *manifest) closed() (all []sealed) {
 	if m.base != nil {
-		number = m.base.number
+		all = append(all, *m.base)
 	}
-	for _, s := range m.logs {
+	return append(all, m.logs...)
+}
+
+// end is the number of the last record in the files that are closed.
+func (m *manifest) end() (number uint64) {
+	for _, s := range m.closed() {
 		number = s.number
 	}
 	return number
@@ -114,24 +122,18 @@ func (m *manifest) end() (number uint64) {
 
 // names are the names of the files that are closed.
 func (m *manifest) names() (out []string) {
-	if m.base != nil {
-		out = append(out, baseName(m.base.file))
-	}
-	for _, s := range m.logs {
-		out = append(out, logName(s.file))
+	for _, s := range m.closed() {
+		out = append(out, s.name())
 	}
 	return out
 }
 
-// sealed is how many bytes are in the files that are closed.
-func (m *manifest) sealed() (bytes int64) {
-	if m.base != nil {
-		bytes = m.base.offset
+// bytes is how many bytes are in the files that are closed.
+func (m *manifest) bytes() (n int64) {
+	for _, s := range m.closed() {
+		n += s.offset
 	}
-	for _, s := range m.logs {
-		bytes += s.offset
-	}
-	return bytes
+	return n
 }
 
 // write replaces the manifest in a folder: after a crash the old one is there or the new one.

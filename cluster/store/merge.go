@@ -32,7 +32,7 @@ func (f *files) tidy(s *Store) {
 	f.rotated = false
 	_ = s.look(s.disk) // a new log has taken much of it
 	f.hold()
-	closed, logs := f.manifest.sealed(), len(f.manifest.logs)
+	closed, logs := f.manifest.bytes(), len(f.manifest.logs)
 	f.letGo()
 	counts := s.counts()
 	if closed < 2*counts+2*f.logSize && logs < manyLogs {
@@ -130,7 +130,7 @@ func (f *files) merge(s *Store, d disk.Disk, holds map[uint64][]string) error {
 	if err := errors.Join(err, ended); err != nil {
 		return err
 	}
-	if err := f.replace(d, sealed{number, at}, len(of.logs)); err != nil {
+	if err := f.replace(d, sealed{baseKind, number, at}, len(of.logs)); err != nil {
 		return err
 	}
 	return f.remove(d, of.names())
@@ -138,16 +138,11 @@ func (f *files) merge(s *Store, d disk.Disk, holds map[uint64][]string) error {
 
 // each calls a function with all records of the files of a manifest that are closed, but for logs that are idle.
 func (f *files) each(d disk.Disk, m *manifest, idle func(sealed) bool, do func(entry) error) error {
-	if m.base != nil {
-		if _, err := m.base.read(d, filepath.Join(f.dir, baseName(m.base.file)), baseKind, m.store, do); err != nil {
-			return err
-		}
-	}
-	for _, log := range m.logs {
-		if idle(log) {
+	for _, file := range m.closed() {
+		if file.kind == logKind && idle(file) {
 			continue
 		}
-		if _, err := log.read(d, filepath.Join(f.dir, logName(log.file)), logKind, m.store, do); err != nil {
+		if _, err := file.read(d, filepath.Join(f.dir, file.name()), m.store, do); err != nil {
 			return err
 		}
 	}

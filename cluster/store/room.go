@@ -73,11 +73,12 @@ func (s *Store) look(d disk.Disk) error {
 	}
 	least := s.Least()
 	before := level(s.free.Swap(free), least)
-	if now := level(free, least); now > before {
-		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, roomLevels[now],
-			slog.String("folder", s.dir), slog.Uint64("free", free))
-	} else if now < before && now == 0 {
-		s.o.Log.LogAttrs(context.Background(), slog.LevelInfo, roomLevels[now],
+	now, severity := level(free, least), slog.LevelWarn
+	if now == 0 {
+		severity = slog.LevelInfo
+	}
+	if now > before || now == 0 && before > 0 {
+		s.o.Log.LogAttrs(context.Background(), severity, roomLevels[now],
 			slog.String("folder", s.dir), slog.Uint64("free", free))
 	}
 	return nil

@@ -28,14 +28,8 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 			return do()
 		}})
 		options.LogSize = 32 << 10
-		s, err := Open("dir", options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _, _, err := s.Open("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, options)
+		b := bookOf(t, s, "m")
 		room := func(needed uint64, want string) {
 			t.Helper()
 			err := s.Room(needed)
@@ -53,9 +47,7 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 		commit := func(times int) {
 			t.Helper()
 			for range times {
-				if err := s.Wait(b.Replace(make([]byte, 100))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Wait(b.Replace(make([]byte, 100))))
 			}
 		}
 		commit(200)
@@ -76,9 +68,7 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 		unknown.Store(false)
 		time.Sleep(looks + 1)
 		room(RoomWarn, "")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	})
 }
 
@@ -93,23 +83,13 @@ func TestStoreMergesForRoom(t *testing.T) {
 		mem := disk.NewMemory(-1)
 		options := new(owner).options(mem)
 		options.LogSize = logSize
-		s, err := Open("dir", options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _, _, err := s.Open("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, options)
+		b := bookOf(t, s, "m")
 		mem.SetFree(c.free)
 		for s.files.header.number < 4 {
-			if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Wait(b.Replace(make([]byte, 1000))))
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if got := s.files.manifest.base != nil; got != c.merges {
 			t.Errorf("%d bytes free: merged %v, want %v", c.free, got, c.merges)
 		}
@@ -122,14 +102,8 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	mem := disk.NewMemory(-1)
 	options := new(owner).options(mem)
 	options.LogSize = 1 << 20
-	s, err := Open("dir", options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, options)
+	b := bookOf(t, s, "m")
 	for _, x := range []struct {
 		state int
 		least uint64
@@ -137,27 +111,19 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 		{1 << 10, RoomRefuse}, {3 << 20, RoomRefuse + 4<<20}, {1 << 10, RoomRefuse + 4<<20},
 		{2 << 20, RoomRefuse + 4<<20},
 	} {
-		if err := s.Wait(b.Replace(make([]byte, x.state))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Wait(b.Replace(make([]byte, x.state))))
 		if least := s.Least(); least < x.least || least > x.least+1<<10 {
 			t.Errorf("after a state of %d bytes %d must be free", x.state, least)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	options = new(owner).options(mem)
 	options.LogSize = 1 << 20
-	if s, err = Open("dir", options); err != nil {
-		t.Fatal(err)
-	}
+	s = opened(t, options)
 	if least, want := s.Least(), uint64(RoomRefuse+2<<20); least < want || least > want+1<<10 {
 		t.Errorf("after a start with a state of %d bytes %d must be free, want %d", 2<<20, least, want)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // A store whose files are removed while it is in use ends within a second, and names one: what it writes to a file
@@ -175,14 +141,8 @@ func TestStoreMissesItsFiles(t *testing.T) {
 				return do()
 			}})
 			options.LogSize = 32 << 10
-			s, err := Open("dir", options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, _, _, err := s.Open("m")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := opened(t, options)
+			b := bookOf(t, s, "m")
 			write = func() { // logs are closed, merged and removed
 				for range 300 {
 					if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
@@ -201,12 +161,10 @@ func TestStoreMissesItsFiles(t *testing.T) {
 				name = slices.Max(slices.DeleteFunc(s.needed(), func(name string) bool { return name == manifestName }))
 			}
 			if name != "" {
-				if err := mem.Remove("dir/" + name); err != nil {
-					t.Fatal(err)
-				}
+				must(t, mem.Remove("dir/"+name))
 			}
 			time.Sleep(looks + 1)
-			err = s.failure()
+			err := s.failure()
 			if name == "" && err != nil || name != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "dir/"+name+": it was removed")) {
 				t.Errorf("without %q: %v", name, err)
 			}

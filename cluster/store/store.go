@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -87,12 +88,7 @@ func (o *Options) fill() {
 	if o.Disk == nil {
 		o.Disk = disk.System{}
 	}
-	if o.Limit == 0 {
-		o.Limit = 5 * time.Second
-	}
-	if o.LogSize == 0 {
-		o.LogSize = 32 << 20
-	}
+	o.Limit, o.LogSize = cmp.Or(o.Limit, 5*time.Second), cmp.Or(o.LogSize, 32<<20)
 }
 
 // book is what the store knows of the records of one machine.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,14 @@ import (
 	"parley"
 	"parley/cluster/store"
 )
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // disk opens a store whose commits can be waited for.
 func disk(t *testing.T, dir string) (s *store.Store, upTo func(uint64)) {
@@ -26,9 +33,7 @@ func disk(t *testing.T, dir string) (s *store.Store, upTo func(uint64)) {
 		done = upto
 		moved.Broadcast()
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s, func(n uint64) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -55,16 +60,12 @@ func TestRecordsComeBack(t *testing.T) {
 		t.Fatal(state, records, err)
 	}
 	b, _, _, err := s.Open("a longer name")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 300 {
 		a.Append(parley.Record{Path: parley.Path(i), Body: []byte("x")})
 		b.Append(parley.Record{Body: fmt.Appendf(nil, "%d", i)})
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s, _ = disk(t, dir)
 	a, state, records, err = s.Open("a")
 	if err != nil || state != nil || len(records) != 300 || records[299].Path != 299 || string(records[7].Body) != "x" {
@@ -73,9 +74,7 @@ func TestRecordsComeBack(t *testing.T) {
 	// A state replaces the records so far, and those after it stay.
 	a.Replace([]byte("all of that"))
 	a.Append(parley.Record{Path: 1, Body: []byte("later")})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s, _ = disk(t, dir)
 	_, state, records, err = s.Open("a")
 	if want := []string{"1:later"}; err != nil || string(state) != "all of that" || !slices.Equal(bodies(records), want) {
@@ -84,18 +83,14 @@ func TestRecordsComeBack(t *testing.T) {
 	if _, _, records, err = s.Open("a longer name"); err != nil || len(records) != 300 {
 		t.Errorf("%d records of the other book: %v", len(records), err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // Durable says so of every record, in the end, and never of one that is not yet.
 func TestDurableFollows(t *testing.T) {
 	s, upTo := disk(t, t.TempDir())
 	b, _, _, err := s.Open("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 50 {
 		upTo(b.Append(parley.Record{Body: []byte("one at a time")}))
 	}
@@ -104,12 +99,7 @@ func TestDurableFollows(t *testing.T) {
 		last = b.Append(parley.Record{Body: []byte("many at once")})
 	}
 	upTo(last)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("closed twice: %v", err)
-	}
+	must(t, s.Close())
 }
 
 func TestRefusedNames(t *testing.T) {
@@ -129,9 +119,7 @@ func TestRefusedNames(t *testing.T) {
 	if _, err := store.Open(dir, store.Options{}); err == nil {
 		t.Error("two stores in one folder")
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 func BenchmarkCommit(b *testing.B) {
@@ -139,14 +127,10 @@ func BenchmarkCommit(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			done := make(chan uint64, 1)
 			s, err := store.Open(b.TempDir(), store.Options{Durable: func(upto uint64) { done <- upto }})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer func() { _ = s.Close() }()
 			book, _, _, err := s.Open("m")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			body := make([]byte, size)
 			b.SetBytes(int64(size))
 			for b.Loop() {

@@ -79,7 +79,7 @@ func New(c Config) *Client {
 	t.Protocols.SetHTTP2(true)
 	h, url := &http.Client{Transport: t}, "https://"+c.Address
 	o := append([]connect.ClientOption{
-		connect.WithReadMaxBytes(mostBytes), connect.WithInterceptors(connect.UnaryInterceptorFunc(marked)),
+		connect.WithReadMaxBytes(mostBytes), connect.WithInterceptors(connect.UnaryInterceptorFunc(markReads)),
 	}, c.Options...)
 	return &Client{
 		Agree:   parleyv1.NewAgreeServiceClient(h, url, o...),
@@ -138,18 +138,31 @@ type named string
 func (named) Network() string  { return "tcp" }
 func (n named) String() string { return string(n) }
 
-// read is an error of what changes nothing.
-type read struct{ error }
+// marked is an error of which something more is known: errors.Is finds the mark.
+type marked struct {
+	error
+	mark error
+}
 
-// Unwrap returns the error.
-func (r *read) Unwrap() error { return r.error }
+// The marks, beside ErrCutOff.
+var (
+	errRead    = errors.New("the call changes nothing")
+	errUnasked = errors.New("no node was asked")
+	errLost    = errors.New("the outcome of an earlier try is unknown")
+)
 
-// marked marks the errors of what changes nothing.
-func marked(next connect.UnaryFunc) connect.UnaryFunc {
+// Unwrap returns the error without the mark.
+func (m *marked) Unwrap() error { return m.error }
+
+// Is tells whether target is the mark.
+func (m *marked) Is(target error) bool { return target == m.mark }
+
+// markReads marks the errors of calls that change nothing.
+func markReads(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		answer, err := next(ctx, r)
 		if err != nil && r.Spec().IdempotencyLevel == connect.IdempotencyNoSideEffects {
-			return nil, &read{err}
+			return nil, &marked{err, errRead}
 		}
 		return answer, err
 	}
@@ -205,16 +218,16 @@ func Unknown(err error) bool {
 	if all, ok := errors.AsType[*NodeErrors](err); ok {
 		return slices.ContainsFunc(all.Nodes, func(one *NodeError) bool { return Unknown(one) })
 	}
-	if _, ok := errors.AsType[*unasked](err); ok {
+	switch {
+	case errors.Is(err, errUnasked):
 		return false
-	}
-	if _, ok := errors.AsType[*lost](err); ok {
+	case errors.Is(err, errLost):
 		return true
 	}
 	if d := Detail(err); d != nil {
 		return d.GetOutcome() != parleyv1.Outcome_OUTCOME_NOTHING_DONE
 	}
-	if _, ok := errors.AsType[*read](err); ok {
+	if errors.Is(err, errRead) {
 		return false
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || refused(op)) {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,13 +50,19 @@ func (n *Nodes) Read(ctx context.Context, ask func(context.Context, *Client) err
 
 func (n *Nodes) each(ctx context.Context, again bool, ask func(context.Context, *Client) error) error {
 	if len(n.list) == 0 {
-		return &unasked{errNobody}
+		return &marked{errNobody, errUnasked}
 	}
 	var failed []*NodeError
 	first := int(n.last.Load())
 	for i := range n.list {
 		at := (first + i) % len(n.list)
-		err, late := n.one(ctx, at, again, len(n.list)-i, ask)
+		own, cancel := ctx, context.CancelFunc(func() {})
+		if again {
+			own, cancel = Attempt(ctx, len(n.list)-i)
+		}
+		err := ask(own, n.list[at])
+		late := own.Err() != nil && ctx.Err() == nil // the node was left because it took too long
+		cancel()
 		if err == nil {
 			n.last.Store(int64(at))
 			return nil
@@ -70,29 +75,15 @@ func (n *Nodes) each(ctx context.Context, again bool, ask func(context.Context, 
 	return &NodeErrors{failed}
 }
 
-// one calls one node, and tells whether it was left because it took too long.
-func (n *Nodes) one(
-	ctx context.Context, at int, again bool, left int, ask func(context.Context, *Client) error,
-) (err error, late bool) {
-	own, cancel := ctx, context.CancelFunc(func() {})
-	if again {
-		own, cancel = Attempt(ctx, left)
-	}
-	defer cancel()
-	err = ask(own, n.list[at])
-	return err, again && own.Err() != nil && ctx.Err() == nil
-}
-
 // Session returns a session of a table at these nodes, see [NewSession].
 func (n *Nodes) Session(table string) *Session { return NewSession(table, n.list...) }
 
-// Close ends the connections of all nodes that nothing uses.
+// Close ends the connections of all nodes that nothing uses. The error is always nil.
 func (n *Nodes) Close() error {
-	var errs []error
 	for _, c := range n.list {
-		errs = append(errs, c.Close())
+		_ = c.Close()
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // NodeError is what went wrong at one of several nodes.

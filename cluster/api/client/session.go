@@ -58,7 +58,7 @@ func (s *Session) Do(ctx context.Context, ask Ask) error {
 			return err
 		})
 		if err != nil {
-			return &unasked{err}
+			return &marked{err, errUnasked}
 		}
 	}
 	s.number++
@@ -76,9 +76,9 @@ func (s *Session) Again(ctx context.Context) error {
 	defer s.leave()
 	switch {
 	case s.last == nil:
-		return &unasked{errNothing}
+		return &marked{errNothing, errUnasked}
 	case s.id == 0:
-		return &lost{errExpired}
+		return &marked{errExpired, errLost}
 	}
 	return s.try(ctx, true, s.last)
 }
@@ -86,13 +86,14 @@ func (s *Session) Again(ctx context.Context) error {
 // enter waits until no other command is under way.
 func (s *Session) enter(ctx context.Context) error {
 	if len(s.nodes) == 0 {
-		return &unasked{errNobody}
+		return &marked{errNobody, errUnasked}
 	}
 	select {
 	case s.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &unasked{fmt.Errorf("client: another command of the session is under way: %w", context.Cause(ctx))}
+		err := fmt.Errorf("client: another command of the session is under way: %w", context.Cause(ctx))
+		return &marked{err, errUnasked}
 	}
 }
 
@@ -116,18 +117,6 @@ func (s *Session) try(ctx context.Context, unknown bool, ask Ask) error {
 // final are the reasons of failures that are answers to a command itself.
 var final = map[string]bool{"no value": true, "no number": true, "too large": true, "no such command": true}
 
-// lost is an error after one with an unknown outcome.
-type lost struct{ error }
-
-// Unwrap returns the last error.
-func (l *lost) Unwrap() error { return l.error }
-
-// unasked is an error before any node was asked for a command.
-type unasked struct{ error }
-
-// Unwrap returns the error.
-func (u *unasked) Unwrap() error { return u.error }
-
 // each asks one node after the other, as long as another one may do better. A node that
 // stands still is left after a while.
 func (s *Session) each(ctx context.Context, unknown bool, ask func(context.Context, *Client) error) error {
@@ -142,7 +131,7 @@ func (s *Session) each(ctx context.Context, unknown bool, ask func(context.Conte
 		unknown = unknown || Unknown(err)
 		if !Elsewhere(err) && !late || ctx.Err() != nil {
 			if unknown && !final[Detail(err).GetReason()] {
-				err = &lost{err}
+				err = &marked{err, errLost}
 			}
 			return err
 		}

@@ -42,15 +42,6 @@ type Subscription struct {
 // node has told it. What is there can be read by another subscription.
 var ErrCutOff = errors.New("the subscription is cut off")
 
-// cutOff is ErrCutOff with a reason.
-type cutOff struct{ error }
-
-// Unwrap returns the reason.
-func (c *cutOff) Unwrap() error { return c.error }
-
-// Is tells that it is ErrCutOff.
-func (*cutOff) Is(target error) bool { return target == ErrCutOff }
-
 // Why a subscription is cut off, or a node is left.
 var (
 	errOwnOrder = errors.New("the group has another order at each node: where to go on at this one is not known")
@@ -75,7 +66,7 @@ const (
 // A position above 1 means one of the first node, if the group's level gives each node its own.
 func (n *Nodes) Subscribe(ctx context.Context, group string, from uint64) (*Subscription, error) {
 	if len(n.list) == 0 {
-		return nil, &unasked{errNobody}
+		return nil, &marked{errNobody, errUnasked}
 	}
 	s := &Subscription{nodes: n.list, group: group, begin: from, from: from}
 	if err := s.connect(ctx); err != nil {
@@ -159,7 +150,9 @@ func (s *Subscription) drop() {
 }
 
 // failure is what went wrong at the node whose turn it is. To subscribe changes nothing.
-func (s *Subscription) failure(err error) *NodeError { return &NodeError{s.Node(), &read{err}} }
+func (s *Subscription) failure(err error) *NodeError {
+	return &NodeError{s.Node(), &marked{err, errRead}}
+}
 
 // reasonOf is the reason that a node gave.
 func reasonOf(err error) string { return Detail(err).GetReason() }
@@ -179,10 +172,10 @@ func (s *Subscription) connect(ctx context.Context) error {
 		failed = append(failed, s.failure(err))
 		switch {
 		case errors.Is(err, ErrCutOff):
-			s.ended = &cutOff{&NodeErrors{failed}}
+			s.ended = &marked{&NodeErrors{failed}, ErrCutOff}
 			return s.ended
 		case reasonOf(err) == "gone" && !s.stood:
-			return &cutOff{&NodeErrors{failed}}
+			return &marked{&NodeErrors{failed}, ErrCutOff}
 		case reasonOf(err) == "gone":
 			gone++
 		case !Elsewhere(err):
@@ -191,7 +184,7 @@ func (s *Subscription) connect(ctx context.Context) error {
 		s.at = (s.at + 1) % len(s.nodes)
 	}
 	if gone == len(s.nodes) {
-		s.ended = &cutOff{&NodeErrors{failed}}
+		s.ended = &marked{&NodeErrors{failed}, ErrCutOff}
 		return s.ended
 	}
 	return &NodeErrors{failed}
@@ -273,7 +266,7 @@ func (s *Subscription) follows(
 		return nil // nothing was delivered yet, or the caller knows
 	}
 	if !slices.Contains(oneOrder, group.GetLevel()) {
-		return &cutOff{errOwnOrder}
+		return &marked{errOwnOrder, ErrCutOff}
 	}
 	lies := group.GetLevel() == parleyv1.Level_LEVEL_BYZANTINE
 	if !s.stood || status.GetDurable() && !lies {
@@ -289,7 +282,7 @@ func (s *Subscription) follows(
 		}
 	}
 	if same < need {
-		return &cutOff{errAnew}
+		return &marked{errAnew, ErrCutOff}
 	}
 	return nil
 }

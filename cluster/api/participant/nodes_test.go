@@ -59,9 +59,7 @@ type branch struct {
 func (b *branch) start(dies bool) {
 	b.t.Helper()
 	own, err := openBank(b.file)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	var service parleyv1.ParticipantServiceHandler = own
 	if dies {
 		service = mortal{own, b.end}
@@ -75,9 +73,7 @@ func (b *branch) start(dies bool) {
 		mux.ServeHTTP(w, r)
 	})}
 	l, err := b.host.Listen(b.t.Context(), "tcp", b.host.Addr(bankPort))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	go func(s *http.Server) { _ = s.Serve(l) }(b.server)
 }
 
@@ -107,9 +103,7 @@ func (b *branch) kill() {
 // has is what an account has that nothing holds, and the transactions that hold something.
 func (b *branch) has(account string) (money int, holding []string) {
 	in, err := openBank(b.file)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return in.Balance[account], slices.Sorted(maps.Keys(in.Held))
 }
 
@@ -139,30 +133,20 @@ func newBanks(t *testing.T, n int) *banks {
 	t.Helper()
 	s := &banks{t: t, configs: make([]cluster.Config, n), nodes: make([]*cluster.Node, n)}
 	ca, err := cert.NewAuthority("test", time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trust, err := cert.NewTrust(ca.Anchors(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, network := t.TempDir(), memory.New(memory.Options{})
 	var members []cluster.Member
 	for i := range n {
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := ca.IssueNode(name, []string{"127.0.0.1"}, time.Hour/2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		host := network.Host(name)
 		b := &branch{t: t, host: host, file: filepath.Join(dir, name+".json")}
 		text, err := json.Marshal(&bank{Balance: map[string]int{name: 100}, Held: map[string]held{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(b.file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(b.file, text, 0o600))
 		b.start(false)
 		s.branches = append(s.branches, b)
 		members = append(members, cluster.Member{Name: name, Address: host.Addr(7000), Signer: issued.SignerKey()})
@@ -206,13 +190,9 @@ func (s *banks) transfer(tx string, money, to int) (bool, string) {
 	committed, err := s.nodes[2].Commit(ctx, tx, map[string][]byte{
 		"node1": part(0, -money), fmt.Sprintf("node%d", to+1): part(to, money),
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	o, err := s.nodes[2].Outcome(tx)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return committed, o.Why
 }
 
@@ -259,9 +239,7 @@ func transfers(t *testing.T) {
 		t.Fatal(why)
 	}
 	s.branches[1].wait()
-	if err := s.nodes[1].Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.nodes[1].Close())
 	s.join(1)
 	s.branches[1].start(false)
 	s.branches[1].await("node2", 170)

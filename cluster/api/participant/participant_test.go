@@ -22,6 +22,14 @@ import (
 	"parley/cluster/link/memory"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // script is a service that does what a test says, and notes what it is asked.
 type script struct {
 	mu      sync.Mutex
@@ -85,9 +93,7 @@ func called(t *testing.T, s parleyv1.ParticipantServiceHandler) *participant.Cli
 	t.Helper()
 	host := memory.New(memory.Options{}).Host("node")
 	l, err := host.Listen(t.Context(), "tcp", host.Addr(bankPort))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mux := http.NewServeMux()
 	mux.Handle(parleyv1.NewParticipantServiceHandler(s))
 	server := &http.Server{Handler: mux}
@@ -123,9 +129,7 @@ func TestClosedConnection(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := new(script)
 	server := httptest.NewUnstartedServer(http.NewServeMux())
 	server.Listener.Close()
@@ -134,9 +138,7 @@ func TestUnixSocket(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	c, err := participant.New("n", "unix:"+socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.End()
 	if err := c.Reach(t.Context()); err != nil {
 		t.Error(err)
@@ -296,9 +298,7 @@ func TestWithoutALibrary(t *testing.T) {
 	}))
 	defer server.Close()
 	c, err := participant.New("n", server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if yes, err := c.Prepare(t.Context(), "a", []byte("do")); yes || err == nil || err.Error() != "closed on sundays" {
 		t.Error(yes, err)
 	}

@@ -264,27 +264,25 @@ func (d *deadline) set(at time.Time) {
 
 // Read waits for what has arrived.
 func (c *Conn) Read(b []byte) (int, error) {
-	c.n.mu.Lock()
-	defer c.n.mu.Unlock()
-	n, err := c.in.read(b)
-	return n, c.failed("read", err)
+	return c.locked("read", func() (int, error) { return c.in.read(b) })
 }
 
 // Write returns when all is in the window.
 func (c *Conn) Write(b []byte) (int, error) {
-	c.n.mu.Lock()
-	defer c.n.mu.Unlock()
-	n, err := c.out.write(b, true)
-	return n, c.failed("write", err)
+	return c.locked("write", func() (int, error) { return c.out.write(b, true) })
 }
 
 // TryWrite writes what the window has room for. It does not wait, and that there is no room for
 // all of b is no error.
 func (c *Conn) TryWrite(b []byte) (int, error) {
+	return c.locked("write", func() (int, error) { return c.out.write(b, false) })
+}
+
+func (c *Conn) locked(op string, do func() (int, error)) (int, error) {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
-	n, err := c.out.write(b, false)
-	return n, c.failed("write", err)
+	n, err := do()
+	return n, c.failed(op, err)
 }
 
 func (c *Conn) failed(op string, err error) error {

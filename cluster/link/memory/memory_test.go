@@ -16,6 +16,14 @@ import (
 	"parley/cluster/link/memory"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 const ms = time.Millisecond
 
 // two are two hosts 10 ms apart, and a connection between them.
@@ -24,18 +32,12 @@ func two(t *testing.T, o memory.Options) (n *memory.Network, a, b *memory.Host, 
 	n = memory.New(o)
 	a, b = n.Host("a"), n.Host("b")
 	l, err := b.Listen(t.Context(), "tcp", ":7000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if near, err = a.DialContext(t.Context(), "tcp", "b:7000"); err != nil {
-		t.Fatal(err)
-	}
-	if far, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	near, err = a.DialContext(t.Context(), "tcp", "b:7000")
+	must(t, err)
+	far, err = l.Accept()
+	must(t, err)
+	must(t, l.Close())
 	return n, a, b, near, far
 }
 
@@ -78,18 +80,14 @@ func TestLatency(t *testing.T) {
 		n := memory.New(memory.Options{Latency: 10 * ms})
 		a, b := n.Host("a"), n.Host("b")
 		l, err := b.Listen(t.Context(), "tcp", b.Addr(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var near, far net.Conn
 		took(t, "to connect", 20*ms, func() {
-			if near, err = a.DialContext(t.Context(), "tcp", l.Addr().String()); err != nil {
-				t.Fatal(err)
-			}
+			near, err = a.DialContext(t.Context(), "tcp", l.Addr().String())
+			must(t, err)
 		})
-		if far, err = l.Accept(); err != nil {
-			t.Fatal(err)
-		}
+		far, err = l.Accept()
+		must(t, err)
 		if near.LocalAddr().String() != far.RemoteAddr().String() || near.RemoteAddr().String() != l.Addr().String() {
 			t.Errorf("from %v to %v, and there %v", near.LocalAddr(), near.RemoteAddr(), far.RemoteAddr())
 		}
@@ -175,9 +173,7 @@ func TestWaitersEnd(t *testing.T) {
 		_, err := far.Read(make([]byte, 1))
 		failed(t, "to read after the deadline", err, os.ErrDeadlineExceeded)
 		l, err := a.Listen(t.Context(), "tcp", ":1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.AfterFunc(ms, func() { _, _ = near.Close(), l.Close() })
 		ends := make(chan error)
 		go func() { _, err := near.Read(make([]byte, 1)); ends <- err }()
@@ -246,9 +242,7 @@ func TestPackets(t *testing.T) {
 		a, b := n.Host("a"), n.Host("b")
 		open := func(h *memory.Host) *memory.Socket {
 			c, err := h.ListenPacket(t.Context(), "udp", ":5")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return c.(*memory.Socket)
 		}
 		s, r := open(a), open(b)
