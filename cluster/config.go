@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
@@ -221,6 +222,30 @@ func (c Config) CheckLinks() error {
 		return errors.New("groups and tables need streams or calls: datagrams may be lost and come out of order")
 	case c.Links == Datagrams && c.Participant != nil:
 		return errors.New("transactions need streams or calls: datagrams may be lost and come out of order")
+	}
+	return nil
+}
+
+// check tells what is wrong with the configuration of a node, which is filled.
+func (c Config) check() error {
+	self := c.self()
+	switch {
+	case self < 0:
+		return fmt.Errorf("%q is none of the %d members", c.Name, len(c.Members))
+	case c.SignerKey == nil:
+	case len(c.SignerKey) != ed25519.PrivateKeySize:
+		return errors.New("the key to sign with is none")
+	case !c.SignerKey.Public().(ed25519.PublicKey).Equal(c.Members[self].Signer):
+		return errors.New("the key to sign with is not the one that the members know of this node")
+	}
+	if err := cmp.Or(c.CheckGroups(), c.CheckAgreements(), c.CheckLinks(), c.CheckDisk()); err != nil {
+		return err
+	}
+	switch {
+	case c.Self == nil:
+		return errors.New("the node has no certificate (Self)")
+	case c.Trust == nil:
+		return errors.New("the node trusts no authority (Trust)")
 	}
 	return nil
 }
