@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -34,13 +33,13 @@ func TestKilledNodeIsSuspectedAtOnce(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for killed := range n {
 			t.Run(fmt.Sprint(killed, " of ", n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
 					r := newRig(t, n, usual)
 					asked := (killed + 1) % n
 					broadcast(t, r, asked)
 					r.cut(killed) // nothing answers there any more
 					for _, other := range r.others(killed) {
-						r.at.network.Break(r.at.host(r.configs[killed].Name), other)
+						r.network.Break(r.host(killed), other)
 					}
 					if took := broadcast(t, r, asked); took > 20*time.Millisecond {
 						t.Errorf("the next payload takes %v", took)
@@ -55,13 +54,12 @@ func TestKilledNodeIsSuspectedAtOnce(t *testing.T) {
 // A link that breaks, again and again, ends no view as long as nothing is lost with it: the
 // nodes at its ends connect again.
 func TestLinkThatFlapsEndsNoView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, usual)
-		r.settle()
 		hosts := r.others(-1)
 		for range 50 {
 			time.Sleep(300 * time.Millisecond)
-			r.at.network.Break(hosts[0], hosts[2])
+			r.network.Break(hosts[0], hosts[2])
 			time.Sleep(300 * time.Millisecond)
 			broadcast(t, r, 1)
 		}
@@ -77,14 +75,13 @@ func TestLinkThatFlapsEndsNoView(t *testing.T) {
 
 // One that breaks with messages under way ends a view, and everybody is in the next one at once.
 func TestLinkThatFlapsUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, usual)
-		r.settle()
 		hosts := r.others(-1)
 		for k := range 500 {
 			if k%20 == 0 {
 				time.Sleep(600 * time.Millisecond)
-				r.at.network.Break(hosts[0], hosts[2])
+				r.network.Break(hosts[0], hosts[2])
 			}
 			if took := broadcast(t, r, k%3); took > 30*time.Millisecond {
 				t.Errorf("payload %d takes %v", k, took)

@@ -21,6 +21,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/cluster/mesh"
+	"parley/cluster/tables"
 	"parley/faulty"
 	"parley/membership/group"
 )
@@ -114,11 +115,14 @@ type Lab struct {
 	Traitor faulty.Behaviour
 }
 
-// hooks are what tests change: the length of logs, what a node hears, and what its links do.
+// hooks are what tests change. 0 stands for what a node does otherwise.
 type hooks struct {
 	mesh.Hooks
-	logSize int64
-	hear    func(from parley.ID, channel uint32, b []byte)
+	Compact  int           // the number of records after which a state replaces its log
+	LogSize  int64         // of the store
+	Recorder int           // the size of the flight recorder
+	Tables   tables.Limits // of all tables
+	Hear     func(from parley.ID, channel uint32, b []byte)
 }
 
 // Times are how long a node waits for what. What is 0 has a default, for a local network.
@@ -131,16 +135,12 @@ type Times struct {
 
 // WithDefaults returns the times with what was left 0 filled in.
 func (t Times) WithDefaults() Times {
-	or := func(x *time.Duration, otherwise time.Duration) {
-		if *x == 0 {
-			*x = otherwise
-		}
+	return Times{
+		Beat:    cmp.Or(t.Beat, 100*time.Millisecond),
+		Suspect: cmp.Or(t.Suspect, time.Second),
+		Flush:   cmp.Or(t.Flush, 500*time.Millisecond),
+		Retry:   cmp.Or(t.Retry, time.Second),
 	}
-	or(&t.Beat, 100*time.Millisecond)
-	or(&t.Suspect, time.Second)
-	or(&t.Flush, 500*time.Millisecond)
-	or(&t.Retry, time.Second)
-	return t
 }
 
 // DefaultRound is the length of a round if nothing else is configured.
@@ -154,17 +154,14 @@ func (c Config) CheckClocks() error {
 	return err
 }
 
-// filled returns the configuration with m and the length of rounds filled in.
+// filled returns the configuration with the defaults filled in.
 func (c Config) filled() Config {
-	if c.M == 0 {
-		c.M = (len(c.Members) - 1) / 3
-	}
-	if c.Round == 0 {
-		c.Round = DefaultRound
-	}
-	if c.DiskLimit == 0 {
-		c.DiskLimit = defaultDiskLimit
-	}
+	c.M = cmp.Or(c.M, (len(c.Members)-1)/3)
+	c.Round = cmp.Or(c.Round, DefaultRound)
+	c.DiskLimit = cmp.Or(c.DiskLimit, defaultDiskLimit)
+	c.hooks.Compact = cmp.Or(c.hooks.Compact, 4096)
+	c.hooks.Recorder = cmp.Or(c.hooks.Recorder, host.RecorderSize)
+	c.hooks.Tables = cmp.Or(c.hooks.Tables, tables.DefaultLimits)
 	return c
 }
 

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -48,15 +47,6 @@ type acked struct {
 // record runs three nodes under load. The second one is stopped while the first one still merges logs and begins new
 // ones, and goes on. The power of the first one fails, and the third one, which has heard of all, is stopped in order.
 func record(t *testing.T, r *rig) (rec recording) {
-	all, config := disks(t, 3)
-	configured(t, r, 3, func(c *cluster.Config) {
-		config(c)
-		c.Groups = []cluster.GroupConfig{{Name: "g"}}
-		c.TestLogSize(24 << 10)
-	})
-	t.Cleanup(func() { r.stop(0, 1, 2) })
-	r.start(0, 1, 2)
-	r.settle()
 	ctx := soon(t, 5*time.Minute)
 	load := func(from int, until func() bool) {
 		t.Helper()
@@ -80,29 +70,29 @@ func record(t *testing.T, r *rig) (rec recording) {
 		}
 	}
 	records := filepath.Join(r.configs[0].Dir, "records")
-	load(0, func() bool { return files(t, all[0], records).base != "" })
+	load(0, func() bool { return files(t, r.disk(0), records).base != "" })
 	r.stop(0)
 	r.start(0)
 	r.back(0)
 	r.stop(1)
 	last := "" // log
 	load(0, func() bool {
-		f := files(t, all[0], records)
+		f := files(t, r.disk(0), records)
 		if last == "" {
 			last = f.newest
 		}
-		report, err := store.Verify(records, all[0].Crash(nil))
+		report, err := store.Verify(records, r.disk(0).Crash(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f.newest != last && f.older != "" && f.base != "" && report.Tail.Offset > 16<<10
 	})
 	time.Sleep(3 * time.Second) // the third one has been told of all
-	rec.disks[0] = all[0].Crash(nil)
+	rec.disks[0] = r.disk(0).Crash(nil)
 	r.stop(0)
 	time.Sleep(time.Second)
 	r.stop(2)
-	rec.disks[1], rec.disks[2], rec.dir = all[1], all[2], r.configs[0].Dir
+	rec.disks[1], rec.disks[2], rec.dir = r.disk(1), r.disk(2), r.configs[0].Dir
 	var err error
 	if rec.report, err = store.Verify(records, rec.disks[0]); err != nil || rec.report.Tail == nil {
 		t.Fatalf("%+v, %v", rec.report, err)
@@ -261,10 +251,13 @@ func (rec recording) find(t *testing.T, text string, f kinds) (file string, at i
 // newest log is damaged, which cannot be told from a loss of power, it starts without that; then a node that has
 // heard of it refuses it, and nothing else is lost. docs/damage.md has the table.
 func TestDamageMatrix(t *testing.T) {
-	cluster.CompactEvery(t, 16)
 	var table strings.Builder
-	synctest.Test(t, func(t *testing.T) {
-		r := &rig{tb: t}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, func(c *cluster.Config) {
+			withTable(true)(c)
+			c.Groups = []cluster.GroupConfig{{Name: "g"}}
+			c.Test().LogSize, c.Test().Compact = 24<<10, 16
+		})
 		rec := record(t, r)
 		t.Logf("%d acknowledged, up to record %d, byte %d of %s", len(rec.acked), rec.report.Position,
 			rec.report.Tail.Offset, rec.report.Tail.File)

@@ -13,25 +13,11 @@ import (
 	"parley/lockstep"
 )
 
-// TestLogSize has the store of a node begin a new log after so many bytes.
-func (c *Config) TestLogSize(bytes int64) { c.hooks.logSize = bytes }
+// Hooks are what a test changes in a node.
+type Hooks = hooks
 
-// TestWire has a node speak other versions of the wire.
-func (c *Config) TestWire(least, most uint16) { c.hooks.WireMin, c.hooks.WireMax = least, most }
-
-// TestLimits has a node's links have other limits.
-func (c *Config) TestLimits(l link.Limits) { c.hooks.Limits = l }
-
-// TestDatagrams has the packets that a node sends lost or changed.
-func (c *Config) TestDatagrams(meddle func(to parley.ID, packet []byte, send func([]byte))) {
-	c.hooks.Meddle = meddle
-}
-
-// TestTransport puts something between a node and its links.
-func (c *Config) TestTransport(wrap func(link.Transport) link.Transport) { c.hooks.Wrap = wrap }
-
-// TestHear shows a test what comes to a node.
-func (c *Config) TestHear(hear func(from parley.ID, channel uint32, b []byte)) { c.hooks.hear = hear }
+// Test returns what a test changes.
+func (c *Config) Test() *Hooks { return &c.hooks }
 
 // Greeting is the hello of a node, as its configuration is digested.
 func Greeting(c Config, incarnation uint64) link.Hello {

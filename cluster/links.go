@@ -14,8 +14,8 @@ type carrier struct{ n *Node }
 // Frame gives a frame to the machine that it is for, unless its sender is expelled.
 func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
 	n := c.n
-	if n.c.hooks.hear != nil {
-		n.c.hooks.hear(from, channel, b)
+	if n.c.hooks.Hear != nil {
+		n.c.hooks.Hear(from, channel, b)
 	}
 	if channel == kernel.AdminChannel {
 		if err := n.admission.heard(from, b); err != nil && n.mesh.Due(from) {

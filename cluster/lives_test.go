@@ -2,12 +2,9 @@ package cluster_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -18,31 +15,20 @@ import (
 // if one of them took it for a new one, the two could begin without what it and the third had
 // acknowledged.
 func TestLostFolderAfterRestarts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 30*time.Second)
-		client := r.table(0).KeyValue()
-		put := func(value string) {
-			t.Helper()
-			if _, err := client.Put(ctx, []byte("k"), []byte(value)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		put("before")
+		r.put(ctx, 0, "k", "before")
 		r.stop(1)
-		put("acknowledged") // by the first and the last
-		r.stop(0, 2)
-		if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-			t.Fatal(err)
-		}
+		r.put(ctx, 0, "k", "acknowledged") // by the first and the last
+		r.stop(0)
+		r.lose(2)
+		r.configs[2].Rejoin = false
 		var lost sync.WaitGroup
 		lost.Go(func() {
-			node, err := cluster.Join(ctx, r.configs[2])
-			if !errors.Is(err, cluster.ErrForgotten) {
+			if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
 				t.Errorf("it joins: %v", err)
 			}
-			r.nodes[2].Store(node)
 		})
 		r.start(1)
 		lost.Wait()
@@ -54,11 +40,9 @@ func TestLostFolderAfterRestarts(t *testing.T) {
 
 // A folder whose book of incarnations cannot be read is no new one.
 func TestLivesUnreadable(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := new(rig)
-		configured(t, r, 1, withTable(t, true))
-		s, err := store.Open(filepath.Join(r.configs[0].Dir, "records"), store.Options{})
+	bubble(t, func(t *testing.T) {
+		r := configured(t, 1, func(_ int, c *cluster.Config) { onDisk(c, true) })
+		s, err := store.Open("/node1/records", store.Options{Disk: r.disk(0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,34 +65,29 @@ func TestLivesUnreadable(t *testing.T) {
 // Nor is one from which the records alone are lost: the others would believe that the node
 // knows what it knew.
 func TestRecordsLost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 1, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 1, withTable(true))
 		r.stop(0)
-		if err := os.RemoveAll(filepath.Join(r.configs[0].Dir, "records")); err != nil {
+		names, err := r.disk(0).List("/node1/records")
+		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
-				t.Error("it starts", node.Close())
-			} else if !strings.Contains(err.Error(), "--rejoin") {
-				t.Error(err)
-			}
-			// The lock tells nothing of what was there.
-			if err := os.MkdirAll(filepath.Join(r.configs[0].Dir, "records"), 0o700); err != nil {
+		for _, name := range names { // the lock, which stays, tells nothing of what was there
+			if err := r.disk(0).Remove("/node1/records/" + name); name != store.LockName && err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(r.configs[0].Dir, "records", store.LockName), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+		}
+		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
+			t.Error("it starts", node.Close())
+		} else if !strings.Contains(err.Error(), "--rejoin") {
+			t.Error(err)
 		}
 	})
 }
 
 // A node that can not go on, and has nobody to tell it, is closed.
 func TestBrokenIsClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
 		node := r.nodes[0].Load()
 		cluster.Break(node, errors.New("broken"))
@@ -121,11 +100,10 @@ func TestBrokenIsClosed(t *testing.T) {
 
 // A broadcast is on the disk when it returns, and its position is that at which it is read.
 func TestBroadcastIsDurable(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
-			c.Dir, c.Durable, c.Groups = dir, true, []cluster.GroupConfig{{Name: "g"}}
+			onDisk(c, true)
+			c.Groups = []cluster.GroupConfig{{Name: "g"}}
 		})
 		for k := range byte(20) {
 			g := r.nodes[0].Load().Group("g")

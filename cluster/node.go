@@ -97,7 +97,7 @@ func (n *Node) prepare() {
 	c := &n.c
 	n.k = kernel.Kernel{
 		Cluster: c.Trust.Cluster(), Self: parley.ID(c.self()), M: c.M, Round: c.Round, Clock: c.Clock,
-		Signs: c.SignerKey != nil, Log: c.Log, Compact: compactEvery, Drift: func() float64 { return n.clock.Rate() },
+		Signs: c.SignerKey != nil, Log: c.Log, Compact: c.hooks.Compact, Drift: func() float64 { return n.clock.Rate() },
 	}
 	for _, m := range c.Members {
 		n.k.Members = append(n.k.Members, m.Name)
@@ -109,13 +109,13 @@ func (n *Node) prepare() {
 	ended, n.stop = context.WithCancel(context.Background())
 	n.k.Ended = ended.Done()
 	n.agree, n.groups = agree.New(&n.k, c.Agreements), groups.New(&n.k, c.Groups)
-	n.k.Order, n.tables = n.groups.Order, tables.New(&n.k, c.Tables, tableLimits)
+	n.k.Order, n.tables = n.groups.Order, tables.New(&n.k, c.Tables, c.hooks.Tables)
 }
 
 func (n *Node) start(ctx context.Context) (err error) {
 	var durable atomic.Pointer[host.Host] // what the store reports to, which is opened before
 	n.k.Store, err = n.c.folder().open(store.Options{
-		Failed: n.broken, Log: n.c.Log, Disk: n.c.Disk, LogSize: n.c.hooks.logSize,
+		Failed: n.broken, Log: n.c.Log, Disk: n.c.Disk, LogSize: n.c.hooks.LogSize,
 		Durable: func(upto uint64) {
 			if h := durable.Load(); h != nil {
 				h.Durable(upto)
@@ -195,7 +195,7 @@ func (n *Node) link() (err error) {
 
 // host makes the host of the node's machines, and has it keep what comes for those that are opened later.
 func (n *Node) host() {
-	n.tracer = traces.New(n.c.Trace, n.c.Log)
+	n.tracer = traces.New(n.c.Trace, n.c.hooks.Recorder, n.c.Log)
 	sign := mesh.Signer{Cluster: n.k.Cluster, Key: n.c.SignerKey}
 	for _, m := range n.c.Members {
 		sign.Members = append(sign.Members, m.Signer)
@@ -221,13 +221,6 @@ func (n *Node) host() {
 		n.k.Host.Expect(channel)
 	}
 }
-
-// compactEvery is after how many records a state replaces its log, and tableLimits are the limits of tables. A test
-// does not fill as much.
-var (
-	compactEvery = 4096
-	tableLimits  = tables.DefaultLimits
-)
 
 // broken has the node stop, because its disk failed or a machine broke.
 func (n *Node) broken(err error) {

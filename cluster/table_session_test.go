@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -17,8 +16,8 @@ import (
 
 // Who waits behind another command of a session waits as long as its own context lasts.
 func TestSessionWaitsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, false))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(false))
 		client := r.table(0).KeyValue()
 		if _, err := client.Add(soon(t, 10*time.Second), []byte("k"), 1); err != nil {
 			t.Fatal(err)
@@ -53,8 +52,8 @@ func refusedInTime(err error) bool {
 
 // A command whose outcome is unknown is asked for again under its number, and carried out once.
 func TestSessionAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 20*time.Second)
 		client := r.table(0).KeyValue()
 		none := func() {
@@ -88,7 +87,7 @@ func TestSessionAgain(t *testing.T) {
 
 // Nothing is asked of a table with another machine in the words of keys and values.
 func TestKeyValueOfAnotherMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
 			c.Tables = []cluster.TableConfig{{Name: "t", New: func() service.Application { return bank.New() }}}
 		})
@@ -113,8 +112,8 @@ func TestKeyValueOfAnotherMachine(t *testing.T) {
 
 // Two wait for one command that is not sent yet; the one whose bytes it is goes, and uses them again.
 func TestCommandOfWhoHasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 20*time.Second)
 		a := r.table(0)
 		session, err := a.Open(ctx)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -59,7 +58,7 @@ func found(t *testing.T, traces []trace.Trace, settle time.Duration) map[string]
 // Nodes write down what their machines do, each group and each agreement in a file of its
 // own; the audit finds that all held. What the recorder kept is a part of it.
 func TestTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const n, each = 3, 40
 		dir, home := t.TempDir(), t.TempDir()
 		var delivered [n]atomic.Int64
