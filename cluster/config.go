@@ -3,14 +3,11 @@ package cluster
 import (
 	"cmp"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"parley"
@@ -253,43 +250,4 @@ func (c Config) CheckAgreements() error { return agree.Check(c.Agreements, len(c
 // self is the place of this node among the members, -1 if it has none.
 func (c Config) self() int {
 	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == c.Name })
-}
-
-// digest is a hash of all that nodes must be configured with alike.
-func (c Config) digest() [sha256.Size]byte {
-	h := sha256.New()
-	text := func(s string) {
-		_ = binary.Write(h, binary.BigEndian, uint32(len(s)))
-		h.Write([]byte(s))
-	}
-	for _, m := range c.Members {
-		text(m.Name)
-		text(string(m.Signer))
-	}
-	text("groups, by majorities of all") // nodes that decide on views otherwise are refused
-	for _, g := range c.Groups {
-		text(g.Name)
-		text(fmt.Sprint(g.Level))
-	}
-	if c.views().Liars > 0 && len(c.Tables) > 0 { // nodes that do not tell what they have are refused
-		text("tables whose copies are compared in each view")
-	}
-	text("tables")
-	for _, t := range c.Tables {
-		t = t.WithDefaults()
-		text(t.Name)
-		text(strings.TrimSpace(fmt.Sprint(t.Level, t.Sessions) + " " + t.State))
-	}
-	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults(), c.Clocks, c.Commit.Protocol))
-	if k, usual := c.Commit.WithDefaults(), (CommitConfig{}).WithDefaults(); k.Protocol == Agreed &&
-		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
-		text(fmt.Sprint(k.Open, k.Remember))
-	}
-	if c.Links != Streams {
-		text(c.Links.String())
-	}
-	if len(c.Agreements) > 0 {
-		text(fmt.Sprint(c.Agreements))
-	}
-	return [sha256.Size]byte(h.Sum(nil))
 }
