@@ -7,7 +7,6 @@ import (
 	"parley"
 	"parley/agreement/stream"
 	"parley/cluster/agree"
-	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/cluster/mesh"
 	"parley/lockstep"
@@ -37,10 +36,8 @@ func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Pr
 func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	c = c.filled()
 	all := agree.NewBudget(len(c.Members), c.Round, c.Agreements)
-	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		if t := agree.StreamOf(channel); all.Allows(t) == nil {
-			each(channel, all.Window(t), t.FrameLimit(len(c.Members)))
-		}
+	for t := range all.Streams() {
+		each(agree.Channel(t), all.Window(t), t.FrameLimit(len(c.Members)))
 	}
 }
 

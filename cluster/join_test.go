@@ -80,7 +80,7 @@ func (r *rig) ready(i int, key, want string) (took time.Duration) {
 // Meanwhile the others stay in their views, suspect nobody, and answer their clients.
 func TestReadyMeansReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := withBulky(t, 32<<20, time.Millisecond)
+		r := withBulky(t, 20<<20, time.Millisecond)
 		ctx := soon(t, time.Minute)
 		r.put(ctx, 0, "k", "v")
 		r.lose(2)

@@ -195,7 +195,7 @@ func TestTableLongState(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) {
 			onDisk(c, false)
-			c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(40 << 20)}}
+			c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(20 << 20)}}
 			c.Times = cluster.Times{} // to copy and hash such a state takes its time
 		})
 		r.stop(2)
