@@ -33,16 +33,10 @@ func TestStatus(t *testing.T) {
 		ctx := soon(t, 10*time.Second)
 		node := r.nodes[1].Load()
 		for range 3 {
-			if _, err := r.table(1).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(r.table(1).KeyValue().Add(ctx, []byte("k"), 1)))
 		}
-		if err := node.Group("b").Post([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := node.Commit(ctx, "tx", bodies("do", 0, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, node.Group("b").Post([]byte("x")))
+		must(t, second(node.Commit(ctx, "tx", bodies("do", 0, 1))))
 		s := node.Status()
 		all := []string{"node1", "node2", "node3", "node4"}
 		if s.Name != "node2" || s.State != cluster.Running || s.Again || s.Incarnation == 0 || time.Since(s.Started) > time.Minute ||
@@ -89,9 +83,7 @@ func TestLeave(t *testing.T) {
 		r := governed(t, 3)
 		ctx := soon(t, 20*time.Second)
 		left := r.nodes[2].Swap(nil)
-		if err := left.Leave(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, left.Leave(ctx))
 		for i := range 2 { // who installs the view last may do so a message after the leaver knows
 			within(t, 5*time.Second, "it is in no view", func() bool {
 				return !slices.ContainsFunc(views(r.nodes[i].Load()), func(v cluster.ViewStatus) bool {
@@ -205,9 +197,7 @@ func TestExpel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
 		ctx := soon(t, 20*time.Second)
-		if err := r.nodes[1].Load().Expel(ctx, "node3"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.nodes[1].Load().Expel(ctx, "node3"))
 		out := r.nodes[2].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
 		asking := soon(t, 2*time.Second)
@@ -256,9 +246,7 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 4)
 		ctx := soon(t, 20*time.Second)
-		if err := r.nodes[0].Load().Expel(ctx, "node4"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.nodes[0].Load().Expel(ctx, "node4"))
 		// It is out of the views, and knows of that from more than one, and goes on in the rest.
 		out := r.nodes[3].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
@@ -276,9 +264,7 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 				t.Errorf("node %d has shut it out of %s", i, got)
 			}
 		}
-		if err := r.nodes[1].Load().Expel(ctx, "node4"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.nodes[1].Load().Expel(ctx, "node4"))
 		for i := range 3 {
 			eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
 		}
@@ -299,9 +285,7 @@ func TestLostFolder(t *testing.T) {
 		client := r.table(0).KeyValue()
 		const keys = 50
 		for i := range keys {
-			if _, err := client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i))))
 		}
 		r.lose(2)
 		r.configs[2].Rejoin = false

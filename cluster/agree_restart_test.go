@@ -14,8 +14,7 @@ import (
 // restarted has every node ask for an agreement, and all for a vector.
 func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
+	ctx := soon(t, limit)
 	var asked sync.WaitGroup
 	vectors := make([]cluster.Vector, len(r.nodes))
 	began := time.Now()

@@ -97,9 +97,7 @@ func TestEvidence(t *testing.T) {
 		all := ledgers(nodes)
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
 			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(d.Evidence) != 4 {
 				t.Fatalf("%v: %d accounts", a, len(d.Evidence))
 			}
@@ -151,9 +149,7 @@ func TestTooManyTraitors(t *testing.T) {
 			}
 		})
 		all := ledgers(nodes)
-		if _, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")})))
 		within(t, 5*time.Second, "the other correct node decides", func() bool { return len(all[1].values(0)) == 1 })
 		if got := all[1].values(0); got["eig m=1 source 0 slot 1"] != "0" {
 			t.Errorf("node 2 decided %v in spite of two liars", got)
@@ -260,8 +256,7 @@ func TestAlone(t *testing.T) {
 			}
 		}
 		within(t, 5*time.Second, "they are missed", func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := soon(t, time.Second)
 			_, err := nodes[0].Agree(ctx, cluster.Question{})
 			return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
 		})

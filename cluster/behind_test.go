@@ -39,9 +39,7 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 		ctx := soon(t, 2*time.Minute)
 		put := func(i int, key string) {
 			t.Helper()
-			if _, err := r.table(i).KeyValue().Put(ctx, []byte(key), []byte("v")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(r.table(i).KeyValue().Put(ctx, []byte(key), []byte("v"))))
 		}
 		put(0, "before")
 		copied := r.disk(2).Crash(nil) // while it runs
@@ -79,9 +77,7 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 2*time.Minute)
 		copied := r.disk(2).Crash(nil)
-		if _, err := r.table(2).KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(r.table(2).KeyValue().Put(ctx, []byte("k"), []byte("v"))))
 		time.Sleep(2 * time.Second)
 		r.stop(2)
 		r.configs[2].Disk = copied
@@ -102,9 +98,7 @@ func TestRefusedLater(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
 		copied := r.disk(2).Crash(nil)
-		if _, err := r.table(2).KeyValue().Put(soon(t, time.Minute), []byte("k"), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(r.table(2).KeyValue().Put(soon(t, time.Minute), []byte("k"), []byte("v"))))
 		time.Sleep(2 * time.Second)
 		r.stop(0, 1, 2)
 		why := make(chan error, 10)
@@ -131,9 +125,7 @@ func TestCrashIsNotBehind(t *testing.T) {
 		chance := rand.New(rand.NewPCG(1, 2))
 		for k := range 20 {
 			for range k % 4 {
-				if _, err := r.table(0).KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, second(r.table(0).KeyValue().Put(ctx, []byte("k"), []byte("v"))))
 			}
 			time.Sleep(time.Duration(chance.IntN(1500)) * time.Millisecond)
 			left := r.disk(1).Crash(chance)
@@ -160,9 +152,7 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 		if kind, b := s.greeted(2, now); kind != rawBye || link.Reason(b[0]) != link.OldLife {
 			t.Errorf("a life before it is answered by a frame of type %d: %v", kind, b)
 		}
-		if err := s.nodes[2].Forget(s.config.Name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.nodes[2].Forget(s.config.Name))
 		again := s.greets(2, now)
 		if kind, b := again.next(); kind != rawHello {
 			t.Errorf("a life that others are forgotten for is answered by a frame of type %d: %v", kind, b)
@@ -178,16 +168,10 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 			t.Errorf("a life within the leeway of clocks is answered by a frame of type %d", kind)
 		}
 		issued, err := s.authority.IssueNode(s.config.Name, nil, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.authority.Revoke(cert.Serial(s.config.Self.Certificate())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, second(s.authority.Revoke(cert.Serial(s.config.Self.Certificate()))))
 		for i := range s.configs {
-			if err := s.configs[i].Trust.Set(s.authority.Anchors()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.configs[i].Trust.Set(s.authority.Anchors()))
 		}
 		s.config.Self = issued.Self()
 		if kind, b := s.greeted(2, now); kind != rawHello {
@@ -208,18 +192,14 @@ func TestExpelledHugeLifeIsForgotten(t *testing.T) {
 		}
 		expelled := func() bool { return s.nodes[2].Status().Members[0].Expelled }
 		for _, at := range []int{1, 2} {
-			if err := s.nodes[at].Expel(soon(t, time.Minute), s.config.Name); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.nodes[at].Expel(soon(t, time.Minute), s.config.Name))
 		}
 		eventually(t, "it is expelled", expelled)
 		if kind, _ := s.greeted(2, huge); kind != rawHello || !expelled() {
 			t.Errorf("the same life again is answered by a frame of type %d, expelled %v", kind, expelled())
 		}
 		eventually(t, "it is gone", func() bool { return !s.nodes[2].Status().Members[0].Connected })
-		if err := s.nodes[2].Forget(s.config.Name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.nodes[2].Forget(s.config.Name))
 		again := s.greets(2, uint64(time.Now().UnixNano()))
 		if kind, b := again.next(); kind != rawHello {
 			t.Fatalf("a life that others are forgotten for is answered by a frame of type %d: %v", kind, b)

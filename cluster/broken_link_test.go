@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -18,8 +17,7 @@ func usual(c *cluster.Config) {
 // broadcast returns how long a payload of a node takes to be delivered there.
 func broadcast(t *testing.T, r *rig, i int) time.Duration {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := soon(t, 10*time.Second)
 	began := time.Now()
 	if _, err := r.nodes[i].Load().Group("g").Broadcast(ctx, []byte("payload")); err != nil {
 		t.Fatalf("node %d: %v", i, err)

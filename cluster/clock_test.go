@@ -53,9 +53,7 @@ func TestClock(t *testing.T) {
 			}
 			if how != "" && i == 3 {
 				b, err := faulty.Parse(how)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				c.Lab = &cluster.Lab{Traitor: b}
 			}
 		})
@@ -229,15 +227,11 @@ func TestClockOfRestarted(t *testing.T) {
 			}
 		})
 		synchronized(t, nodes...)
-		if err := nodes[3].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[3].Close())
 		last.Broken = func(err error) { t.Error(err) }
 		last.Clock = host.Skewed{Clock: host.NewElapsed(), Offset: parley.Tick(time.Hour)}
 		back, err := cluster.Join(t.Context(), last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer back.Close()
 		if r := back.Clock(); r.Synchronized {
 			t.Errorf("it begins synchronized: %+v", r)

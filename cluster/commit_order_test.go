@@ -75,9 +75,7 @@ func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 			c.Round = 200 * time.Millisecond
 			if i++; i == 4 && fault != "down" {
 				b, err := faulty.Parse(fault)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				c.Lab = &cluster.Lab{Traitor: b}
 			}
 		})
@@ -125,9 +123,7 @@ func TestAgreedCommitParticipantComesBack(t *testing.T) {
 		eventually(t, "node 4 has voted", func() bool { return cluster.VotesOrdered(node, "t") == 1 })
 		r.stop(3)
 		close(ledgers[2].gate)
-		if err := <-answer; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-answer)
 		r.start(3)
 		eventually(t, "it is told", func() bool { return ledgers[3].end("t") == "commit" })
 		ledgers[3].mu.Lock()

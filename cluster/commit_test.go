@@ -244,9 +244,7 @@ func TestCommitParticipantComesBack(t *testing.T) {
 			cluster.LoseFrom(r.nodes[2].Load(), parley.ID(i))
 		}
 		close(ledgers[2].gate)
-		if err := <-answer; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-answer)
 		r.stop(2)
 		if ledgers[2].end("t") != "" {
 			t.Fatal("it has heard")

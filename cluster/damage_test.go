@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -54,14 +53,10 @@ func record(t *testing.T, r *rig) (rec recording) {
 			for range 10 {
 				k := len(rec.acked)
 				a := acked{key: fmt.Sprint("key", k%7), payload: fmt.Sprintf("%d %0500d", k, 0)}
-				if _, err := r.table(0).KeyValue().Put(ctx, []byte(a.key), []byte(a.payload)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, second(r.table(0).KeyValue().Put(ctx, []byte(a.key), []byte(a.payload))))
 				if k%8 == 0 {
 					a.key = ""
-					if _, err := r.nodes[0].Load().Group("g").Broadcast(ctx, []byte(a.payload)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, second(r.nodes[0].Load().Group("g").Broadcast(ctx, []byte(a.payload))))
 				}
 				a.position = r.nodes[0].Load().Status().Store.Position
 				rec.acked = append(rec.acked, a)
@@ -82,9 +77,7 @@ func record(t *testing.T, r *rig) (rec recording) {
 			last = f.newest
 		}
 		report, err := store.Verify(records, r.disk(0).Crash(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return f.newest != last && f.older != "" && f.base != "" && report.Tail.Offset > 16<<10
 	})
 	time.Sleep(3 * time.Second) // the third one has been told of all
@@ -107,9 +100,7 @@ type kinds struct{ newest, older, base string }
 func files(t *testing.T, d disk.Disk, dir string) (f kinds) {
 	t.Helper()
 	names, err := d.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range names {
 		switch path := filepath.Join(dir, name); {
 		case strings.HasPrefix(name, "base-"):
@@ -196,9 +187,7 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 	}
 	all = append(all, cell{"records", "deleted", "", records, false, func(d *disk.Memory) {
 		names, err := d.List(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
 			remove(t, d, filepath.Join(records, name))
 		}
@@ -211,26 +200,20 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 func sizeOf(t *testing.T, d *disk.Memory, file string) int {
 	t.Helper()
 	b, err := disk.ReadFile(d, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(bytes.TrimRight(b, "\x00"))
 }
 
 func remove(t *testing.T, d *disk.Memory, file string) {
 	t.Helper()
-	if err := errors.Join(d.Remove(file), d.SyncDir(filepath.Dir(file))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.Remove(file), d.SyncDir(filepath.Dir(file))))
 }
 
 // find returns where the newest record with a text is.
 func (rec recording) find(t *testing.T, text string, f kinds) (file string, at int) {
 	t.Helper()
 	names, err := rec.disks[0].List(filepath.Dir(f.newest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Reverse(names) // logs before bases, newer ones first
 	for _, name := range names {
 		file = filepath.Join(filepath.Dir(f.newest), name)
@@ -352,8 +335,7 @@ func (rec recording) refuses(t *testing.T, r *rig, d *disk.Memory, c cell, name 
 // reads demands that all is there that was acknowledged up to a position of the node's disk. It returns why the node
 // stops, if it does.
 func (rec recording) reads(t *testing.T, node *cluster.Node, position uint64, why <-chan error) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := soon(t, 10*time.Second)
 	values, payloads := make(map[string]string), make(map[string]bool)
 	for _, a := range rec.acked {
 		if a.position > position {
@@ -415,14 +397,10 @@ func compareDamage(t *testing.T, table string) {
 	t.Helper()
 	const file, head = "../docs/damage.md", "| --- | --- | --- | --- | --- |\n"
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, kept, ok := strings.Cut(string(b), head)
 	if *updateDamage && ok {
-		if err := os.WriteFile(file, []byte(text+head+table), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text+head+table), 0o644))
 	} else if kept != table {
 		t.Errorf("%s is not what comes of damage now; -update accepts it:\n%s", file, table)
 	}

@@ -262,9 +262,7 @@ func (d *turning) kept(t *testing.T, node *cluster.Node, acked int) {
 		}
 	}
 	reader, err := node.Group("g").Subscribe(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for k := 0; k < acked; k += 4 {
 		if x, err := reader.Next(ctx); err != nil || x.Payload[0] != byte(k) {
 			t.Fatalf("%v failed, and broadcast %d is lost: %v, %v", *d.what.Load(), k, x.Payload, err)

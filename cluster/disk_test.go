@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -51,8 +50,7 @@ func TestFirstOnSlowDisks(t *testing.T) {
 			streams := r.nodes[0].Load().Status().Streams
 			return len(streams) == 5 && !slices.ContainsFunc(streams, func(s cluster.StreamStatus) bool { return s.Mute })
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-		defer cancel()
+		ctx := soon(t, 60*time.Second)
 		var asked sync.WaitGroup
 		for i := range r.nodes {
 			node, own := r.nodes[i].Load(), []byte(fmt.Sprint("of ", i))

@@ -71,9 +71,7 @@ func TestByzantineGroupBeginsAnew(t *testing.T) {
 		say(3, "first")
 		for round := range 2 {
 			for i := range count {
-				if err := nodes[i].Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, nodes[i].Close())
 			}
 			mu.Lock()
 			if count == 4 {

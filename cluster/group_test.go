@@ -232,15 +232,11 @@ func TestComesBack(t *testing.T) {
 		})
 		say := func(node *cluster.Node, number int) {
 			t.Helper()
-			if err := node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))))
 		}
 		say(nodes[2], 1)
 		eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
-		if err := nodes[2].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[2].Close())
 		say(nodes[0], 2)
 		eventually(t, "who stays goes on", func() bool { return heard[0].count() == 2 && heard[1].count() == 2 })
 		again = append(again, &told{per: make(map[parley.ID]uint64)})
@@ -248,9 +244,7 @@ func TestComesBack(t *testing.T) {
 			again[0].deliver(d, cluster.Reliable)
 		}}}
 		back, err := cluster.Join(t.Context(), first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer back.Close()
 		say(back, 3)
 		eventually(t, "its own is delivered", func() bool { return heard[0].count() == 3 && again[0].count() == 1 })
@@ -276,9 +270,7 @@ func TestBroadcastAt(t *testing.T) {
 		g := nodes[0].Group("g")
 		each := []cluster.Level{cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal}
 		for k := range 400 {
-			if _, err := g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k)))))
 		}
 		eventually(t, "all is delivered", func() bool {
 			return heard[0].count() == 400 && heard[1].count() == 400 && heard[2].count() == 400
@@ -300,8 +292,7 @@ func TestBroadcastAt(t *testing.T) {
 // read reads so many deliveries.
 func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Delivery) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := soon(t, 20*time.Second)
 	for range count {
 		d, err := s.Next(ctx)
 		if err != nil {
@@ -319,9 +310,7 @@ func TestSubscribe(t *testing.T) {
 		const each = 3000
 		nodes := joined(t, 3, func(_ int, c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
 		late, err := nodes[1].Group("g").Subscribe(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var senders sync.WaitGroup
 		for i, node := range nodes {
 			senders.Go(func() {
@@ -342,9 +331,7 @@ func TestSubscribe(t *testing.T) {
 		for _, from := range []int{0, 1, 777, 3*each - 1} {
 			for i, node := range nodes {
 				s, err := node.Group("g").Subscribe(all[from].Position)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for k, d := range read(t, s, min(50, 3*each-from)) {
 					if want := all[from+k]; d.Position != want.Position || !bytes.Equal(d.Payload, want.Payload) {
 						t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
@@ -357,18 +344,13 @@ func TestSubscribe(t *testing.T) {
 			}
 		}
 		// Nothing more comes: the context ends the wait, and not the subscription.
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
+		ctx := soon(t, 20*time.Millisecond)
 		if _, err := late.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		resumed, err := nodes[2].Group("g").Subscribe(all[len(all)-1].Position + 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, nodes[0].Group("g").Post([]byte("more")))
 		for _, s := range []*cluster.Subscription{late, resumed} {
 			if got := read(t, s, 1); string(got[0].Payload) != "more" {
 				t.Errorf("%s", got[0].Payload)
@@ -380,9 +362,7 @@ func TestSubscribe(t *testing.T) {
 			waits <- err
 		}()
 		time.Sleep(10 * time.Millisecond)
-		if err := nodes[1].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[1].Close())
 		if err := <-waits; !errors.Is(err, cluster.ErrClosed) {
 			t.Error(err)
 		}
@@ -407,17 +387,11 @@ func TestSlowSubscriber(t *testing.T) {
 				nodes := joined(t, 2, func(_ int, all *cluster.Config) { all.Groups = []cluster.GroupConfig{c} })
 				g := nodes[0].Group("g")
 				slow, err := g.Subscribe(0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				quick, err := g.Subscribe(0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				say := func() cluster.Delivery {
-					if err := g.Post(make([]byte, 64)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, g.Post(make([]byte, 64)))
 					return read(t, quick, 1)[0]
 				}
 				first := say()
@@ -441,9 +415,7 @@ func TestSlowSubscriber(t *testing.T) {
 				}
 				kept := 0
 				for s, err := g.Subscribe(last.Position - 99<<16); ; kept++ {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if read(t, s, 1)[0].Position == last.Position {
 						break
 					}
@@ -468,19 +440,13 @@ func TestAllComeBack(t *testing.T) {
 			configs[i] = *c
 		})
 		s, err := nodes[1].Group("g").Subscribe(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for k := range 20 {
-			if err := nodes[k%3].Group("g").Post([]byte{byte(k)}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, nodes[k%3].Group("g").Post([]byte{byte(k)}))
 		}
 		before := read(t, s, 20)
 		for _, node := range nodes {
-			if err := node.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, node.Close())
 		}
 		var all sync.WaitGroup
 		for i := range configs {
@@ -494,9 +460,7 @@ func TestAllComeBack(t *testing.T) {
 		if t.Failed() {
 			t.FailNow()
 		}
-		if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[0].Group("g").Post([]byte("more")))
 		if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
 			t.Fatal(err)
 		}
@@ -537,9 +501,7 @@ func TestComesBackAmongLiars(t *testing.T) {
 		})
 		say := func(i int, what string) {
 			t.Helper()
-			if err := nodes[i].Group("g").Post([]byte(what)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, nodes[i].Group("g").Post([]byte(what)))
 		}
 		has := func(i int, what string) func() bool {
 			return func() bool {
@@ -557,16 +519,12 @@ func TestComesBackAmongLiars(t *testing.T) {
 		eventually(t, "all deliver", func() bool { return has(0, "3:first")() && has(1, "3:first")() && has(3, "3:first")() })
 		last := 3
 		if how == "closed" {
-			if err := nodes[3].Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, nodes[3].Close())
 			say(0, "missed")
 			eventually(t, "who stays delivers", has(1, "0:missed"))
 			config.Groups = group(4)
 			back, err := cluster.Join(t.Context(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer back.Close()
 			nodes[3], last = back, 4
 		} else {

@@ -43,17 +43,11 @@ func TestLivesUnreadable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := configured(t, 1, func(_ int, c *cluster.Config) { onDisk(c, true) })
 		s, err := store.Open("/node1/records", store.Options{Disk: r.disk(0)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, _, _, err := s.Open("node")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Replace([]byte("own 1O\n"))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
 			t.Error("it starts", node.Close())
 		} else if !strings.Contains(err.Error(), "own 1O") {
@@ -69,9 +63,7 @@ func TestRecordsLost(t *testing.T) {
 		r := newRig(t, 1, withTable(true))
 		r.stop(0)
 		names, err := r.disk(0).List("/node1/records")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names { // the lock, which stays, tells nothing of what was there
 			if err := r.disk(0).Remove("/node1/records/" + name); name != store.LockName && err != nil {
 				t.Fatal(err)
@@ -108,16 +100,12 @@ func TestBroadcastIsDurable(t *testing.T) {
 		for k := range byte(20) {
 			g := r.nodes[0].Load().Group("g")
 			position, err := g.Broadcast(t.Context(), []byte{k})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if s := r.nodes[0].Load().Status().Store; s.Durable == 0 {
 				t.Fatal("nothing is on the disk")
 			}
 			s, err := g.Subscribe(position)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d := read(t, s, 1)[0]; d.Position != position || d.Payload[0] != k {
 				t.Fatalf("%v at %d, and not at %d", d.Payload, d.Position, position)
 			}

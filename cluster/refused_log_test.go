@@ -22,31 +22,21 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 		yesterday := time.Now().Add(-24 * time.Hour)
 		clock := func() time.Time { return yesterday }
 		a, err := cert.NewAuthority("test", 1000*time.Hour, func() time.Time { return clock() })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		issue := func(a *cert.Authority, name string) *cert.Issued {
 			t.Helper()
 			one, err := a.IssueNode(name, nil, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return one
 		}
 		expired := issue(a, "expired")
 		clock = time.Now
 		revoked, good := issue(a, "revoked"), issue(a, "node2")
-		if _, err := a.Revoke("revoked"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(a.Revoke("revoked")))
 		trust, err := cert.NewTrust(a.Anchors(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		other, err := cert.NewAuthority("other", 1000*time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at := memory.New(memory.Options{})
 		var log logged
 		config := cluster.Config{
@@ -69,9 +59,7 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 		dial := func(one *cert.Issued) {
 			to := cert.Identity{Cluster: "test", Kind: cert.Node, Name: "node2"}
 			under, err := at.Host("outside").DialContext(t.Context(), "tcp", config.Members[1].Address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c := tls.Client(under, trust.Dial(one.Self(), to))
 			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 			_, _ = c.Read(make([]byte, 1)) // until it is refused

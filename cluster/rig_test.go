@@ -61,26 +61,21 @@ func configured(tb testing.TB, n int, config func(i int, c *cluster.Config)) *ri
 
 func configuredOn(tb testing.TB, network *memory.Network, n int, config func(i int, c *cluster.Config)) *rig {
 	tb.Helper()
-	must := func(err error) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
 	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
-	must(err)
+	must(tb, err)
 	r := &rig{tb: tb, network: network, authority: a, nodes: make([]atomic.Pointer[cluster.Node], n)}
 	var members []cluster.Member
 	for i := range n {
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := a.IssueNode(name, nil, time.Hour)
-		must(err)
+		must(tb, err)
 		trust, err := cert.NewTrust(a.Anchors(), nil)
-		must(err)
+		must(tb, err)
 		c := cluster.Config{Name: name, Self: issued.Self(), Trust: trust, SignerKey: issued.Signer, Times: quick}
 		var address string
 		if _, measured := tb.(*testing.B); measured {
 			c.Listen, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-			must(err)
+			must(tb, err)
 			address = c.Listen.Addr().String()
 		} else {
 			h := network.Host(name)
@@ -328,6 +323,14 @@ func eventually(tb testing.TB, what string, f func() bool) {
 		if time.Now().After(end) {
 			tb.Fatalf("not in the end: %s", what)
 		}
+	}
+}
+
+// must ends the test if there is an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -67,8 +66,7 @@ func TestDiskFailsUnderANode(t *testing.T) {
 				t.Errorf("the node breaks for another reason: %v", err)
 			}
 			node := r.nodes[0].Swap(nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
+			ctx := soon(t, 200*time.Millisecond)
 			if _, _, err := node.Table("t").KeyValue().Get(ctx, []byte("counter0")); err == nil || errors.Is(err, keyvalue.ErrMissing) {
 				t.Errorf("it answers: %v", err)
 			}

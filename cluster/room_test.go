@@ -47,13 +47,9 @@ func TestNearlyFullDisk(t *testing.T) {
 			_, err := kv.Put(ctx, []byte("k"), []byte(value))
 			return err
 		}
-		if err := put("before"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, put("before"))
 		session, err := node.Table("t").Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s := free(257 << 20); s.Low != "" || s.Full != "" || s.Free != 257<<20 || s.Position == 0 {
 			t.Errorf("with room: %+v", s)
 		}

@@ -32,9 +32,7 @@ func TestTableErrors(t *testing.T) {
 			}
 		}
 		session, err := a.Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _, err = a.Do(ctx, session, 1, make([]byte, cluster.MaxCommand+1))
 		refused("a long command", err, cluster.ErrRefused)
 		_, _, err = a.Do(ctx, 7, 1, add)
@@ -67,9 +65,7 @@ func TestTableErrors(t *testing.T) {
 			t.Errorf("%d, %v", sum, err)
 		}
 		for range 3 {
-			if _, err := a.Open(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(a.Open(ctx)))
 		}
 		_, _, err = a.Do(ctx, session, 6, add)
 		refused("an old session", err, cluster.ErrExpired)
@@ -123,9 +119,7 @@ func TestTableExcluded(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} })
 		ctx := soon(t, 20*time.Second)
 		session, err := r.table(2).Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client, add := r.table(2).KeyValue(), keyvalue.Add([]byte("k"), 1)
 		if sum, err := client.Add(ctx, []byte("k"), 1); sum != 1 || err != nil {
 			t.Fatal(sum, err)

@@ -19,9 +19,7 @@ func TestSessionWaitsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(false))
 		client := r.table(0).KeyValue()
-		if _, err := client.Add(soon(t, 10*time.Second), []byte("k"), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(client.Add(soon(t, 10*time.Second), []byte("k"), 1)))
 		r.stop(1, 2)
 		first := make(chan error)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -93,9 +91,7 @@ func TestKeyValueOfAnotherMachine(t *testing.T) {
 		})
 		ctx := soon(t, 10*time.Second)
 		before, _, err := r.table(0).Inspect(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client := r.table(0).KeyValue()
 		_, put := client.Put(ctx, []byte("k"), nil)
 		_, _, get := client.Get(ctx, []byte("k"))
@@ -117,9 +113,7 @@ func TestCommandOfWhoHasLeft(t *testing.T) {
 		ctx := soon(t, 20*time.Second)
 		a := r.table(0)
 		session, err := a.Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.stop(1, 2)
 		short := soon(t, 300*time.Millisecond)
 		for range 4 { // all packs that may be under way
@@ -149,9 +143,7 @@ func TestCommandOfWhoHasLeft(t *testing.T) {
 		}
 		clear(own)
 		r.start(1, 2)
-		if err := <-second; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-second)
 		if value, _, err := a.KeyValue().Get(ctx, []byte("k")); string(value) != "value" || err != nil {
 			t.Errorf("%q, %v", value, err)
 		}

@@ -97,8 +97,7 @@ var counters = porcupine.Model{
 // each when so many are done.
 func load(t *testing.T, r *rig, clients, commands int, happen ...func()) (retries int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := soon(t, 20*time.Second)
 	var done atomic.Int64
 	var working sync.WaitGroup
 	var mu sync.Mutex
