@@ -18,8 +18,8 @@ func (c Config) digest() [sha256.Size]byte {
 }
 
 // alike lists what all nodes must be configured with alike. Every option is named here, never a whole struct: a new
-// field of a struct must not refuse a node of the version before. A new option that must be alike is appended at the end,
-// and only where it is not zero; so nodes can be upgraded one after the other, and use it when all know it.
+// field of a struct must not refuse a node of the version before. A new option that must be alike is appended at the
+// end, and only where it is not zero; so nodes can be upgraded one after the other, and use it when all know it.
 //
 // This is version 1 of the list. A change that nodes of before must not join has a line of its own, as some have below.
 func (c Config) alike() (list []string) {

@@ -64,15 +64,20 @@ func TestRecordsLost(t *testing.T) {
 		r.stop(0)
 		names, err := r.disk(0).List("/node1/records")
 		must(t, err)
-		for _, name := range names { // the lock, which stays, tells nothing of what was there
-			if err := r.disk(0).Remove("/node1/records/" + name); name != store.LockName && err != nil {
-				t.Fatal(err)
-			}
+		for _, name := range names {
+			must(t, r.disk(0).Remove("/node1/records/"+name))
 		}
-		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
-			t.Error("it starts", node.Close())
-		} else if !strings.Contains(err.Error(), "--rejoin") {
-			t.Error(err)
+		for _, locked := range []bool{false, true} {
+			if locked { // which tells nothing of what was there
+				lock, err := r.disk(0).Create("/node1/records/" + store.LockName)
+				must(t, err)
+				must(t, lock.Close())
+			}
+			if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
+				t.Error("it starts", node.Close())
+			} else if !strings.Contains(err.Error(), "--rejoin") {
+				t.Error(err)
+			}
 		}
 	})
 }
