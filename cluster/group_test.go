@@ -451,6 +451,7 @@ func TestAllComeBack(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range configs {
 			all.Go(func() {
+				var err error
 				if nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
 					t.Error(err)
 				}
