@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -18,9 +15,8 @@ import (
 
 // governed is a cluster with a group and a table, as the tests of administration have it.
 func governed(t *testing.T, n int) *rig {
-	dir := t.TempDir()
 	return newRig(t, n, func(c *cluster.Config) {
-		c.Dir = filepath.Join(dir, c.Name)
+		onDisk(c, false)
 		c.Groups = []cluster.GroupConfig{{Name: "g"}}
 		if n > 3 {
 			c.Groups = append(c.Groups, cluster.GroupConfig{Name: "b", Level: cluster.Byzantine})
@@ -32,21 +28,15 @@ func governed(t *testing.T, n int) *rig {
 
 // Status tells of members, views, positions and counters what is so, and goes into JSON.
 func TestStatus(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := governed(t, 4)
 		ctx := soon(t, 10*time.Second)
 		node := r.nodes[1].Load()
 		for range 3 {
-			if _, err := r.table(1).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(r.table(1).KeyValue().Add(ctx, []byte("k"), 1)))
 		}
-		if err := node.Group("b").Post([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := node.Commit(ctx, "tx", bodies("do", 0, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, node.Group("b").Post([]byte("x")))
+		must(t, second(node.Commit(ctx, "tx", bodies("do", 0, 1))))
 		s := node.Status()
 		all := []string{"node1", "node2", "node3", "node4"}
 		if s.Name != "node2" || s.State != cluster.Running || s.Again || s.Incarnation == 0 || time.Since(s.Started) > time.Minute ||
@@ -89,13 +79,11 @@ func TestStatus(t *testing.T) {
 // Who leaves is out of all views at once, and the others did not have to suspect it. It
 // takes no requests any more, and comes back by joining.
 func TestLeave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
 		ctx := soon(t, 20*time.Second)
 		left := r.nodes[2].Swap(nil)
-		if err := left.Leave(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, left.Leave(ctx))
 		for i := range 2 { // who installs the view last may do so a message after the leaver knows
 			within(t, 5*time.Second, "it is in no view", func() bool {
 				return !slices.ContainsFunc(views(r.nodes[i].Load()), func(v cluster.ViewStatus) bool {
@@ -151,7 +139,7 @@ func views(n *cluster.Node) (list []cluster.ViewStatus) {
 
 // A node cannot leave without a majority: it is closed when the context ends, and says so.
 func TestLeaveWithoutAMajority(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
 		r.stop(0, 1)
 		err := r.nodes[2].Swap(nil).Leave(soon(t, 300*time.Millisecond))
@@ -163,7 +151,7 @@ func TestLeaveWithoutAMajority(t *testing.T) {
 
 // Who drains takes nothing new, and what was asked before is done.
 func TestDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
 		ctx := soon(t, 20*time.Second)
 		node := r.nodes[2].Swap(nil)
@@ -202,18 +190,14 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // Who is expelled is out of all views, however alive it is, and learns it: all that it is
 // asked for is ErrExpelled, which is ErrOut. It does not come back by itself, but as
 // another life.
 func TestExpel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
 		ctx := soon(t, 20*time.Second)
-		if err := r.nodes[1].Load().Expel(ctx, "node3"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.nodes[1].Load().Expel(ctx, "node3"))
 		out := r.nodes[2].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
 		asking := soon(t, 2*time.Second)
@@ -259,12 +243,10 @@ func TestExpel(t *testing.T) {
 // Where one of four may lie, one node alone shuts nobody out of what is to hold in spite of
 // that, though of what knows of crashes; and with a second one all is shut.
 func TestExpelTakesMoreThanMayLie(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := governed(t, 4)
 		ctx := soon(t, 20*time.Second)
-		if err := r.nodes[0].Load().Expel(ctx, "node4"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.nodes[0].Load().Expel(ctx, "node4"))
 		// It is out of the views, and knows of that from more than one, and goes on in the rest.
 		out := r.nodes[3].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
@@ -282,9 +264,7 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 				t.Errorf("node %d has shut it out of %s", i, got)
 			}
 		}
-		if err := r.nodes[1].Load().Expel(ctx, "node4"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.nodes[1].Load().Expel(ctx, "node4"))
 		for i := range 3 {
 			eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
 		}
@@ -299,56 +279,45 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 // it had promised them is forgotten. As a new one it is let in, and gets all that there is:
 // then another one may fail, and in durable mode all may end and come back.
 func TestLostFolder(t *testing.T) {
-	for _, durable := range []bool{false, true} {
-		t.Run(fmt.Sprint("durable=", durable), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, 3, withTable(t, durable))
-				ctx := soon(t, 60*time.Second)
-				client := r.table(0).KeyValue()
-				const keys = 50
-				for i := range keys {
-					if _, err := client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i)); err != nil {
-						t.Fatal(err)
-					}
+	each(t, func(t *testing.T, durable bool) {
+		r := newRig(t, 3, withTable(durable))
+		ctx := soon(t, 60*time.Second)
+		client := r.table(0).KeyValue()
+		const keys = 50
+		for i := range keys {
+			must(t, second(client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i))))
+		}
+		r.lose(2)
+		r.configs[2].Rejoin = false
+		if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
+			t.Errorf("it joins: %v", err)
+		}
+		refused := uint64(0)
+		for i := range 2 {
+			refused += r.nodes[i].Load().Status().Members[2].Dropped["old incarnation"]
+		}
+		if refused == 0 {
+			t.Error("nobody has refused it")
+		}
+		r.lose(2)
+		r.start(2)
+		r.back(2)
+		r.stop(1)
+		check := func(at int) {
+			t.Helper()
+			for i := range keys {
+				value, _, err := r.table(at).KeyValue().Get(ctx, fmt.Append(nil, i))
+				if err != nil || string(value) != fmt.Sprint("value", i) {
+					t.Fatalf("at %d: %d is %s, %v", at, i, value, err)
 				}
-				r.stop(2)
-				if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
-					t.Errorf("it joins: %v", err)
-				}
-				refused := uint64(0)
-				for i := range 2 {
-					refused += r.nodes[i].Load().Status().Members[2].Dropped["old incarnation"]
-				}
-				if refused == 0 {
-					t.Error("nobody has refused it")
-				}
-				if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-					t.Fatal(err)
-				}
-				r.configs[2].Rejoin = true
-				r.start(2)
-				r.back(2)
-				r.stop(1)
-				check := func(at int) {
-					t.Helper()
-					for i := range keys {
-						value, _, err := r.table(at).KeyValue().Get(ctx, fmt.Append(nil, i))
-						if err != nil || string(value) != fmt.Sprint("value", i) {
-							t.Fatalf("at %d: %d is %s, %v", at, i, value, err)
-						}
-					}
-				}
-				check(2)
-				if !durable {
-					return
-				}
-				r.stop(0, 2)
-				r.start(0, 1, 2)
-				check(2)
-			})
-		})
-	}
+			}
+		}
+		check(2)
+		if !durable {
+			return
+		}
+		r.stop(0, 2)
+		r.start(0, 1, 2)
+		check(2)
+	}, false, true)
 }

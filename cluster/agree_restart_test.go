@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -15,8 +14,7 @@ import (
 // restarted has every node ask for an agreement, and all for a vector.
 func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
+	ctx := soon(t, limit)
 	var asked sync.WaitGroup
 	vectors := make([]cluster.Vector, len(r.nodes))
 	began := time.Now()
@@ -93,25 +91,21 @@ func takesPart(t *testing.T, r *rig, i int) {
 // Nodes that have lived before agree again: when all have been started again one by one, in
 // memory mode and in durable mode, and when all have been at once.
 func TestAgreeAfterRestarts(t *testing.T) {
-	for _, durable := range []bool{false, true} {
-		t.Run(fmt.Sprintf("durable=%v", durable), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, 4, func(c *cluster.Config) {
-					c.Dir, c.Durable, c.Round = t.TempDir(), durable, 200*time.Millisecond
-					c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
-				})
-				restarted(t, r, "before", 40*time.Second)
-				for i := range r.nodes {
-					r.stop(i)
-					r.start(i)
-					takesPart(t, r, i)
-				}
-				restarted(t, r, "one by one", 40*time.Second)
-				r.stop(all(4)...)
-				r.start(all(4)...)
-				restarted(t, r, "at once", 60*time.Second)
-			})
+	each(t, func(t *testing.T, durable bool) {
+		r := newRig(t, 4, func(c *cluster.Config) {
+			onDisk(c, durable)
+			c.Round = 200 * time.Millisecond
+			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
 		})
-	}
+		restarted(t, r, "before", 40*time.Second)
+		for i := range r.nodes {
+			r.stop(i)
+			r.start(i)
+			takesPart(t, r, i)
+		}
+		restarted(t, r, "one by one", 40*time.Second)
+		r.stop(all(4)...)
+		r.start(all(4)...)
+		restarted(t, r, "at once", 60*time.Second)
+	}, false, true)
 }

@@ -1,17 +1,13 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -61,21 +57,13 @@ func ledgers(nodes []*cluster.Node) []*ledger {
 	return all
 }
 
-// within waits until something is so.
-func within(t *testing.T, d time.Duration, what string, so func() bool) {
-	t.Helper()
-	if !waited(d, so) {
-		t.Fatal("not in time: " + what)
-	}
-}
-
 // roomy is a length of rounds that a busy machine keeps to.
 const roomy = 600 * time.Millisecond
 
 // By every algorithm all nodes decide on what a source asks for, in order of its slots, and
 // the source is told its own answer.
 func TestAgree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		all := ledgers(nodes)
 		ctx := t.Context()
@@ -104,14 +92,12 @@ func TestAgree(t *testing.T) {
 
 // Who asks why is told by all what they heard and made of it.
 func TestEvidence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		all := ledgers(nodes)
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
 			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(d.Evidence) != 4 {
 				t.Fatalf("%v: %d accounts", a, len(d.Evidence))
 			}
@@ -143,35 +129,27 @@ func TestTraitors(t *testing.T) {
 		n, m := size[0], size[1]
 		for _, how := range []faulty.Behaviour{faulty.TwoFaced, faulty.Silent, faulty.Flip, faulty.Random} {
 			t.Run(fmt.Sprintf("%d/%s", n, how.Name), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					betrayed(t, n, m, cluster.EIG, how, 50)
-				})
+				bubble(t, func(t *testing.T) { betrayed(t, n, m, cluster.EIG, how, 50) })
 			})
 		}
 	}
 	for _, a := range []cluster.Algorithm{cluster.OM, cluster.SM, cluster.PhaseKing} {
 		t.Run(a.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				betrayed(t, 4, 1, a, faulty.Random, 15)
-			})
+			bubble(t, func(t *testing.T) { betrayed(t, 4, 1, a, faulty.Random, 15) })
 		})
 	}
 }
 
 // One liar more than the bound allows: a correct source's value is not decided on.
 func TestTooManyTraitors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
 			if c.Round = roomy; i >= 2 {
 				c.Lab = &cluster.Lab{Traitor: faulty.Flip}
 			}
 		})
 		all := ledgers(nodes)
-		if _, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")})))
 		within(t, 5*time.Second, "the other correct node decides", func() bool { return len(all[1].values(0)) == 1 })
 		if got := all[1].values(0); got["eig m=1 source 0 slot 1"] != "0" {
 			t.Errorf("node 2 decided %v in spite of two liars", got)
@@ -179,58 +157,26 @@ func TestTooManyTraitors(t *testing.T) {
 	})
 }
 
-// locked is what several nodes log to.
-type locked struct {
-	mu *sync.Mutex
-	w  io.Writer
-}
-
-func (l locked) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
-}
-
-// betrayed has the last m of n nodes lie while all ask for agreements, so many in all. A run
-// in which the machine holds up correct nodes beyond the time of a round has more than m
-// faulty ones, and does not count.
+// betrayed has the last m of n nodes lie while all ask for agreements, so many in all.
 func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) {
-	for range 4 {
-		late, err := betray(t, n, m, a, how, count)
-		switch {
-		case err == nil:
-			return
-		case !late:
-			t.Fatal(err)
-		}
-		t.Log("once more, for correct nodes woke too late:", err)
-	}
-	t.Fatal("this machine keeps no time")
-}
-
-func betray(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) (late bool, err error) {
-	var log bytes.Buffer
-	var mu sync.Mutex
 	nodes := joined(t, n, func(i int, c *cluster.Config) {
-		c.Log = slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))
 		if c.Round = roomy; i >= n-m {
-			c.Lab, c.Log = &cluster.Lab{Traitor: how}, nil
+			c.Lab = &cluster.Lab{Traitor: how}
 		}
 	})
 	all := ledgers(nodes)
-	wrong := make(chan error, count)
 	var asked sync.WaitGroup
 	for k := range count {
 		asked.Go(func() {
 			value := fmt.Sprint(k % 2)
 			d, err := nodes[k%n].Agree(t.Context(), cluster.Question{Value: []byte(value), Algorithm: a, M: m})
 			if k%n < n-m && (err != nil || string(d.Value) != value) {
-				wrong <- fmt.Errorf("node %d asked for %s: %q, %w", k%n, value, d.Value, err)
+				t.Errorf("node %d asked for %s: %q, %v", k%n, value, d.Value, err)
 			}
 		})
 	}
 	asked.Wait()
-	alike := func() bool {
+	within(t, 10*time.Second, "correct nodes decide the same, on all that was asked for", func() bool {
 		for i := range n - m {
 			for source := range n - m {
 				if len(all[i].values(parley.ID(source))) != (count-source+n-1)/n {
@@ -242,33 +188,12 @@ func betray(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, c
 			}
 		}
 		return true
-	}
-	select {
-	case err = <-wrong:
-	default:
-		if !waited(10*time.Second, alike) {
-			err = errors.New("correct nodes do not decide the same, or not on all that was asked for")
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	var busy *cluster.RoundError
-	return strings.Contains(log.String(), "woke too late") || errors.As(err, &busy), err
-}
-
-// waited waits until something is so, or for some time, and tells whether it is.
-func waited(d time.Duration, so func() bool) bool {
-	for end := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
+	})
 }
 
 // What is no question is refused with words, and nothing begins.
 func TestRefusedQuestions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		for _, c := range []struct {
 			q    cluster.Question
@@ -305,7 +230,7 @@ func TestRefusedQuestions(t *testing.T) {
 
 // Rounds too short for the links: refused, with what was measured and what would do.
 func TestRoundTooShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = 500 * time.Microsecond }) // messages take 100 us
 		var err error
 		within(t, 10*time.Second, "delays are measured", func() bool {
@@ -323,7 +248,7 @@ func TestRoundTooShort(t *testing.T) {
 
 // With more than m nodes gone nothing begins.
 func TestAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		for _, node := range nodes[2:] {
 			if err := node.Close(); err != nil {
@@ -331,8 +256,7 @@ func TestAlone(t *testing.T) {
 			}
 		}
 		within(t, 5*time.Second, "they are missed", func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := soon(t, time.Second)
 			_, err := nodes[0].Agree(ctx, cluster.Question{})
 			return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
 		})
@@ -341,36 +265,32 @@ func TestAlone(t *testing.T) {
 
 // All nodes hand in values under a name, one a little later and one not at all.
 func TestConsensus(t *testing.T) {
-	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
-		t.Run(a.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-				var asked sync.WaitGroup
-				for i, node := range nodes[:3] {
-					asked.Go(func() {
-						time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-						p := cluster.Proposal{
-							Name: "temperature", Value: fmt.Appendf(nil, "%d", 20+i), Algorithm: a, M: 1, Gather: 500 * time.Millisecond,
-						}
-						value, v, err := node.Consensus(t.Context(), p, consensus.Median, []byte("0"))
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						if got := fmt.Sprintf("%s %q", value, v.Values); got != `20 ["20" "21" "22" ""]` || v.Values[3] != nil {
-							t.Errorf("node %d: %s", i, got)
-						}
-					})
+	each(t, func(t *testing.T, a cluster.Algorithm) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		var asked sync.WaitGroup
+		for i, node := range nodes[:3] {
+			asked.Go(func() {
+				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				p := cluster.Proposal{
+					Name: "temperature", Value: fmt.Appendf(nil, "%d", 20+i), Algorithm: a, M: 1, Gather: 500 * time.Millisecond,
 				}
-				asked.Wait()
-				// Who asks too late is told what was agreed on.
-				v, err := nodes[3].Propose(t.Context(), cluster.Proposal{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
-				if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
-					t.Errorf("%+v, %v", v, err)
+				value, v, err := node.Consensus(t.Context(), p, consensus.Median, []byte("0"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := fmt.Sprintf("%s %q", value, v.Values); got != `20 ["20" "21" "22" ""]` || v.Values[3] != nil {
+					t.Errorf("node %d: %s", i, got)
 				}
 			})
-		})
-	}
+		}
+		asked.Wait()
+		// Who asks too late is told what was agreed on.
+		v, err := nodes[3].Propose(t.Context(), cluster.Proposal{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
+		if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
+			t.Errorf("%+v, %v", v, err)
+		}
+	}, cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing)
 }
 
 // Liars do not use up a name: what they call for and say early decides nothing, and what
@@ -378,7 +298,7 @@ func TestConsensus(t *testing.T) {
 func TestNameIsNotUsedUp(t *testing.T) {
 	for _, how := range []faulty.Behaviour{faulty.Honest, faulty.TwoFaced, faulty.Random, faulty.Silent} {
 		t.Run(how.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				nodes := joined(t, 4, func(i int, c *cluster.Config) {
 					if c.Round = roomy; i == 3 {
 						c.Lab = &cluster.Lab{Traitor: how}
@@ -421,7 +341,7 @@ func TestNameIsNotUsedUp(t *testing.T) {
 
 // What is no proposal.
 func TestRefusedProposals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		for _, c := range []struct {
 			p    cluster.Proposal
@@ -445,7 +365,7 @@ func TestRefusedProposals(t *testing.T) {
 
 // A vector is the caller's own: who gets it later gets it as it was agreed on.
 func TestVectorIsTheCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		p := cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond}
 		var other sync.WaitGroup

@@ -5,29 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
-	"parley/cluster/disk"
 	"parley/cluster/link"
 )
-
-// disks gives every node of a cluster a disk in memory.
-func disks(t *testing.T, n int) (all []*disk.Memory, config func(c *cluster.Config)) {
-	for range n {
-		all = append(all, disk.NewMemory(-1))
-	}
-	next := 0
-	with := withTable(t, true)
-	return all, func(c *cluster.Config) {
-		with(c)
-		c.Disk = all[next]
-		next++
-	}
-}
 
 // stops is why a node that is started does not join, or why it stops within some seconds.
 func stops(r *rig, i int) error {
@@ -50,64 +34,50 @@ func stops(r *rig, i int) error {
 // A node whose folder is restored from an older copy is refused by all that have seen more of it, also when they have
 // been started again since, and however often it is tried; with an empty folder and as one that rejoins it is let in.
 func TestRestoredCopyIsRefused(t *testing.T) {
-	for _, c := range []struct {
-		name           string
-		others, itself bool // are started again before
-	}{{"", false, false}, {"others started again", true, false}, {"started again itself", false, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				all, config := disks(t, 3)
-				r := newRig(t, 3, config)
-				ctx := soon(t, 2*time.Minute)
-				put := func(i int, key string) {
-					t.Helper()
-					if _, err := r.table(i).KeyValue().Put(ctx, []byte(key), []byte("v")); err != nil {
-						t.Fatal(err)
-					}
-				}
-				put(0, "before")
-				copied := all[2].Crash(nil) // while it runs
-				if c.itself {               // the copy has a life of the same number then
-					r.stop(2)
-					r.start(2)
-					r.back(2)
-				}
-				for k := range 30 {
-					put(2, fmt.Sprint(k))
-				}
-				time.Sleep(2 * time.Second) // the others have been told of it
-				r.stop(2)
-				if c.others {
-					r.stop(0, 1)
-					r.start(0, 1)
-				}
-				r.configs[2].Disk = copied
-				for try := range 5 {
-					if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
-						t.Fatalf("try %d with an old copy: %v", try, err)
-					}
-				}
-				put(0, "after")
-				r.configs[2].Disk = disk.NewMemory(-1)
-				r.configs[2].Rejoin = true
-				r.start(2)
-				r.back(2)
-				put(2, "again")
-			})
-		})
-	}
+	each(t, func(t *testing.T, again string) {
+		r := newRig(t, 3, withTable(true))
+		ctx := soon(t, 2*time.Minute)
+		put := func(i int, key string) {
+			t.Helper()
+			must(t, second(r.table(i).KeyValue().Put(ctx, []byte(key), []byte("v"))))
+		}
+		put(0, "before")
+		copied := r.disk(2).Crash(nil) // while it runs
+		if again == "itself" {         // the copy has a life of the same number then
+			r.stop(2)
+			r.start(2)
+			r.back(2)
+		}
+		for k := range 30 {
+			put(2, fmt.Sprint(k))
+		}
+		time.Sleep(2 * time.Second) // the others have been told of it
+		r.stop(2)
+		if again == "others" {
+			r.stop(0, 1)
+			r.start(0, 1)
+		}
+		r.configs[2].Disk = copied
+		for try := range 5 {
+			if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
+				t.Fatalf("try %d with an old copy: %v", try, err)
+			}
+		}
+		put(0, "after")
+		r.lose(2)
+		r.start(2)
+		r.back(2)
+		put(2, "again")
+	}, "nobody", "others", "itself")
 }
 
 // A copy that nobody was there to refuse writes more than it lacks, and is refused all the same by those who know better.
 func TestRestoredCopyIsRefusedForGood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all, config := disks(t, 3)
-		r := newRig(t, 3, config)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 2*time.Minute)
-		copied := all[2].Crash(nil)
-		if _, err := r.table(2).KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		copied := r.disk(2).Crash(nil)
+		must(t, second(r.table(2).KeyValue().Put(ctx, []byte("k"), []byte("v"))))
 		time.Sleep(2 * time.Second)
 		r.stop(2)
 		r.configs[2].Disk = copied
@@ -125,13 +95,10 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 
 // A node with an old copy that begins while nobody is there who knows stops as soon as somebody is.
 func TestRefusedLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all, config := disks(t, 3)
-		r := newRig(t, 3, config)
-		copied := all[2].Crash(nil)
-		if _, err := r.table(2).KeyValue().Put(soon(t, time.Minute), []byte("k"), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
+		copied := r.disk(2).Crash(nil)
+		must(t, second(r.table(2).KeyValue().Put(soon(t, time.Minute), []byte("k"), []byte("v"))))
 		time.Sleep(2 * time.Second)
 		r.stop(0, 1, 2)
 		why := make(chan error, 10)
@@ -152,21 +119,18 @@ func TestRefusedLater(t *testing.T) {
 
 // A loss of power is no old copy: what the others were told was on the disk.
 func TestCrashIsNotBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all, config := disks(t, 3)
-		r := newRig(t, 3, config)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 5*time.Minute)
 		chance := rand.New(rand.NewPCG(1, 2))
 		for k := range 20 {
 			for range k % 4 {
-				if _, err := r.table(0).KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, second(r.table(0).KeyValue().Put(ctx, []byte("k"), []byte("v"))))
 			}
 			time.Sleep(time.Duration(chance.IntN(1500)) * time.Millisecond)
-			all[1] = all[1].Crash(chance)
+			left := r.disk(1).Crash(chance)
 			r.stop(1)
-			r.configs[1].Disk = all[1]
+			r.configs[1].Disk = left
 			r.start(1)
 			r.back(1)
 		}
@@ -176,7 +140,7 @@ func TestCrashIsNotBehind(t *testing.T) {
 // A life that no process can have yet is refused, and what was believed because of a certificate goes with it when
 // that is revoked: whoever held a node's key for a while does not shut the node out.
 func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
 		if kind, b := s.greeted(2, 1<<62); kind != rawBye || link.Reason(b[0]) != link.FutureLife {
 			t.Errorf("a life in the far future is answered by a frame of type %d: %v", kind, b)
@@ -188,9 +152,7 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 		if kind, b := s.greeted(2, now); kind != rawBye || link.Reason(b[0]) != link.OldLife {
 			t.Errorf("a life before it is answered by a frame of type %d: %v", kind, b)
 		}
-		if err := s.nodes[2].Forget(s.config.Name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.nodes[2].Forget(s.config.Name))
 		again := s.greets(2, now)
 		if kind, b := again.next(); kind != rawHello {
 			t.Errorf("a life that others are forgotten for is answered by a frame of type %d: %v", kind, b)
@@ -206,14 +168,10 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 			t.Errorf("a life within the leeway of clocks is answered by a frame of type %d", kind)
 		}
 		issued, err := s.authority.IssueNode(s.config.Name, nil, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.authority.Revoke(cert.Serial(s.config.Self.Certificate())); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.config.Trust.Set(s.authority.Anchors()); err != nil {
-			t.Fatal(err)
+		must(t, err)
+		must(t, second(s.authority.Revoke(cert.Serial(s.config.Self.Certificate()))))
+		for i := range s.configs {
+			must(t, s.configs[i].Trust.Set(s.authority.Anchors()))
 		}
 		s.config.Self = issued.Self()
 		if kind, b := s.greeted(2, now); kind != rawHello {
@@ -224,7 +182,7 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 
 // Nor does it when that life was expelled: the node that comes after it was forgotten is another life, and is listened to.
 func TestExpelledHugeLifeIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
 		huge := uint64(time.Now().Add(time.Hour).UnixNano())
 		for _, to := range []parley.ID{1, 2} {
@@ -234,18 +192,14 @@ func TestExpelledHugeLifeIsForgotten(t *testing.T) {
 		}
 		expelled := func() bool { return s.nodes[2].Status().Members[0].Expelled }
 		for _, at := range []int{1, 2} {
-			if err := s.nodes[at].Expel(soon(t, time.Minute), s.config.Name); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.nodes[at].Expel(soon(t, time.Minute), s.config.Name))
 		}
 		eventually(t, "it is expelled", expelled)
 		if kind, _ := s.greeted(2, huge); kind != rawHello || !expelled() {
 			t.Errorf("the same life again is answered by a frame of type %d, expelled %v", kind, expelled())
 		}
 		eventually(t, "it is gone", func() bool { return !s.nodes[2].Status().Members[0].Connected })
-		if err := s.nodes[2].Forget(s.config.Name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.nodes[2].Forget(s.config.Name))
 		again := s.greets(2, uint64(time.Now().UnixNano()))
 		if kind, b := again.next(); kind != rawHello {
 			t.Fatalf("a life that others are forgotten for is answered by a frame of type %d: %v", kind, b)

@@ -1,10 +1,8 @@
 package cluster_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -19,8 +17,7 @@ func usual(c *cluster.Config) {
 // broadcast returns how long a payload of a node takes to be delivered there.
 func broadcast(t *testing.T, r *rig, i int) time.Duration {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := soon(t, 10*time.Second)
 	began := time.Now()
 	if _, err := r.nodes[i].Load().Group("g").Broadcast(ctx, []byte("payload")); err != nil {
 		t.Fatalf("node %d: %v", i, err)
@@ -34,13 +31,13 @@ func TestKilledNodeIsSuspectedAtOnce(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for killed := range n {
 			t.Run(fmt.Sprint(killed, " of ", n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
 					r := newRig(t, n, usual)
 					asked := (killed + 1) % n
 					broadcast(t, r, asked)
 					r.cut(killed) // nothing answers there any more
 					for _, other := range r.others(killed) {
-						r.at.network.Break(r.at.host(r.configs[killed].Name), other)
+						r.network.Break(r.host(killed), other)
 					}
 					if took := broadcast(t, r, asked); took > 20*time.Millisecond {
 						t.Errorf("the next payload takes %v", took)
@@ -55,13 +52,12 @@ func TestKilledNodeIsSuspectedAtOnce(t *testing.T) {
 // A link that breaks, again and again, ends no view as long as nothing is lost with it: the
 // nodes at its ends connect again.
 func TestLinkThatFlapsEndsNoView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, usual)
-		r.settle()
 		hosts := r.others(-1)
 		for range 50 {
 			time.Sleep(300 * time.Millisecond)
-			r.at.network.Break(hosts[0], hosts[2])
+			r.network.Break(hosts[0], hosts[2])
 			time.Sleep(300 * time.Millisecond)
 			broadcast(t, r, 1)
 		}
@@ -77,14 +73,13 @@ func TestLinkThatFlapsEndsNoView(t *testing.T) {
 
 // One that breaks with messages under way ends a view, and everybody is in the next one at once.
 func TestLinkThatFlapsUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, usual)
-		r.settle()
 		hosts := r.others(-1)
 		for k := range 500 {
 			if k%20 == 0 {
 				time.Sleep(600 * time.Millisecond)
-				r.at.network.Break(hosts[0], hosts[2])
+				r.network.Break(hosts[0], hosts[2])
 			}
 			if took := broadcast(t, r, k%3); took > 30*time.Millisecond {
 				t.Errorf("payload %d takes %v", k, took)

@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -19,8 +18,7 @@ func TestClocksOfAStallingStart(t *testing.T) {
 	for at := time.Duration(0); at <= 3*time.Millisecond; at += time.Millisecond / 2 {
 		for _, length := range []time.Duration{50 * time.Millisecond, 53 * time.Millisecond, 60 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%v after %v", length, at), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { stallingStart(t, at, length) })
+				bubble(t, func(t *testing.T) { stallingStart(t, at, length) })
 			})
 		}
 	}

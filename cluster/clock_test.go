@@ -2,14 +2,10 @@ package cluster_test
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -49,63 +45,54 @@ func apart(nodes []*cluster.Node) (skew, took, bound time.Duration, ok bool) {
 // others as it says, and no clock goes back; and the same if one of them shows everybody
 // something else.
 func TestClock(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"", "twofaced", "random", "silent"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				nodes := joined(t, 4, func(i int, c *cluster.Config) {
-					c.Clocks, c.Clock = roomyClocks, host.Skewed{
-						Clock: host.NewElapsed(), Offset: parley.Tick(i) * parley.Tick(time.Hour),
-						Drift: []int64{-100, 100, 50, 0}[i],
-					}
-					if how != "" && i == 3 {
-						b, err := faulty.Parse(how)
-						if err != nil {
-							t.Fatal(err)
-						}
-						c.Lab = &cluster.Lab{Traitor: b}
-					}
-				})
-				if how != "" {
-					nodes = nodes[:3]
-				}
-				synchronized(t, nodes...)
-				var before time.Time
-				seen := 0
-				for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-					skew, took, bound, ok := apart(nodes)
-					if !ok {
-						continue // on a busy machine a reading may be missed
-					}
-					seen++
-					if skew > bound+took {
-						t.Fatalf("clocks are %v apart, give or take %v, and the bound is %v", skew, took, bound)
-					}
-					if r := nodes[0].Clock(); r.Synchronized && r.Time.Before(before) {
-						t.Fatalf("the clock goes back by %v", before.Sub(r.Time))
-					} else if r.Synchronized {
-						before = r.Time
-					}
-				}
-				if seen == 0 {
-					t.Error("never were all clocks synchronized")
-				}
-				// The date is within those that nodes took for it: theirs are up to three hours ahead.
-				if r := nodes[0].Clock(); time.Until(r.Time) < -time.Minute || time.Until(r.Time) > 3*time.Hour+time.Minute {
-					t.Errorf("it shows %v at %v", r.Time, time.Now())
-				}
-			})
+	each(t, func(t *testing.T, how string) {
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			c.Clocks, c.Clock = roomyClocks, host.Skewed{
+				Clock: host.NewElapsed(), Offset: parley.Tick(i) * parley.Tick(time.Hour),
+				Drift: []int64{-100, 100, 50, 0}[i],
+			}
+			if how != "" && i == 3 {
+				b, err := faulty.Parse(how)
+				must(t, err)
+				c.Lab = &cluster.Lab{Traitor: b}
+			}
 		})
-	}
+		if how != "" {
+			nodes = nodes[:3]
+		}
+		synchronized(t, nodes...)
+		var before time.Time
+		seen := 0
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			skew, took, bound, ok := apart(nodes)
+			if !ok {
+				continue // on a busy machine a reading may be missed
+			}
+			seen++
+			if skew > bound+took {
+				t.Fatalf("clocks are %v apart, give or take %v, and the bound is %v", skew, took, bound)
+			}
+			if r := nodes[0].Clock(); r.Synchronized && r.Time.Before(before) {
+				t.Fatalf("the clock goes back by %v", before.Sub(r.Time))
+			} else if r.Synchronized {
+				before = r.Time
+			}
+		}
+		if seen == 0 {
+			t.Error("never were all clocks synchronized")
+		}
+		// The date is within those that nodes took for it: theirs are up to three hours ahead.
+		if r := nodes[0].Clock(); time.Until(r.Time) < -time.Minute || time.Until(r.Time) > 3*time.Hour+time.Minute {
+			t.Errorf("it shows %v at %v", r.Time, time.Now())
+		}
+	}, "", "twofaced", "random", "silent")
 }
 
 // A node whose clock has jumped, as after a stop, knows that it was held up: it takes no part
 // in the agreement that was under way, its clock does not count until it is in again, and it
 // is seen that it stood still. The others do without it.
 func TestPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const round = 500 * time.Millisecond
 		clock := &jumping{Clock: host.NewElapsed()}
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
@@ -150,8 +137,7 @@ func (c *jumping) Now() parley.Tick { return c.Clock.Now() + parley.Tick(c.ahead
 
 // A node whose clock gains too much for rounds begins no agreements; the others do.
 func TestDrift(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
 			c.Clocks = cluster.ClockConfig{Error: time.Millisecond}
 			if i == 3 {
@@ -174,8 +160,7 @@ func TestDrift(t *testing.T) {
 // A node whose clock is beyond what a correct one may show is named in the log, and counted
 // each time; nobody's clock suffers by it.
 func TestBeyond(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var told logged
 		far := faulty.Behaviour{
 			Name: "far", Model: parley.OralByzantineFaults,
@@ -192,15 +177,16 @@ func TestBeyond(t *testing.T) {
 			c.Clocks = roomyClocks
 			switch i {
 			case 0:
-				c.Log = slog.New(slog.NewTextHandler(&told, nil))
+				c.Log = told.logger()
 			case 3:
 				c.Lab = &cluster.Lab{Traitor: far}
 			}
 		})
 		synchronized(t, nodes[:3]...)
 		within(t, 30*time.Second, "it is named", func() bool {
-			return told.has("a node's clock is beyond what a correct one may show") && told.has("node=node4 ahead=") &&
-				told.has(`refused machine=clock from=3 why="a clock beyond the threshold"`)
+			log := told.String()
+			return strings.Contains(log, "a node's clock is beyond what a correct one may show") &&
+				strings.Contains(log, "node=node4 ahead=") && strings.Contains(log, `refused machine=clock from=3 why="a clock beyond the threshold"`)
 		})
 		if skew, took, bound, _ := apart(nodes[:3]); skew > bound+took {
 			t.Errorf("%v apart", skew)
@@ -208,73 +194,44 @@ func TestBeyond(t *testing.T) {
 	})
 }
 
-// logged keeps what is logged.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) has(words string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), words)
-}
-
 // A lone node is synchronized with itself, and among fewer than four all must be there.
 func TestFewClocks(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 3; n++ {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				nodes := joined(t, n, func(_ int, c *cluster.Config) { c.Clocks = roomyClocks })
-				synchronized(t, nodes...)
-				if n < 3 {
-					return
-				}
-				if err := nodes[2].Close(); err != nil {
-					t.Error(err)
-				}
-				within(t, 30*time.Second, "the clock does not count", func() bool { return !nodes[0].Clock().Synchronized })
-				for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
-					if r := nodes[0].Clock(); r.Synchronized || r.Bound < time.Hour {
-						t.Fatalf("nothing is known, and it shows %+v", r)
-					}
-				}
-			})
-		})
-	}
+	each(t, func(t *testing.T, n int) {
+		nodes := joined(t, n, func(_ int, c *cluster.Config) { c.Clocks = roomyClocks })
+		synchronized(t, nodes...)
+		if n < 3 {
+			return
+		}
+		if err := nodes[2].Close(); err != nil {
+			t.Error(err)
+		}
+		within(t, 30*time.Second, "the clock does not count", func() bool { return !nodes[0].Clock().Synchronized })
+		for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if r := nodes[0].Clock(); r.Synchronized || r.Bound < time.Hour {
+				t.Fatalf("nothing is known, and it shows %+v", r)
+			}
+		}
+	}, 1, 2, 3)
 }
 
 // A node that comes back, whose clock shows something else than before, is not synchronized
 // until it has been near the others' in a resynchronization; it has the others' date then.
 func TestClockOfRestarted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var last cluster.Config
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
 			c.Clocks = roomyClocks
 			if i == 3 {
-				c.Dir = t.TempDir()
+				onDisk(c, false)
 				last = *c
 			}
 		})
 		synchronized(t, nodes...)
-		if err := nodes[3].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[3].Close())
 		last.Broken = func(err error) { t.Error(err) }
 		last.Clock = host.Skewed{Clock: host.NewElapsed(), Offset: parley.Tick(time.Hour)}
 		back, err := cluster.Join(t.Context(), last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer back.Close()
 		if r := back.Clock(); r.Synchronized {
 			t.Errorf("it begins synchronized: %+v", r)

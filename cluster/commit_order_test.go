@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -23,7 +22,7 @@ func agreeing(t *testing.T, n int, durable bool, c cluster.CommitConfig) (*rig, 
 // All say yes and all commit; one says no and all abort; names are for once; and what is too
 // long is refused.
 func TestAgreedCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r, ledgers := agreeing(t, 4, false, agreed)
 		ctx := soon(t, 20*time.Second)
 		node := r.nodes[0].Load()
@@ -68,49 +67,43 @@ func TestAgreedCommit(t *testing.T) {
 // A participant that is down, says nothing, or says different things to different nodes blocks
 // nobody, and correct nodes decide alike.
 func TestAgreedCommitWithAFaultyNode(t *testing.T) {
-	for _, fault := range []string{"down", "silent", "twofaced"} {
-		t.Run(fault, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := agreed
-				c.Votes = 300 * time.Millisecond
-				i := 0
-				r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) {
-					c.Round = 200 * time.Millisecond
-					if i++; i == 4 && fault != "down" {
-						b, err := faulty.Parse(fault)
-						if err != nil {
-							t.Fatal(err)
-						}
-						c.Lab = &cluster.Lab{Traitor: b}
-					}
-				})
-				if fault == "down" {
-					r.stop(3)
-				}
-				ctx := soon(t, 30*time.Second)
-				yes, err := r.nodes[0].Load().Commit(ctx, "t", bodies("do", 0, 1, 3))
-				if err != nil || yes && fault != "twofaced" {
-					t.Error(yes, err)
-				}
-				if yes, err := r.nodes[1].Load().Commit(ctx, "u", bodies("do", 0, 1, 2)); !yes || err != nil {
-					t.Error(yes, err)
-				}
-				for k := range 3 {
-					eventually(t, "told of u", func() bool { return ledgers[k].end("u") == "commit" })
-				}
-				for k := range 2 {
-					want := map[bool]string{true: "commit", false: "abort"}[yes]
-					eventually(t, "told of t", func() bool { return ledgers[k].end("t") == want || !ledgers[k].asked("t") })
-				}
-			})
+	each(t, func(t *testing.T, fault string) {
+		c := agreed
+		c.Votes = 300 * time.Millisecond
+		i := 0
+		r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) {
+			c.Round = 200 * time.Millisecond
+			if i++; i == 4 && fault != "down" {
+				b, err := faulty.Parse(fault)
+				must(t, err)
+				c.Lab = &cluster.Lab{Traitor: b}
+			}
 		})
-	}
+		if fault == "down" {
+			r.stop(3)
+		}
+		ctx := soon(t, 30*time.Second)
+		yes, err := r.nodes[0].Load().Commit(ctx, "t", bodies("do", 0, 1, 3))
+		if err != nil || yes && fault != "twofaced" {
+			t.Error(yes, err)
+		}
+		if yes, err := r.nodes[1].Load().Commit(ctx, "u", bodies("do", 0, 1, 2)); !yes || err != nil {
+			t.Error(yes, err)
+		}
+		for k := range 3 {
+			eventually(t, "told of u", func() bool { return ledgers[k].end("u") == "commit" })
+		}
+		for k := range 2 {
+			want := map[bool]string{true: "commit", false: "abort"}[yes]
+			eventually(t, "told of t", func() bool { return ledgers[k].end("t") == want || !ledgers[k].asked("t") })
+		}
+	}, "down", "silent", "twofaced")
 }
 
 // A participant that said yes and crashed before it heard the outcome asks the others when
 // it is back, and believes more of them than may lie.
 func TestAgreedCommitParticipantComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r, ledgers := agreeing(t, 4, true, agreed)
 		ctx := soon(t, 30*time.Second)
 		ledgers[2].gate = make(chan struct{})
@@ -130,9 +123,7 @@ func TestAgreedCommitParticipantComesBack(t *testing.T) {
 		eventually(t, "node 4 has voted", func() bool { return cluster.VotesOrdered(node, "t") == 1 })
 		r.stop(3)
 		close(ledgers[2].gate)
-		if err := <-answer; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-answer)
 		r.start(3)
 		eventually(t, "it is told", func() bool { return ledgers[3].end("t") == "commit" })
 		ledgers[3].mu.Lock()
@@ -155,7 +146,7 @@ func TestAgreedCommitParticipantComesBack(t *testing.T) {
 
 // A thousand transactions at a time.
 func TestAgreedCommitManyAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const many = 1000
 		c := agreed
 		c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // however busy the machine

@@ -3,11 +3,9 @@ package cluster_test
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -49,30 +47,25 @@ func (r *remote) Commit(tx string) {
 // A participant that lives on when its node ends is told of the node's lives, and asked
 // again: what it has not answered to was not done.
 func TestCommitRemoteParticipant(t *testing.T) {
-	for _, p := range []cluster.CommitProtocol{cluster.TwoPhase, cluster.Majority, cluster.Agreed} {
-		t.Run(p.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var remotes []*remote
-				dir := t.TempDir()
-				r := newRig(t, 4, func(c *cluster.Config) {
-					remotes = append(remotes, &remote{tally: newTally()})
-					c.Participant, c.Commit.Protocol = remotes[len(remotes)-1], p
-					c.Dir, c.Durable = filepath.Join(dir, c.Name), true
-				})
-				far := remotes[1]
-				far.down.Store(true)
-				if yes, err := r.nodes[0].Load().Commit(soon(t, 20*time.Second), "t", bodies("do", 0, 1)); !yes || err != nil {
-					t.Fatal(yes, err)
-				}
-				eventually(t, "it is asked to commit", far.asked.Load)
-				r.stop(1)
-				far.down.Store(false)
-				r.start(1)
-				eventually(t, "it has committed", func() bool { return far.tally.end("t") == "commit" })
-				if want := []string{"begin", "end", "begin", "again t do"}; !slices.Equal(far.lives, want) || far.prepared["t"] != 1 {
-					t.Errorf("%q, and asked to prepare %d times", far.lives, far.prepared["t"])
-				}
-			})
+	each(t, func(t *testing.T, p cluster.CommitProtocol) {
+		var remotes []*remote
+		r := newRig(t, 4, func(c *cluster.Config) {
+			remotes = append(remotes, &remote{tally: newTally()})
+			c.Participant, c.Commit.Protocol = remotes[len(remotes)-1], p
+			onDisk(c, true)
 		})
-	}
+		far := remotes[1]
+		far.down.Store(true)
+		if yes, err := r.nodes[0].Load().Commit(soon(t, 20*time.Second), "t", bodies("do", 0, 1)); !yes || err != nil {
+			t.Fatal(yes, err)
+		}
+		eventually(t, "it is asked to commit", far.asked.Load)
+		r.stop(1)
+		far.down.Store(false)
+		r.start(1)
+		eventually(t, "it has committed", func() bool { return far.tally.end("t") == "commit" })
+		if want := []string{"begin", "end", "begin", "again t do"}; !slices.Equal(far.lives, want) || far.prepared["t"] != 1 {
+			t.Errorf("%q, and asked to prepare %d times", far.lives, far.prepared["t"])
+		}
+	}, cluster.TwoPhase, cluster.Majority, cluster.Agreed)
 }

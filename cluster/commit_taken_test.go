@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -12,33 +11,29 @@ import (
 // A client that gets no answer asks another node, which has no part in the transaction: it is
 // told the outcome, or that it is unknown, and never that nothing was done.
 func TestCommitAskedElsewhere(t *testing.T) {
-	for _, p := range crashing {
-		t.Run(p.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, ledgers := parties(t, 4, false, cluster.CommitConfig{Protocol: p, Votes: time.Minute})
-				ctx := soon(t, 20*time.Second)
-				for tx, body := range map[string]string{"a": "do", "b": "no"} {
-					first, err := r.nodes[0].Load().Commit(ctx, tx, bodies(body, 1, 2))
-					if err != nil || first != (body == "do") {
-						t.Fatal(first, err)
-					}
-					for i := range 4 {
-						if yes, err := r.nodes[i].Load().Commit(ctx, tx, bodies(body, 1, 2)); yes != first || err != nil {
-							t.Errorf("%s is asked at node %d: %t, %v", tx, i+1, yes, err)
-						}
-					}
-					_, err = r.nodes[3].Load().Commit(ctx, tx, bodies("other", 1, 2))
-					if !errors.Is(err, cluster.ErrTaken) || errors.Is(err, cluster.ErrUnknown) {
-						t.Errorf("what has the name of %s and is another: %v", tx, err)
-					}
-					if o, err := r.nodes[1].Load().Outcome(tx); (o.State == cluster.Committed) != first || err != nil {
-						t.Error(o, err)
-					}
+	each(t, func(t *testing.T, p cluster.CommitProtocol) {
+		r, ledgers := parties(t, 4, false, cluster.CommitConfig{Protocol: p, Votes: time.Minute})
+		ctx := soon(t, 20*time.Second)
+		for tx, body := range map[string]string{"a": "do", "b": "no"} {
+			first, err := r.nodes[0].Load().Commit(ctx, tx, bodies(body, 1, 2))
+			if err != nil || first != (body == "do") {
+				t.Fatal(first, err)
+			}
+			for i := range 4 {
+				if yes, err := r.nodes[i].Load().Commit(ctx, tx, bodies(body, 1, 2)); yes != first || err != nil {
+					t.Errorf("%s is asked at node %d: %t, %v", tx, i+1, yes, err)
 				}
-				underWay(t, r, ledgers[1])
-			})
-		})
-	}
+			}
+			_, err = r.nodes[3].Load().Commit(ctx, tx, bodies("other", 1, 2))
+			if !errors.Is(err, cluster.ErrTaken) || errors.Is(err, cluster.ErrUnknown) {
+				t.Errorf("what has the name of %s and is another: %v", tx, err)
+			}
+			if o, err := r.nodes[1].Load().Outcome(tx); (o.State == cluster.Committed) != first || err != nil {
+				t.Error(o, err)
+			}
+		}
+		underWay(t, r, ledgers[1])
+	}, crashing...)
 }
 
 // underWay has a transaction asked elsewhere before it has an outcome: who waits for it goes

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -85,16 +83,6 @@ func bodies(body string, nodes ...int) map[string][]byte {
 	return out
 }
 
-// eventually waits for something to come about.
-func eventually(tb testing.TB, what string, f func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("not in the end: %s", what)
-		}
-	}
-}
-
 // parties is a cluster with a tally at each node.
 func parties(t *testing.T, n int, durable bool, c cluster.CommitConfig) (*rig, []*tally) {
 	return configuredParties(t, n, durable, c, func(*cluster.Config) {})
@@ -102,18 +90,15 @@ func parties(t *testing.T, n int, durable bool, c cluster.CommitConfig) (*rig, [
 
 func configuredParties(t *testing.T, n int, durable bool, c cluster.CommitConfig, more func(*cluster.Config)) (*rig, []*tally) {
 	ledgers := make([]*tally, n)
-	dir := t.TempDir()
-	i := 0
-	r := newRig(t, n, func(config *cluster.Config) {
+	r := configured(t, n, func(i int, config *cluster.Config) {
 		ledgers[i] = newTally()
 		config.Participant, config.Commit = ledgers[i], c
 		if durable {
-			config.Dir = filepath.Join(dir, config.Name)
+			onDisk(config, false)
 		}
 		more(config)
-		i++
 	})
-	return r, ledgers
+	return r.begin(), ledgers
 }
 
 var crashing = []cluster.CommitProtocol{cluster.TwoPhase, cluster.Majority}
@@ -121,78 +106,74 @@ var crashing = []cluster.CommitProtocol{cluster.TwoPhase, cluster.Majority}
 // All say yes and all commit; one says no and all abort, and it is said who and why. Who
 // asks again gets the same answer, and nothing is done twice.
 func TestCommit(t *testing.T) {
-	for _, p := range crashing {
-		t.Run(p.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, ledgers := parties(t, 4, p == cluster.TwoPhase, cluster.CommitConfig{Protocol: p})
-				ctx := soon(t, 10*time.Second)
-				node := r.nodes[0].Load()
-				for range 2 {
-					if yes, err := node.Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
-						t.Fatal(yes, err)
-					}
-					if yes, err := node.Commit(ctx, "b", bodies("do", 1)); !yes || err != nil {
-						t.Fatal(yes, err)
-					}
-					if yes, err := node.Commit(ctx, "c", bodies("do", 0)); !yes || err != nil {
-						t.Fatal(yes, err)
-					}
-					no := bodies("do", 0, 1, 2)
-					no["node3"] = []byte("no")
-					if yes, err := node.Commit(ctx, "d", no); yes || err != nil {
-						t.Fatal(yes, err)
-					}
-					no["node3"], no["node1"] = []byte("do"), []byte("error")
-					if yes, err := node.Commit(ctx, "e", no); yes || err != nil {
-						t.Fatal(yes, err)
-					}
+	each(t, func(t *testing.T, p cluster.CommitProtocol) {
+		r, ledgers := parties(t, 4, p == cluster.TwoPhase, cluster.CommitConfig{Protocol: p})
+		ctx := soon(t, 10*time.Second)
+		node := r.nodes[0].Load()
+		for range 2 {
+			if yes, err := node.Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
+				t.Fatal(yes, err)
+			}
+			if yes, err := node.Commit(ctx, "b", bodies("do", 1)); !yes || err != nil {
+				t.Fatal(yes, err)
+			}
+			if yes, err := node.Commit(ctx, "c", bodies("do", 0)); !yes || err != nil {
+				t.Fatal(yes, err)
+			}
+			no := bodies("do", 0, 1, 2)
+			no["node3"] = []byte("no")
+			if yes, err := node.Commit(ctx, "d", no); yes || err != nil {
+				t.Fatal(yes, err)
+			}
+			no["node3"], no["node1"] = []byte("do"), []byte("error")
+			if yes, err := node.Commit(ctx, "e", no); yes || err != nil {
+				t.Fatal(yes, err)
+			}
+		}
+		// Another node that took part knows, and one that did not finds out.
+		for _, i := range []int{1, 3} {
+			if yes, err := r.nodes[i].Load().Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
+				t.Fatal(yes, err)
+			}
+		}
+		if yes, err := node.Commit(ctx, "a", bodies("else", 0, 1, 2)); yes || !errors.Is(err, cluster.ErrTaken) {
+			t.Fatal(yes, err)
+		}
+		for _, c := range []struct {
+			tx, end string
+			at      []int
+		}{{"a", "commit", []int{0, 1, 2}}, {"b", "commit", []int{1}}, {"c", "commit", []int{0}},
+			{"d", "abort", []int{0, 1, 2}}, {"e", "abort", []int{0}}} {
+			for _, i := range c.at {
+				if c.end == "abort" && !ledgers[i].asked(c.tx) {
+					continue // it was over before its turn
 				}
-				// Another node that took part knows, and one that did not finds out.
-				for _, i := range []int{1, 3} {
-					if yes, err := r.nodes[i].Load().Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
-						t.Fatal(yes, err)
-					}
+				eventually(t, c.tx, func() bool { return ledgers[i].end(c.tx) == c.end })
+				if n := ledgers[i].prepared[c.tx]; n != 1 {
+					t.Errorf("node %d prepared %s %d times", i, c.tx, n)
 				}
-				if yes, err := node.Commit(ctx, "a", bodies("else", 0, 1, 2)); yes || !errors.Is(err, cluster.ErrTaken) {
-					t.Fatal(yes, err)
-				}
-				for _, c := range []struct {
-					tx, end string
-					at      []int
-				}{{"a", "commit", []int{0, 1, 2}}, {"b", "commit", []int{1}}, {"c", "commit", []int{0}},
-					{"d", "abort", []int{0, 1, 2}}, {"e", "abort", []int{0}}} {
-					for _, i := range c.at {
-						if c.end == "abort" && !ledgers[i].asked(c.tx) {
-							continue // it was over before its turn
-						}
-						eventually(t, c.tx, func() bool { return ledgers[i].end(c.tx) == c.end })
-						if n := ledgers[i].prepared[c.tx]; n != 1 {
-							t.Errorf("node %d prepared %s %d times", i, c.tx, n)
-						}
-					}
-				}
-				if len(ledgers[3].prepared) > 0 {
-					t.Error("a node without a part was asked")
-				}
-				for tx, want := range map[string]string{
-					"d": "node3: said no", "e": "node1: no such account", "a": "",
-				} {
-					if o, err := node.Outcome(tx); err != nil || o.Why != want || (o.State == cluster.Committed) != (tx == "a") {
-						t.Error(o, err)
-					}
-				}
-				if _, err := node.Outcome("z"); !errors.Is(err, cluster.ErrNoTransaction) {
-					t.Error(err)
-				}
-			})
-		})
-	}
+			}
+		}
+		if len(ledgers[3].prepared) > 0 {
+			t.Error("a node without a part was asked")
+		}
+		for tx, want := range map[string]string{
+			"d": "node3: said no", "e": "node1: no such account", "a": "",
+		} {
+			if o, err := node.Outcome(tx); err != nil || o.Why != want || (o.State == cluster.Committed) != (tx == "a") {
+				t.Error(o, err)
+			}
+		}
+		if _, err := node.Outcome("z"); !errors.Is(err, cluster.ErrNoTransaction) {
+			t.Error(err)
+		}
+	}, crashing...)
 }
 
 // A participant that said yes and has lost the coordinator is blocked: it says for whom it
 // waits, and never aborts by itself. With the coordinator back, from its disk, it hears.
 func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r, ledgers := parties(t, 3, true, cluster.CommitConfig{Delay: 20 * time.Millisecond, Votes: time.Minute})
 		gate := make(chan struct{})
 		for i := range ledgers {
@@ -243,61 +224,55 @@ func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {
 // A participant that comes back from its disk prepares again what it had said yes to, and
 // is told what became of it, also if the coordinator has committed long ago.
 func TestCommitParticipantComesBack(t *testing.T) {
-	for _, p := range crashing {
-		t.Run(p.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, ledgers := parties(t, 3, true, cluster.CommitConfig{Protocol: p, Delay: 20 * time.Millisecond})
-				ctx := soon(t, 20*time.Second)
-				ledgers[2].gate = make(chan struct{})
-				parts := bodies("do", 1, 2)
-				parts["node3"] = []byte("wait")
-				answer := make(chan error, 1)
-				node := r.nodes[0].Load()
-				go func() {
-					yes, err := node.Commit(ctx, "t", parts)
-					if !yes {
-						err = errors.Join(err, errors.New("it is aborted"))
-					}
-					answer <- err
-				}()
-				eventually(t, "it is asked", func() bool { return cluster.IsAsked(r.nodes[2].Load(), "t") && ledgers[2].asked("t") })
-				for i := range 2 { // it does not hear the outcome
-					cluster.LoseFrom(r.nodes[2].Load(), parley.ID(i))
-				}
-				close(ledgers[2].gate)
-				if err := <-answer; err != nil {
-					t.Fatal(err)
-				}
-				r.stop(2)
-				if ledgers[2].end("t") != "" {
-					t.Fatal("it has heard")
-				}
-				r.start(2)
-				eventually(t, "it is told", func() bool { return ledgers[2].end("t") == "commit" })
-				ledgers[2].mu.Lock()
-				if ledgers[2].prepared["t"] != 2 {
-					t.Errorf("it prepared %d times", ledgers[2].prepared["t"])
-				}
-				ledgers[2].mu.Unlock()
-				eventually(t, "all is over", func() bool { return r.nodes[0].Load().Status().Commit.Open == 0 })
-				r.stop(0, 1, 2)
-				r.start(0, 1, 2)
-				for i := range 3 {
-					if o, err := r.nodes[i].Load().Outcome("t"); o.State != cluster.Committed || err != nil {
-						t.Errorf("node %d: %v, %v", i, o, err)
-					}
-				}
-				if ledgers[2].prepared["t"] != 2 || len(ledgers[2].ends["t"]) != 1 {
-					t.Error("what was over is done again")
-				}
-			})
-		})
-	}
+	each(t, func(t *testing.T, p cluster.CommitProtocol) {
+		r, ledgers := parties(t, 3, true, cluster.CommitConfig{Protocol: p, Delay: 20 * time.Millisecond})
+		ctx := soon(t, 20*time.Second)
+		ledgers[2].gate = make(chan struct{})
+		parts := bodies("do", 1, 2)
+		parts["node3"] = []byte("wait")
+		answer := make(chan error, 1)
+		node := r.nodes[0].Load()
+		go func() {
+			yes, err := node.Commit(ctx, "t", parts)
+			if !yes {
+				err = errors.Join(err, errors.New("it is aborted"))
+			}
+			answer <- err
+		}()
+		eventually(t, "it is asked", func() bool { return cluster.IsAsked(r.nodes[2].Load(), "t") && ledgers[2].asked("t") })
+		for i := range 2 { // it does not hear the outcome
+			cluster.LoseFrom(r.nodes[2].Load(), parley.ID(i))
+		}
+		close(ledgers[2].gate)
+		must(t, <-answer)
+		r.stop(2)
+		if ledgers[2].end("t") != "" {
+			t.Fatal("it has heard")
+		}
+		r.start(2)
+		eventually(t, "it is told", func() bool { return ledgers[2].end("t") == "commit" })
+		ledgers[2].mu.Lock()
+		if ledgers[2].prepared["t"] != 2 {
+			t.Errorf("it prepared %d times", ledgers[2].prepared["t"])
+		}
+		ledgers[2].mu.Unlock()
+		eventually(t, "all is over", func() bool { return r.nodes[0].Load().Status().Commit.Open == 0 })
+		r.stop(0, 1, 2)
+		r.start(0, 1, 2)
+		for i := range 3 {
+			if o, err := r.nodes[i].Load().Outcome("t"); o.State != cluster.Committed || err != nil {
+				t.Errorf("node %d: %v, %v", i, o, err)
+			}
+		}
+		if ledgers[2].prepared["t"] != 2 || len(ledgers[2].ends["t"]) != 1 {
+			t.Error("what was over is done again")
+		}
+	}, crashing...)
 }
 
 // Without the coordinator the others decide by a majority.
 func TestCommitGoesOnWithoutTheCoordinator(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r, ledgers := parties(t, 3, false, cluster.CommitConfig{Protocol: cluster.Majority, Delay: 20 * time.Millisecond, Votes: 300 * time.Millisecond})
 		gate := make(chan struct{})
 		ledgers[0].gate = gate
@@ -317,56 +292,52 @@ func TestCommitGoesOnWithoutTheCoordinator(t *testing.T) {
 // A thousand transactions at a time, with no more calls and no more under way than there
 // may be: each has one outcome everywhere, and in the end nobody keeps any.
 func TestCommitManyAtATime(t *testing.T) {
-	for _, p := range crashing {
-		t.Run(p.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const many = 1000
-				r, ledgers := parties(t, 3, false, cluster.CommitConfig{
-					Protocol: p, Open: 100, Prepares: 8, Delay: time.Second, Votes: time.Minute, // however busy the machine
-				})
-				ctx := soon(t, 60*time.Second)
-				var all sync.WaitGroup
-				committed := make([]bool, many)
-				for i := range many {
-					all.Go(func() {
-						parts := bodies("do", 0, 1, 2)
-						if i%10 == 0 {
-							parts[fmt.Sprintf("node%d", 1+i/10%3)] = []byte("no")
-						}
-						yes, err := r.nodes[i%3].Load().Commit(ctx, fmt.Sprint("t", i), parts)
-						if committed[i] = yes; err != nil || yes != (i%10 != 0) {
-							o, _ := r.nodes[i%3].Load().Outcome(fmt.Sprint("t", i))
-							t.Errorf("%d: %t, %v: %v", i, yes, err, o)
-						}
-					})
+	each(t, func(t *testing.T, p cluster.CommitProtocol) {
+		const many = 1000
+		r, ledgers := parties(t, 3, false, cluster.CommitConfig{
+			Protocol: p, Open: 100, Prepares: 8, Delay: time.Second, Votes: time.Minute, // however busy the machine
+		})
+		ctx := soon(t, 60*time.Second)
+		var all sync.WaitGroup
+		committed := make([]bool, many)
+		for i := range many {
+			all.Go(func() {
+				parts := bodies("do", 0, 1, 2)
+				if i%10 == 0 {
+					parts[fmt.Sprintf("node%d", 1+i/10%3)] = []byte("no")
 				}
-				most := 0
-				for quiet := make(chan struct{}); ; time.Sleep(time.Millisecond) {
-					if most == 0 {
-						go func() { all.Wait(); close(quiet) }()
-					}
-					most = max(most, 1, r.nodes[0].Load().Status().Commit.Preparing)
-					select {
-					case <-quiet:
-					default:
-						continue
-					}
-					break
-				}
-				for k, l := range ledgers {
-					if most := l.most.Load(); most > 8 {
-						t.Errorf("%d calls at a time", most)
-					}
-					for i := range many {
-						tx, want := fmt.Sprint("t", i), map[bool]string{true: "commit", false: "abort"}[committed[i]]
-						if !committed[i] && !l.asked(tx) {
-							continue
-						}
-						eventually(t, "it is told", func() bool { return l.end(tx) == want })
-					}
-					eventually(t, "all is over", func() bool { return cluster.KeptTransactions(r.nodes[k].Load()) == 0 })
+				yes, err := r.nodes[i%3].Load().Commit(ctx, fmt.Sprint("t", i), parts)
+				if committed[i] = yes; err != nil || yes != (i%10 != 0) {
+					o, _ := r.nodes[i%3].Load().Outcome(fmt.Sprint("t", i))
+					t.Errorf("%d: %t, %v: %v", i, yes, err, o)
 				}
 			})
-		})
-	}
+		}
+		most := 0
+		for quiet := make(chan struct{}); ; time.Sleep(time.Millisecond) {
+			if most == 0 {
+				go func() { all.Wait(); close(quiet) }()
+			}
+			most = max(most, 1, r.nodes[0].Load().Status().Commit.Preparing)
+			select {
+			case <-quiet:
+			default:
+				continue
+			}
+			break
+		}
+		for k, l := range ledgers {
+			if most := l.most.Load(); most > 8 {
+				t.Errorf("%d calls at a time", most)
+			}
+			for i := range many {
+				tx, want := fmt.Sprint("t", i), map[bool]string{true: "commit", false: "abort"}[committed[i]]
+				if !committed[i] && !l.asked(tx) {
+					continue
+				}
+				eventually(t, "it is told", func() bool { return l.end(tx) == want })
+			}
+			eventually(t, "all is over", func() bool { return cluster.KeptTransactions(r.nodes[k].Load()) == 0 })
+		}
+	}, crashing...)
 }

@@ -1,15 +1,13 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"parley"
@@ -20,6 +18,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/cluster/mesh"
+	"parley/cluster/tables"
 	"parley/faulty"
 	"parley/membership/group"
 )
@@ -113,11 +112,14 @@ type Lab struct {
 	Traitor faulty.Behaviour
 }
 
-// hooks are what tests change: the length of logs, what a node hears, and what its links do.
+// hooks are what tests change. 0 stands for what a node does otherwise.
 type hooks struct {
 	mesh.Hooks
-	logSize int64
-	hear    func(from parley.ID, channel uint32, b []byte)
+	Compact  int           // the number of records after which a state replaces its log
+	LogSize  int64         // of the store
+	Recorder int           // the size of the flight recorder
+	Tables   tables.Limits // of all tables
+	Hear     func(from parley.ID, channel uint32, b []byte)
 }
 
 // Times are how long a node waits for what. What is 0 has a default, for a local network.
@@ -130,16 +132,12 @@ type Times struct {
 
 // WithDefaults returns the times with what was left 0 filled in.
 func (t Times) WithDefaults() Times {
-	or := func(x *time.Duration, otherwise time.Duration) {
-		if *x == 0 {
-			*x = otherwise
-		}
+	return Times{
+		Beat:    cmp.Or(t.Beat, 100*time.Millisecond),
+		Suspect: cmp.Or(t.Suspect, time.Second),
+		Flush:   cmp.Or(t.Flush, 500*time.Millisecond),
+		Retry:   cmp.Or(t.Retry, time.Second),
 	}
-	or(&t.Beat, 100*time.Millisecond)
-	or(&t.Suspect, time.Second)
-	or(&t.Flush, 500*time.Millisecond)
-	or(&t.Retry, time.Second)
-	return t
 }
 
 // DefaultRound is the length of a round if nothing else is configured.
@@ -153,17 +151,14 @@ func (c Config) CheckClocks() error {
 	return err
 }
 
-// filled returns the configuration with m and the length of rounds filled in.
+// filled returns the configuration with the defaults filled in.
 func (c Config) filled() Config {
-	if c.M == 0 {
-		c.M = (len(c.Members) - 1) / 3
-	}
-	if c.Round == 0 {
-		c.Round = DefaultRound
-	}
-	if c.DiskLimit == 0 {
-		c.DiskLimit = defaultDiskLimit
-	}
+	c.M = cmp.Or(c.M, (len(c.Members)-1)/3)
+	c.Round = cmp.Or(c.Round, DefaultRound)
+	c.DiskLimit = cmp.Or(c.DiskLimit, defaultDiskLimit)
+	c.hooks.Compact = cmp.Or(c.hooks.Compact, 4096)
+	c.hooks.Recorder = cmp.Or(c.hooks.Recorder, host.RecorderSize)
+	c.hooks.Tables = cmp.Or(c.hooks.Tables, tables.DefaultLimits)
 	return c
 }
 
@@ -225,49 +220,34 @@ func (c Config) CheckLinks() error {
 	return nil
 }
 
+// check tells what is wrong with the configuration of a node, which is filled.
+func (c Config) check() error {
+	self := c.self()
+	switch {
+	case self < 0:
+		return fmt.Errorf("%q is none of the %d members", c.Name, len(c.Members))
+	case c.SignerKey == nil:
+	case len(c.SignerKey) != ed25519.PrivateKeySize:
+		return errors.New("the key to sign with is none")
+	case !c.SignerKey.Public().(ed25519.PublicKey).Equal(c.Members[self].Signer):
+		return errors.New("the key to sign with is not the one that the members know of this node")
+	}
+	if err := cmp.Or(c.CheckGroups(), c.CheckAgreements(), c.CheckLinks(), c.CheckDisk()); err != nil {
+		return err
+	}
+	switch {
+	case c.Self == nil:
+		return errors.New("the node has no certificate (Self)")
+	case c.Trust == nil:
+		return errors.New("the node trusts no authority (Trust)")
+	}
+	return nil
+}
+
 // CheckAgreements tells what is wrong with those of the configuration.
 func (c Config) CheckAgreements() error { return agree.Check(c.Agreements, len(c.Members)) }
 
 // self is the place of this node among the members, -1 if it has none.
 func (c Config) self() int {
 	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == c.Name })
-}
-
-// digest is a hash of all that nodes must be configured with alike.
-func (c Config) digest() [sha256.Size]byte {
-	h := sha256.New()
-	text := func(s string) {
-		_ = binary.Write(h, binary.BigEndian, uint32(len(s)))
-		h.Write([]byte(s))
-	}
-	for _, m := range c.Members {
-		text(m.Name)
-		text(string(m.Signer))
-	}
-	text("groups, by majorities of all") // nodes that decide on views otherwise are refused
-	for _, g := range c.Groups {
-		text(g.Name)
-		text(fmt.Sprint(g.Level))
-	}
-	if c.views().Liars > 0 && len(c.Tables) > 0 { // nodes that do not tell what they have are refused
-		text("tables whose copies are compared in each view")
-	}
-	text("tables")
-	for _, t := range c.Tables {
-		t = t.WithDefaults()
-		text(t.Name)
-		text(strings.TrimSpace(fmt.Sprint(t.Level, t.Sessions) + " " + t.State))
-	}
-	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults(), c.Clocks, c.Commit.Protocol))
-	if k, usual := c.Commit.WithDefaults(), (CommitConfig{}).WithDefaults(); k.Protocol == Agreed &&
-		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
-		text(fmt.Sprint(k.Open, k.Remember))
-	}
-	if c.Links != Streams {
-		text(c.Links.String())
-	}
-	if len(c.Agreements) > 0 {
-		text(fmt.Sprint(c.Agreements))
-	}
-	return [sha256.Size]byte(h.Sum(nil))
 }

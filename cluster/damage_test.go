@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -48,15 +46,6 @@ type acked struct {
 // record runs three nodes under load. The second one is stopped while the first one still merges logs and begins new
 // ones, and goes on. The power of the first one fails, and the third one, which has heard of all, is stopped in order.
 func record(t *testing.T, r *rig) (rec recording) {
-	all, config := disks(t, 3)
-	configured(t, r, 3, func(c *cluster.Config) {
-		config(c)
-		c.Groups = []cluster.GroupConfig{{Name: "g"}}
-		c.TestLogSize(24 << 10)
-	})
-	t.Cleanup(func() { r.stop(0, 1, 2) })
-	r.start(0, 1, 2)
-	r.settle()
 	ctx := soon(t, 5*time.Minute)
 	load := func(from int, until func() bool) {
 		t.Helper()
@@ -64,14 +53,10 @@ func record(t *testing.T, r *rig) (rec recording) {
 			for range 10 {
 				k := len(rec.acked)
 				a := acked{key: fmt.Sprint("key", k%7), payload: fmt.Sprintf("%d %0500d", k, 0)}
-				if _, err := r.table(0).KeyValue().Put(ctx, []byte(a.key), []byte(a.payload)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, second(r.table(0).KeyValue().Put(ctx, []byte(a.key), []byte(a.payload))))
 				if k%8 == 0 {
 					a.key = ""
-					if _, err := r.nodes[0].Load().Group("g").Broadcast(ctx, []byte(a.payload)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, second(r.nodes[0].Load().Group("g").Broadcast(ctx, []byte(a.payload))))
 				}
 				a.position = r.nodes[0].Load().Status().Store.Position
 				rec.acked = append(rec.acked, a)
@@ -80,29 +65,27 @@ func record(t *testing.T, r *rig) (rec recording) {
 		}
 	}
 	records := filepath.Join(r.configs[0].Dir, "records")
-	load(0, func() bool { return files(t, all[0], records).base != "" })
+	load(0, func() bool { return files(t, r.disk(0), records).base != "" })
 	r.stop(0)
 	r.start(0)
 	r.back(0)
 	r.stop(1)
 	last := "" // log
 	load(0, func() bool {
-		f := files(t, all[0], records)
+		f := files(t, r.disk(0), records)
 		if last == "" {
 			last = f.newest
 		}
-		report, err := store.Verify(records, all[0].Crash(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report, err := store.Verify(records, r.disk(0).Crash(nil))
+		must(t, err)
 		return f.newest != last && f.older != "" && f.base != "" && report.Tail.Offset > 16<<10
 	})
 	time.Sleep(3 * time.Second) // the third one has been told of all
-	rec.disks[0] = all[0].Crash(nil)
+	rec.disks[0] = r.disk(0).Crash(nil)
 	r.stop(0)
 	time.Sleep(time.Second)
 	r.stop(2)
-	rec.disks[1], rec.disks[2], rec.dir = all[1], all[2], r.configs[0].Dir
+	rec.disks[1], rec.disks[2], rec.dir = r.disk(1), r.disk(2), r.configs[0].Dir
 	var err error
 	if rec.report, err = store.Verify(records, rec.disks[0]); err != nil || rec.report.Tail == nil {
 		t.Fatalf("%+v, %v", rec.report, err)
@@ -117,9 +100,7 @@ type kinds struct{ newest, older, base string }
 func files(t *testing.T, d disk.Disk, dir string) (f kinds) {
 	t.Helper()
 	names, err := d.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range names {
 		switch path := filepath.Join(dir, name); {
 		case strings.HasPrefix(name, "base-"):
@@ -206,9 +187,7 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 	}
 	all = append(all, cell{"records", "deleted", "", records, false, func(d *disk.Memory) {
 		names, err := d.List(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
 			remove(t, d, filepath.Join(records, name))
 		}
@@ -221,26 +200,20 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 func sizeOf(t *testing.T, d *disk.Memory, file string) int {
 	t.Helper()
 	b, err := disk.ReadFile(d, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(bytes.TrimRight(b, "\x00"))
 }
 
 func remove(t *testing.T, d *disk.Memory, file string) {
 	t.Helper()
-	if err := errors.Join(d.Remove(file), d.SyncDir(filepath.Dir(file))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.Remove(file), d.SyncDir(filepath.Dir(file))))
 }
 
 // find returns where the newest record with a text is.
 func (rec recording) find(t *testing.T, text string, f kinds) (file string, at int) {
 	t.Helper()
 	names, err := rec.disks[0].List(filepath.Dir(f.newest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Reverse(names) // logs before bases, newer ones first
 	for _, name := range names {
 		file = filepath.Join(filepath.Dir(f.newest), name)
@@ -261,10 +234,13 @@ func (rec recording) find(t *testing.T, text string, f kinds) (file string, at i
 // newest log is damaged, which cannot be told from a loss of power, it starts without that; then a node that has
 // heard of it refuses it, and nothing else is lost. docs/damage.md has the table.
 func TestDamageMatrix(t *testing.T) {
-	cluster.CompactEvery(t, 16)
 	var table strings.Builder
-	synctest.Test(t, func(t *testing.T) {
-		r := &rig{tb: t}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, func(c *cluster.Config) {
+			withTable(true)(c)
+			c.Groups = []cluster.GroupConfig{{Name: "g"}}
+			c.Test().LogSize, c.Test().Compact = 24<<10, 16
+		})
 		rec := record(t, r)
 		t.Logf("%d acknowledged, up to record %d, byte %d of %s", len(rec.acked), rec.report.Position,
 			rec.report.Tail.Offset, rec.report.Tail.File)
@@ -359,8 +335,7 @@ func (rec recording) refuses(t *testing.T, r *rig, d *disk.Memory, c cell, name 
 // reads demands that all is there that was acknowledged up to a position of the node's disk. It returns why the node
 // stops, if it does.
 func (rec recording) reads(t *testing.T, node *cluster.Node, position uint64, why <-chan error) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := soon(t, 10*time.Second)
 	values, payloads := make(map[string]string), make(map[string]bool)
 	for _, a := range rec.acked {
 		if a.position > position {
@@ -422,14 +397,10 @@ func compareDamage(t *testing.T, table string) {
 	t.Helper()
 	const file, head = "../docs/damage.md", "| --- | --- | --- | --- | --- |\n"
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, kept, ok := strings.Cut(string(b), head)
 	if *updateDamage && ok {
-		if err := os.WriteFile(file, []byte(text+head+table), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text+head+table), 0o644))
 	} else if kept != table {
 		t.Errorf("%s is not what comes of damage now; -update accepts it:\n%s", file, table)
 	}

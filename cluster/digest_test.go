@@ -2,6 +2,9 @@ package cluster
 
 import (
 	"encoding/hex"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,28 +33,63 @@ func TestDigestStays(t *testing.T) {
 	}
 }
 
-// A machine of another kind, and with transactions in spite of liars how many are taken and
-// remembered, are part of what nodes must have alike.
-func TestDigestOfWhatDecides(t *testing.T) {
+// The options that nodes must have alike change the digest, and all others do not, whatever they are set to. A new option is
+// one of the others until it is named here.
+func TestDigestOfEachOption(t *testing.T) {
 	t.Parallel()
-	base := Config{Tables: []TableConfig{{Name: "t"}}, Commit: CommitConfig{Protocol: Agreed}}
-	seen := map[[32]byte]string{base.digest(): "the first"}
-	for name, change := range map[string]func(c *Config){
-		"state":    func(c *Config) { c.Tables = []TableConfig{{Name: "t", State: "bank"}} },
-		"open":     func(c *Config) { c.Commit.Open = 7 },
-		"remember": func(c *Config) { c.Commit.Remember = 7 },
-	} {
-		c := base
-		change(&c)
-		if d := c.digest(); seen[d] != "" {
-			t.Errorf("%s has the digest of %s", name, seen[d])
-		} else {
-			seen[d] = name
+	alike := strings.Fields(`Members.Name Members.Signer Groups.Name Groups.Level Tables.Name Tables.State Tables.Level
+		Tables.Sessions Durable M Round Times.Beat Times.Suspect Times.Flush Times.Retry Clocks.Error Clocks.Drift
+		Clocks.Period Commit.Protocol Commit.Open Commit.Remember Links Agreements.Algorithm Agreements.M`)
+	base := func() *Config {
+		return &Config{
+			Members: make([]Member, 1), Groups: make([]GroupConfig, 1), Tables: make([]TableConfig, 1),
+			Agreements: make([]Agreement, 1), Commit: CommitConfig{Protocol: Agreed},
 		}
 	}
-	same := base
-	same.Commit.Open, same.Commit.Remember = 4096, 16384
-	if same.digest() != base.digest() {
+	var changed []string
+	c := base()
+	var each func(name string, v reflect.Value)
+	each = func(name string, v reflect.Value) {
+		was := reflect.New(v.Type()).Elem()
+		was.Set(v)
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() && f.Type.PkgPath() != "net" {
+					each(name+"."+f.Name, v.Field(i))
+				}
+			}
+			return
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			v.SetInt(v.Int() + 7)
+		case reflect.Uint8:
+			v.SetUint(1)
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Slice:
+			if v.Type().Elem().Kind() == reflect.Struct {
+				each(name, v.Index(0))
+				return
+			}
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		default:
+			return
+		}
+		if c.digest() != base().digest() {
+			changed = append(changed, strings.TrimPrefix(name, "."))
+		}
+		v.Set(was)
+	}
+	each("", reflect.ValueOf(c).Elem())
+	slices.Sort(changed)
+	slices.Sort(alike)
+	if !slices.Equal(changed, alike) {
+		t.Errorf("the digest depends on\n%v, want\n%v", changed, alike)
+	}
+	c.Commit.Open, c.Commit.Remember = 4096, 16384
+	if c.digest() != base().digest() {
 		t.Error("the defaults, named, have another digest")
 	}
 }

@@ -65,7 +65,6 @@ func (d *turning) around(op disk.Op, do func() error) error {
 // start to its end: the node ends within the limit and a second, all its calls fail, also those that wait,
 // errors name the file and what is left in the kernel, and what it acknowledged is there after a restart.
 func TestNodeEndsWhenItsDiskFails(t *testing.T) {
-	cluster.CompactEvery(t, 4)
 	for name, err := range map[string]error{
 		"input/output error": syscall.EIO, "full": syscall.ENOSPC, "read-only": syscall.EROFS, "no answer": nil,
 	} {
@@ -105,11 +104,10 @@ const tightLimit = 2 * time.Second
 func (d *turning) try(t *testing.T) (at string) {
 	d.mem, d.end = disk.NewMemory(-1), make(chan struct{})
 	defer close(d.end)
-	r := new(rig)
-	configured(t, r, 1, func(c *cluster.Config) {
+	r := configured(t, 1, func(_ int, c *cluster.Config) {
 		c.Dir, c.Durable, c.DiskLimit = "data", true, tightLimit
 		c.Tables, c.Groups = []cluster.TableConfig{{Name: "t"}}, []cluster.GroupConfig{{Name: "g"}}
-		c.TestLogSize(1 << 10)
+		c.Test().LogSize, c.Test().Compact = 1<<10, 4
 		if d.from%2 == 0 { // it does not close itself
 			c.Broken = func(err error) { d.told.Store(&err) }
 		}
@@ -264,9 +262,7 @@ func (d *turning) kept(t *testing.T, node *cluster.Node, acked int) {
 		}
 	}
 	reader, err := node.Group("g").Subscribe(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for k := 0; k < acked; k += 4 {
 		if x, err := reader.Next(ctx); err != nil || x.Payload[0] != byte(k) {
 			t.Fatalf("%v failed, and broadcast %d is lost: %v, %v", *d.what.Load(), k, x.Payload, err)
@@ -282,7 +278,7 @@ func (s stuck) Close() error              { <-s.end; return nil }
 
 // A trace on a disk that does not answer keeps no node from ending.
 func TestStuckTrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		end := make(chan struct{})
 		defer close(end)
 		r := newRig(t, 1, func(c *cluster.Config) {

@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,16 +9,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
 	"parley/cluster/disk"
 )
 
-// brittle is the system's disk, of which no log can be synced when it has failed, and before
-// that takes its time.
+// brittle is a disk of which no log can be synced when it has failed, and before that takes its time.
 type brittle struct {
+	disk.Disk
 	failed atomic.Bool
 	slow   time.Duration
 }
@@ -27,7 +25,7 @@ type brittle struct {
 var errBrittle = errors.New("input/output error")
 
 func (d *brittle) disk() disk.Disk {
-	return disk.Hooked{Disk: disk.System{}, Around: func(op disk.Op, do func() error) error {
+	return disk.Hooked{Disk: d.Disk, Around: func(op disk.Op, do func() error) error {
 		if op.Call == "sync" && strings.HasPrefix(filepath.Base(op.Name), "log-") {
 			if time.Sleep(d.slow); d.failed.Load() {
 				return errBrittle
@@ -40,12 +38,11 @@ func (d *brittle) disk() disk.Disk {
 // What is asked for first is agreed on in time, though every node has to note on its disk in which
 // slots it may speak, and disks take longer than rounds; also by a node that has been started again.
 func TestFirstOnSlowDisks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 4, func(c *cluster.Config) {
-			c.Dir, c.Round = t.TempDir(), roomy
+			onDisk(c, false)
+			c.Round, c.Disk = roomy, (&brittle{Disk: c.Disk, slow: 3 * roomy}).disk()
 			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
-			c.Disk = (&brittle{slow: 3 * roomy}).disk()
 		})
 		r.stop(0)
 		r.start(0)
@@ -53,8 +50,7 @@ func TestFirstOnSlowDisks(t *testing.T) {
 			streams := r.nodes[0].Load().Status().Streams
 			return len(streams) == 5 && !slices.ContainsFunc(streams, func(s cluster.StreamStatus) bool { return s.Mute })
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-		defer cancel()
+		ctx := soon(t, 60*time.Second)
 		var asked sync.WaitGroup
 		for i := range r.nodes {
 			node, own := r.nodes[i].Load(), []byte(fmt.Sprint("of ", i))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -13,99 +12,93 @@ import (
 // Of a Byzantine group of four, two members are closed at a time, or all, and join again; and
 // then once more. The order goes on, and is the same for all who are there.
 func TestByzantineGroupBeginsAnew(t *testing.T) {
-	for _, count := range []int{2, 4} {
-		t.Run(fmt.Sprint(count, " of 4"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var mu sync.Mutex
-				places := make(map[uint64]string) // since the last time that all were closed
-				saw := make([]map[string]bool, 4)
-				life := 0 // grows then
-				configs := make([]cluster.Config, 4)
-				group := func(i, mine int) []cluster.GroupConfig {
-					saw[i] = make(map[string]bool)
-					return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
-						mu.Lock()
-						defer mu.Unlock()
-						what := fmt.Sprintf("%d:%s", d.From, d.Payload)
-						saw[i][what] = true
-						if was := places[d.Position]; mine == life && was != "" && was != what {
-							t.Errorf("node %d delivers %s at %d, and another one %s", i, what, d.Position, was)
-						}
-						if mine == life {
-							places[d.Position] = what
-						}
-					}}}
+	each(t, func(t *testing.T, count int) {
+		var mu sync.Mutex
+		places := make(map[uint64]string) // since the last time that all were closed
+		saw := make([]map[string]bool, 4)
+		life := 0 // grows then
+		configs := make([]cluster.Config, 4)
+		group := func(i, mine int) []cluster.GroupConfig {
+			saw[i] = make(map[string]bool)
+			return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
+				mu.Lock()
+				defer mu.Unlock()
+				what := fmt.Sprintf("%d:%s", d.From, d.Payload)
+				saw[i][what] = true
+				if was := places[d.Position]; mine == life && was != "" && was != what {
+					t.Errorf("node %d delivers %s at %d, and another one %s", i, what, d.Position, was)
 				}
-				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
-				nodes := joined(t, 4, func(i int, c *cluster.Config) {
-					c.Times, c.Dir, c.Round, c.Groups = hasty, dirs[i], 250*time.Millisecond, group(i, 0)
-					configs[i] = *c
-				})
-				all := func(what string) func() bool {
-					return func() bool {
-						mu.Lock()
-						defer mu.Unlock()
-						for i := range 4 {
-							if !saw[i][what] {
-								return false
-							}
-						}
-						return true
-					}
+				if mine == life {
+					places[d.Position] = what
 				}
-				// What one says while another one is out is not delivered there: it says something else.
-				say := func(i int, what string) {
-					t.Helper()
-					for k, until := 0, time.Now().Add(30*time.Second); time.Now().Before(until); k++ {
-						one := fmt.Sprint(what, " ", k)
-						if nodes[i].Group("g").Post([]byte(one)) != nil { // while it is out itself
-							time.Sleep(20 * time.Millisecond)
-							continue
-						}
-						has := all(fmt.Sprintf("%d:%s", i, one))
-						for limit := time.Now().Add(2 * time.Second); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
-							if has() {
-								return
-							}
-						}
-					}
-					t.Fatalf("%s of %d is not delivered by all", what, i)
-				}
-				say(3, "first")
-				for round := range 2 {
-					for i := range count {
-						if err := nodes[i].Close(); err != nil {
-							t.Fatal(err)
-						}
-					}
-					mu.Lock()
-					if count == 4 {
-						life++
-						clear(places)
-					}
-					for i := range count {
-						configs[i].Groups = group(i, life)
-					}
-					mu.Unlock()
-					var joins sync.WaitGroup
-					for i := range count {
-						joins.Go(func() {
-							back, err := cluster.Join(t.Context(), configs[i])
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							nodes[i] = back
-						})
-					}
-					joins.Wait()
-					began := time.Now()
-					for i := range 4 {
-						say(i, fmt.Sprint("again ", round))
-					}
-					t.Log("round", round, time.Since(began))
-				}
-			})
+			}}}
+		}
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			onDisk(c, false)
+			c.Times, c.Round, c.Groups = hasty, 250*time.Millisecond, group(i, 0)
+			configs[i] = *c
 		})
-	}
+		all := func(what string) func() bool {
+			return func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				for i := range 4 {
+					if !saw[i][what] {
+						return false
+					}
+				}
+				return true
+			}
+		}
+		// What one says while another one is out is not delivered there: it says something else.
+		say := func(i int, what string) {
+			t.Helper()
+			for k, until := 0, time.Now().Add(30*time.Second); time.Now().Before(until); k++ {
+				one := fmt.Sprint(what, " ", k)
+				if nodes[i].Group("g").Post([]byte(one)) != nil { // while it is out itself
+					time.Sleep(20 * time.Millisecond)
+					continue
+				}
+				has := all(fmt.Sprintf("%d:%s", i, one))
+				for limit := time.Now().Add(2 * time.Second); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+					if has() {
+						return
+					}
+				}
+			}
+			t.Fatalf("%s of %d is not delivered by all", what, i)
+		}
+		say(3, "first")
+		for round := range 2 {
+			for i := range count {
+				must(t, nodes[i].Close())
+			}
+			mu.Lock()
+			if count == 4 {
+				life++
+				clear(places)
+			}
+			for i := range count {
+				configs[i].Groups = group(i, life)
+			}
+			mu.Unlock()
+			var joins sync.WaitGroup
+			for i := range count {
+				joins.Go(func() {
+					back, err := cluster.Join(t.Context(), configs[i])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					nodes[i] = back
+				})
+			}
+			joins.Wait()
+			began := time.Now()
+			for i := range 4 {
+				say(i, fmt.Sprint("again ", round))
+			}
+			t.Log("round", round, time.Since(began))
+		}
+	}, 2, 4)
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -177,11 +176,13 @@ func sameSequence(t *testing.T, heard []*told) {
 }
 
 // What one member that stays delivers all who stay deliver.
-func TestReliableGroup(t *testing.T) { sameSet(t, killed(t, cluster.Reliable, 2000)) }
+func TestReliableGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) { sameSet(t, killed(t, cluster.Reliable, 2000)) })
+}
 
 // And what a member has delivered that is killed.
 func TestUniformGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		heard := killed(t, cluster.Uniform, 2000)
 		sameSet(t, heard)
 		ofTheDead(t, heard)
@@ -189,75 +190,75 @@ func TestUniformGroup(t *testing.T) {
 }
 
 // And in the order of each sender, with no gap.
-func TestFIFOGroup(t *testing.T) { sameSet(t, killed(t, cluster.FIFO, 2000)) }
+func TestFIFOGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) { sameSet(t, killed(t, cluster.FIFO, 2000)) })
+}
 
 // And nothing before what its sender had delivered.
-func TestCausalGroup(t *testing.T) { sameSet(t, killed(t, cluster.Causal, 2000)) }
+func TestCausalGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) { sameSet(t, killed(t, cluster.Causal, 2000)) })
+}
 
-func TestAtomicGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Atomic, 500)) }
+func TestAtomicGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) { sameSequence(t, killed(t, cluster.Atomic, 500)) })
+}
 
-func TestTotalGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Total, 2000)) }
+func TestTotalGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) { sameSequence(t, killed(t, cluster.Total, 2000)) })
+}
 
-func TestByzantineGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Byzantine, 500)) }
+func TestByzantineGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) { sameSequence(t, killed(t, cluster.Byzantine, 500)) })
+}
 
 // A node that comes back to a group in memory mode is a new member: it delivers what is
 // broadcast from then on, its own too, and nothing that it has missed.
 func TestComesBack(t *testing.T) {
-	for _, level := range []cluster.Level{cluster.Reliable, cluster.Causal, cluster.Atomic, cluster.Total} {
-		t.Run(level.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var first cluster.Config
-				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-				var heard, again []*told
-				for range 3 {
-					heard = append(heard, &told{per: make(map[parley.ID]uint64)})
-				}
-				nodes := joined(t, 3, func(i int, c *cluster.Config) {
-					c.Times, c.Dir = hasty, dirs[i]
-					c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
-						heard[i].deliver(d, cluster.Reliable)
-					}}}
-					if i == 2 {
-						first = *c
-					}
-				})
-				say := func(node *cluster.Node, number int) {
-					t.Helper()
-					if err := node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
-						t.Fatal(err)
-					}
-				}
-				say(nodes[2], 1)
-				eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
-				if err := nodes[2].Close(); err != nil {
-					t.Fatal(err)
-				}
-				say(nodes[0], 2)
-				eventually(t, "who stays goes on", func() bool { return heard[0].count() == 2 && heard[1].count() == 2 })
-				again = append(again, &told{per: make(map[parley.ID]uint64)})
-				first.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
-					again[0].deliver(d, cluster.Reliable)
-				}}}
-				back, err := cluster.Join(t.Context(), first)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer back.Close()
-				say(back, 3)
-				eventually(t, "its own is delivered", func() bool { return heard[0].count() == 3 && again[0].count() == 1 })
-				say(nodes[1], 4)
-				eventually(t, "the other's is", func() bool { return heard[0].count() == 4 && again[0].count() == 2 })
-				if got := again[0].all(); !slices.Equal(got, []string{"2:3", "1:4"}) {
-					t.Errorf("it delivers %v", got)
-				}
-			})
+	each(t, func(t *testing.T, level cluster.Level) {
+		var first cluster.Config
+		var heard, again []*told
+		for range 3 {
+			heard = append(heard, &told{per: make(map[parley.ID]uint64)})
+		}
+		nodes := joined(t, 3, func(i int, c *cluster.Config) {
+			onDisk(c, false)
+			c.Times = hasty
+			c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+				heard[i].deliver(d, cluster.Reliable)
+			}}}
+			if i == 2 {
+				first = *c
+			}
 		})
-	}
+		say := func(node *cluster.Node, number int) {
+			t.Helper()
+			must(t, node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))))
+		}
+		say(nodes[2], 1)
+		eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
+		must(t, nodes[2].Close())
+		say(nodes[0], 2)
+		eventually(t, "who stays goes on", func() bool { return heard[0].count() == 2 && heard[1].count() == 2 })
+		again = append(again, &told{per: make(map[parley.ID]uint64)})
+		first.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+			again[0].deliver(d, cluster.Reliable)
+		}}}
+		back, err := cluster.Join(t.Context(), first)
+		must(t, err)
+		defer back.Close()
+		say(back, 3)
+		eventually(t, "its own is delivered", func() bool { return heard[0].count() == 3 && again[0].count() == 1 })
+		say(nodes[1], 4)
+		eventually(t, "the other's is", func() bool { return heard[0].count() == 4 && again[0].count() == 2 })
+		if got := again[0].all(); !slices.Equal(got, []string{"2:3", "1:4"}) {
+			t.Errorf("it delivers %v", got)
+		}
+	}, cluster.Reliable, cluster.Causal, cluster.Atomic, cluster.Total)
 }
 
 // A payload may have another level than its group's, where one machine has both.
 func TestBroadcastAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var heard [3]told
 		nodes := joined(t, 3, func(i int, c *cluster.Config) {
 			heard[i].per = make(map[parley.ID]uint64)
@@ -269,9 +270,7 @@ func TestBroadcastAt(t *testing.T) {
 		g := nodes[0].Group("g")
 		each := []cluster.Level{cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal}
 		for k := range 400 {
-			if _, err := g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k)))))
 		}
 		eventually(t, "all is delivered", func() bool {
 			return heard[0].count() == 400 && heard[1].count() == 400 && heard[2].count() == 400
@@ -293,8 +292,7 @@ func TestBroadcastAt(t *testing.T) {
 // read reads so many deliveries.
 func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Delivery) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := soon(t, 20*time.Second)
 	for range count {
 		d, err := s.Next(ctx)
 		if err != nil {
@@ -308,13 +306,11 @@ func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Deliv
 // Who subscribes reads from the position that it names, at any node, what others read
 // there; and what comes then.
 func TestSubscribe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const each = 3000
 		nodes := joined(t, 3, func(_ int, c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
 		late, err := nodes[1].Group("g").Subscribe(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var senders sync.WaitGroup
 		for i, node := range nodes {
 			senders.Go(func() {
@@ -335,9 +331,7 @@ func TestSubscribe(t *testing.T) {
 		for _, from := range []int{0, 1, 777, 3*each - 1} {
 			for i, node := range nodes {
 				s, err := node.Group("g").Subscribe(all[from].Position)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for k, d := range read(t, s, min(50, 3*each-from)) {
 					if want := all[from+k]; d.Position != want.Position || !bytes.Equal(d.Payload, want.Payload) {
 						t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
@@ -350,18 +344,13 @@ func TestSubscribe(t *testing.T) {
 			}
 		}
 		// Nothing more comes: the context ends the wait, and not the subscription.
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
+		ctx := soon(t, 20*time.Millisecond)
 		if _, err := late.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		resumed, err := nodes[2].Group("g").Subscribe(all[len(all)-1].Position + 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, nodes[0].Group("g").Post([]byte("more")))
 		for _, s := range []*cluster.Subscription{late, resumed} {
 			if got := read(t, s, 1); string(got[0].Payload) != "more" {
 				t.Errorf("%s", got[0].Payload)
@@ -373,9 +362,7 @@ func TestSubscribe(t *testing.T) {
 			waits <- err
 		}()
 		time.Sleep(10 * time.Millisecond)
-		if err := nodes[1].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[1].Close())
 		if err := <-waits; !errors.Is(err, cluster.ErrClosed) {
 			t.Error(err)
 		}
@@ -396,21 +383,15 @@ func TestSlowSubscriber(t *testing.T) {
 		"bytes":      {Name: "g", KeepBytes: 100 * (65 + 48)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				nodes := joined(t, 2, func(_ int, all *cluster.Config) { all.Groups = []cluster.GroupConfig{c} })
 				g := nodes[0].Group("g")
 				slow, err := g.Subscribe(0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				quick, err := g.Subscribe(0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				say := func() cluster.Delivery {
-					if err := g.Post(make([]byte, 64)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, g.Post(make([]byte, 64)))
 					return read(t, quick, 1)[0]
 				}
 				first := say()
@@ -434,9 +415,7 @@ func TestSlowSubscriber(t *testing.T) {
 				}
 				kept := 0
 				for s, err := g.Subscribe(last.Position - 99<<16); ; kept++ {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if read(t, s, 1)[0].Position == last.Position {
 						break
 					}
@@ -452,162 +431,141 @@ func TestSlowSubscriber(t *testing.T) {
 // In durable mode all nodes may end and come back: what was delivered is delivered again in
 // its place, and the group goes on behind it, at every level that crashes do not end.
 func TestAllComeBack(t *testing.T) {
-	for _, level := range []cluster.Level{cluster.Uniform, cluster.Causal, cluster.Atomic, cluster.Total} {
-		t.Run(level.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-				configs := make([]cluster.Config, 3)
-				nodes := joined(t, 3, func(i int, c *cluster.Config) {
-					c.Times, c.Dir, c.Durable = hasty, dirs[i], true
-					c.Groups = []cluster.GroupConfig{{Name: "g", Level: level}}
-					configs[i] = *c
-				})
-				s, err := nodes[1].Group("g").Subscribe(0)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for k := range 20 {
-					if err := nodes[k%3].Group("g").Post([]byte{byte(k)}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				before := read(t, s, 20)
-				for _, node := range nodes {
-					if err := node.Close(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				var all sync.WaitGroup
-				for i := range configs {
-					all.Go(func() {
-						if nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				all.Wait()
-				if t.Failed() {
-					t.FailNow()
-				}
-				if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
-					t.Fatal(err)
-				}
-				if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
-					t.Fatal(err)
-				}
-				for _, d := range before {
-					if again := read(t, s, 1)[0]; again.Position != d.Position || !bytes.Equal(again.Payload, d.Payload) {
-						t.Errorf("%q at %d was %q at %d before", again.Payload, again.Position, d.Payload, d.Position)
-					}
-				}
-				if d := read(t, s, 1)[0]; string(d.Payload) != "more" {
-					t.Errorf("%q is delivered", d.Payload)
+	each(t, func(t *testing.T, level cluster.Level) {
+		configs := make([]cluster.Config, 3)
+		nodes := joined(t, 3, func(i int, c *cluster.Config) {
+			onDisk(c, true)
+			c.Times = hasty
+			c.Groups = []cluster.GroupConfig{{Name: "g", Level: level}}
+			configs[i] = *c
+		})
+		s, err := nodes[1].Group("g").Subscribe(0)
+		must(t, err)
+		for k := range 20 {
+			must(t, nodes[k%3].Group("g").Post([]byte{byte(k)}))
+		}
+		before := read(t, s, 20)
+		for _, node := range nodes {
+			must(t, node.Close())
+		}
+		var all sync.WaitGroup
+		for i := range configs {
+			all.Go(func() {
+				var err error
+				if nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
+					t.Error(err)
 				}
 			})
-		})
-	}
+		}
+		all.Wait()
+		if t.Failed() {
+			t.FailNow()
+		}
+		must(t, nodes[0].Group("g").Post([]byte("more")))
+		if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range before {
+			if again := read(t, s, 1)[0]; again.Position != d.Position || !bytes.Equal(again.Payload, d.Payload) {
+				t.Errorf("%q at %d was %q at %d before", again.Payload, again.Position, d.Payload, d.Position)
+			}
+		}
+		if d := read(t, s, 1)[0]; string(d.Payload) != "more" {
+			t.Errorf("%q is delivered", d.Payload)
+		}
+	}, cluster.Uniform, cluster.Causal, cluster.Atomic, cluster.Total)
 }
 
 // A member of a Byzantine group that was closed, and one that was cut off, come back: they
 // deliver what is broadcast from then on, where all others do, and their own payloads too.
 func TestComesBackAmongLiars(t *testing.T) {
-	for _, how := range []string{"closed", "cut off"} {
-		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var config cluster.Config
-				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
-				var mu sync.Mutex
-				places := make([]map[uint64]string, 5) // of each node, and of the last in its second life
-				for i := range places {
-					places[i] = make(map[uint64]string)
-				}
-				group := func(i int) []cluster.GroupConfig {
-					return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
-						mu.Lock()
-						places[i][d.Position] = fmt.Sprintf("%d:%s", d.From, d.Payload)
-						mu.Unlock()
-					}}}
-				}
-				var hosts [4]*memory.Host
-				nodes := joined(t, 4, func(i int, c *cluster.Config) {
-					hosts[i] = c.Network.(*memory.Host)
-					c.Times, c.Dir, c.Round, c.Groups = hasty, dirs[i], time.Second, group(i)
-					config = *c
-				})
-				say := func(i int, what string) {
-					t.Helper()
-					if err := nodes[i].Group("g").Post([]byte(what)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				has := func(i int, what string) func() bool {
-					return func() bool {
-						mu.Lock()
-						defer mu.Unlock()
-						for _, x := range places[i] {
-							if x == what {
-								return true
-							}
-						}
-						return false
-					}
-				}
-				say(3, "first")
-				eventually(t, "all deliver", func() bool { return has(0, "3:first")() && has(1, "3:first")() && has(3, "3:first")() })
-				last := 3
-				if how == "closed" {
-					if err := nodes[3].Close(); err != nil {
-						t.Fatal(err)
-					}
-					say(0, "missed")
-					eventually(t, "who stays delivers", has(1, "0:missed"))
-					config.Groups = group(4)
-					back, err := cluster.Join(t.Context(), config)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer back.Close()
-					nodes[3], last = back, 4
-				} else {
-					hosts[3].Network().Cut(hosts[3], hosts[:3]...)
-					for k := range 40 {
-						say(k%3, fmt.Sprint("more ", k))
-						time.Sleep(75 * time.Millisecond)
-					}
-					hosts[3].Network().Heal(hosts[3], hosts[:3]...)
-				}
-				eventually(t, "its own is delivered", func() bool {
-					_ = nodes[3].Group("g").Post([]byte("own")) // while it is out that fails
-					return has(last, "3:own")() && has(0, "3:own")()
-				})
-				say(1, "last")
-				eventually(t, "all deliver what comes then", func() bool {
-					return has(0, "1:last")() && has(1, "1:last")() && has(2, "1:last")() && has(last, "1:last")()
-				})
+	each(t, func(t *testing.T, how string) {
+		var config cluster.Config
+		var mu sync.Mutex
+		places := make([]map[uint64]string, 5) // of each node, and of the last in its second life
+		for i := range places {
+			places[i] = make(map[uint64]string)
+		}
+		group := func(i int) []cluster.GroupConfig {
+			return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
 				mu.Lock()
-				theirs := maps.Clone(places[last]) // it may be ahead of the first node
+				places[i][d.Position] = fmt.Sprintf("%d:%s", d.From, d.Payload)
 				mu.Unlock()
-				eventually(t, "the first node delivers as much", func() bool {
-					mu.Lock()
-					defer mu.Unlock()
-					for position := range theirs {
-						if _, has := places[0][position]; !has {
-							return false
-						}
-					}
-					return true
-				})
+			}}}
+		}
+		var hosts [4]*memory.Host
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			hosts[i] = c.Network.(*memory.Host)
+			onDisk(c, false)
+			c.Times, c.Round, c.Groups = hasty, time.Second, group(i)
+			config = *c
+		})
+		say := func(i int, what string) {
+			t.Helper()
+			must(t, nodes[i].Group("g").Post([]byte(what)))
+		}
+		has := func(i int, what string) func() bool {
+			return func() bool {
 				mu.Lock()
 				defer mu.Unlock()
-				for position, what := range theirs {
-					if places[0][position] != what {
-						t.Errorf("at %d it delivers %s, and the first node %s", position, what, places[0][position])
+				for _, x := range places[i] {
+					if x == what {
+						return true
 					}
 				}
-				if last == 4 && len(theirs) >= len(places[0]) {
-					t.Error("it delivers what it missed")
-				}
-			})
+				return false
+			}
+		}
+		say(3, "first")
+		eventually(t, "all deliver", func() bool { return has(0, "3:first")() && has(1, "3:first")() && has(3, "3:first")() })
+		last := 3
+		if how == "closed" {
+			must(t, nodes[3].Close())
+			say(0, "missed")
+			eventually(t, "who stays delivers", has(1, "0:missed"))
+			config.Groups = group(4)
+			back, err := cluster.Join(t.Context(), config)
+			must(t, err)
+			defer back.Close()
+			nodes[3], last = back, 4
+		} else {
+			hosts[3].Network().Cut(hosts[3], hosts[:3]...)
+			for k := range 40 {
+				say(k%3, fmt.Sprint("more ", k))
+				time.Sleep(75 * time.Millisecond)
+			}
+			hosts[3].Network().Heal(hosts[3], hosts[:3]...)
+		}
+		eventually(t, "its own is delivered", func() bool {
+			_ = nodes[3].Group("g").Post([]byte("own")) // while it is out that fails
+			return has(last, "3:own")() && has(0, "3:own")()
 		})
-	}
+		say(1, "last")
+		eventually(t, "all deliver what comes then", func() bool {
+			return has(0, "1:last")() && has(1, "1:last")() && has(2, "1:last")() && has(last, "1:last")()
+		})
+		mu.Lock()
+		theirs := maps.Clone(places[last]) // it may be ahead of the first node
+		mu.Unlock()
+		eventually(t, "the first node delivers as much", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			for position := range theirs {
+				if _, has := places[0][position]; !has {
+					return false
+				}
+			}
+			return true
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for position, what := range theirs {
+			if places[0][position] != what {
+				t.Errorf("at %d it delivers %s, and the first node %s", position, what, places[0][position])
+			}
+		}
+		if last == 4 && len(theirs) >= len(places[0]) {
+			t.Error("it delivers what it missed")
+		}
+	}, "closed", "cut off")
 }

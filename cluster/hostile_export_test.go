@@ -7,31 +7,16 @@ import (
 	"parley"
 	"parley/agreement/stream"
 	"parley/cluster/agree"
-	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/cluster/mesh"
 	"parley/lockstep"
 )
 
-// TestLogSize has the store of a node begin a new log after so many bytes.
-func (c *Config) TestLogSize(bytes int64) { c.hooks.logSize = bytes }
+// Hooks are what a test changes in a node.
+type Hooks = hooks
 
-// TestWire has a node speak other versions of the wire.
-func (c *Config) TestWire(least, most uint16) { c.hooks.WireMin, c.hooks.WireMax = least, most }
-
-// TestLimits has a node's links have other limits.
-func (c *Config) TestLimits(l link.Limits) { c.hooks.Limits = l }
-
-// TestDatagrams has the packets that a node sends lost or changed.
-func (c *Config) TestDatagrams(meddle func(to parley.ID, packet []byte, send func([]byte))) {
-	c.hooks.Meddle = meddle
-}
-
-// TestTransport puts something between a node and its links.
-func (c *Config) TestTransport(wrap func(link.Transport) link.Transport) { c.hooks.Wrap = wrap }
-
-// TestHear shows a test what comes to a node.
-func (c *Config) TestHear(hear func(from parley.ID, channel uint32, b []byte)) { c.hooks.hear = hear }
+// Test returns what a test changes.
+func (c *Config) Test() *Hooks { return &c.hooks }
 
 // Greeting is the hello of a node, as its configuration is digested.
 func Greeting(c Config, incarnation uint64) link.Hello {
@@ -51,10 +36,8 @@ func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Pr
 func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	c = c.filled()
 	all := agree.NewBudget(len(c.Members), c.Round, c.Agreements)
-	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		if t := agree.StreamOf(channel); all.Allows(t) == nil {
-			each(channel, all.Window(t), t.FrameLimit(len(c.Members)))
-		}
+	for t := range all.Streams() {
+		each(agree.Channel(t), all.Window(t), t.FrameLimit(len(c.Members)))
 	}
 }
 

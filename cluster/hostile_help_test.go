@@ -21,15 +21,14 @@ import (
 // siege is a cluster of four of which the first is for the test to play: it has a valid
 // certificate, and speaks in raw frames.
 type siege struct {
-	at        places
-	t         *testing.T
-	authority *cert.Authority
-	nodes     []*cluster.Node // the first is nil
-	config    cluster.Config  // of the hostile one
-	key       []byte          // it signs with
-	life      uint64
-	wires     [4]*rawWire
-	asked     int
+	*rig
+	t      *testing.T
+	nodes  []*cluster.Node // the first is nil
+	config cluster.Config  // of the hostile one
+	key    []byte          // it signs with
+	life   uint64
+	wires  [4]*rawWire
+	asked  int
 }
 
 // rawWire is a connection that the hostile node has made.
@@ -80,59 +79,28 @@ func message(channel uint32, m parley.Msg) []byte {
 // besieged makes the cluster and has the hostile node let in everywhere.
 func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
 	t.Helper()
-	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := cert.NewTrust(a.Anchors(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &siege{t: t, authority: a, nodes: make([]*cluster.Node, 4)}
-	configs := make([]cluster.Config, 4)
-	var members []cluster.Member
-	for i := range configs {
-		name := fmt.Sprintf("node%d", i+1)
-		issued, err := a.IssueNode(name, nil, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		configs[i] = cluster.Config{
-			Name: name, Self: issued.Self(), Trust: trust, SignerKey: issued.Signer, Round: roomy,
-			Groups: []cluster.GroupConfig{{Name: "b", Level: cluster.Byzantine}},
-		}
-		address := s.at.take(t, &configs[i])
-		members = append(members, cluster.Member{Name: name, Address: address, Signer: issued.SignerKey()})
-	}
-	for i := range configs {
-		configs[i].Members = members
+	r := configured(t, 4, func(i int, c *cluster.Config) {
+		c.Times, c.Round = cluster.Times{}, roomy
+		c.Groups = []cluster.GroupConfig{{Name: "b", Level: cluster.Byzantine}}
+		c.Broken = func(err error) { t.Errorf("node %d: %v", i, err) }
 		if change != nil {
-			change(&configs[i])
+			change(c)
 		}
-	}
-	s.config, s.key = configs[0], configs[0].SignerKey
-	var all sync.WaitGroup
-	for i := 1; i < 4; i++ {
-		configs[i].Broken = func(err error) { t.Errorf("node %d: %v", i, err) }
-		all.Go(func() {
-			var err error
-			if s.nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	})
+	s := &siege{rig: r, t: t, nodes: make([]*cluster.Node, 4), config: r.configs[0], key: r.configs[0].SignerKey}
+	var joins sync.WaitGroup
+	joins.Go(func() { r.join(1, 2, 3) })
 	s.connect()
-	all.Wait()
+	joins.Wait()
 	t.Cleanup(func() {
-		for _, node := range s.nodes[1:] {
-			if node != nil {
-				_ = node.Close()
-			}
-		}
+		r.stop(all(4)...)
 		s.disconnect()
 	})
 	if t.Failed() {
 		t.FailNow()
+	}
+	for i := range r.nodes {
+		s.nodes[i] = r.nodes[i].Load()
 	}
 	return s
 }
@@ -183,7 +151,7 @@ func (s *siege) greets(to parley.ID, life uint64) *rawWire {
 	var under net.Conn
 	within(s.t, time.Second, "the node listens", func() (so bool) {
 		var err error
-		under, err = s.at.host(s.config.Name).DialContext(s.t.Context(), "tcp", member.Address)
+		under, err = s.host(0).DialContext(s.t.Context(), "tcp", member.Address)
 		return err == nil
 	})
 	c := tls.Client(under, s.config.Trust.Dial(s.config.Self, cert.Identity{

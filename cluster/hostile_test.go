@@ -173,7 +173,7 @@ func others(eig, of1 uint32) []hostile {
 // What a hostile peer may say on the links of agreements: each is refused with the right
 // counter, and the others go on to decide.
 func TestHostileMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
 		_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
 		_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)
@@ -307,7 +307,7 @@ func signed(p lockstep.Protocol, value string, sign func(b []byte) []byte) parle
 
 // Signatures that are none, or none of this slot, and chains that say more or less than they
 // should: each is refused, and the others decide alike.
-func TestHostileSignatures(t *testing.T) { synctest.Test(t, hostileSignatures) }
+func TestHostileSignatures(t *testing.T) { bubble(t, hostileSignatures) }
 
 func hostileSignatures(t *testing.T) {
 	s := besieged(t, nil)
@@ -402,7 +402,7 @@ func hostileSignatures(t *testing.T) {
 // What was said in one life of a connection counts in no other: frames that are sent again
 // are those of slots that are over, and an older life of the peer is refused.
 func TestHostileReplay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
 		s.decides()
 		w := s.wires[2]
@@ -445,7 +445,7 @@ func TestHostileReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *cluster.Config) {
 			c.Round = 100 * time.Millisecond
-			c.TestLimits(link.Limits{WriteTime: 300 * time.Millisecond, Silence: time.Hour, Ping: time.Minute})
+			c.Test().Limits = link.Limits{WriteTime: 300 * time.Millisecond, Silence: time.Hour, Ping: time.Minute}
 		})
 		s.decides()
 		s.rude(true)

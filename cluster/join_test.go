@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
-	"parley/cluster/disk"
 	"parley/cluster/link/memory"
 	"parley/replica/keyvalue"
 	"parley/replica/service"
@@ -46,38 +43,13 @@ func (b bulky) Restore(s []byte) bool {
 
 // withBulky has three nodes with disks in memory and a table of so many bytes, on links on which
 // these take their time.
-func withBulky(t *testing.T, size int, latency time.Duration) (*rig, []*disk.Memory) {
+func withBulky(t *testing.T, size int, latency time.Duration) *rig {
 	t.Helper()
-	all, config := disks(t, 3)
-	r := &rig{tb: t}
-	r.at.network = memory.New(memory.Options{Latency: latency})
-	configured(t, r, 3, func(c *cluster.Config) {
-		config(c)
-		c.Times = cluster.Times{}
+	return configuredOn(t, memory.New(memory.Options{Latency: latency}), 3, func(_ int, c *cluster.Config) {
+		onDisk(c, true)
+		c.Times, c.Test().LogSize = cluster.Times{}, int64(size)
 		c.Tables = []cluster.TableConfig{{Name: "t", New: newBulky(size)}}
-	})
-	t.Cleanup(func() { r.stop(0, 1, 2) })
-	r.start(0, 1, 2)
-	r.settle()
-	return r, all
-}
-
-// put has a node give a key a value.
-func (r *rig) put(ctx context.Context, i int, key, value string) {
-	r.tb.Helper()
-	if _, _, err := r.table(i).Session().Do(ctx, keyvalue.Put([]byte(key), []byte(value))); err != nil {
-		r.tb.Fatalf("node %d: %v", i, err)
-	}
-}
-
-// get has a node read a key.
-func (r *rig) get(ctx context.Context, i int, key string) (value string, err error) {
-	b, _, err := r.table(i).Query(ctx, keyvalue.Get([]byte(key)))
-	if err != nil {
-		return "", err
-	}
-	a, _ := keyvalue.ReadAnswer(b)
-	return string(a.Value), a.Status.Err()
+	}).begin()
 }
 
 // ready waits until a node says that it serves the table, and demands that it then answers at once,
@@ -104,20 +76,11 @@ func (r *rig) ready(i int, key, want string) (took time.Duration) {
 	}
 }
 
-// lose has a node end, and gives it an empty disk: it is to join the others as a new one.
-func (r *rig) lose(i int) *disk.Memory {
-	d := disk.NewMemory(-1)
-	r.stop(i)
-	r.configs[i].Disk = d
-	r.configs[i].Rejoin = true
-	return d
-}
-
 // A node that lost its disk and joins with a long table is ready when it answers, and not before.
 // Meanwhile the others stay in their views, suspect nobody, and answer their clients.
 func TestReadyMeansReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, _ := withBulky(t, 32<<20, time.Millisecond)
+	bubble(t, func(t *testing.T) {
+		r := withBulky(t, 20<<20, time.Millisecond)
 		ctx := soon(t, time.Minute)
 		r.put(ctx, 0, "k", "v")
 		r.lose(2)
@@ -167,16 +130,16 @@ func TestReadyMeansReady(t *testing.T) {
 // What a node has fetched is on its disk before it is ready: with one other, whose disk has less, it goes on with
 // everything that was acknowledged, though all who gave it the state are gone for good.
 func TestFetchedStateIsDurable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, _ := withBulky(t, 4<<20, 10*time.Millisecond)
+	bubble(t, func(t *testing.T) {
+		r := withBulky(t, 4<<20, 10*time.Millisecond)
 		ctx := soon(t, time.Minute)
 		r.put(ctx, 0, "k", "v")
-		d := r.lose(2)
+		r.lose(2)
 		r.start(2)
 		r.ready(2, "k", "v")
 		r.stop(0)
 		r.put(ctx, 2, "late", "w")
-		left := d.Crash(nil)
+		left := r.disk(2).Crash(nil)
 		r.stop(1, 2)
 		r.configs[2].Disk = left
 		r.configs[2].Rejoin = false
@@ -193,69 +156,60 @@ func TestFetchedStateIsDurable(t *testing.T) {
 // One of those who have the state ends while a node fetches it, or that node itself does: it is ready soon all the same,
 // with everything that was acknowledged.
 func TestFetchIsCutShort(t *testing.T) {
-	for _, ends := range []int{0, 1, 2} {
-		t.Run(fmt.Sprint("node ", ends), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, _ := withBulky(t, 8<<20, 10*time.Millisecond)
-				ctx := soon(t, time.Minute)
-				r.put(ctx, 0, "k", "v")
-				d := r.lose(2)
-				r.start(2)
-				for { // until it has some of it
-					v := r.nodes[2].Load().Status().Tables[0]
-					if v.Serving {
-						t.Fatal("it has all at once")
-					}
-					if v.In {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				time.Sleep(100 * time.Millisecond)
-				if r.nodes[2].Load().Status().Tables[0].Serving {
-					t.Fatal("it has all already")
-				}
-				left := d.Crash(nil)
-				r.stop(ends)
-				if ends == 2 {
-					r.configs[2].Disk = left
-					r.configs[2].Rejoin = false
-					r.start(2)
-				}
-				if took := r.ready(2, "k", "v"); ends != 2 && took > time.Second {
-					t.Errorf("ready %v after it lost one of two others", took)
-				}
-				r.put(ctx, 2, "after", "w")
-				if ends != 2 {
-					r.start(ends)
-				}
-				for i := range 3 {
-					r.ready(i, "after", "w")
-				}
-				r.same(ctx)
-			})
-		})
-	}
+	each(t, func(t *testing.T, ends int) {
+		r := withBulky(t, 8<<20, 10*time.Millisecond)
+		ctx := soon(t, time.Minute)
+		r.put(ctx, 0, "k", "v")
+		r.lose(2)
+		r.start(2)
+		for { // until it has some of it
+			v := r.nodes[2].Load().Status().Tables[0]
+			if v.Serving {
+				t.Fatal("it has all at once")
+			}
+			if v.In {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if r.nodes[2].Load().Status().Tables[0].Serving {
+			t.Fatal("it has all already")
+		}
+		left := r.disk(2).Crash(nil)
+		r.stop(ends)
+		if ends == 2 {
+			r.configs[2].Disk = left
+			r.configs[2].Rejoin = false
+			r.start(2)
+		}
+		if took := r.ready(2, "k", "v"); ends != 2 && took > time.Second {
+			t.Errorf("ready %v after it lost one of two others", took)
+		}
+		r.put(ctx, 2, "after", "w")
+		if ends != 2 {
+			r.start(ends)
+		}
+		for i := range 3 {
+			r.ready(i, "after", "w")
+		}
+		r.same(ctx)
+	}, 0, 1, 2)
 }
 
 // A node that lost its disk joins durable groups of all six levels, each of which keeps 8 MiB for it, over links of
 // 100 Mbit/s. The others stay in their views, and what they broadcast meanwhile is delivered.
 func TestJoinWithFullHistories(t *testing.T) {
 	levels := []cluster.Level{cluster.Total, cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal, cluster.Atomic}
-	synctest.Test(t, func(t *testing.T) {
-		_, config := disks(t, 3)
-		r := &rig{tb: t}
-		r.at.network = memory.New(memory.Options{Latency: time.Millisecond, Window: 12 << 10})
-		configured(t, r, 3, func(c *cluster.Config) {
-			config(c)
-			c.Times, c.Tables = cluster.Times{}, nil
+	bubble(t, func(t *testing.T) {
+		network := memory.New(memory.Options{Latency: time.Millisecond, Window: 12 << 10})
+		r := configuredOn(t, network, 3, func(_ int, c *cluster.Config) {
+			onDisk(c, true)
+			c.Times, c.Test().LogSize = cluster.Times{}, 0
 			for _, level := range levels {
 				c.Groups = append(c.Groups, cluster.GroupConfig{Name: level.String(), Level: level})
 			}
-		})
-		t.Cleanup(func() { r.stop(0, 1, 2) })
-		r.start(0, 1, 2)
-		r.settle()
+		}).begin()
 		ctx := soon(t, 10*time.Minute)
 		group := func(i int, level cluster.Level) *cluster.Group { return r.nodes[i].Load().Group(level.String()) }
 		payload := make([]byte, 60<<10)
@@ -323,18 +277,12 @@ func TestJoinWithFullHistories(t *testing.T) {
 
 // A node without a folder, whose lives are numbered by the time at which they begin, comes back as a new one.
 func TestJoinsWithoutFolder(t *testing.T) {
-	for _, n := range []int{3, 4} {
-		synctest.Test(t, func(t *testing.T) {
-			table := withTable(t, false)
-			r := newRig(t, n, func(c *cluster.Config) {
-				table(c)
-				c.Dir = ""
-			})
-			r.put(soon(t, time.Minute), 0, "k", "v")
-			r.stop(2)
-			r.configs[2].Rejoin = true
-			r.start(2)
-			r.ready(2, "k", "v")
-		})
-	}
+	each(t, func(t *testing.T, n int) {
+		r := newRig(t, n, func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} })
+		r.put(soon(t, time.Minute), 0, "k", "v")
+		r.stop(2)
+		r.configs[2].Rejoin = true
+		r.start(2)
+		r.ready(2, "k", "v")
+	}, 3, 4)
 }

@@ -2,18 +2,15 @@ package cluster_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"parley"
 	"parley/agreement/ballot"
 	"parley/broadcast/problem"
 	"parley/cluster"
-	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/membership/group"
 )
@@ -497,40 +494,10 @@ func besides(c *cluster.Config, self parley.ID, n int, seed uint64, channels ...
 		r: rand.New(rand.NewPCG(seed, 11)), n: n, self: self, channels: channels,
 		heard: make(map[wireKind][][]byte), counts: make(map[wireKind]int),
 	}
-	c.TestTransport(func(under link.Transport) link.Transport {
+	c.Test().Wrap = func(under link.Transport) link.Transport {
 		l.under = under
 		return mouth{under, l}
-	})
-	c.TestHear(func(_ parley.ID, channel uint32, b []byte) { _, _ = l.hear(channel, b) })
+	}
+	c.Test().Hear = func(_ parley.ID, channel uint32, b []byte) { _, _ = l.hear(channel, b) }
 	return l
-}
-
-// authorized makes configurations of n nodes on a network in memory, and returns their authority.
-func authorized(t *testing.T, at *places, n int) (*cert.Authority, []*cert.Issued, []cluster.Config) {
-	t.Helper()
-	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var members []cluster.Member
-	var issued []*cert.Issued
-	configs := make([]cluster.Config, n)
-	for i := range configs {
-		name := fmt.Sprintf("node%d", i+1)
-		trust, err := cert.NewTrust(a.Anchors(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		own, err := a.IssueNode(name, nil, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		configs[i] = cluster.Config{Name: name, Self: own.Self(), Trust: trust, SignerKey: own.Signer}
-		members = append(members, cluster.Member{Name: name, Address: at.take(t, &configs[i]), Signer: own.SignerKey()})
-		issued = append(issued, own)
-	}
-	for i := range configs {
-		configs[i].Members = members
-	}
-	return a, issued, configs
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -171,13 +170,9 @@ func together(do func(at int)) {
 // joins makes the cluster, and returns the liar and what has its certificate revoked.
 func (l *lied) joins(durable bool) (*liar, func()) {
 	t := l.t
-	var at places
-	a, issued, configs := authorized(t, &at, 4)
 	l.nodes, l.heard = make([]*cluster.Node, 4), make([]map[string][]string, 4)
-	var all sync.WaitGroup
 	var who *liar
-	for i := range configs {
-		c := &configs[i]
+	r := configured(t, 4, func(i int, c *cluster.Config) {
 		l.heard[i] = make(map[string][]string)
 		for k, name := range liedGroups {
 			level := []cluster.Level{cluster.Total, cluster.Causal, cluster.Atomic}[k]
@@ -189,33 +184,30 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 		}
 		c.Tables = []cluster.TableConfig{{Name: "t", State: "vault", New: func() service.Application { return &vault{} }}}
 		if durable {
-			c.Durable, c.Dir = true, t.TempDir()
-			c.Disk = disk.NewMemory(-1)
+			onDisk(c, true)
 		}
 		c.Broken = func(err error) {
 			if i < 3 {
 				t.Errorf("seed %d: node %d: %v", l.seed, i+1, err)
 			}
 		}
+		c.Times = cluster.Times{}
 		c.Log = slog.New(slog.NewTextHandler(notes{l}, &slog.HandlerOptions{Level: slog.LevelError}))
 		if i == 3 {
 			l.honest = *c
 			who = besides(c, parley.ID(i), 4, l.seed, totalChannel, causalChannel, atomicChannel, tableChannel)
 		}
-		all.Go(func() {
-			var err error
-			if l.nodes[i], err = cluster.Join(t.Context(), *c); err != nil {
-				t.Error(err)
-			}
-		})
+	})
+	r.join(all(4)...)
+	for i := range r.nodes {
+		l.nodes[i] = r.nodes[i].Load()
 	}
-	all.Wait()
 	return who, func() {
-		if _, err := a.Revoke(cert.Serial(issued[3].Self().Certificate())); err != nil {
+		if _, err := r.authority.Revoke(cert.Serial(r.issued[3].Self().Certificate())); err != nil {
 			t.Error(err)
 		}
 		for i := range 3 {
-			if err := configs[i].Trust.Set(a.Anchors()); err != nil {
+			if err := r.configs[i].Trust.Set(r.authority.Anchors()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -370,12 +362,12 @@ func (l *lied) run() {
 //
 //	go test ./cluster -run '^TestLiar$' -liar.seeds 100 -liar.each 10000
 func TestLiar(t *testing.T) {
-	for seed := range *liarSeeds {
-		t.Run(fmt.Sprint(*liarFirst+seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := &lied{t: t, seed: uint64(*liarFirst + seed), said: make(map[string][]string)}
-				l.run()
-			})
-		})
+	seeds := all(*liarSeeds)
+	for i := range seeds {
+		seeds[i] += *liarFirst
 	}
+	each(t, func(t *testing.T, seed int) {
+		l := &lied{t: t, seed: uint64(seed), said: make(map[string][]string)}
+		l.run()
+	}, seeds...)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -19,14 +18,14 @@ func onDatagrams(t *testing.T, meddle func(from, to parley.ID, packet []byte, se
 	t.Helper()
 	return joined(t, 4, func(i int, c *cluster.Config) {
 		if c.Links, c.Round = cluster.Datagrams, 200*time.Millisecond; meddle != nil {
-			c.TestDatagrams(func(to parley.ID, packet []byte, send func([]byte)) { meddle(parley.ID(i), to, packet, send) })
+			c.Test().Meddle = func(to parley.ID, packet []byte, send func([]byte)) { meddle(parley.ID(i), to, packet, send) }
 		}
 	})
 }
 
 // Over datagrams nodes agree by every algorithm, one source and all.
 func TestAgreeOverDatagrams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		nodes := onDatagrams(t, nil)
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
 			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a})
@@ -50,7 +49,7 @@ func TestAgreeOverDatagrams(t *testing.T) {
 // Packets from and to one node are lost, come twice and out of order: it counts as the one
 // that may lie, and the others agree.
 func TestDatagramsAreLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var lost, twice, later int
 		var mu sync.Mutex
 		chance := rand.New(rand.NewPCG(1, 2))
@@ -109,7 +108,7 @@ func TestDatagramsAreLost(t *testing.T) {
 
 // Over calls nodes agree by every algorithm, and deliver what all broadcast in one order.
 func TestCallsCarryAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var all [4]told
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
 			all[i].per = make(map[parley.ID]uint64)
@@ -147,7 +146,7 @@ func TestCallsCarryAll(t *testing.T) {
 
 // What datagrams do not carry is refused.
 func TestRefusedLinks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		for want, change := range map[string]func(c *cluster.Config){
 			"groups and tables need streams or calls": func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} },
 			"tables need streams or calls":            func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} },

@@ -2,12 +2,9 @@ package cluster_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -18,31 +15,20 @@ import (
 // if one of them took it for a new one, the two could begin without what it and the third had
 // acknowledged.
 func TestLostFolderAfterRestarts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 30*time.Second)
-		client := r.table(0).KeyValue()
-		put := func(value string) {
-			t.Helper()
-			if _, err := client.Put(ctx, []byte("k"), []byte(value)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		put("before")
+		r.put(ctx, 0, "k", "before")
 		r.stop(1)
-		put("acknowledged") // by the first and the last
-		r.stop(0, 2)
-		if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-			t.Fatal(err)
-		}
+		r.put(ctx, 0, "k", "acknowledged") // by the first and the last
+		r.stop(0)
+		r.lose(2)
+		r.configs[2].Rejoin = false
 		var lost sync.WaitGroup
 		lost.Go(func() {
-			node, err := cluster.Join(ctx, r.configs[2])
-			if !errors.Is(err, cluster.ErrForgotten) {
+			if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
 				t.Errorf("it joins: %v", err)
 			}
-			r.nodes[2].Store(node)
 		})
 		r.start(1)
 		lost.Wait()
@@ -54,22 +40,14 @@ func TestLostFolderAfterRestarts(t *testing.T) {
 
 // A folder whose book of incarnations cannot be read is no new one.
 func TestLivesUnreadable(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := new(rig)
-		configured(t, r, 1, withTable(t, true))
-		s, err := store.Open(filepath.Join(r.configs[0].Dir, "records"), store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	bubble(t, func(t *testing.T) {
+		r := configured(t, 1, func(_ int, c *cluster.Config) { onDisk(c, true) })
+		s, err := store.Open("/node1/records", store.Options{Disk: r.disk(0)})
+		must(t, err)
 		b, _, _, err := s.Open("node")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Replace([]byte("own 1O\n"))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
 			t.Error("it starts", node.Close())
 		} else if !strings.Contains(err.Error(), "own 1O") {
@@ -81,25 +59,24 @@ func TestLivesUnreadable(t *testing.T) {
 // Nor is one from which the records alone are lost: the others would believe that the node
 // knows what it knew.
 func TestRecordsLost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 1, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 1, withTable(true))
 		r.stop(0)
-		if err := os.RemoveAll(filepath.Join(r.configs[0].Dir, "records")); err != nil {
-			t.Fatal(err)
+		names, err := r.disk(0).List("/node1/records")
+		must(t, err)
+		for _, name := range names {
+			must(t, r.disk(0).Remove("/node1/records/"+name))
 		}
-		for range 2 {
+		for _, locked := range []bool{false, true} {
+			if locked { // which tells nothing of what was there
+				lock, err := r.disk(0).Create("/node1/records/" + store.LockName)
+				must(t, err)
+				must(t, lock.Close())
+			}
 			if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
 				t.Error("it starts", node.Close())
 			} else if !strings.Contains(err.Error(), "--rejoin") {
 				t.Error(err)
-			}
-			// The lock tells nothing of what was there.
-			if err := os.MkdirAll(filepath.Join(r.configs[0].Dir, "records"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(r.configs[0].Dir, "records", store.LockName), nil, 0o600); err != nil {
-				t.Fatal(err)
 			}
 		}
 	})
@@ -107,8 +84,7 @@ func TestRecordsLost(t *testing.T) {
 
 // A node that can not go on, and has nobody to tell it, is closed.
 func TestBrokenIsClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
 		node := r.nodes[0].Load()
 		cluster.Break(node, errors.New("broken"))
@@ -121,25 +97,20 @@ func TestBrokenIsClosed(t *testing.T) {
 
 // A broadcast is on the disk when it returns, and its position is that at which it is read.
 func TestBroadcastIsDurable(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
-			c.Dir, c.Durable, c.Groups = dir, true, []cluster.GroupConfig{{Name: "g"}}
+			onDisk(c, true)
+			c.Groups = []cluster.GroupConfig{{Name: "g"}}
 		})
 		for k := range byte(20) {
 			g := r.nodes[0].Load().Group("g")
 			position, err := g.Broadcast(t.Context(), []byte{k})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if s := r.nodes[0].Load().Status().Store; s.Durable == 0 {
 				t.Fatal("nothing is on the disk")
 			}
 			s, err := g.Subscribe(position)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d := read(t, s, 1)[0]; d.Position != position || d.Payload[0] != k {
 				t.Fatalf("%v at %d, and not at %d", d.Payload, d.Position, position)
 			}

@@ -2,78 +2,20 @@ package cluster_test
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
-	"parley/cluster/cert"
 )
-
-// joined makes a cluster of n nodes in this process.
-func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*cluster.Node {
-	tb.Helper()
-	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	trust, err := cert.NewTrust(a.Anchors(), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	configs := make([]cluster.Config, n)
-	var members []cluster.Member
-	var at places
-	for i := range n {
-		name := fmt.Sprintf("node%d", i+1)
-		issued, err := a.IssueNode(name, nil, time.Hour)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		configs[i] = cluster.Config{Name: name, Self: issued.Self(), Trust: trust, SignerKey: issued.Signer}
-		address := at.take(tb, &configs[i])
-		members = append(members, cluster.Member{Name: name, Address: address, Signer: issued.SignerKey()})
-	}
-	nodes := make([]*cluster.Node, n)
-	var all sync.WaitGroup
-	for i := range configs {
-		configs[i].Members = members
-		config(i, &configs[i])
-		if configs[i].Broken == nil {
-			configs[i].Broken = func(err error) { tb.Error(configs[i].Name, err) }
-		}
-		all.Go(func() {
-			var err error
-			if nodes[i], err = cluster.Join(tb.Context(), configs[i]); err != nil {
-				tb.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	tb.Cleanup(func() {
-		for _, node := range nodes {
-			if err := node.Close(); err != nil && !errors.Is(err, net.ErrClosed) { // the test has
-				tb.Error(err)
-			}
-		}
-	})
-	if tb.Failed() {
-		tb.FailNow()
-	}
-	return nodes
-}
 
 // All members deliver what all of them broadcast, at once and much of it, in one order.
 func TestTotalOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const n, each = 3, 20000
 		hashes := make([]uint64, n)
 		var counts [n]atomic.Int64
@@ -118,8 +60,7 @@ func TestTotalOrder(t *testing.T) {
 
 // A configuration that makes no sense, and a book that cannot be read, are errors of Join.
 func TestJoinFails(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		one := func(g cluster.GroupConfig) func(*cluster.Config) {
 			return func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{g} }
 		}
@@ -137,8 +78,7 @@ func TestJoinFails(t *testing.T) {
 			"no certificate (Self)":          {1, func(c *cluster.Config) { c.Self = nil }},
 			"trusts no authority (Trust)":    {1, func(c *cluster.Config) { c.Trust = nil }},
 		} {
-			r := new(rig)
-			configured(t, r, bad.n, bad.config)
+			r := configured(t, bad.n, func(_ int, c *cluster.Config) { bad.config(c) })
 			node, err := cluster.Join(t.Context(), r.configs[0])
 			if err == nil {
 				t.Error(what, "joins", node.Close())

@@ -1,63 +1,50 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/link/memory"
 )
 
 // A peer with a certificate of another cluster, an expired or a revoked one is named in the
 // log once a minute and not once a packet, each of them, though all come from one address;
 // and one who makes up another name each time does not fill the log.
 func TestBadCertificatesAreLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		yesterday := time.Now().Add(-24 * time.Hour)
 		clock := func() time.Time { return yesterday }
 		a, err := cert.NewAuthority("test", 1000*time.Hour, func() time.Time { return clock() })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		issue := func(a *cert.Authority, name string) *cert.Issued {
 			t.Helper()
 			one, err := a.IssueNode(name, nil, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return one
 		}
 		expired := issue(a, "expired")
 		clock = time.Now
 		revoked, good := issue(a, "revoked"), issue(a, "node2")
-		if _, err := a.Revoke("revoked"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(a.Revoke("revoked")))
 		trust, err := cert.NewTrust(a.Anchors(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		other, err := cert.NewAuthority("other", 1000*time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var at places
-		var log bytes.Buffer
-		var mu sync.Mutex
+		must(t, err)
+		at := memory.New(memory.Options{})
+		var log logged
 		config := cluster.Config{
-			Name: "node2", Self: good.Self(), Trust: trust, Network: at.host("node2"), SignerKey: good.Signer,
-			Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil)),
+			Name: "node2", Self: good.Self(), Trust: trust, Network: at.Host("node2"), SignerKey: good.Signer,
+			Log: log.logger(),
 			Members: []cluster.Member{
-				{Name: "node1", Address: at.host("node1").Addr(1)},
-				{Name: "node2", Address: at.host("node2").Addr(7000), Signer: good.SignerKey()},
+				{Name: "node1", Address: at.Host("node1").Addr(1)},
+				{Name: "node2", Address: at.Host("node2").Addr(7000), Signer: good.SignerKey()},
 			},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,10 +58,8 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 		defer cancel()
 		dial := func(one *cert.Issued) {
 			to := cert.Identity{Cluster: "test", Kind: cert.Node, Name: "node2"}
-			under, err := at.host("outside").DialContext(t.Context(), "tcp", config.Members[1].Address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			under, err := at.Host("outside").DialContext(t.Context(), "tcp", config.Members[1].Address)
+			must(t, err)
 			c := tls.Client(under, trust.Dial(one.Self(), to))
 			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 			_, _ = c.Read(make([]byte, 1)) // until it is refused
@@ -90,13 +75,7 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 		for i := range 25 {
 			dial(issue(other, fmt.Sprint("made-up", i)))
 		}
-		within(t, 5*time.Second, "all are refused", func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return strings.Contains(log.String(), "made-up5")
-		})
-		mu.Lock()
-		defer mu.Unlock()
+		within(t, 5*time.Second, "all are refused", func() bool { return strings.Contains(log.String(), "made-up5") })
 		for _, name := range []string{"parley://other/node/stranger", "parley://test/node/expired", "parley://test/node/revoked"} {
 			if n := strings.Count(log.String(), name); n != 1 {
 				t.Errorf("%s is named %d times", name, n)

@@ -1,19 +1,14 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
-	"parley/cluster/cert"
-	"parley/cluster/link/memory"
+	"parley/cluster/tables"
 	"parley/replica/service"
 )
 
@@ -43,86 +38,29 @@ func (o *odd) Restore(b []byte) bool {
 }
 func (o *odd) Hash() uint64 { return uint64(o.count) }
 
-// logText is a log that is read by a test.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // withOdd runs a test with three nodes in memory that have a table of such machines; that of
 // node3 parts from the others when it is told to.
-func withOdd(t *testing.T, test func(t *testing.T, nodes []*cluster.Node, logs []*logText)) {
+func withOdd(t *testing.T, test func(t *testing.T, nodes []*cluster.Node, logs []*logged)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		network := memory.New(memory.Options{})
-		authority, err := cert.NewAuthority("test", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trust, err := cert.NewTrust(authority.Anchors(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const n = 3
-		configs, nodes, logs, errs := make([]cluster.Config, n), make([]*cluster.Node, n), make([]*logText, n), make([]error, n)
-		var members []cluster.Member
-		for i := range n {
-			name := fmt.Sprintf("node%d", i+1)
-			issued, err := authority.IssueNode(name, nil, time.Hour/2)
-			if err != nil {
-				t.Fatal(err)
+	bubble(t, func(t *testing.T) {
+		logs := []*logged{{}, {}, {}}
+		test(t, joined(t, 3, func(i int, c *cluster.Config) {
+			by := []byte{1, 1, 2}[i]
+			c.Log, c.Groups = logs[i].logger(), []cluster.GroupConfig{{Name: "total"}}
+			c.Tables = []cluster.TableConfig{
+				{Name: "odd", State: "odd", New: func() service.Application { return &odd{by: by} }}, {Name: "table"},
 			}
-			host := network.Host(name)
-			members = append(members, cluster.Member{Name: name, Address: host.Addr(7000), Signer: issued.SignerKey()})
-			logs[i] = new(logText)
-			by := byte(1)
-			if i == 2 {
-				by = 2
-			}
-			configs[i] = cluster.Config{
-				Name: name, Self: issued.Self(), Trust: trust, Network: host, Log: slog.New(slog.NewTextHandler(logs[i], nil)),
-				Groups: []cluster.GroupConfig{{Name: "total"}}, Tables: []cluster.TableConfig{
-					{Name: "odd", State: "odd", New: func() service.Application { return &odd{by: by} }}, {Name: "table"},
-				},
-			}
-		}
-		var all sync.WaitGroup
-		for i := range configs {
-			configs[i].Members = members
-			all.Go(func() { nodes[i], errs[i] = cluster.Join(context.Background(), configs[i]) })
-		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
-		test(t, nodes, logs)
-		for _, node := range nodes {
-			if err := node.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+			c.Test().Tables = tables.DefaultLimits
+			c.Test().Tables.Compare = 8
+		}), logs)
 	})
 }
 
 // A replica whose state differs is found out by default, is named by all, stops, and its node
 // says so; the others serve the table.
 func TestDivergedReplica(t *testing.T) {
-	cluster.CompareEvery(t, 8)
-	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logText) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logged) {
+		ctx := soon(t, time.Minute)
 		s := nodes[0].Table("odd").Session()
 		for k := range 16 {
 			command := "one"
@@ -154,9 +92,8 @@ func TestDivergedReplica(t *testing.T) {
 // A machine that panics stops its table, with an error to whoever waits and to whoever comes
 // later, and nothing else: the node lives, and so does its other table.
 func TestPanicInApply(t *testing.T) {
-	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logText) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logged) {
+		ctx := soon(t, time.Minute)
 		odd := nodes[0].Table("odd")
 		_, _, err := odd.Session().Do(ctx, []byte("panic"))
 		if !errors.Is(err, cluster.ErrStopped) || !errors.Is(err, cluster.ErrUnknown) || ctx.Err() != nil ||
@@ -180,7 +117,7 @@ func TestPanicInApply(t *testing.T) {
 
 // What is not configured fails, whatever it is asked, and says what there is.
 func TestNotConfigured(t *testing.T) {
-	withOdd(t, func(t *testing.T, nodes []*cluster.Node, _ []*logText) {
+	withOdd(t, func(t *testing.T, nodes []*cluster.Node, _ []*logged) {
 		ctx, n, long := t.Context(), nodes[0], strings.Repeat("x", 1000)
 		table, group := n.Table(long), n.Group("nowhere")
 		for what, ask := range map[string]func() error{

@@ -1,11 +1,9 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -16,18 +14,15 @@ import (
 // again, while clients go on: nothing that was acknowledged is lost or done twice. Two speak
 // the highest version that both know.
 func TestRollingUpgrade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, func() func(c *cluster.Config) {
-			with := withTable(t, true)
-			return func(c *cluster.Config) {
-				with(c)
-				c.TestWire(1, 1)
-			}
-		}())
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, func(c *cluster.Config) {
+			withTable(true)(c)
+			c.Test().WireMin, c.Test().WireMax = 1, 1
+		})
 		upgrade := func(i int, least, most uint16) func() {
 			return func() {
 				r.stop(i)
-				r.configs[i].TestWire(least, most)
+				r.configs[i].Test().WireMin, r.configs[i].Test().WireMax = least, most
 				r.start(i)
 				r.back(i)
 			}
@@ -55,26 +50,23 @@ func TestRollingUpgrade(t *testing.T) {
 // A node whose disk fails says so, and acknowledges nothing from then on; closed and brought
 // back on a disk that works it goes on, and nothing is lost.
 func TestDiskFailsUnderANode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		d := new(brittle)
 		broken := make(chan error, 10)
-		first := true
-		with := withTable(t, true)
-		r := newRig(t, 3, func(c *cluster.Config) {
-			if with(c); first {
+		r := configured(t, 3, func(i int, c *cluster.Config) {
+			if withTable(true)(c); i == 0 {
+				d.Disk = c.Disk
 				c.Disk = d.disk()
 				c.Broken = func(err error) { broken <- err }
 			}
-			first = false
-		})
+		}).begin()
 		load(t, r, 8, 1500, func() {
 			d.failed.Store(true)
 			if err := <-broken; !strings.Contains(err.Error(), errBrittle.Error()) {
 				t.Errorf("the node breaks for another reason: %v", err)
 			}
 			node := r.nodes[0].Swap(nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
+			ctx := soon(t, 200*time.Millisecond)
 			if _, _, err := node.Table("t").KeyValue().Get(ctx, []byte("counter0")); err == nil || errors.Is(err, keyvalue.ErrMissing) {
 				t.Errorf("it answers: %v", err)
 			}
@@ -82,7 +74,7 @@ func TestDiskFailsUnderANode(t *testing.T) {
 				t.Errorf("closed: %v", err)
 			}
 		}, func() {
-			r.configs[0].Disk = nil
+			r.configs[0].Disk = d.Disk
 			r.start(0)
 			r.back(0)
 		})

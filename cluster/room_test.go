@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -15,16 +14,14 @@ import (
 // answers reads, ends what is under way, takes part in what others ask, and is stopped in order. With room
 // again it takes requests again.
 func TestNearlyFullDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		mem := disk.NewMemory(-1)
 		slow := make(chan time.Duration, 1) // for the next sync
-		with, first := withTable(t, true), true
-		r := newRig(t, 3, func(c *cluster.Config) {
-			with(c)
+		r := configured(t, 3, func(i int, c *cluster.Config) {
+			withTable(true)(c)
 			c.Groups = []cluster.GroupConfig{{Name: "g"}}
-			c.TestLogSize(1 << 20)
 			c.Times = cluster.Times{Suspect: 10 * time.Second} // longer than a sync
-			if first {
+			if i == 0 {
 				c.Broken = func(err error) { t.Error(err) }
 				c.Disk = disk.Hooked{Disk: mem, Around: func(op disk.Op, do func() error) error {
 					if op.Call == "sync" {
@@ -37,8 +34,7 @@ func TestNearlyFullDisk(t *testing.T) {
 					return do()
 				}}
 			}
-			first = false
-		})
+		}).begin()
 		ctx := soon(t, time.Minute)
 		node, other := r.nodes[0].Load(), r.nodes[1].Load()
 		free := func(bytes int64) *cluster.StoreStatus {
@@ -51,13 +47,9 @@ func TestNearlyFullDisk(t *testing.T) {
 			_, err := kv.Put(ctx, []byte("k"), []byte(value))
 			return err
 		}
-		if err := put("before"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, put("before"))
 		session, err := node.Table("t").Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s := free(257 << 20); s.Low != "" || s.Full != "" || s.Free != 257<<20 || s.Position == 0 {
 			t.Errorf("with room: %+v", s)
 		}
@@ -135,12 +127,10 @@ func refusedForRoom(t *testing.T, dir string, errs map[string]error) {
 
 // A node that is not durable writes no payloads and no commands, and takes them on a full disk too.
 func TestNearlyFullInMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		with := withTable(t, false)
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
-			with(c)
+			withTable(false)(c)
 			c.Groups = []cluster.GroupConfig{{Name: "g"}}
-			c.TestLogSize(1 << 20)
 			c.Disk = disk.NewMemory(40 << 20)
 		})
 		node, ctx := r.nodes[0].Load(), soon(t, time.Minute)

@@ -45,8 +45,7 @@ func ExampleTable() {
 
 // several joins n nodes in this process.
 func several(n int, config func(c *cluster.Config)) (nodes []*cluster.Node, end func()) {
-	r := &rig{tb: new(testing.B)}
-	configured(r.tb, r, n, func(c *cluster.Config) {
+	r := configured(new(testing.B), n, func(_ int, c *cluster.Config) {
 		c.Times = cluster.Times{Suspect: time.Minute} // no node crashes, however busy this machine is
 		config(c)
 	})

@@ -1,33 +1,22 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
+	"parley/cluster/tables"
 	"parley/replica/keyvalue"
 	"parley/replica/service"
 )
 
-// soon is a context that ends soon.
-func soon(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // Each error tells whether the command may have been carried out.
 func TestTableErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) {
 			c.Tables = []cluster.TableConfig{{Name: "t", Sessions: 3, Waiting: 8}}
 		})
@@ -43,9 +32,7 @@ func TestTableErrors(t *testing.T) {
 			}
 		}
 		session, err := a.Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _, err = a.Do(ctx, session, 1, make([]byte, cluster.MaxCommand+1))
 		refused("a long command", err, cluster.ErrRefused)
 		_, _, err = a.Do(ctx, 7, 1, add)
@@ -78,9 +65,7 @@ func TestTableErrors(t *testing.T) {
 			t.Errorf("%d, %v", sum, err)
 		}
 		for range 3 {
-			if _, err := a.Open(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, second(a.Open(ctx)))
 		}
 		_, _, err = a.Do(ctx, session, 6, add)
 		refused("an old session", err, cluster.ErrExpired)
@@ -130,16 +115,11 @@ func TestTableErrors(t *testing.T) {
 // A node that the others exclude, though it lives, knows nothing of what was under way, and
 // asks nothing more until it has joined again. A client that counts asks again by itself.
 func TestTableExcluded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &rig{tb: t}
-		configured(t, r, 3, func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} })
-		t.Cleanup(func() { r.stop(0, 1, 2) })
-		r.start(0, 1, 2)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} })
 		ctx := soon(t, 20*time.Second)
 		session, err := r.table(2).Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client, add := r.table(2).KeyValue(), keyvalue.Add([]byte("k"), 1)
 		if sum, err := client.Add(ctx, []byte("k"), 1); sum != 1 || err != nil {
 			t.Fatal(sum, err)
@@ -180,19 +160,15 @@ func TestTableExcluded(t *testing.T) {
 
 // What no table can be is told.
 func TestTableConfigs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		for want, config := range map[string]cluster.Config{
 			"order must be total": {Tables: []cluster.TableConfig{{Name: "a", Level: cluster.Byzantine}}},
 			"sessions":            {Tables: []cluster.TableConfig{{Name: "a", Sessions: -1}}},
 			"two tables":          {Tables: []cluster.TableConfig{{Name: "a"}, {Name: "a"}}},
 			"needs a folder":      {Durable: true},
 		} {
-			var err error
-			func() {
-				r := &rig{tb: t, configs: nil}
-				configured(t, r, 1, func(c *cluster.Config) { c.Tables, c.Durable = config.Tables, config.Durable })
-				_, err = cluster.Join(t.Context(), r.configs[0])
-			}()
+			r := configured(t, 1, func(_ int, c *cluster.Config) { c.Tables, c.Durable = config.Tables, config.Durable })
+			_, err := cluster.Join(t.Context(), r.configs[0])
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v", want, err)
 			}
@@ -208,75 +184,50 @@ func (h *heap) Snapshot() []byte               { return make([]byte, h.bytes) }
 func (h *heap) Restore(b []byte) bool          { return len(b) == h.bytes }
 func newHeap(n int) func() service.Application { return func() service.Application { return &heap{n} } }
 
-// lines is what was logged.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lines) wait(t *testing.T, what string) {
-	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		l.mu.Lock()
-		has := strings.Contains(l.b.String(), what)
-		l.mu.Unlock()
-		if has {
-			return
-		}
-		if time.Now().After(end) {
-			t.Errorf("nobody says %q", what)
-			return
-		}
-	}
-}
-
-// A long state is given to a node that comes back, in pieces, while clients go on. One that
-// is too long is not, and who should give it says so; the others go on.
+// A long state is given to a node that comes back, in pieces, while clients go on.
 func TestTableLongState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, size := range []int{40 << 20, 12 << 20} {
-			if size < 40<<20 {
-				cluster.LongestState(t, 1<<20)
-			}
-			var log lines
-			dir := t.TempDir()
-			r := newRig(t, 3, func(c *cluster.Config) {
-				c.Dir = filepath.Join(dir, c.Name)
-				c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(size)}}
-				c.Log = slog.New(slog.NewTextHandler(&log, nil))
-				c.Times = cluster.Times{} // to copy and hash such a state takes its time
-			})
-			r.stop(2)
-			r.start(2)
-			if size >= 40<<20 {
-				asked, stop := context.WithCancel(soon(t, 20*time.Second))
-				var clients sync.WaitGroup
-				clients.Go(func() {
-					for s := r.table(0).Session(); asked.Err() == nil; {
-						if _, _, err := s.Do(asked, []byte("x")); err != nil && asked.Err() == nil {
-							t.Error(err)
-							return
-						}
-					}
-				})
-				if _, _, err := r.table(2).Session().Do(soon(t, 15*time.Second), nil); err != nil {
-					t.Errorf("%d bytes: %v", size, err)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, func(c *cluster.Config) {
+			onDisk(c, false)
+			c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(20 << 20)}}
+			c.Times = cluster.Times{} // to copy and hash such a state takes its time
+		})
+		r.stop(2)
+		r.start(2)
+		asked, stop := context.WithCancel(soon(t, 20*time.Second))
+		var clients sync.WaitGroup
+		clients.Go(func() {
+			for s := r.table(0).Session(); asked.Err() == nil; {
+				if _, _, err := s.Do(asked, []byte("x")); err != nil && asked.Err() == nil {
+					t.Error(err)
+					return
 				}
-				stop()
-				clients.Wait()
-				r.same(soon(t, 10*time.Second))
-				continue
 			}
-			log.wait(t, "does not take the state")
-			if _, _, err := r.table(0).Session().Do(soon(t, 10*time.Second), nil); err != nil {
-				t.Errorf("the others: %v", err)
-			}
+		})
+		if _, _, err := r.table(2).Session().Do(soon(t, 15*time.Second), nil); err != nil {
+			t.Error(err)
+		}
+		stop()
+		clients.Wait()
+		r.same(soon(t, 10*time.Second))
+	})
+}
+
+// A state that is too long is not given. The node that should give it says so, and the others go on.
+func TestTableTooLongState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log logged
+		r := newRig(t, 3, func(c *cluster.Config) {
+			onDisk(c, false)
+			c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(2 << 20)}}
+			c.Log, c.Test().Tables = log.logger(), tables.DefaultLimits
+			c.Test().Tables.Snapshot = 1 << 20
+		})
+		r.stop(2)
+		r.start(2)
+		eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "does not take the state") })
+		if _, _, err := r.table(0).Session().Do(soon(t, 10*time.Second), nil); err != nil {
+			t.Errorf("the others: %v", err)
 		}
 	})
 }
@@ -284,22 +235,15 @@ func TestTableLongState(t *testing.T) {
 // A node that has lost its disk is let in again, as one that comes for the first time, and
 // gets what the others have.
 func TestLostDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		for range 2 { // the second time it has had more than one life
 			if _, _, err := r.table(0).Session().Do(soon(t, 10*time.Second), nil); err != nil {
 				t.Fatal(err)
 			}
-			r.stop(2)
-			r.start(2)
-			r.back(2)
-			r.stop(2)
-			if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-				t.Fatal(err)
-			}
-			r.configs[2].Rejoin = true
-			r.start(2)
-			r.back(2)
+			r.restart(2)
+			r.lose(2)
+			r.restart(2)
 		}
 		r.same(soon(t, 10*time.Second))
 	})
@@ -308,37 +252,26 @@ func TestLostDisk(t *testing.T) {
 // The incarnations of a node are counted in its folder. A node that comes with an earlier one, as
 // from an old copy of the folder, is refused by all that have seen a later one.
 func TestIncarnation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log lines
-		r := newRig(t, 3, withTable(t, false))
-		for i := range r.configs {
-			r.configs[i].Log = slog.New(slog.NewTextHandler(&log, nil))
-		}
-		dir, copied := r.configs[2].Dir, filepath.Join(t.TempDir(), "copy")
-		var last uint64
+	bubble(t, func(t *testing.T) {
+		var log logged
+		r := newRig(t, 3, func(c *cluster.Config) {
+			withTable(false)(c)
+			c.Log = log.logger()
+		})
+		copied, last := r.disk(2).Crash(nil), uint64(0)
 		for life := range 3 {
 			now := r.nodes[2].Load().Status().Incarnation
 			if life > 0 && now != last+1 {
 				t.Fatalf("incarnation %d after %d", now, last)
 			}
 			last = now
-			r.stop(2)
-			if life == 0 {
-				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if life < 2 {
-				r.start(2)
-				r.back(2)
-			}
+			r.restart(2)
 		}
-		if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(copied))); err != nil {
-			t.Fatal(err)
-		}
+		r.stop(2)
+		r.configs[2].Disk = copied
 		if _, err := cluster.Join(t.Context(), r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
 			t.Error(err)
 		}
-		log.wait(t, "old incarnation")
+		eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "old incarnation") })
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -17,12 +16,10 @@ import (
 
 // Who waits behind another command of a session waits as long as its own context lasts.
 func TestSessionWaitsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, false))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(false))
 		client := r.table(0).KeyValue()
-		if _, err := client.Add(soon(t, 10*time.Second), []byte("k"), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(client.Add(soon(t, 10*time.Second), []byte("k"), 1)))
 		r.stop(1, 2)
 		first := make(chan error)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -53,8 +50,8 @@ func refusedInTime(err error) bool {
 
 // A command whose outcome is unknown is asked for again under its number, and carried out once.
 func TestSessionAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 20*time.Second)
 		client := r.table(0).KeyValue()
 		none := func() {
@@ -88,15 +85,13 @@ func TestSessionAgain(t *testing.T) {
 
 // Nothing is asked of a table with another machine in the words of keys and values.
 func TestKeyValueOfAnotherMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
 			c.Tables = []cluster.TableConfig{{Name: "t", New: func() service.Application { return bank.New() }}}
 		})
 		ctx := soon(t, 10*time.Second)
 		before, _, err := r.table(0).Inspect(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client := r.table(0).KeyValue()
 		_, put := client.Put(ctx, []byte("k"), nil)
 		_, _, get := client.Get(ctx, []byte("k"))
@@ -113,14 +108,12 @@ func TestKeyValueOfAnotherMachine(t *testing.T) {
 
 // Two wait for one command that is not sent yet; the one whose bytes it is goes, and uses them again.
 func TestCommandOfWhoHasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, withTable(t, true))
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 20*time.Second)
 		a := r.table(0)
 		session, err := a.Open(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.stop(1, 2)
 		short := soon(t, 300*time.Millisecond)
 		for range 4 { // all packs that may be under way
@@ -150,9 +143,7 @@ func TestCommandOfWhoHasLeft(t *testing.T) {
 		}
 		clear(own)
 		r.start(1, 2)
-		if err := <-second; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-second)
 		if value, _, err := a.KeyValue().Get(ctx, []byte("k")); string(value) != "value" || err != nil {
 			t.Errorf("%q, %v", value, err)
 		}

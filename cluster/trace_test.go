@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley"
@@ -23,19 +22,13 @@ import (
 func readTraces(t *testing.T, dir string) []trace.Trace {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []trace.Trace
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		some, err := trace.ReadAll(filepath.Base(file), bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, some...)
 	}
 	return all
@@ -46,9 +39,7 @@ func found(t *testing.T, traces []trace.Trace, settle time.Duration) map[string]
 	t.Helper()
 	none := func(trace.Header) parley.Naming { return nil }
 	list, err := audit.Audit(traces, audit.Options{Protocol: audit.Protocols(catalog.All(), none), Settle: settle})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := make(map[string]audit.Channel)
 	for _, c := range list {
 		out[c.Machine] = c
@@ -59,7 +50,7 @@ func found(t *testing.T, traces []trace.Trace, settle time.Duration) map[string]
 // Nodes write down what their machines do, each group and each agreement in a file of its
 // own; the audit finds that all held. What the recorder kept is a part of it.
 func TestTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const n, each = 3, 40
 		dir, home := t.TempDir(), t.TempDir()
 		var delivered [n]atomic.Int64
@@ -80,9 +71,7 @@ func TestTraces(t *testing.T) {
 		for k := range each {
 			for i, node := range nodes {
 				for _, level := range levels {
-					if err := node.Group(level.String()).Post(fmt.Appendf(nil, "%d of %d", k, i)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, node.Group(level.String()).Post(fmt.Appendf(nil, "%d of %d", k, i)))
 				}
 			}
 		}

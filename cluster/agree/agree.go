@@ -188,9 +188,8 @@ func (s *Service) Reopen() {
 	if !s.k.Again && !s.k.Rejoin {
 		return
 	}
-	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		t := StreamOf(channel)
-		if s.budget.Allows(t) != nil || t.Algorithm == stream.SM && !s.k.Signs {
+	for t := range s.budget.Streams() {
+		if t.Algorithm == stream.SM && !s.k.Signs {
 			continue
 		}
 		if _, err := s.open(t); err != nil {

@@ -2,6 +2,7 @@ package agree
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -63,20 +64,26 @@ func NewBudget(n int, round time.Duration, list []Agreement) Budget {
 		list = all(n)
 	}
 	b := Budget{n: n, round: round, list: list}
-	for i, a := range list {
-		for source := range parley.ID(n) {
-			if (stream.Key{Algorithm: a.Algorithm, M: a.M, Source: source}).Check(n) == nil {
-				b.parts++
-			}
-		}
-		if (stream.Key{Algorithm: a.Algorithm, M: a.M, Source: stream.Everyone}).Check(n) == nil {
-			b.parts++
-		}
-		if i == 0 {
-			b.first = b.parts
+	for t := range b.Streams() {
+		if b.parts++; list[0] == (Agreement{t.Algorithm, t.M}) {
+			b.first++
 		}
 	}
 	return b
+}
+
+// Streams returns the streams that the node may have.
+func (b Budget) Streams() iter.Seq[stream.Key] {
+	return func(yield func(stream.Key) bool) {
+		for _, a := range b.list {
+			for _, source := range append(slices.Collect(parley.Everyone(b.n).All()), stream.Everyone) {
+				t := stream.Key{Algorithm: a.Algorithm, M: a.M, Source: source}
+				if t.Check(b.n) == nil && !yield(t) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // part is which part of all that there is a stream has: one of so many.

@@ -6,6 +6,7 @@ package kernel
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley"
@@ -20,6 +21,9 @@ import (
 // stay as they are.
 type Kernel struct {
 	Standing
+	Work    Work
+	Cluster string // its name
+	Life    uint64 // the number of this life of the node
 	Self    parley.ID
 	Members []string // their names, by ID
 	M       int      // how many members may lie
@@ -66,6 +70,18 @@ type Order interface {
 
 // Name returns the name of a member.
 func (k *Kernel) Name(id parley.ID) string { return k.Members[id] }
+
+// Other returns the ID of another member, for an order of the operator that is the verb.
+func (k *Kernel) Other(name, verb string) (parley.ID, error) {
+	i := slices.Index(k.Members, name)
+	switch {
+	case i < 0:
+		return 0, fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(k.Members))
+	case parley.ID(i) == k.Self:
+		return 0, fmt.Errorf("%w: a node does not %s itself", ErrRefused, verb)
+	}
+	return parley.ID(i), nil
+}
 
 // Names returns the names of members, in the order of their IDs; none is not nil.
 func (k *Kernel) Names(ids parley.Set) []string {

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"parley"
@@ -37,6 +39,35 @@ func Slots(p *host.Process, abstained uint64) (s *SlotStatus) {
 		}
 	})
 	return s
+}
+
+// RefusedStatus counts what one machine did not accept of one member.
+type RefusedStatus struct {
+	Machine string `json:"machine"`
+	From    string `json:"from"`
+	Why     string `json:"why"`
+	Times   uint64 `json:"times"`
+}
+
+// The reasons of machines that abstain: their rounds were late, or they heard too few others.
+const (
+	abstains = "woke too late: abstains"
+	cutOff   = "heard too few: abstains"
+)
+
+// Refused returns what machines did not accept of others, and how often each machine of this node has abstained.
+func (k *Kernel) Refused() (list []RefusedStatus, abstained map[string]uint64) {
+	list, abstained = []RefusedStatus{}, make(map[string]uint64)
+	k.Host.Refused(func(machine string, from parley.ID, why string, times uint64) {
+		if from == k.Self && (why == abstains || why == cutOff) {
+			abstained[machine] += times
+		}
+		list = append(list, RefusedStatus{machine, k.Name(from), why, times})
+	})
+	slices.SortFunc(list, func(a, b RefusedStatus) int {
+		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.From, b.From), cmp.Compare(a.Why, b.Why))
+	})
+	return list, abstained
 }
 
 // StoreStatus is the durable memory of the node.

@@ -28,9 +28,6 @@ type Service struct {
 	mu    sync.Mutex
 	moved chan struct{}    // closed when a view changes
 	views map[string]*view // by machine
-	ready bool             // all has begun that may have to end
-	ended bool
-	work  sync.WaitGroup
 }
 
 // shutter says what is not taken of a node, and counts it.
@@ -66,22 +63,6 @@ func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	return s, nil
 }
 
-// Close returns when what this node was expelled from has ended.
-func (s *Service) Close() {
-	s.mu.Lock()
-	s.ended = true
-	s.mu.Unlock()
-	s.work.Wait()
-}
-
-// Begun is called when all is there that may have to end, and does what it was too early for.
-func (s *Service) Begun() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ready = true
-	s.expelled()
-}
-
 // Refuses tells whether a frame of a node is not taken. liars tells that it is of what is to hold in spite of them.
 func (s *Service) Refuses(from parley.ID, liars bool) bool {
 	c := &s.closed[from]
@@ -113,18 +94,8 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	case expel.Opened:
 		s.Shut(m.Origin, 0)
 	case expel.Expelled:
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.k.Shut(m.Seq)
-		s.expelled()
-	}
-}
-
-// expelled ends what this node is expelled from, when all has begun that may have to end. The
-// lock is held.
-func (s *Service) expelled() {
-	if from := s.k.ShutFrom(); s.ready && !s.ended && from != 0 {
-		s.work.Go(func() { s.end(from == expel.All) }) // not within a step
+		s.k.Work.Go(func() { s.end(m.Seq == expel.All) })
 	}
 }
 

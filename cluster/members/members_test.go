@@ -17,7 +17,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 		for seq, want := range []uint64{expel.Views, expel.All} {
 			k := kerneltest.New(t, 4, 1)
 			var ended []bool
-			s, err := Open(k, func(all bool) { ended = append(ended, all) })
+			_, err := Open(k, func(all bool) { ended = append(ended, all) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,11 +28,11 @@ func TestExpelledWhileItBegins(t *testing.T) {
 					t.Fatal(err, k.State())
 				}
 			}
-			s.Begun()
+			k.Work.Begin()
 			if got := k.ShutFrom(); got != want {
 				t.Errorf("it is expelled from %d, not %d", got, want)
 			}
-			s.Close()
+			k.Work.Wait()
 			if k.State() != kernel.Expelled || len(ended) != 1 || ended[0] != (want == expel.All) {
 				t.Fatal("it is", k.State(), ended)
 			}

@@ -72,7 +72,6 @@ type Config struct {
 	Network   link.Network
 	Self      *cert.Self
 	Trust     *cert.Trust
-	Life      uint64
 	Digest    [sha256.Size]byte // of what all nodes are configured with alike
 	Judge     func(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down
 	Handler   link.Handler
@@ -124,7 +123,7 @@ func linking(k *kernel.Kernel, c Config) link.Config {
 		Self: k.Self, Peers: c.Addresses, Names: k.Members, Listener: c.Listener, Network: c.Network, Log: k.Log,
 		Identity: link.Members{Self: c.Self, Trust: c.Trust, Names: k.Members}, Handler: c.Handler, Judge: c.Judge,
 		Hello: link.Hello{
-			Cluster: c.Trust.Cluster(), Config: c.Digest, Incarnation: c.Life, Min: c.WireMin, Max: c.WireMax,
+			Cluster: k.Cluster, Config: c.Digest, Incarnation: k.Life, Min: c.WireMin, Max: c.WireMax,
 		},
 		Limits: c.Limits,
 	}

@@ -55,7 +55,7 @@ func (m *Mesh) Status(in [][]string, expelled func(parley.ID) (from, dropped uin
 	for id, name := range m.k.Members {
 		s := MemberStatus{Name: name, Address: m.c.Addresses[id], In: in[id]}
 		if parley.ID(id) == m.k.Self {
-			s.Self, s.Connected, s.Incarnation = true, true, m.c.Life
+			s.Self, s.Connected, s.Incarnation = true, true, m.k.Life
 		}
 		list = append(list, s)
 	}

@@ -62,9 +62,9 @@ type traced struct {
 	file    io.Closer
 }
 
-// New returns a tracer without traces.
-func New(c *Tracing, log *slog.Logger) *Tracer {
-	return &Tracer{Recorder: host.NewRecorder(host.RecorderSize), c: c, log: log}
+// New returns a tracer without traces, whose recorder has a size in bytes.
+func New(c *Tracing, recorder int, log *slog.Logger) *Tracer {
+	return &Tracer{Recorder: host.NewRecorder(recorder), c: c, log: log}
 }
 
 // Begin begins the trace of a machine.

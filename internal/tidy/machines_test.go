@@ -16,7 +16,7 @@ import (
 // Machines, and kinds of messages, that stand in a host yet; none is added.
 var (
 	hostMachines = []string{}
-	hostKinds    = []string{"cluster/links.go"} // where the disk of another node stands
+	hostKinds    = []string{"cluster/admission.go"} // where the disk of another node stands
 )
 
 // uncatalogued are packages that make protocols which are not in the catalog.

@@ -24,7 +24,6 @@ var (
 	largeRooms = map[string]int{}
 	largeTypes = map[string][2]int{ // methods and files
 		"broadcast/byzantine.process": {55, 5},
-		"cluster.Node":                {45, 7},
 	}
 )
 

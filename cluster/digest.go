@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// digest is a hash of all that nodes must be configured with alike: nodes with another one refuse each other.
+func (c Config) digest() [sha256.Size]byte {
+	h := sha256.New()
+	for _, text := range c.alike() {
+		_ = binary.Write(h, binary.BigEndian, uint32(len(text)))
+		h.Write([]byte(text))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// alike lists what all nodes must be configured with alike. Every option is named here, never a whole struct: a new
+// field of a struct must not refuse a node of the version before. A new option that must be alike is appended at the
+// end, and only where it is not zero; so nodes can be upgraded one after the other, and use it when all know it.
+//
+// This is version 1 of the list. A change that nodes of before must not join has a line of its own, as some have below.
+func (c Config) alike() (list []string) {
+	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
+	for _, m := range c.Members {
+		list = append(list, m.Name, string(m.Signer))
+	}
+	add("groups, by majorities of all") // nodes that decide on views otherwise are refused
+	for _, g := range c.Groups {
+		list = append(list, g.Name, g.Level.String())
+	}
+	if c.views().Liars > 0 && len(c.Tables) > 0 { // nodes that do not tell what they have are refused
+		add("tables whose copies are compared in each view")
+	}
+	add("tables")
+	for _, t := range c.Tables {
+		t = t.WithDefaults()
+		list = append(list, t.Name, strings.TrimSpace(fmt.Sprintf("%v %d %s", t.Level, t.Sessions, t.State)))
+	}
+	times, clocks := c.Times.WithDefaults(), c.Clocks
+	add("%t %d %v {%v %v %v %v} {%v %d %v} %v", c.Durable, c.M, c.Round,
+		times.Beat, times.Suspect, times.Flush, times.Retry, clocks.Error, clocks.Drift, clocks.Period, c.Commit.Protocol)
+	if k, usual := c.Commit.WithDefaults(), (CommitConfig{}).WithDefaults(); k.Protocol == Agreed &&
+		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
+		add("%d %d", k.Open, k.Remember)
+	}
+	if c.Links != Streams {
+		add("%v", c.Links)
+	}
+	if len(c.Agreements) > 0 {
+		var names []string
+		for _, a := range c.Agreements {
+			names = append(names, fmt.Sprintf("%v m=%d", a.Algorithm, a.M))
+		}
+		add("[%s]", strings.Join(names, " "))
+	}
+	return list
+}

@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"parley/cluster/disk"
+	"parley/cluster/lives"
+	"parley/cluster/store"
+	"parley/cluster/traces"
+)
+
+// folder is where a node keeps what must outlive it. Calls of its disk are given up after a time.
+type folder struct {
+	dir   string // "": the node has none
+	disk  disk.Disk
+	limit time.Duration
+}
+
+// folder returns the data folder of the configuration.
+func (c Config) folder() folder {
+	f := folder{c.Dir, c.Disk, c.DiskLimit}
+	if f.disk == nil {
+		f.disk = disk.System{}
+	}
+	return f
+}
+
+// MarkName is a file in a node's data folder, for people who find it, and for a node whose records were removed from
+// beside it.
+const MarkName = "README.txt"
+
+const markText = `This folder belongs to one node of a cluster, and is written while that node runs.
+Do not restore it from a copy: the other nodes know more of this node than an old copy does.
+If it is lost or damaged, start the node with an empty folder and with --rejoin.
+`
+
+// open opens the node's store, and refuses a folder from which it was removed: the others would take this node
+// for one that knows what it knew. It returns no store if there is no folder.
+func (f folder) open(o store.Options) (*store.Store, error) {
+	if f.dir == "" {
+		return nil, nil
+	}
+	records, mark := filepath.Join(f.dir, "records"), filepath.Join(f.dir, MarkName)
+	list := func(dir string) ([]string, error) {
+		return diskAnswers(f.limit, "list "+dir, func() ([]string, error) { return f.disk.List(dir) })
+	}
+	names, err := list(f.dir)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	held, err := list(records)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	held = slices.DeleteFunc(held, func(name string) bool { return name == store.LockName })
+	known := slices.Contains(names, MarkName)
+	if known && len(held) == 0 {
+		return nil, fmt.Errorf("cluster: %s: the folder records is missing, and what the node acknowledged is lost here: "+
+			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", f.dir)
+	}
+	o.Limit = f.limit
+	s, err := store.Open(records, o)
+	if err != nil || known {
+		return s, err
+	}
+	_, err = diskAnswers(f.limit, "write "+mark, func() (none struct{}, err error) { return none, f.write(mark) })
+	if err != nil {
+		err = fmt.Errorf("cluster: %s: %w", mark, err)
+		s.Fail(err) // otherwise Close would wait for the disk again
+	}
+	return s, err
+}
+
+// write writes the mark.
+func (f folder) write(mark string) error {
+	file, err := f.disk.Create(mark)
+	if err == nil {
+		_, err = file.WriteAt([]byte(markText), 0)
+		err = errors.Join(err, file.Sync(), file.Close(), f.disk.SyncDir(f.dir))
+	}
+	return err
+}
+
+// dump writes the last events into the folder: see DumpFlight.
+func (f folder) dump(t *traces.Tracer) (file string, err error) {
+	return diskAnswers(f.limit, "write "+traces.FlightFile, func() (string, error) { return t.Dump(f.disk, f.dir) })
+}
+
+// diskPatience is how long a node waits for a disk that has failed.
+const diskPatience = 400 * time.Millisecond
+
+// errNoAnswer is the error of a disk that has not answered in time.
+var errNoAnswer = errors.New("the disk does not answer")
+
+// diskAnswers makes calls of the disk, and returns when they have ended or the limit is over.
+func diskAnswers[T any](limit time.Duration, what string, do func() (T, error)) (T, error) {
+	type result struct {
+		of  T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		of, err := do()
+		done <- result{of, err}
+	}()
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r.of, r.err
+	case <-t.C:
+		var none T
+		return none, fmt.Errorf("%w: %v have passed since it was to %s: goroutine cluster.diskAnswers is left in the kernel",
+			errNoAnswer, limit, what)
+	}
+}
+
+// life counts a life of a node in its store, and returns what the node knows of lives, and whether it has had one
+// before. A node without a store has neither.
+func (c Config) life(s *store.Store) (l *lives.Book, again bool, err error) {
+	const inMemory = "in memory mode: what is acknowledged is on no disk, and lost if a majority of the nodes ends"
+	switch {
+	case s == nil && c.Durable:
+		return nil, false, errors.New("cluster: to be durable a node needs a folder (Dir)")
+	case s == nil:
+		c.Log.Warn(inMemory)
+		return lives.InMemory(c.Trust.Revoked), false, nil
+	}
+	if l, again, err = lives.Open(s, c.Rejoin, c.Trust.Revoked); err != nil {
+		return nil, false, fmt.Errorf("cluster: %s: %w", c.Dir, err)
+	}
+	switch {
+	case again && !c.Durable:
+		c.Log.Warn("in memory mode a node that comes back has nothing, and waits until a member lets it in; "+
+			"if all nodes have ended, all must begin anew with empty folders", "life", l.Own())
+	case !c.Durable:
+		c.Log.Warn(inMemory)
+	}
+	return l, again, nil
+}
