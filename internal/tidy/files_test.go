@@ -22,7 +22,7 @@ var (
 
 // What is named otherwise yet; none is added.
 var (
-	prefixed      = []string{"cluster: admin", "internal/chaos: faults"}
+	prefixed      = []string{"internal/chaos: faults"}
 	namelessFiles = []string{"agreement/sm/help_test.go", "clock/convergence/help_test.go", "cluster/link/help_test.go"}
 )
 
@@ -106,9 +106,9 @@ var ceilings = []struct {
 	{"hostKinds", func() int { return len(hostKinds) }, 1},
 	{"uncatalogued", func() int { return len(uncatalogued) }, 0},
 	{"largeRooms", func() int { return len(largeRooms) }, 0},
-	{"largeTypes", func() int { return len(largeTypes) }, 2},
+	{"largeTypes", func() int { return len(largeTypes) }, 1},
 	{"pureExtra", func() int { return len(pureExtra) }, 2},
-	{"prefixed", func() int { return len(prefixed) }, 2},
+	{"prefixed", func() int { return len(prefixed) }, 1},
 	{"namelessFiles", func() int { return len(namelessFiles) }, 3},
 	{"goStatements", func() int {
 		sum := 0
@@ -116,7 +116,7 @@ var ceilings = []struct {
 			sum += e.most
 		}
 		return sum
-	}, 34},
+	}, 31},
 }
 
 func ceilingBreach(list string, have, most int) []string {

@@ -7,7 +7,8 @@ import (
 )
 
 // A goroutine has an owner that waits for its end: it is started by the Go of a
-// sync.WaitGroup for which its package waits. A go statement tells nobody of an end.
+// sync.WaitGroup for which its package waits, or any package if its name is exported.
+// A go statement tells nobody of an end.
 
 // goStatements are the files with such statements, how many, and who knows of the end;
 // none is added.
@@ -25,7 +26,8 @@ var goStatements = map[string]exception{
 	"cluster/link/session.go":                {1, "the session's written, which it waits for"},
 	"cluster/store/store.go":                 {4, "a call of a disk that may hang in the kernel: nobody can wait for it"},
 	"cluster/store/merge.go":                 {1, "files.merging, which is closed"},
-	"cluster/broken.go":                      {2, "the close of a node that broke, and a call of a disk that may hang"},
+	"cluster/admission.go":                   {1, "a channel that is closed, which the node waits for"},
+	"cluster/folder.go":                      {1, "a call of a disk that may hang in the kernel: nobody can wait for it"},
 	"cluster/node.go":                        {1, "a channel that is closed, which Close waits for"},
 	"cluster/host/inbox.go":                  {1, "the inbox, which is empty when it ends"},
 	"cluster/host/punctual_linux.go":         {1, "the file of the timer, whose close ends it"},
@@ -34,9 +36,7 @@ var goStatements = map[string]exception{
 	"internal/chaos/faults_disk.go":          {1, "its context"},
 	"internal/chaos/net_linux.go":            {3, "namespaces, which live as long as the program; and a channel that is closed"},
 	"internal/chaos/node.go":                 {1, "a channel that is closed when the process ends"},
-	"internal/chaos/soak.go":                 {1, "its context"},
 	"internal/grid/main.go":                  {1, "the program, which ends after the last cell"},
-	"internal/mutants/main.go":               {2, "channels that are closed"},
 	"trace/stream.go":                        {1, "a channel that is closed, which Close waits for"},
 }
 
@@ -51,7 +51,7 @@ type exception struct {
 func goroutineBreaches(m *module, f *folder) (statements map[string][]string, unawaited []string) {
 	statements = make(map[string][]string)
 	waits := make(map[string]bool)
-	each := func(visit func(s *source, n ast.Node)) {
+	each := func(f *folder, visit func(s *source, n ast.Node)) {
 		for _, s := range f.code {
 			ast.Inspect(s.syntax, func(n ast.Node) bool {
 				visit(s, n)
@@ -59,7 +59,14 @@ func goroutineBreaches(m *module, f *folder) (statements map[string][]string, un
 			})
 		}
 	}
-	each(func(s *source, n ast.Node) {
+	for _, other := range m.folders {
+		each(other, func(_ *source, n ast.Node) {
+			if of := operandOf(n, "Wait", 0); ast.IsExported(of) {
+				waits[of] = true
+			}
+		})
+	}
+	each(f, func(s *source, n ast.Node) {
 		if g, ok := n.(*ast.GoStmt); ok {
 			statements[s.path] = append(statements[s.path], m.at(g.Pos())+": a goroutine for which nobody waits")
 		}
@@ -67,7 +74,7 @@ func goroutineBreaches(m *module, f *folder) (statements map[string][]string, un
 			waits[of] = true
 		}
 	})
-	each(func(_ *source, n ast.Node) {
+	each(f, func(_ *source, n ast.Node) {
 		if of := operandOf(n, "Go", 1); of != "" && !waits[of] {
 			unawaited = append(unawaited, fmt.Sprintf("%s: the package never waits for %s", m.at(n.Pos()), of))
 		}
