@@ -2,6 +2,8 @@ package cluster_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +80,33 @@ func TestRecordsLost(t *testing.T) {
 			} else if !strings.Contains(err.Error(), "--rejoin") {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// A node keeps its table in a folder of the file system, takes over the lock that a killed process left there, and does
+// not start when its records are gone.
+func TestFolderOfTheSystem(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		dir := t.TempDir()
+		r := newRig(t, 1, func(c *cluster.Config) {
+			c.Dir, c.Durable, c.Tables = dir, true, []cluster.TableConfig{{Name: "t"}}
+		})
+		ctx := soon(t, 30*time.Second)
+		r.put(ctx, 0, "k", "kept")
+		r.stop(0)
+		records := filepath.Join(dir, "records")
+		must(t, os.WriteFile(filepath.Join(records, store.LockName), nil, 0o600))
+		r.start(0)
+		if value, _, err := r.table(0).KeyValue().Get(ctx, []byte("k")); string(value) != "kept" {
+			t.Errorf("%q, %v", value, err)
+		}
+		r.stop(0)
+		must(t, os.RemoveAll(records))
+		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
+			t.Error("it starts", node.Close())
+		} else if !strings.Contains(err.Error(), "--rejoin") {
+			t.Error(err)
 		}
 	})
 }

@@ -84,7 +84,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	n := &Node{c: c, started: time.Now()}
+	n := &Node{c: c}
 	n.prepare()
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
@@ -128,6 +128,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if n.lives, n.k.Again, err = n.c.life(n.k.Store); err != nil {
 		return err
 	}
+	n.started = time.Now()
 	n.c.Rejoin = n.c.Rejoin && !n.k.Again
 	n.k.Life, n.k.Views, n.k.Rejoin = n.lives.Own(), n.c.views(), n.c.Rejoin
 	n.k.Intact = !n.c.Rejoin && (n.c.Dir == "" || n.k.Life < lives.Rejoined)

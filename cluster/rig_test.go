@@ -319,10 +319,8 @@ func within(t *testing.T, d time.Duration, what string, so func() bool) {
 // eventually waits for something to come about.
 func eventually(tb testing.TB, what string, f func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("not in the end: %s", what)
-		}
+	if !waited(30*time.Second, f) {
+		tb.Fatalf("not in the end: %s", what)
 	}
 }
 

@@ -16,9 +16,8 @@ const acceptBackoff = 5 * time.Millisecond
 // accept takes connections in until the end.
 func (m *Mesh) accept() {
 	wait := acceptBackoff
-	from := gated{m.listen, m}
 	for {
-		nc, err := from.Accept()
+		nc, err := m.listen.Accept()
 		switch {
 		case m.ctx.Err() != nil:
 			if err == nil {
@@ -35,34 +34,41 @@ func (m *Mesh) accept() {
 			wait = min(2*wait, time.Second)
 			continue
 		}
-		wait = acceptBackoff
-		m.wg.Go(func() { m.answer(nc, AddressOf(nc.RemoteAddr()).String()) })
+		wait = acceptBackoff // also after a refused connection, or a flood of these would keep peers waiting
+		if m.admits(nc) {
+			m.wg.Go(func() { m.answer(nc, AddressOf(nc.RemoteAddr()).String()) })
+		}
 	}
 }
 
-// gated turns strangers away who are too many, before TLS.
+// admits refuses and closes a connection, before TLS, when too many strangers connect.
+func (m *Mesh) admits(c net.Conn) bool {
+	a := AddressOf(c.RemoteAddr())
+	why := m.gate.enter(a, m.now())
+	if why == 0 {
+		return true
+	}
+	m.refuse(nil, a.String(), &Down{Reason: why})
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // so that nothing of it stays with the system
+	}
+	_ = c.Close()
+	return false
+}
+
+// gated is a listener that returns only connections which the mesh admits.
 type gated struct {
 	net.Listener
 	m *Mesh
 }
 
-// Accept returns the next connection that may come in.
+// Accept returns the next admitted connection.
 func (g gated) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
-		if err != nil {
+		if err != nil || g.m.admits(c) {
 			return c, err
 		}
-		a := AddressOf(c.RemoteAddr())
-		why := g.m.gate.enter(a, g.m.now())
-		if why == 0 {
-			return c, nil
-		}
-		g.m.refuse(nil, a.String(), &Down{Reason: why})
-		if t, ok := c.(*net.TCPConn); ok {
-			_ = t.SetLinger(0) // so that nothing of it stays with the system
-		}
-		_ = c.Close()
 	}
 }
 

@@ -95,15 +95,16 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 		s.Shut(m.Origin, 0)
 	case expel.Expelled:
 		s.k.Shut(m.Seq)
-		s.k.Work.Go(func() { s.end(m.Seq == expel.All) })
+		s.k.Work.Go(s.end)
 	}
 }
 
-// end ends what this node is expelled from.
-func (s *Service) end(all bool) {
+// end ends what this node is expelled from by now: a second expulsion may have come since the one that called it.
+func (s *Service) end() {
 	if s.k.State() == kernel.Left {
 		return
 	}
+	all := s.k.ShutFrom() == expel.All
 	s.k.Became(kernel.Expelled)
 	s.k.Log.Error("the others have expelled this node: it may come back when it is started again", "liars", all)
 	s.out(all)

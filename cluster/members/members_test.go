@@ -1,6 +1,7 @@
 package members
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -41,6 +42,31 @@ func TestExpelledWhileItBegins(t *testing.T) {
 					t.Errorf("told %d, liars %v: %v", seq, liars, err)
 				}
 			}
+		}
+	})
+}
+
+// A node that is expelled from views and then from all, before it has begun, ends by the last of both.
+func TestExpelledTwiceWhileItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kerneltest.New(t, 4, 1)
+		var ended []bool
+		_, err := Open(k, func(all bool) { ended = append(ended, all) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seq := range uint64(2) {
+			for from := range parley.ID(2) {
+				told := parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expel.Told, Value: 7, Seq: seq})
+				if err := k.Host.Frame(from+1, kernel.AdminChannel, told); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		k.Work.Begin()
+		k.Work.Wait()
+		if k.State() != kernel.Expelled || len(ended) == 0 || slices.Contains(ended, false) {
+			t.Error("it is", k.State(), ended)
 		}
 	})
 }
