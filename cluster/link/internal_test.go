@@ -52,6 +52,37 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
+// failsInTurn is a listener that fails, and then returns a connection, in turn.
+type failsInTurn struct {
+	net.Listener
+	calls int
+}
+
+func (l *failsInTurn) Accept() (net.Conn, error) {
+	if l.calls++; l.calls%2 == 1 {
+		return nil, errors.New("too many open files")
+	}
+	a, b := net.Pipe()
+	_ = b.Close()
+	return a, nil
+}
+
+// Connections that are refused do not keep the listener's backoff up, or peers would wait behind a flood of them.
+func TestAcceptBackoffEndsWithRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := testMesh(t)
+		l := &failsInTurn{Listener: m.listen}
+		m.listen, m.gate.max = l, 0
+		go m.accept()
+		time.Sleep(time.Second)
+		if l.calls < 300 {
+			t.Errorf("%d connections and failures in a second", l.calls)
+		}
+		m.cancel()
+		synctest.Wait()
+	})
+}
+
 func testMesh(t *testing.T) *Mesh {
 	t.Helper()
 	m, err := New(Config{Peers: []string{"", "127.0.0.1:1"}, Network: memory.New(memory.Options{}).Host("a"), Handler: nothing{}, Identity: struct{ Identity }{}})
