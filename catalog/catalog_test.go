@@ -1,7 +1,9 @@
 package catalog_test
 
 import (
+	"bytes"
 	"flag"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -178,6 +180,37 @@ func readable(t *testing.T, p parley.Protocol, e trace.Event) {
 		if strings.Contains(row, "parley:") {
 			t.Errorf("a message is explained as %q", row)
 		}
+	}
+}
+
+// A state that is damaged in a byte or two is refused, or taken as another one, and nothing panics.
+func TestDamagedState(t *testing.T) {
+	values := []byte{0, 1, 2, 9, 0x7f, 0x80, 0xff}
+	for _, p := range catalog.All() {
+		t.Run(p.Name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			refused, tried := 0, 0
+			var state []byte
+			opt := asked(p, 0)
+			opt.Seed, opt.Until, opt.Steps = 1, max(1<<20, p.Span), 3000
+			opt.Between = func(s *sim.Sim) {
+				seat := r.IntN(len(s.Seats()))
+				state = parley.Save(s.Seats()[seat].Machine, s.Now(), state[:0])
+				for range 5 {
+					damaged := bytes.Clone(state)
+					for range 1 + r.IntN(2) {
+						damaged[r.IntN(len(damaged))] = values[r.IntN(len(values))]
+					}
+					tried++
+					if !parley.Load(s.Fresh(seat), s.Now(), damaged) {
+						refused++
+					}
+				}
+			}
+			if sim.Run(opt); refused == 0 || refused == tried {
+				t.Errorf("%d of %d refused", refused, tried)
+			}
+		})
 	}
 }
 

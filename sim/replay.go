@@ -239,10 +239,10 @@ func (p *player) demand(q *played, follows []trace.Event, crashes bool) error {
 func matched(effects []parley.Effect, follows []trace.Event) (events, done int) {
 	for i := range effects {
 		f, traced := trace.OfEffect(&effects[i])
-		if !traced {
+		if !traced && unseen(effects[i].Op) {
 			continue
 		}
-		if events == len(follows) || !same(&f, &follows[events]) {
+		if !traced || events == len(follows) || !same(&f, &follows[events]) {
 			return events, i
 		}
 		events++
@@ -255,13 +255,22 @@ func same(f, e *trace.Event) bool {
 	return e.Op == f.Op && e.At == f.At && e.Peer == f.Peer && e.Epoch == f.Epoch && e.Path == f.Path && e.Msg.Equal(f.Msg)
 }
 
+// unseen tells whether a simulated process may ask for this without an event in the trace.
+func unseen(op parley.Op) bool {
+	return op == parley.OpSetTimer || op == parley.OpStopTimer || op == parley.OpCompact
+}
+
 // differs says what a step asks for where the trace has something else.
 func differs(effects []parley.Effect, follows []trace.Event, n int) error {
 	_, done := matched(effects, follows[:n])
 	asks := "nothing more"
 	if done < len(effects) {
-		f, _ := trace.OfEffect(&effects[done])
-		asks = fmt.Sprintf("%s of %q", f.Op, parley.AppendMsg(nil, f.Path, f.Msg))
+		e := &effects[done]
+		what := "what no layer beneath serves"
+		if f, traced := trace.OfEffect(e); traced {
+			what = f.Op.String()
+		}
+		asks = fmt.Sprintf("%s of %q", what, parley.AppendMsg(nil, e.Path, e.Msg))
 	}
 	if n == len(follows) {
 		return fmt.Errorf("it asks for %s, and the trace has no more", asks)

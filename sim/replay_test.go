@@ -129,3 +129,21 @@ func TestReplayCatches(t *testing.T) {
 		}
 	}
 }
+
+// A machine that asks a layer beneath, where there is none, does not follow its trace.
+func TestReplayOfWhatNothingServes(t *testing.T) {
+	p := parley.Protocol{Name: "asking", N: 1, New: func(parley.ID) parley.Machine { return asking{} }}
+	events := []trace.Event{{ID: 1, Op: trace.Start}, {ID: 2, Op: trace.Request}}
+	if _, err := (sim.Replay{Protocol: p}).Run(events); err == nil || !strings.Contains(err.Error(), "no layer beneath") {
+		t.Error(err)
+	}
+}
+
+// asking broadcasts by a layer beneath.
+type asking struct{}
+
+func (asking) Start(*parley.Step)                          {}
+func (asking) Receive(*parley.Step, parley.ID, parley.Msg) {}
+func (asking) Timeout(*parley.Step, parley.Timer)          {}
+func (asking) State(*parley.Vars)                          {}
+func (asking) Request(s *parley.Step, _ parley.Msg)        { s.Broadcast(parley.Msg{}) }

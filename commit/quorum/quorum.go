@@ -267,4 +267,7 @@ func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "wait", &p.wait)
 	v.Bool("blocked", &p.blocked)
 	v.Machine("ballot", p.synod)
+	if value, decided := p.synod.Decision(); decided && problem.ReadOutcome(value) == problem.Undecided {
+		v.Fail() // damaged: no other value is ever decided
+	}
 }

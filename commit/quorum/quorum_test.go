@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -275,6 +276,19 @@ func TestDamagedLog(t *testing.T) {
 	committest.DamagedLogs(t, quorum.New(quorum.Config{N: 3, M: 1}), 1, map[string]bool{
 		"yes": true, string([]byte{byte(ballot.Prepare), 3}): true, "yez": false, "": false, "\x7f": false,
 	})
+}
+
+// A durable decision that is no outcome is refused, and not taken for an abort.
+func TestDamagedDecision(t *testing.T) {
+	s := sim.Run(options("yyy"))
+	state, _ := s.Durable(1)
+	for value, taken := range map[string]bool{"commit": true, "cOmmit": false} {
+		m := quorum.New(quorum.Config{N: 3, M: 1}).New(1)
+		damaged := bytes.Replace(state, []byte("commit"), []byte(value), 1)
+		if parley.LoadDurable(m, s.Now(), damaged) != taken {
+			t.Errorf("%s: taken %t", value, !taken)
+		}
+	}
 }
 
 // What is no outcome is refused, wherever in a message it is, and changes nothing; a
