@@ -33,7 +33,7 @@ func inputs(n int) func(r *rand.Rand) []sim.Request {
 func TestSuite(t *testing.T) {
 	for _, c := range []expel.Config{{N: 3, M: 1}, {N: 4, M: 1}, {N: 7, M: 2}} {
 		t.Run("", func(t *testing.T) {
-			parleytest.Suite(t, expel.New(c), parleytest.Options{Inputs: inputs(c.N),
+			parleytest.Suite(t, expel.New(c), parleytest.Options{Seeds: 300, Inputs: inputs(c.N),
 				Beyond: []parleytest.Beyond{{Protocol: expel.New(c), Faulty: c.M + 1, Breaks: expel.Accuracy}}})
 		})
 	}
