@@ -288,7 +288,7 @@ func (l *layer) record(s *parley.Step, e entry) {
 // Replay takes a record of this view. What this member had delivered since its log
 // was compacted it holds again.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(problem.Reader{Rest: rec}, l.n, most)
+	items, ok := readItems(parley.Reader{Rest: rec}, l.n, most)
 	if !ok || len(items) != 1 {
 		return false
 	}
