@@ -54,7 +54,7 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	}
 	const logged = "what anyone has delivered all its receivers have logged, and report"
 	out := []parley.Promise{
-		problem.Unless(lacks, problem.Integrity, logged), problem.Unless(lacks, problem.UniformTotalOrder, logged),
+		parley.Promised(problem.Integrity, logged, lacks), parley.Promised(problem.UniformTotalOrder, logged, lacks),
 	}
 	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
 	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
@@ -63,7 +63,7 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 		c.Initial != parley.Everyone(c.N)) {
 		lacks = "a process that joins gets its sponsor's state, and not what was delivered before"
 	}
-	out = append(out, problem.Unless(lacks, problem.UniformPrefix, logged))
+	out = append(out, parley.Promised(problem.UniformPrefix, logged, lacks))
 	switch {
 	case lacks != "":
 	case slow:
@@ -73,8 +73,8 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	case mute:
 		lacks = "a process that cannot be heard may be excluded"
 	}
-	return append(out, problem.Unless(lacks, problem.UniformAgreement, logged),
-		problem.Unless(lacks, problem.Validity, logged), problem.Promise(a, problem.Delivery, ""))
+	return append(out, parley.Promised(problem.UniformAgreement, logged, lacks),
+		parley.Promised(problem.Validity, logged, lacks), problem.Promise(a, problem.Delivery, ""))
 }
 
 // layer is one member of the form in views. All of it is of one view; the group sees

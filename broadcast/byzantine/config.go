@@ -160,12 +160,7 @@ func promises(a parley.Assumptions) []parley.Promise {
 	case a.Faulty > a.M:
 		lacks = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
 	}
-	say := func(name, because string) parley.Promise {
-		if lacks != "" {
-			return parley.Promise{Property: name, Because: lacks}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
-	}
+	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{
 		say(problem.Validity, "n > 3m: the batch of a correct process is in the vector of its slot"),
 		say(problem.Agreement, "n > 3m: of what is agreed on one correct process has the bytes, and tells them"),
