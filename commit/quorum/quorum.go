@@ -72,13 +72,8 @@ type process struct {
 
 // Request is the vote of this process. A yes is durable before it is said.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
-	yes, ok := problem.Vote(m.Body)
-	switch {
-	case m.Kind != parley.Propose || !ok:
-		s.Refuse(s.Self, "not a vote")
-		return
-	case p.voted || p.decided():
-		s.Refuse(s.Self, "second vote, or one too late")
+	yes, ok := problem.Given(s, m, p.voted || p.decided())
+	if !ok {
 		return
 	}
 	p.voted, p.yes = true, yes
@@ -158,12 +153,7 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 
 // lowest tells whether all processes of a lower rank are suspected.
 func (p *process) lowest() bool {
-	for id := range p.self {
-		if !p.suspected.Has(id) {
-			return false
-		}
-	}
-	return true
+	return parley.Everyone(int(p.self)).Minus(p.suspected) == parley.Set{}
 }
 
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
