@@ -29,7 +29,8 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	return []parley.Promise{
 		parley.Promised(Consistency, function, ordered),
 		parley.Promised(OneMachine, function, asOne),
-		parley.Promised(Once, fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
+		parley.Promised(Once,
+			fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
 		parley.Promised(Completion, "what is broadcast is delivered, applied and answered", c.unanswered(a)),
 		parley.Promised(Answers, "", "one run need not show it"),
 	}
