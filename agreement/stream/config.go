@@ -71,7 +71,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		Properties: j.properties(),
 		Promises:   c.promises,
 		Bound:      c.bound,
-		Size:       size,
+		Size:       problem.CountSent,
 		Explain:    explain(frames.Explain),
 		Lies:       lies(frames.Lies, rounds.Faults == parley.SignedByzantineFaults),
 		Overhears:  rounds.Overhears,
@@ -136,12 +136,4 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 		say(problem.Termination, "slots begin when one correct process calls, and end by the clock"),
 		say(Rejoining, "a process listens for as long as a slot lasts, and then knows when the next one may begin"),
 	}
-}
-
-// size counts messages. What a process keeps is none.
-func size(e parley.Env, _ parley.Msg) parley.Traffic {
-	if e.From == e.To {
-		return parley.Traffic{}
-	}
-	return parley.Traffic{Messages: 1}
 }

@@ -307,17 +307,12 @@ func (l *layer) Replay(rec []byte) bool {
 
 // State visits the state.
 func (l *layer) State(v *parley.Vars) {
-	durable := func() {
+	v.DurableIf(l.durable, func() {
 		parley.Num(v, "view", &l.view.Number)
 		v.Set("members", &l.view.Members)
 		l.queue.visit(v)
 		l.last.visit(v)
-	}
-	if l.durable {
-		v.Durable(durable)
-	} else {
-		durable()
-	}
+	})
 	parley.Num(v, "sent", &l.sent)
 	parley.PerProcess(v, "out", l.out, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	parley.PerProcess(v, "in", l.in, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })

@@ -110,7 +110,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Promises = promises
 	p.Bound = agree.OralBound
 	p.Cost = cost
-	p.Size = size
+	p.Size = agree.CountSent
 	p.Explain = explainAll(c, slots)
 	p.Lies = liesAll(slots)
 	p.Rename = nil
@@ -131,14 +131,6 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		}
 		return c.check()
 	}
-}
-
-// size counts frames, and what is in none. What a process keeps is no message.
-func size(e parley.Env, _ parley.Msg) parley.Traffic {
-	if e.From == e.To {
-		return parley.Traffic{}
-	}
-	return parley.Traffic{Messages: 1}
 }
 
 // cost counts one slot without faults: a frame from each process to each other in

@@ -148,16 +148,11 @@ func ReadVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
 // State visits the view and what the layer keeps, which are durable in a durable group, and then the acknowledgements,
 // which are not.
 func (m *Member) State(v *parley.Vars, durable bool, kept func()) {
-	visit := func() {
+	v.DurableIf(durable, func() {
 		parley.Num(v, "view", &m.View.Number)
 		v.Set("members", &m.View.Members)
 		kept()
-	}
-	if durable {
-		v.Durable(visit)
-	} else {
-		visit()
-	}
+	})
 	parley.PerProcess(v, "acknowledged", m.Acks, func(_ parley.ID, row *[]uint64) { Counts(v, "by", *row) })
 	v.Bool("owe", &m.owes)
 }

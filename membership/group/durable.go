@@ -119,11 +119,7 @@ func (g *machine) compact(s *parley.Step, before uint64) {
 
 // State visits every variable.
 func (g *machine) State(v *parley.Vars) {
-	if g.c.Durable {
-		v.Durable(func() { g.durableState(v) })
-	} else {
-		g.durableState(v)
-	}
+	v.DurableIf(g.c.Durable, func() { g.durableState(v) })
 	// In memory mode nothing of them outlives a crash. In durable mode they say
 	// themselves what does: not a ballot under way, nor what waits to be sent.
 	if g.c.Durable || !v.Skips() {
