@@ -39,9 +39,6 @@ import (
 // began is the process that asks first.
 const began parley.ID = 0
 
-// recordYes is the record of the vote; all others belong to the ballots.
-const recordYes = "yes"
-
 // The timers, and the longest that one is set for.
 const (
 	votes   parley.Timer = iota + 1 // the owner of a ballot waits for votes
@@ -78,7 +75,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 	p.voted, p.yes = true, yes
 	if yes {
-		s.Append([]byte(recordYes))
+		s.Append([]byte(problem.RecordYes))
 	}
 	p.begin(s)
 	p.release(s)
@@ -230,7 +227,7 @@ func (p *process) decided() bool {
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
 		switch {
-		case string(r.Body) == recordYes:
+		case string(r.Body) == problem.RecordYes:
 			p.yes = true
 		// What its log does not say any more, others rely on.
 		case !p.synod.Replay(r.Body):
