@@ -1,5 +1,7 @@
 package parley
 
+import "cmp"
+
 // Happening is one request made of a process from above, or one delivery or
 // indication that a process made to above.
 type Happening struct {
@@ -106,6 +108,11 @@ type Promise struct {
 	Property string
 	Holds    bool   // promised
 	Because  string // the theorem and its bound, or what it lacks
+}
+
+// Promised promises a property because of something, unless something else is the case.
+func Promised(property, because, unless string) Promise {
+	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }
 
 // Verdict is the outcome of one property in one run beside what was promised.

@@ -65,6 +65,17 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// What is promised holds because of something, unless something else is the case.
+func TestPromised(t *testing.T) {
+	for unless, want := range map[string]parley.Promise{
+		"": {Property: "order", Holds: true, Because: "theorem"}, "a crash": {Property: "order", Because: "a crash"},
+	} {
+		if have := parley.Promised("order", "theorem", unless); have != want {
+			t.Errorf("unless %q: %+v", unless, have)
+		}
+	}
+}
+
 // Sums and products of traffic stay at the largest number rather than wrap.
 func TestTraffic(t *testing.T) {
 	const most = math.MaxUint64

@@ -66,6 +66,14 @@ func (s Set) Minus(t Set) Set {
 	return s
 }
 
+// Plus returns the processes of s and those of t.
+func (s Set) Plus(t Set) Set {
+	for i := range s {
+		s[i] |= t[i]
+	}
+	return s
+}
+
 // All goes through the set in order.
 func (s Set) All() iter.Seq[ID] {
 	return func(yield func(ID) bool) {

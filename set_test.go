@@ -41,9 +41,14 @@ func TestSet(t *testing.T) {
 		if probe := parley.ID(r.Uint32()); s.Has(probe) != model[probe] {
 			t.Fatalf("Has(%d) is %v", probe, s.Has(probe))
 		}
-		without := slices.DeleteFunc(want, func(id parley.ID) bool { return others[id] })
+		without := slices.DeleteFunc(slices.Clone(want), func(id parley.ID) bool { return others[id] })
 		if have := slices.Collect(s.Minus(other).All()); !slices.Equal(have, without) {
 			t.Fatalf("Minus: %v, not %v", have, without)
+		}
+		both := maps.Clone(model)
+		maps.Copy(both, others)
+		if have := slices.Collect(s.Plus(other).All()); !slices.Equal(have, slices.Sorted(maps.Keys(both))) {
+			t.Fatalf("Plus: %v, not %v and %v", have, want, others)
 		}
 		if s != parley.SetOf(slices.Collect(maps.Keys(model))...) {
 			t.Fatal("equal sets differ")

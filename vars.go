@@ -117,6 +117,15 @@ func (v *Vars) Durable(visit func()) {
 	v.inside--
 }
 
+// DurableIf visits variables that survive a crash in some configurations.
+func (v *Vars) DurableIf(durable bool, visit func()) {
+	if durable {
+		v.Durable(visit)
+	} else {
+		visit()
+	}
+}
+
 func (v *Vars) skipped() bool { return v.durable && v.inside == 0 }
 
 // number visits one number in its encoded form.

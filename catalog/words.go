@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 
 	"parley"
@@ -39,79 +41,56 @@ func worded(p parley.Protocol, say words) parley.Protocol {
 	})
 }
 
-// ofStream are the words of agreements on request.
-func ofStream(m parley.Msg, _ func(parley.ID) string) string {
-	switch m.Kind {
-	case stream.Undecided:
-		return fmt.Sprintf("that nobody decides on its request %d", m.Value)
-	case stream.Unanswered:
-		return fmt.Sprintf("that it does not know what is decided on its request %d", m.Value)
-	case stream.Withdrawn:
-		return fmt.Sprintf("to withdraw its request %d", m.Value)
+// phrases are words by kind. In them ORIGIN stands for a process's name, and SEQ, VALUE and BODY for these fields.
+type phrases map[parley.Kind]string
+
+func (p phrases) of(m parley.Msg, name func(parley.ID) string) string {
+	phrase, has := p[m.Kind]
+	if !has {
+		return ""
 	}
-	return ""
+	return strings.NewReplacer("ORIGIN", name(m.Origin), "SEQ", strconv.FormatUint(m.Seq, 10),
+		"VALUE", strconv.FormatUint(m.Value, 10), "BODY", parley.Printable(m.Body)).Replace(phrase)
 }
 
-// ofDetector are the words of a detector beneath.
-func ofDetector(m parley.Msg, name func(parley.ID) string) string {
-	switch m.Kind {
-	case detector.Trust:
-		return "trusts " + name(m.Origin) + " again"
-	case detector.Broke:
-		return "that its link with " + name(m.Origin) + " broke"
-	case detector.Mended:
-		return "that its link with " + name(m.Origin) + " is whole again"
-	case detector.Resting:
-		return "sends no more signs of life"
-	}
-	return ""
-}
-
-// ofExpulsion are the words of votes to expel.
-func ofExpulsion(m parley.Msg, name func(parley.ID) string) string {
-	switch m.Kind {
-	case expel.Linked:
-		return "that it is linked to " + name(m.Origin)
-	case expel.Excluded:
-		return "that a view has left out " + name(m.Origin)
-	case expel.Shut:
-		return "shuts " + name(m.Origin) + " out"
-	case expel.Opened:
-		return "hears " + name(m.Origin) + " again"
-	case expel.Expelled:
-		return "knows that it is expelled"
-	}
-	return ""
-}
+// The words of agreements on request, of a detector beneath, of votes to expel, and of commitment.
+var (
+	ofStream = phrases{
+		stream.Undecided:  "that nobody decides on its request VALUE",
+		stream.Unanswered: "that it does not know what is decided on its request VALUE",
+		stream.Withdrawn:  "to withdraw its request VALUE",
+	}.of
+	ofDetector = phrases{
+		detector.Trust:   "trusts ORIGIN again",
+		detector.Broke:   "that its link with ORIGIN broke",
+		detector.Mended:  "that its link with ORIGIN is whole again",
+		detector.Resting: "sends no more signs of life",
+	}.of
+	ofExpulsion = phrases{
+		expel.Linked:   "that it is linked to ORIGIN",
+		expel.Excluded: "that a view has left out ORIGIN",
+		expel.Shut:     "shuts ORIGIN out",
+		expel.Opened:   "hears ORIGIN again",
+		expel.Expelled: "knows that it is expelled",
+	}.of
+	ofCommit = phrases{commit.Blocked: "is blocked"}.of
+)
 
 // ofViews are the words of a group beneath, or alone.
 func ofViews(m parley.Msg, name func(parley.ID) string) string {
-	switch m.Kind {
-	case group.Leave:
-		return "to leave"
-	case group.State:
-		return fmt.Sprintf("to give its state at position %d", m.Seq)
-	case group.Out:
-		if m.Value == 1 {
-			return "has left"
-		}
-		return "is out"
-	case group.Wanted:
-		return fmt.Sprintf("gives its state at position %d to %s", m.Seq, name(m.Origin))
-	case group.Restored:
-		return fmt.Sprintf("has the state at position %d", m.Seq)
-	case group.Resumed:
-		return fmt.Sprintf("goes on from its log behind position %d", m.Seq)
+	if m.Kind == group.Out && m.Value == 1 {
+		return "has left"
 	}
-	return ""
+	return inGroup.of(m, name)
 }
 
-// ofCommit are the words of commitment.
-func ofCommit(m parley.Msg, _ func(parley.ID) string) string {
-	if m.Kind == commit.Blocked {
-		return "is blocked"
-	}
-	return ""
+var inGroup = phrases{
+	group.Leave:    "to leave",
+	group.State:    "to give its state at position SEQ",
+	group.Out:      "is out",
+	group.Wanted:   "gives its state at position SEQ to ORIGIN",
+	group.Restored: "has the state at position SEQ",
+	group.Resumed:  "goes on from its log behind position SEQ",
 }
 
 // ofTransactions are the words of transactions side by side.
@@ -147,13 +126,11 @@ func ofDate(m parley.Msg, name func(parley.ID) string) string {
 
 // ofService are the words of a replicated service.
 func ofService(m parley.Msg, name func(parley.ID) string) string {
-	switch m.Kind {
-	case service.Command:
-		return fmt.Sprintf("%s, command %d of client %d", parley.Printable(m.Body), m.Seq, m.Value)
-	case service.Answer:
-		return fmt.Sprintf("answers %s at %d", parley.Printable(m.Body), m.Seq)
-	case service.Configure:
-		return "for another setup"
-	}
-	return ofViews(m, name)
+	return cmp.Or(inService.of(m, name), ofViews(m, name))
+}
+
+var inService = phrases{
+	service.Command:   "BODY, command SEQ of client VALUE",
+	service.Answer:    "answers BODY at SEQ",
+	service.Configure: "for another setup",
 }

@@ -9,7 +9,6 @@ import (
 
 	"parley"
 	"parley/agreement/ballot"
-	"parley/broadcast/problem"
 	"parley/cluster"
 	"parley/cluster/link"
 	"parley/membership/group"
@@ -97,7 +96,7 @@ func (p *parts) number() {
 }
 
 func (p *parts) readSet() *field {
-	set, rest, err := problem.ReadSet(p.b, p.n)
+	set, rest, err := parley.ReadSet(p.b, p.n)
 	if err != nil {
 		p.bad = true
 		return &field{kind: isSet, set: &parley.Set{}}
@@ -108,7 +107,7 @@ func (p *parts) readSet() *field {
 
 func (p *parts) set() {
 	f := p.readSet()
-	p.add(f, func(b []byte) []byte { return problem.AppendSet(b, *f.set) })
+	p.add(f, func(b []byte) []byte { return parley.AppendSet(b, *f.set) })
 }
 
 // cut returns so many bytes.
@@ -183,7 +182,7 @@ func (p *parts) decision(layer func(p *parts)) {
 		}
 	}
 	p.add(members, func(b []byte) []byte {
-		b = problem.AppendSet(b, *members.set)
+		b = parley.AppendSet(b, *members.set)
 		for id := range members.set.All() {
 			b = binary.AppendUvarint(b, lives[id].number)
 		}

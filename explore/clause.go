@@ -75,12 +75,7 @@ type runner struct {
 
 // outcomes returns what comes of a call. It is computed once by each worker.
 func (w *runner) outcomes(c call) []outcome {
-	list, known := w.calls.of(c)
-	if !known {
-		list = w.compute(c)
-		w.calls.add(c, list)
-	}
-	return list
+	return w.calls.of(c, func() []outcome { return w.compute(c) })
 }
 
 func (w *runner) compute(c call) []outcome {

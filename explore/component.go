@@ -48,16 +48,13 @@ func (c *component) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.asked))
 	b = binary.AppendUvarint(b, c.told)
 	b = binary.AppendUvarint(b, uint64(c.lives))
-	b = binary.AppendUvarint(b, uint64(len(c.machine)))
-	b = append(b, c.machine...)
+	b = parley.AppendBytes(b, c.machine)
 	b = timer.Key(b, c.timers)
-	b = binary.AppendUvarint(b, uint64(len(c.durable)))
-	b = append(b, c.durable...)
+	b = parley.AppendBytes(b, c.durable)
 	b = binary.AppendUvarint(b, uint64(len(c.log)))
 	for _, r := range c.log {
 		b = binary.AppendUvarint(b, uint64(r.Path))
-		b = binary.AppendUvarint(b, uint64(len(r.Body)))
-		b = append(b, r.Body...)
+		b = parley.AppendBytes(b, r.Body)
 	}
 	return b
 }

@@ -29,10 +29,14 @@ func (m *memo[K, V]) place(key K) *memorized[K, V] {
 	}
 }
 
-// of returns what stands under a key, and whether anything does.
-func (m *memo[K, V]) of(key K) (value V, known bool) {
-	p := m.place(key)
-	return p.value, p.key == key
+// of returns what stands under a key. It is computed once.
+func (m *memo[K, V]) of(key K, compute func() V) V {
+	if p := m.place(key); p.key == key {
+		return p.value
+	}
+	value := compute()
+	m.add(key, value)
+	return value
 }
 
 // add puts a value under a key that has none.

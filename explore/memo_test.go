@@ -10,14 +10,17 @@ func TestMemo(t *testing.T) {
 		m := newMemo[pair, uint32](hash)
 		for k := range uint32(3000) {
 			key := pair{k % 7, k + 1}
-			if _, known := m.of(key); known {
+			if value := m.of(key, func() uint32 { return k }); value != k {
 				t.Errorf("%s: %d is known before it is put there", name, key)
 			}
-			m.add(key, k)
 		}
 		for k := range uint32(3000) {
-			if value, known := m.of(pair{k % 7, k + 1}); !known || value != k {
-				t.Errorf("%s: %d, %t instead of %d", name, value, known, k)
+			value := m.of(pair{k % 7, k + 1}, func() uint32 {
+				t.Errorf("%s: %d is computed again", name, k)
+				return 0
+			})
+			if value != k {
+				t.Errorf("%s: %d instead of %d", name, value, k)
 			}
 		}
 	}

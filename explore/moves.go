@@ -327,22 +327,12 @@ func (w *mover) enter(s *state, m uint32) {
 
 // queue returns the number of a queue with one more message at its end.
 func (w *mover) queue(before, m uint32) uint32 {
-	known, ok := w.queues.of(pair{before, m})
-	if !ok {
-		known = w.x.longer(before, m)
-		w.queues.add(pair{before, m}, known)
-	}
-	return known
+	return w.queues.of(pair{before, m}, func() uint32 { return w.x.longer(before, m) })
 }
 
 // then returns the past after some events.
 func (w *mover) then(before, what uint32) uint32 {
-	known, ok := w.pasts.of(pair{before, what})
-	if !ok {
-		known = w.x.extended(before, what)
-		w.pasts.add(pair{before, what}, known)
-	}
-	return known
+	return w.pasts.of(pair{before, what}, func() uint32 { return w.x.extended(before, what) })
 }
 
 // later returns a state after some time in which nothing happened.

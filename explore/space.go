@@ -2,7 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"sync/atomic"
 
@@ -190,7 +189,7 @@ func (x *space) seen(list []event) uint32 {
 	var key []byte
 	for i := range list {
 		part := eventKey(nil, &list[i])
-		key = append(binary.AppendUvarint(key, uint64(len(part))), part...)
+		key = parley.AppendBytes(key, part)
 	}
 	return x.outs.number(key, func(at *outs) { at.events = list })
 }

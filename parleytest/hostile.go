@@ -245,6 +245,7 @@ func number(choose func(n int) int, x uint64) uint64 {
 
 // bench holds one machine without a host around it.
 type bench struct {
+	sim.Signer
 	machine parley.Machine
 	step    parley.Step
 	timers  []ticking
@@ -252,7 +253,6 @@ type bench struct {
 	state   []byte          // what Compact put in the place of records
 	log     []parley.Record // the records since
 	choose  func(n int) int
-	signer  sim.Signer
 }
 
 type ticking struct {
@@ -262,7 +262,7 @@ type ticking struct {
 }
 
 func newBench(p parley.Protocol, self parley.ID, choose func(n int) int) *bench {
-	b := &bench{machine: p.New(self), choose: choose, signer: sim.Ideal(1)}
+	b := &bench{machine: p.New(self), choose: choose, Signer: sim.Ideal(1)}
 	b.step = parley.Step{Self: self, N: p.N, Members: parley.SetOf(self), Host: b}
 	return b
 }
@@ -313,7 +313,5 @@ func (b *bench) expire(i int) {
 	b.do(t.path, func() { b.machine.Timeout(&b.step, t.number) })
 }
 
-func (b *bench) Choose(n int) int                        { return b.choose(n) }
-func (b *bench) Sign(as parley.ID, m []byte) []byte      { return b.signer.Sign(as, m) }
-func (b *bench) Verify(id parley.ID, m, sig []byte) bool { return b.signer.Verify(id, m, sig) }
-func (b *bench) Refused(parley.ID, parley.ID, string)    {}
+func (b *bench) Choose(n int) int                     { return b.choose(n) }
+func (b *bench) Refused(parley.ID, parley.ID, string) {}

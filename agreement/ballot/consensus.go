@@ -149,12 +149,7 @@ func (p *process) rest(s *parley.Step) {
 
 // lowest tells whether all processes of a lower rank are suspected.
 func (p *process) lowest() bool {
-	for id := range p.self {
-		if !p.suspected.Has(id) {
-			return false
-		}
-	}
-	return true
+	return parley.Everyone(int(p.self)).Minus(p.suspected) == parley.Set{}
 }
 
 // Timeout: try again, and wait twice as long.

@@ -83,10 +83,8 @@ func ended(h *parley.History) error {
 	for _, d := range decisions(h) {
 		done.Add(d.At)
 	}
-	for id := range correct.All() {
-		if !done.Has(id) {
-			return fmt.Errorf("%s did not decide", h.Name(id))
-		}
+	for id := range correct.Minus(done).All() {
+		return fmt.Errorf("%s did not decide", h.Name(id))
 	}
 	return nil
 }

@@ -12,20 +12,19 @@ func promiseBody(value, report []byte) []byte {
 	if len(value) == 0 && len(report) == 0 {
 		return nil
 	}
-	b := binary.AppendUvarint(nil, uint64(len(value)))
-	b = append(b, value...)
-	return append(b, report...)
+	return append(parley.AppendBytes(nil, value), report...)
 }
 
 func readPromise(b []byte) (value, report []byte, ok bool) {
 	if len(b) == 0 {
 		return nil, nil, true
 	}
-	size, rest, err := parley.ReadUvarint(b, parley.MaxBody)
-	if err != nil || size > uint64(len(rest)) || size == 0 && len(rest) == 0 {
+	r := parley.Reader{Rest: b}
+	value = r.Bytes()
+	if r.Bad || len(value) == 0 && len(r.Rest) == 0 {
 		return nil, nil, false
 	}
-	return rest[:size:size], rest[size:], true
+	return value, r.Rest, true
 }
 
 // Value returns the value that a message brings to its receiver, if it does: one that is

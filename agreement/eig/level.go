@@ -165,8 +165,7 @@ func encodeLevel(d dict, codes column, width int) []byte {
 	body = binary.AppendUvarint(body, uint64(kept))
 	for code := 1; code < len(d); code++ {
 		if used[code] {
-			body = binary.AppendUvarint(body, uint64(len(d[code])))
-			body = append(body, d[code]...)
+			body = parley.AppendBytes(body, d[code])
 		}
 	}
 	if kept == len(d)-1 {

@@ -147,6 +147,14 @@ func (in Instance) Check() error {
 	return nil
 }
 
+// CountSent counts messages. What a process keeps is none.
+func CountSent(e parley.Env, _ parley.Msg) parley.Traffic {
+	if e.From == e.To {
+		return parley.Traffic{}
+	}
+	return parley.Traffic{Messages: 1}
+}
+
 // Flags declares the flags of an instance. What is not given keeps its value, but m comes
 // from the theorem: most returns the largest m that n processes tolerate. The function that it
 // returns completes and checks an instance after parsing.

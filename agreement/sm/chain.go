@@ -33,13 +33,11 @@ type link struct {
 func (ch chain) encode() []byte {
 	const most = 64 + 2*binary.MaxVarintLen16 // of a link, for signatures as long as Ed25519's
 	body := make([]byte, 0, len(ch.value)+2*binary.MaxVarintLen16+len(ch.links)*most)
-	body = binary.AppendUvarint(body, uint64(len(ch.value)))
-	body = append(body, ch.value...)
+	body = parley.AppendBytes(body, ch.value)
 	body = binary.AppendUvarint(body, uint64(len(ch.links)))
 	for _, l := range ch.links {
 		body = binary.AppendUvarint(body, uint64(l.signer))
-		body = binary.AppendUvarint(body, uint64(len(l.sig)))
-		body = append(body, l.sig...)
+		body = parley.AppendBytes(body, l.sig)
 	}
 	return body
 }
@@ -47,31 +45,15 @@ func (ch chain) encode() []byte {
 // decode reads a chain, into the memory given for its links. All its parts alias
 // body. The reason is empty if all is well.
 func decode(body []byte, links []link) (ch chain, reason string) {
-	size, rest, err := parley.ReadUvarint(body, uint64(len(body)))
-	if err != nil || size > uint64(len(rest)) {
-		return ch, malformed
-	}
-	ch.value, rest = rest[:size:size], rest[size:]
-	if size > problem.MaxValue {
+	r := parley.Reader{Rest: body}
+	if ch.value = r.Bytes(); len(ch.value) > problem.MaxValue {
 		return ch, oversizedValue
 	}
-	count, rest, err := parley.ReadUvarint(rest, parley.MaxProcesses)
-	if err != nil {
-		return ch, malformed
-	}
 	ch.links = links[:0]
-	for range count {
-		var signer, length uint64
-		if signer, rest, err = parley.ReadUvarint(rest, 1<<16-1); err != nil {
-			return ch, malformed
-		}
-		if length, rest, err = parley.ReadUvarint(rest, maxSignature); err != nil || length > uint64(len(rest)) {
-			return ch, malformed
-		}
-		ch.links = append(ch.links, link{parley.ID(signer), rest[:length:length]})
-		rest = rest[length:]
+	for i := r.Number(parley.MaxProcesses); i > 0 && !r.Bad; i-- {
+		ch.links = append(ch.links, link{r.ID(1 << 16), r.Take(r.Number(maxSignature))})
 	}
-	if len(rest) > 0 {
+	if !r.Done() {
 		return ch, malformed
 	}
 	return ch, ""
@@ -108,8 +90,7 @@ const (
 func instanceDigest(c *Config) digest {
 	b := []byte{tagInstance}
 	b = append(b, "parley/sm/v1"...)
-	b = binary.AppendUvarint(b, uint64(len(c.Session)))
-	b = append(b, c.Session...)
+	b = parley.AppendBytes(b, c.Session)
 	b = binary.AppendUvarint(b, uint64(c.N))
 	b = binary.AppendUvarint(b, uint64(c.M))
 	b = binary.AppendUvarint(b, uint64(c.Source))

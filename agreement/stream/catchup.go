@@ -100,18 +100,18 @@ func (m *vectorMachine) tellList(s *parley.Step, to parley.ID, base uint64) {
 	}
 	for _, o := range m.known {
 		a.Body = binary.AppendUvarint(a.Body, o.slot)
-		a.Body = appendBytes(a.Body, o.name)
+		a.Body = parley.AppendBytes(a.Body, o.name)
 	}
 	s.Send(to, a)
 }
 
 // readNames reads the body of a reply: at most keptNames names, the oldest first.
 func readNames(b []byte) (names []nameOutcome, ok bool) {
-	r := reader{b: b}
-	for len(r.b) > 0 {
-		o := nameOutcome{slot: r.number(1 << 63), name: string(r.bytes()), bare: true}
+	r := parley.Reader{Rest: b}
+	for len(r.Rest) > 0 {
+		o := nameOutcome{slot: r.Number(1 << 63), name: string(r.Bytes()), bare: true}
 		k := len(names)
-		if r.bad || o.name == "" || len(o.name) > MaxName || k == keptNames || k > 0 && older(names[k-1], o) >= 0 {
+		if r.Bad || o.name == "" || len(o.name) > MaxName || k == keptNames || k > 0 && older(names[k-1], o) >= 0 {
 			return nil, false
 		}
 		names = append(names, o)

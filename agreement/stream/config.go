@@ -71,7 +71,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		Properties: j.properties(),
 		Promises:   c.promises,
 		Bound:      c.bound,
-		Size:       size,
+		Size:       problem.CountSent,
 		Explain:    explain(frames.Explain),
 		Lies:       lies(frames.Lies, rounds.Faults == parley.SignedByzantineFaults),
 		Overhears:  rounds.Overhears,
@@ -119,20 +119,16 @@ func (t Key) bound(n, m int) error {
 // promises says what holds in the circumstances of a run. A process that was down counts as
 // one of the m that may be faulty, in the whole run: how many are away at a time is not known.
 func (c Config) promises(a parley.Assumptions) []parley.Promise {
-	lacks := c.bound(a.N, a.M)
-	switch {
-	case lacks != nil:
+	lacks := ""
+	switch err := c.bound(a.N, a.M); {
+	case err != nil:
+		lacks = err.Error()
 	case a.Faulty+a.Away > a.M:
-		lacks = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+		lacks = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
 	case a.Away > 0 && a.N < 2*a.M+2:
-		lacks = fmt.Errorf("a process rejoins by what m+1 of m+1 correct others say: n >= 2m+2 is necessary")
+		lacks = "a process rejoins by what m+1 of m+1 correct others say: n >= 2m+2 is necessary"
 	}
-	say := func(name, because string) parley.Promise {
-		if lacks != nil {
-			return parley.Promise{Property: name, Because: lacks.Error()}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
-	}
+	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{
 		say(problem.Agreement, "a process that missed a part of a slot decides nothing in it"),
 		say(problem.Validity, "a correct process that is in time is heard by all, and signs for one slot alone"),
@@ -140,12 +136,4 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 		say(problem.Termination, "slots begin when one correct process calls, and end by the clock"),
 		say(Rejoining, "a process listens for as long as a slot lasts, and then knows when the next one may begin"),
 	}
-}
-
-// size counts messages. What a process keeps is none.
-func size(e parley.Env, _ parley.Msg) parley.Traffic {
-	if e.From == e.To {
-		return parley.Traffic{}
-	}
-	return parley.Traffic{Messages: 1}
 }

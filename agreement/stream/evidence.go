@@ -109,7 +109,7 @@ func (a Evidence) encode() []byte {
 	for _, h := range a.Received {
 		b = binary.AppendUvarint(append(b, 0), uint64(h.Round))
 		b = binary.AppendUvarint(b, uint64(h.From))
-		b = appendBytes(b, h.Text)
+		b = parley.AppendBytes(b, h.Text)
 	}
 	for _, t := range a.Tree {
 		b = binary.AppendUvarint(append(b, 1), uint64(len(t.Path)))
@@ -128,26 +128,26 @@ func DecodeEvidence(from parley.ID, b []byte) (a Evidence, ok bool) {
 		return Evidence{}, false
 	}
 	a = Evidence{Node: from, Cut: b[0] == 1}
-	r, all := reader{b: b[1:]}, evidenceRecorder{}
-	for len(r.b) > 0 && !r.bad {
-		switch what := r.take(1)[0]; {
+	r, all := parley.Reader{Rest: b[1:]}, evidenceRecorder{}
+	for len(r.Rest) > 0 && !r.Bad {
+		switch what := r.Take(1)[0]; {
 		case what == 0 && len(a.Tree) == 0:
-			h := ReceivedValue{int(r.number(1 << 10)), parley.ID(r.number(MaxProcesses - 1)), string(r.bytes())}
-			r.bad = r.bad || !all.room(len(h.Text)+receivedCost)
+			h := ReceivedValue{int(r.Number(1 << 10)), r.ID(MaxProcesses), string(r.Bytes())}
+			r.Bad = r.Bad || !all.room(len(h.Text)+receivedCost)
 			a.Received = append(a.Received, h)
 		case what == 1:
 			var t Branch
-			for range r.number(MaxFaults + 2) {
-				t.Path = append(t.Path, parley.ID(r.number(MaxProcesses-1)))
+			for range r.Number(MaxFaults + 2) {
+				t.Path = append(t.Path, r.ID(MaxProcesses))
 			}
-			t.In, t.Out = bytes.Clone(r.optional()), bytes.Clone(r.optional())
-			r.bad = r.bad || !all.room(len(t.In)+len(t.Out)+2*len(t.Path)+branchCost)
+			t.In, t.Out = bytes.Clone(optional(&r)), bytes.Clone(optional(&r))
+			r.Bad = r.Bad || !all.room(len(t.In)+len(t.Out)+2*len(t.Path)+branchCost)
 			a.Tree = append(a.Tree, t)
 		default:
-			r.bad = true
+			r.Bad = true
 		}
 	}
-	if r.bad {
+	if r.Bad {
 		return Evidence{}, false
 	}
 	return a, true

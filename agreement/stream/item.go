@@ -15,13 +15,15 @@ type item struct {
 	value []byte
 }
 
-func (one item) append(b []byte) []byte { return appendBytes(appendBytes(b, one.name), one.value) }
+func (one item) append(b []byte) []byte {
+	return parley.AppendBytes(parley.AppendBytes(b, one.name), one.value)
+}
 
 // readItem reads an item at the beginning of b.
 func readItem(b []byte) (one item, rest []byte, ok bool) {
-	r := reader{b: b}
-	one = item{string(r.bytes()), bytes.Clone(r.bytes())}
-	return one, r.b, !r.bad
+	r := parley.Reader{Rest: b}
+	one = item{string(r.Bytes()), bytes.Clone(r.Bytes())}
+	return one, r.Rest, !r.Bad
 }
 
 // entryItem is an item of an entry.
@@ -55,42 +57,10 @@ func appendValues(b []byte, values [][]byte) []byte {
 	return b
 }
 
-// appendBytes writes bytes behind their length.
-func appendBytes[T string | []byte](b []byte, v T) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
-}
-
-// reader reads what stands in b, one after another. Behind the first that cannot be read all is zero.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) number(limit uint64) uint64 {
-	x, rest, err := parley.ReadUvarint(r.b, limit)
-	if r.bad = r.bad || err != nil; r.bad {
-		return 0
-	}
-	r.b = rest
-	return x
-}
-
-func (r *reader) take(size uint64) []byte {
-	if r.bad = r.bad || size > uint64(len(r.b)); r.bad {
-		return nil
-	}
-	v := r.b[:size:size]
-	r.b = r.b[size:]
-	return v
-}
-
-// bytes reads bytes behind their length.
-func (r *reader) bytes() []byte { return r.take(r.number(uint64(len(r.b)))) }
-
 // optional reads bytes behind their length plus one; nil stands behind a 0.
-func (r *reader) optional() []byte {
-	if size := r.number(uint64(len(r.b)) + 1); size > 0 {
-		return r.take(size - 1)
+func optional(r *parley.Reader) []byte {
+	if size := r.Number(uint64(len(r.Rest)) + 1); size > 0 {
+		return r.Take(size - 1)
 	}
 	return nil
 }

@@ -41,11 +41,11 @@ func requested(m parley.Msg) item {
 // AgreedVector reads the answer to a VectorRequest: the values of n processes, nil where there is
 // none.
 func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
-	r := reader{b: m.Body}
+	r := parley.Reader{Rest: m.Body}
 	for range n {
-		values = append(values, r.optional())
+		values = append(values, optional(&r))
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return nil, false
 	}
 	return values, true

@@ -123,12 +123,12 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	}
 	const uniform = "a process that delivers and crashes may be the only one to know the final priority"
 	return []parley.Promise{
-		problem.Unless(end, problem.Validity, "a sender that lives hears from all receivers that live"),
-		problem.Unless(end, problem.Agreement, "who holds a message takes it over from a coordinator that crashed"),
-		problem.Unless("", problem.Integrity, "what was delivered is remembered with its final priority"),
-		problem.Unless(order, problem.TotalOrder, "a final priority is above all that its receivers had delivered"),
-		problem.Unless(uniform, problem.UniformAgreement, ""),
-		problem.Unless(uniform, problem.UniformTotalOrder, ""),
-		problem.Unless(end, problem.Delivery, "a broadcast is delivered by others too"),
+		parley.Promised(problem.Validity, "a sender that lives hears from all receivers that live", end),
+		parley.Promised(problem.Agreement, "who holds a message takes it over from a coordinator that crashed", end),
+		parley.Promised(problem.Integrity, "what was delivered is remembered with its final priority", ""),
+		parley.Promised(problem.TotalOrder, "a final priority is above all that its receivers had delivered", order),
+		parley.Promised(problem.UniformAgreement, "", uniform),
+		parley.Promised(problem.UniformTotalOrder, "", uniform),
+		parley.Promised(problem.Delivery, "a broadcast is delivered by others too", end),
 	}
 }

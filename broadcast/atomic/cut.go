@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/membership/group"
 )
 
@@ -40,7 +39,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 	var union entries
 	top := uint64(0)
 	for _, report := range reports {
-		r := problem.Reader{Rest: report}
+		r := parley.Reader{Rest: report}
 		last := readPriority(&r, l.n, most)
 		items, ok := readItems(r, l.n, most)
 		if !ok {
@@ -71,7 +70,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 // view begins again.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
-		items, ok := readItems(problem.Reader{Rest: cut}, l.n, beyond)
+		items, ok := readItems(parley.Reader{Rest: cut}, l.n, beyond)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
@@ -107,7 +106,7 @@ func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.C
 
 // Reads tells whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readItems(problem.Reader{Rest: cut}, l.n, beyond)
+	_, ok := readItems(parley.Reader{Rest: cut}, l.n, beyond)
 	return ok
 }
 
@@ -116,7 +115,7 @@ func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 
 // Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	r := problem.Reader{Rest: snapshot}
+	r := parley.Reader{Rest: snapshot}
 	last := readPriority(&r, l.n, most)
 	if r.Done() {
 		l.last = last
@@ -133,7 +132,7 @@ func appendPriority(b []byte, p Priority) []byte {
 const beyond = 2 * most
 
 // readPriority reads one with a number up to the limit, of one of n processes.
-func readPriority(r *problem.Reader, n int, limit uint64) Priority {
+func readPriority(r *parley.Reader, n int, limit uint64) Priority {
 	return Priority{r.Number(limit), r.ID(n)}
 }
 
@@ -145,14 +144,14 @@ func appendItems(b []byte, items []entry) []byte {
 		b = binary.AppendUvarint(b, it.k)
 		b = append(b, byte(it.state))
 		b = appendPriority(b, it.priority)
-		b = problem.AppendSet(b, it.to)
-		b = problem.AppendBytes(b, it.body)
+		b = parley.AppendSet(b, it.to)
+		b = parley.AppendBytes(b, it.body)
 	}
 	return b
 }
 
 // readItems reads items of n processes to the end, with priorities up to a limit.
-func readItems(r problem.Reader, n int, limit uint64) (items []entry, ok bool) {
+func readItems(r parley.Reader, n int, limit uint64) (items []entry, ok bool) {
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
 		items = append(items, entry{
 			name: name{r.ID(n), r.Number(most)}, state: State(r.Number(uint64(Deliverable))),

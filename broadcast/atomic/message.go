@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
 // The messages. Origin and Seq of each name the message m of the layer above that
@@ -74,14 +73,14 @@ func (m message) encode() parley.Msg {
 	b := binary.AppendUvarint(nil, m.mark)
 	switch m.kind {
 	case Req:
-		b = append(problem.AppendSet(b, m.to), m.body...)
+		b = append(parley.AppendSet(b, m.to), m.body...)
 	case Prop:
 		out.Value = m.priority.Number
 	case Final:
 		out.Value = m.priority.Number
 		b = binary.AppendUvarint(b, uint64(m.priority.By))
 		if m.to != (parley.Set{}) {
-			b = append(problem.AppendSet(b, m.to), m.body...)
+			b = append(parley.AppendSet(b, m.to), m.body...)
 		}
 	case Known:
 		out.Value = m.priority.Number
@@ -105,7 +104,7 @@ func decode(q parley.Msg, from parley.ID, n int) (message, error) {
 	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > most || q.Value > most {
 		return m, errRange
 	}
-	r := problem.Reader{Rest: q.Body}
+	r := parley.Reader{Rest: q.Body}
 	m.mark = r.Number(most)
 	hasMessage := q.Kind == Req
 	switch q.Kind {

@@ -54,7 +54,7 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	}
 	const logged = "what anyone has delivered all its receivers have logged, and report"
 	out := []parley.Promise{
-		problem.Unless(lacks, problem.Integrity, logged), problem.Unless(lacks, problem.UniformTotalOrder, logged),
+		parley.Promised(problem.Integrity, logged, lacks), parley.Promised(problem.UniformTotalOrder, logged, lacks),
 	}
 	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
 	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
@@ -63,7 +63,7 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 		c.Initial != parley.Everyone(c.N)) {
 		lacks = "a process that joins gets its sponsor's state, and not what was delivered before"
 	}
-	out = append(out, problem.Unless(lacks, problem.UniformPrefix, logged))
+	out = append(out, parley.Promised(problem.UniformPrefix, logged, lacks))
 	switch {
 	case lacks != "":
 	case slow:
@@ -73,8 +73,8 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	case mute:
 		lacks = "a process that cannot be heard may be excluded"
 	}
-	return append(out, problem.Unless(lacks, problem.UniformAgreement, logged),
-		problem.Unless(lacks, problem.Validity, logged), problem.Promise(a, problem.Delivery, ""))
+	return append(out, parley.Promised(problem.UniformAgreement, logged, lacks),
+		parley.Promised(problem.Validity, logged, lacks), problem.Promise(a, problem.Delivery, ""))
 }
 
 // layer is one member of the form in views. All of it is of one view; the group sees
@@ -288,7 +288,7 @@ func (l *layer) record(s *parley.Step, e entry) {
 // Replay takes a record of this view. What this member had delivered since its log
 // was compacted it holds again.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(problem.Reader{Rest: rec}, l.n, most)
+	items, ok := readItems(parley.Reader{Rest: rec}, l.n, most)
 	if !ok || len(items) != 1 {
 		return false
 	}
@@ -307,17 +307,12 @@ func (l *layer) Replay(rec []byte) bool {
 
 // State visits the state.
 func (l *layer) State(v *parley.Vars) {
-	durable := func() {
+	v.DurableIf(l.durable, func() {
 		parley.Num(v, "view", &l.view.Number)
 		v.Set("members", &l.view.Members)
 		l.queue.visit(v)
 		l.last.visit(v)
-	}
-	if l.durable {
-		v.Durable(durable)
-	} else {
-		durable()
-	}
+	})
 	parley.Num(v, "sent", &l.sent)
 	parley.PerProcess(v, "out", l.out, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	parley.PerProcess(v, "in", l.in, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })

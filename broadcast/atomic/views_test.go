@@ -225,7 +225,7 @@ func TestGarbageInViews(t *testing.T) {
 
 // request is the Data of a message of a process to some of n.
 func req(from parley.ID, seq uint64, to ...parley.ID) parley.Msg {
-	body := append(problem.AppendSet([]byte{byte(seq)}, parley.SetOf(to...)), 'a')
+	body := append(parley.AppendSet([]byte{byte(seq)}, parley.SetOf(to...)), 'a')
 	return parley.Msg{Kind: atomic.Req, Origin: from, Seq: seq, Body: body}
 }
 

@@ -97,13 +97,13 @@ func promises(a parley.Assumptions) []parley.Promise {
 	}
 	const joined = "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"
 	return []parley.Promise{
-		problem.Unless(live, problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts"),
-		problem.Unless(live, problem.Agreement, joined),
-		problem.Unless(safe, problem.SenderIntegrity,
-			"of more than (n+m)/2 that echo one is correct, and has it from the sender"),
-		problem.Unless(live, problem.Delivery, "follows from validity, if somebody broadcasts"),
-		problem.Unless(safe, Consistency, "of two crowds of more than (n+m)/2 that echo one correct process is in both"),
-		problem.Unless(live, Totality, joined),
+		parley.Promised(problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts", live),
+		parley.Promised(problem.Agreement, joined, live),
+		parley.Promised(problem.SenderIntegrity,
+			"of more than (n+m)/2 that echo one is correct, and has it from the sender", safe),
+		parley.Promised(problem.Delivery, "follows from validity, if somebody broadcasts", live),
+		parley.Promised(Consistency, "of two crowds of more than (n+m)/2 that echo one correct process is in both", safe),
+		parley.Promised(Totality, joined, live),
 	}
 }
 

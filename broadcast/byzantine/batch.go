@@ -40,8 +40,7 @@ func encode(first uint64, requests [][]byte, wishes ...wish) []byte {
 	body = binary.AppendUvarint(body, first)
 	body = binary.AppendUvarint(body, uint64(len(requests)))
 	for _, r := range requests {
-		body = binary.AppendUvarint(body, uint64(len(r)))
-		body = append(body, r...)
+		body = parley.AppendBytes(body, r)
 	}
 	for _, w := range wishes {
 		body = binary.AppendUvarint(body, uint64(w.whom))
@@ -59,38 +58,31 @@ func well(body []byte, limit int) bool {
 // each visits the requests of a batch, as far as it can be read, and tells whether it
 // can be to its wishes, which it returns.
 func each(body []byte, visit func(number uint64, request []byte)) (wishes []byte, ok bool) {
-	first, body, err := parley.ReadUvarint(body, 1<<62)
-	if err != nil || first == 0 {
-		return nil, false
-	}
-	count, body, err := parley.ReadUvarint(body, uint64(len(body)))
-	if err != nil || count == 0 && len(body) == 0 {
+	r := parley.Reader{Rest: body}
+	first, count := r.Number(1<<62), r.Count()
+	if r.Bad || first == 0 || count == 0 && len(r.Rest) == 0 {
 		return nil, false
 	}
 	for i := range count {
-		var size uint64
-		if size, body, err = parley.ReadUvarint(body, uint64(len(body))); err != nil || size > uint64(len(body)) {
+		request := r.Bytes()
+		if r.Bad {
 			return nil, false
 		}
-		visit(first+i, body[:size:size])
-		body = body[size:]
+		visit(first+i, request)
 	}
-	return body, true
+	return r.Rest, true
 }
 
 // eachWish visits wishes, as far as they can be read, and tells whether all can be.
 func eachWish(wishes []byte, visit func(wish)) bool {
-	for next := uint64(0); len(wishes) > 0; {
-		whom, rest, err := parley.ReadUvarint(wishes, parley.MaxProcesses-1)
-		if err != nil || whom < next {
+	next := parley.ID(0)
+	for r := (parley.Reader{Rest: wishes}); len(r.Rest) > 0; {
+		w := wish{r.ID(parley.MaxProcesses), r.Number(1 << 63)}
+		if r.Bad || w.whom < next || w.life == 0 {
 			return false
 		}
-		life, rest, err := parley.ReadUvarint(rest, 1<<63)
-		if err != nil || life == 0 {
-			return false
-		}
-		visit(wish{parley.ID(whom), life})
-		next, wishes = whom+1, rest
+		visit(w)
+		next = w.whom + 1
 	}
 	return true
 }

@@ -110,7 +110,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Promises = promises
 	p.Bound = agree.OralBound
 	p.Cost = cost
-	p.Size = size
+	p.Size = agree.CountSent
 	p.Explain = explainAll(c, slots)
 	p.Lies = liesAll(slots)
 	p.Rename = nil
@@ -133,14 +133,6 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// size counts frames, and what is in none. What a process keeps is no message.
-func size(e parley.Env, _ parley.Msg) parley.Traffic {
-	if e.From == e.To {
-		return parley.Traffic{}
-	}
-	return parley.Traffic{Messages: 1}
-}
-
 // cost counts one slot without faults: a frame from each process to each other in
 // each of m+1 rounds, however many requests it carries.
 func cost(n, m int) parley.Cost {
@@ -160,12 +152,7 @@ func promises(a parley.Assumptions) []parley.Promise {
 	case a.Faulty > a.M:
 		lacks = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
 	}
-	say := func(name, because string) parley.Promise {
-		if lacks != "" {
-			return parley.Promise{Property: name, Because: lacks}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
-	}
+	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{
 		say(problem.Validity, "n > 3m: the batch of a correct process is in the vector of its slot"),
 		say(problem.Agreement, "n > 3m: of what is agreed on one correct process has the bytes, and tells them"),

@@ -419,14 +419,12 @@ func encodeState(total uint64, numbers []uint64) []byte {
 }
 
 func decodeState(b []byte, n int) (total uint64, numbers []uint64, ok bool) {
-	total, b, err := parley.ReadUvarint(b, 1<<62)
-	numbers = make([]uint64, n)
+	r := parley.Reader{Rest: b}
+	total, numbers = r.Number(1<<62), make([]uint64, n)
 	for i := range numbers {
-		if err == nil {
-			numbers[i], b, err = parley.ReadUvarint(b, 1<<63)
-		}
+		numbers[i] = r.Number(1 << 63)
 	}
-	return total, numbers, err == nil && len(b) == 0
+	return total, numbers, r.Done()
 }
 
 func (j *joining) State(v *parley.Vars) {

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
 // tree is a tree of n processes: for each its parent, and for the root itself. A
@@ -100,7 +99,7 @@ func body(done uint64, t tree, payload []byte) []byte {
 
 // read takes a body apart.
 func read(b []byte, n int) (done uint64, t tree, payload []byte, ok bool) {
-	r := problem.Reader{Rest: b}
+	r := parley.Reader{Rest: b}
 	if done = r.Number(math.MaxUint64); r.Bad || len(r.Rest) < n {
 		return 0, nil, nil, false
 	}

@@ -291,7 +291,7 @@ func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
 
 // open reads the counts and the payload of a message.
 func open(b []byte, n int) (counts []uint64, payload []byte, ok bool) {
-	r := problem.Reader{Rest: b}
+	r := parley.Reader{Rest: b}
 	counts = make([]uint64, n)
 	for i := range counts {
 		counts[i] = r.Number(1 << 62)

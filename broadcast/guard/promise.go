@@ -23,9 +23,9 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 		switch {
 		case !p.Holds || name != problem.Validity:
 		case several:
-			p = problem.Unless("more than one process omits, and together they can make a correct one stop", name, "")
+			p = parley.Promised(name, "", "more than one process omits, and together they can make a correct one stop")
 		case late != "":
-			p = problem.Unless("the guard stops a slow process, and "+late, name, "")
+			p = parley.Promised(name, "", "the guard stops a slow process, and "+late)
 		}
 		out = append(out, p)
 	}
@@ -44,8 +44,8 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	case late != "":
 		lacks = "without a bound on time an omission cannot be told, and " + late
 	}
-	return append(out, problem.Unless(lacks, NoContamination,
-		"a message tells what its sender had delivered, and is refused if that is too little"))
+	return append(out, parley.Promised(NoContamination,
+		"a message tells what its sender had delivered, and is refused if that is too little", lacks))
 }
 
 // Bound tells why n processes cannot tolerate m that omit.

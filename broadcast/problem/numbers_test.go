@@ -1,7 +1,6 @@
 package problem_test
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"testing"
@@ -42,29 +41,6 @@ func TestNumbers(t *testing.T) {
 	for range 2 {
 		if c.Fill(1); fmt.Sprint(c.Numbers) != "[{1 9}]" {
 			t.Errorf("without gaps it is %v", c.Numbers)
-		}
-	}
-}
-
-// What was appended is read, and what does not fit is zero, as is everything after it.
-func TestReader(t *testing.T) {
-	set := parley.SetOf(1, 3)
-	b := append(problem.AppendSet(problem.AppendBytes([]byte{7, 2}, []byte("ab")), set), 1)
-	r := problem.Reader{Rest: b}
-	x, id, text, read := r.Number(7), r.ID(3), r.Bytes(), r.Set(4)
-	if x != 7 || id != 2 || !bytes.Equal(text, []byte("ab")) || read != set || r.Done() || r.Number(1) != 1 || !r.Done() {
-		t.Errorf("%d, %d, %q, %v, %+v", x, id, text, read, r)
-	}
-	for name, f := range map[string]func(r *problem.Reader) bool{
-		"number": func(r *problem.Reader) bool { return r.Number(6) == 0 },
-		"id":     func(r *problem.Reader) bool { return r.ID(7) == 0 },
-		"count":  func(r *problem.Reader) bool { return r.Count() == 0 },
-		"bytes":  func(r *problem.Reader) bool { return r.Bytes() == nil },
-		"set":    func(r *problem.Reader) bool { return r.Set(3) == parley.Set{} },
-	} {
-		r := problem.Reader{Rest: []byte{7, 1, 1}}
-		if !f(&r) || !r.Bad || r.Done() || r.Number(9) != 0 || r.Set(9) != (parley.Set{}) || r.Bytes() != nil {
-			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }

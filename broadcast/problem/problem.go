@@ -17,7 +17,6 @@
 package problem
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -54,7 +53,7 @@ func Request(payload []byte) parley.Msg {
 // RequestTo returns what asks a process to send the payload to the processes of
 // a set, by a broadcast that goes to selected receivers.
 func RequestTo(to parley.Set, payload []byte) parley.Msg {
-	return parley.Msg{Kind: CarryTo, Body: append(AppendSet(nil, to), payload...)}
+	return parley.Msg{Kind: CarryTo, Body: append(parley.AppendSet(nil, to), payload...)}
 }
 
 // Decode returns the receivers and the payload of a request of either kind, of n
@@ -64,7 +63,7 @@ func Decode(m parley.Msg, n int) (to parley.Set, payload []byte, err error) {
 	case parley.Carried:
 		return parley.Everyone(n), m.Body, nil
 	case CarryTo:
-		if to, payload, err = ReadSet(m.Body, n); err == nil && to == (parley.Set{}) {
+		if to, payload, err = parley.ReadSet(m.Body, n); err == nil && to == (parley.Set{}) {
 			err = errNobody
 		}
 		return to, payload, err
@@ -107,38 +106,4 @@ func RenameOrigin(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 		m.Origin = perm[m.Origin]
 	}
 	return m
-}
-
-// AppendSet appends a set as how many processes it has and the gaps between them,
-// in order: one encoding of each set.
-func AppendSet(buf []byte, set parley.Set) []byte {
-	buf = binary.AppendUvarint(buf, uint64(set.Len()))
-	next := parley.ID(0)
-	for id := range set.All() {
-		buf = binary.AppendUvarint(buf, uint64(id-next))
-		next = id + 1
-	}
-	return buf
-}
-
-// ReadSet reads what AppendSet wrote, a set of processes below n, and returns the
-// bytes behind it.
-func ReadSet(b []byte, n int) (set parley.Set, rest []byte, err error) {
-	count, b, err := parley.ReadUvarint(b, uint64(n))
-	if err != nil {
-		return parley.Set{}, nil, err
-	}
-	next := uint64(0)
-	for range count {
-		var gap uint64
-		if gap, b, err = parley.ReadUvarint(b, uint64(n)); err != nil {
-			return parley.Set{}, nil, err
-		}
-		if next += gap; next >= uint64(n) {
-			return parley.Set{}, nil, parley.ErrRange
-		}
-		set.Add(parley.ID(next))
-		next++
-	}
-	return set, b, nil
 }

@@ -1,10 +1,6 @@
 package problem
 
-import (
-	"cmp"
-
-	"parley"
-)
+import "parley"
 
 // Promise says what theory promises of one of the properties for a broadcast that
 // sends each message once, in the crash model: it needs links that lose nothing
@@ -22,12 +18,7 @@ func Promise(a parley.Assumptions, property, because string) parley.Promise {
 	case Delivery:
 		lacks = "one run need not show it"
 	}
-	return Unless(lacks, property, because)
-}
-
-// Unless promises a property for a reason, unless something is lacking that the promise needs.
-func Unless(lacks, property, because string) parley.Promise {
-	return parley.Promise{Property: property, Holds: lacks == "", Because: cmp.Or(lacks, because)}
+	return parley.Promised(property, because, lacks)
 }
 
 // losses tells why a message may not reach a correct process, "" if it does.

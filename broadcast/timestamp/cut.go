@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/broadcast/views"
 	"parley/membership/group"
 )
@@ -51,7 +50,7 @@ func (l *layer) Report() []byte { return appendHeld(appendKey(nil, l.last), l.pe
 func (l *layer) Cut(reports [][]byte) []byte {
 	var union []held
 	for _, report := range reports {
-		r := problem.Reader{Rest: report}
+		r := parley.Reader{Rest: report}
 		readKey(&r, l.n)
 		if list, ok := readHeld(r, l.n); ok {
 			union = append(union, list...)
@@ -63,7 +62,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 
 // Reads tells whether bytes are a cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readHeld(problem.Reader{Rest: cut}, l.n)
+	_, ok := readHeld(parley.Reader{Rest: cut}, l.n)
 	return ok
 }
 
@@ -71,7 +70,7 @@ func (l *layer) Reads(cut []byte) bool {
 // holds is in the cut, but for what it had delivered before it came back from its
 // log, which is delivered again. Then all counters of the view are 0.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
-	list, ok := readHeld(problem.Reader{Rest: cut}, l.n)
+	list, ok := readHeld(parley.Reader{Rest: cut}, l.n)
 	if !ok && cut != nil {
 		panic("timestamp: the cut of the view cannot be read")
 	}
@@ -96,7 +95,7 @@ func (l *layer) Snapshot() []byte { return appendKey(nil, l.last) }
 
 // Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	r := problem.Reader{Rest: snapshot}
+	r := parley.Reader{Rest: snapshot}
 	last := readKey(&r, l.n)
 	if r.Done() {
 		l.last = last
@@ -106,7 +105,7 @@ func (l *layer) Restore(snapshot []byte) bool {
 
 // Replay takes a message that this member held before a crash.
 func (l *layer) Replay(rec []byte) bool {
-	list, ok := readHeld(problem.Reader{Rest: rec}, l.n)
+	list, ok := readHeld(parley.Reader{Rest: rec}, l.n)
 	if !ok || len(list) != 1 {
 		return false
 	}
@@ -127,7 +126,7 @@ func appendKey(b []byte, k key) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, k.time), uint64(k.sender))
 }
 
-func readKey(r *problem.Reader, n int) key { return key{r.Number(views.Limit), r.ID(n)} }
+func readKey(r *parley.Reader, n int) key { return key{r.Number(views.Limit), r.ID(n)} }
 
 // appendHeld appends how many there are, and each with its key, its count and its
 // payload.
@@ -135,13 +134,13 @@ func appendHeld(b []byte, list []held) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, h := range list {
 		b = binary.AppendUvarint(appendKey(b, h.key), h.seq)
-		b = problem.AppendBytes(b, h.body)
+		b = parley.AppendBytes(b, h.body)
 	}
 	return b
 }
 
 // readHeld reads what appendHeld wrote, of n processes, to the end.
-func readHeld(r problem.Reader, n int) (list []held, ok bool) {
+func readHeld(r parley.Reader, n int) (list []held, ok bool) {
 	for i := r.Count(); i > 0; i-- {
 		h := held{readKey(&r, n), r.Number(views.Limit), r.Bytes()}
 		if r.Bad || h.time == 0 || h.seq == 0 {

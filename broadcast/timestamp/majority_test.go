@@ -50,7 +50,7 @@ func changed(seed uint64, c timestamp.Config, away [2]parley.ID, one parley.ID) 
 		if e.Msg.Kind != parley.View || e.When < back {
 			continue
 		}
-		members, _, err := problem.ReadSet(e.Msg.Body, 5)
+		members, _, err := parley.ReadSet(e.Msg.Body, 5)
 		if err == nil && members == three && in.Add(e.At) && in == three {
 			return e.When - back
 		}

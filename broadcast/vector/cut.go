@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/broadcast/views"
 	"parley/membership/group"
 )
@@ -107,7 +106,7 @@ func (l *layer) Snapshot() []byte {
 // Restore takes a joiner to where its sponsor stands. Of what was delivered beyond the first
 // message that was not, and of that, it has no more than the place.
 func (l *layer) Restore(snapshot []byte) bool {
-	lines, r := make([]line, l.n), problem.Reader{Rest: snapshot}
+	lines, r := make([]line, l.n), parley.Reader{Rest: snapshot}
 	for q := range lines {
 		ln := &lines[q]
 		ln.done = r.Number(views.Limit)
@@ -131,7 +130,7 @@ func (l *layer) Restore(snapshot []byte) bool {
 // Replay takes a record of before a crash: a message that this member held, or the name of
 // one that it had delivered.
 func (l *layer) Replay(rec []byte) bool {
-	r := problem.Reader{Rest: rec}
+	r := parley.Reader{Rest: rec}
 	switch r.Number(delivers) {
 	case holds:
 		m := readMessage(&r, l.n)
@@ -154,7 +153,7 @@ func appendName(b []byte, id name) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(id.sender)), id.seq)
 }
 
-func readName(r *problem.Reader, n int) name {
+func readName(r *parley.Reader, n int) name {
 	id := name{r.ID(n), r.Number(views.Limit)}
 	r.Bad = r.Bad || id.seq == 0
 	return id
@@ -178,19 +177,19 @@ func appendMessage(b []byte, m message) []byte {
 			b = binary.AppendUvarint(b, count)
 		}
 	}
-	return problem.AppendBytes(b, m.body)
+	return parley.AppendBytes(b, m.body)
 }
 
 // readMessages reads what appendMessages wrote, of n processes, which takes up all of b.
 func readMessages(b []byte, n int) (list []message, ok bool) {
-	r := problem.Reader{Rest: b}
+	r := parley.Reader{Rest: b}
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
 		list = append(list, readMessage(&r, n))
 	}
 	return list, r.Done()
 }
 
-func readMessage(r *problem.Reader, n int) message {
+func readMessage(r *parley.Reader, n int) message {
 	m := message{name: readName(r, n)}
 	m.level = Level(r.Number(uint64(Causal)))
 	for q := 0; m.level == Causal && q < n; q++ {

@@ -138,28 +138,21 @@ func AppendVector(b []byte, members parley.Set, counts []uint64) []byte {
 
 // ReadVector appends the counts of a vector to vec, and returns the bytes behind it.
 func ReadVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
-	count, b, err := parley.ReadUvarint(b, parley.MaxProcesses)
-	for i := uint64(0); i < count && err == nil; i++ {
-		var x uint64
-		x, b, err = parley.ReadUvarint(b, Limit)
-		vec = append(vec, x)
+	r := parley.Reader{Rest: b}
+	for i := r.Number(parley.MaxProcesses); i > 0 && !r.Bad; i-- {
+		vec = append(vec, r.Number(Limit))
 	}
-	return vec, b, err == nil
+	return vec, r.Rest, !r.Bad
 }
 
 // State visits the view and what the layer keeps, which are durable in a durable group, and then the acknowledgements,
 // which are not.
 func (m *Member) State(v *parley.Vars, durable bool, kept func()) {
-	visit := func() {
+	v.DurableIf(durable, func() {
 		parley.Num(v, "view", &m.View.Number)
 		v.Set("members", &m.View.Members)
 		kept()
-	}
-	if durable {
-		v.Durable(visit)
-	} else {
-		visit()
-	}
+	})
 	parley.PerProcess(v, "acknowledged", m.Acks, func(_ parley.ID, row *[]uint64) { Counts(v, "by", *row) })
 	v.Bool("owe", &m.owes)
 }

@@ -72,7 +72,7 @@ func Promises(c group.Config, a parley.Assumptions, because string, safe, whole,
 	lacks := ""
 	say := func(properties []string) {
 		for _, name := range properties {
-			out = append(out, problem.Unless(lacks, name, because))
+			out = append(out, parley.Promised(name, because, lacks))
 		}
 	}
 	if a.Network.Doubled || a.Network.Reordered {

@@ -181,20 +181,19 @@ func promises(clocks func(parley.Assumptions) []parley.Promise, given bool) func
 	return func(a parley.Assumptions) []parley.Promise {
 		all := clocks(a)
 		i := slices.IndexFunc(all, func(p parley.Promise) bool { return p.Property == convergence.NoAlarm })
-		holds, because := all[i].Holds, all[i].Because
+		lacks := ""
+		if !all[i].Holds {
+			lacks = all[i].Because
+		}
 		if given {
 			all = all[i : i+1]
 		}
-		of := func(property, why string) {
-			if !holds {
-				why = because
-			}
-			all = append(all, parley.Promise{Property: property, Holds: holds, Because: why})
-		}
-		of(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and of m+1 equal answers "+
-			"one is correct")
-		of(Validity, "of at least 2m+1 dates at most m are of faulty processes: the median lies between correct ones")
-		of(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, and tell who joins")
-		return all
+		return append(all,
+			parley.Promised(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and of m+1 equal "+
+				"answers one is correct", lacks),
+			parley.Promised(Validity, "of at least 2m+1 dates at most m are of faulty processes: the median lies between "+
+				"correct ones", lacks),
+			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, and tell who joins",
+				lacks))
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
@@ -151,7 +150,7 @@ func (w watched) Indicate(path parley.Path, m parley.Msg) {
 	s.mu.Lock()
 	switch m.Kind {
 	case parley.View:
-		members, _, err := problem.ReadSet(m.Body, len(s.k.Members))
+		members, _, err := parley.ReadSet(m.Body, len(s.k.Members))
 		if err != nil {
 			panic(err) // the machine of this node wrote it
 		}

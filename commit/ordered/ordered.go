@@ -208,8 +208,7 @@ func ballot(yes bool, t service.Spec, why []byte) []byte {
 		b[0] = 1
 	}
 	b = binary.BigEndian.AppendUint64(b, t.Digest)
-	b = append(binary.AppendUvarint(b, uint64(len(t.Name))), t.Name...)
-	return append(b, why...)
+	return append(parley.AppendBytes(b, t.Name), why...)
 }
 
 // vote is what the Body of a Vote or an Expire says.
@@ -226,12 +225,10 @@ func readBallot(b []byte) (v vote, ok bool) {
 		return v, false
 	}
 	v.yes, v.digest = b[0] == 1, binary.BigEndian.Uint64(b[1:])
-	size, rest, err := parley.ReadUvarint(b[9:], service.MaxName)
-	if err != nil || size > uint64(len(rest)) {
-		return v, false
-	}
-	v.name, v.why = string(rest[:size]), rest[size:]
-	return v, true
+	r := parley.Reader{Rest: b[9:]}
+	v.name = string(r.Take(r.Number(service.MaxName)))
+	v.why = r.Rest
+	return v, !r.Bad
 }
 
 // Receive takes what the order delivers, which liars may have broadcast: all correct processes do

@@ -133,7 +133,7 @@ func (t tower) promises(a parley.Assumptions) []parley.Promise {
 	case a.Network.Late || a.Processes.Paused:
 		trivial = "a vote may have come too late"
 	}
-	say := problem.Promised
+	say := parley.Promised
 	return []parley.Promise{
 		say(problem.Atomicity, "all find the outcome in one order, and of m+1 that tell it one is correct", safe),
 		say(problem.Validity, "a yes counts for the process alone that broadcast it", safe),

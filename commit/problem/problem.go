@@ -43,6 +43,20 @@ func Vote(body []byte) (yes, ok bool) {
 	return false, false
 }
 
+// Given reads the vote that a process is given by a request. It refuses what is no vote, and one that is late.
+func Given(s *parley.Step, m parley.Msg, late bool) (yes, ok bool) {
+	yes, ok = Vote(m.Body)
+	switch {
+	case m.Kind != parley.Propose || !ok:
+		s.Refuse(s.Self, "not a vote")
+	case late:
+		s.Refuse(s.Self, "second vote, or one too late")
+	default:
+		return yes, true
+	}
+	return false, false
+}
+
 // Outcome is what becomes of a transaction.
 type Outcome uint8
 

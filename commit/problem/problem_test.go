@@ -241,7 +241,7 @@ func TestPromises(t *testing.T) {
 		"": {}, "a process crashed": {Faulty: 1}, "messages were lost": {Network: parley.NetworkFaults{Cut: true}},
 		"a message came late, or a clock ran wrong": {Processes: parley.ProcessFaults{Paused: true}},
 	} {
-		if p := problem.Promised(problem.Stability, "of logs", problem.Failed(a)); p.Holds != (want == "") || !p.Holds && p.Because != want {
+		if p := parley.Promised(problem.Stability, "of logs", problem.Failed(a)); p.Holds != (want == "") || !p.Holds && p.Because != want {
 			t.Errorf("%+v: %+v", a, p)
 		}
 	}

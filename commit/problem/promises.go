@@ -2,15 +2,6 @@ package problem
 
 import "parley"
 
-// Promised returns the promise of a property: it holds because of something, unless something
-// else is the case.
-func Promised(property, because, unless string) parley.Promise {
-	if unless != "" {
-		return parley.Promise{Property: property, Because: unless}
-	}
-	return parley.Promise{Property: property, Holds: true, Because: because}
-}
-
 // Failed tells what made time-outs run out in a run, "" if nothing did.
 func Failed(a parley.Assumptions) string {
 	switch {

@@ -158,11 +158,11 @@ func promises(a parley.Assumptions) []parley.Promise {
 		failed = "a process was suspected, and its vote not waited for"
 	}
 	return []parley.Promise{
-		problem.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
-		problem.Promised(problem.Validity, "who proposes to commit has heard a yes of all", disk),
-		problem.Promised(problem.NonTriviality, "the first ballot hears every vote in time", failed),
-		problem.Promised(problem.Stability, "there is one decision, and it is logged", disk),
-		problem.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
-		problem.Promised(problem.NonBlocking, "a majority can be reached all the time", alone),
+		parley.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
+		parley.Promised(problem.Validity, "who proposes to commit has heard a yes of all", disk),
+		parley.Promised(problem.NonTriviality, "the first ballot hears every vote in time", failed),
+		parley.Promised(problem.Stability, "there is one decision, and it is logged", disk),
+		parley.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
+		parley.Promised(problem.NonBlocking, "a majority can be reached all the time", alone),
 	}
 }

@@ -39,9 +39,6 @@ import (
 // began is the process that asks first.
 const began parley.ID = 0
 
-// recordYes is the record of the vote; all others belong to the ballots.
-const recordYes = "yes"
-
 // The timers, and the longest that one is set for.
 const (
 	votes   parley.Timer = iota + 1 // the owner of a ballot waits for votes
@@ -72,18 +69,13 @@ type process struct {
 
 // Request is the vote of this process. A yes is durable before it is said.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
-	yes, ok := problem.Vote(m.Body)
-	switch {
-	case m.Kind != parley.Propose || !ok:
-		s.Refuse(s.Self, "not a vote")
-		return
-	case p.voted || p.decided():
-		s.Refuse(s.Self, "second vote, or one too late")
+	yes, ok := problem.Given(s, m, p.voted || p.decided())
+	if !ok {
 		return
 	}
 	p.voted, p.yes = true, yes
 	if yes {
-		s.Append([]byte(recordYes))
+		s.Append([]byte(problem.RecordYes))
 	}
 	p.begin(s)
 	p.release(s)
@@ -158,12 +150,7 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 
 // lowest tells whether all processes of a lower rank are suspected.
 func (p *process) lowest() bool {
-	for id := range p.self {
-		if !p.suspected.Has(id) {
-			return false
-		}
-	}
-	return true
+	return parley.Everyone(int(p.self)).Minus(p.suspected) == parley.Set{}
 }
 
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
@@ -240,7 +227,7 @@ func (p *process) decided() bool {
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
 		switch {
-		case string(r.Body) == recordYes:
+		case string(r.Body) == problem.RecordYes:
 			p.yes = true
 		// What its log does not say any more, others rely on.
 		case !p.synod.Replay(r.Body):

@@ -15,7 +15,7 @@ type AbortReason struct {
 }
 
 func (e AbortReason) encode(name string) []byte {
-	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
+	b := parley.AppendBytes(nil, name)
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.By)), uint64(e.Claim))
 	return append(b, e.Text...)
 }
@@ -30,10 +30,10 @@ func (e *Finished) Ended(whom parley.ID) parley.Msg {
 // ReadEnded reads the Body of an Ended: the name of the transaction, "" if a request under that
 // name is about another one, and why it was aborted.
 func ReadEnded(b []byte) (name string, why AbortReason) {
-	r := reader{b: b}
-	name = string(r.bytes(MaxName))
-	why.By, why.Claim = parley.ID(r.next(1<<16-1)), NameClaim(r.next(uint64(TakenByAbort)))
-	why.Text = string(r.b)
+	r := parley.Reader{Rest: b}
+	name = string(r.Take(r.Number(MaxName)))
+	why.By, why.Claim = r.ID(1<<16), NameClaim(r.Number(uint64(TakenByAbort)))
+	why.Text = string(r.Rest)
 	return name, why
 }
 

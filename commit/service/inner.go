@@ -6,7 +6,6 @@ import (
 
 	"parley"
 	"parley/agreement/ballot"
-	broadcast "parley/broadcast/problem"
 	"parley/commit/problem"
 	"parley/commit/quorum"
 	"parley/commit/twophase"
@@ -116,13 +115,13 @@ func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcom
 
 func (m *Machine) tellBlocked(s *parley.Step, t *transaction) {
 	s.Indicate(parley.Msg{Kind: Blocked, Value: uint64(t.path),
-		Body: append(broadcast.AppendSet(nil, t.waits(m.self)), t.spec.Name...)})
+		Body: append(parley.AppendSet(nil, t.waits(m.self)), t.spec.Name...)})
 }
 
 // ReadBlocked reads the Body of a Blocked in a system of n processes: the members that may know the
 // outcome, or without which no process knows it, and the name of the transaction.
 func ReadBlocked(b []byte, n int) (waits parley.Set, name string) {
-	waits, rest, err := broadcast.ReadSet(b, n)
+	waits, rest, err := parley.ReadSet(b, n)
 	if err != nil {
 		panic("service: a set cannot be read that this process wrote")
 	}

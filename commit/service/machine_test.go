@@ -230,6 +230,29 @@ func TestTransactionEncodings(t *testing.T) {
 	}
 }
 
+// A state that was damaged and names a coordinator that there is not is refused: no process has a place for it.
+func TestDamagedCoordinator(t *testing.T) {
+	p, machines := watched(rules(3, true))
+	sim.Run(sim.Options{Protocol: p, FIFO: true, Until: 1200, Requests: []sim.Request{order(0, 0, "a yyy"), order(1, 100, "b yyn")}})
+	for _, beyond := range []parley.ID{3, 4, 255} {
+		m := machines[0]
+		for x := range m.all() {
+			x.path = PathOf(beyond, 1)
+		}
+		for what, b := range map[string][]byte{"all": parley.Save(m, 7, nil), "what is durable": parley.SaveDurable(m, 7, nil)} {
+			again, taken := newMachine(m.c, 0), false
+			if what == "all" {
+				taken = parley.Load(again, 7, b)
+			} else {
+				taken = parley.LoadDurable(again, 7, b)
+			}
+			if taken {
+				t.Errorf("%s of a state with coordinator %d of 3 is taken", what, beyond)
+			}
+		}
+	}
+}
+
 // Who has lost what it knew, and its later lives, answer for nothing of before: neither does a
 // coordinator presume an abort of what it may have committed, nor a participant say that it
 // was never asked. Who waits for that is blocked.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"parley"
-	broadcast "parley/broadcast/problem"
 	"parley/commit/problem"
 )
 
@@ -58,7 +57,7 @@ func judgedRun(text string) *parley.History {
 			h.Deliveries = append(h.Deliveries, do)
 		case 'b':
 			do.Msg = parley.Msg{Kind: Blocked, Value: uint64(rest[0] - '0')}
-			do.Msg.Body = append(broadcast.AppendSet(nil, parley.SetOf(0)), rest[1:]...)
+			do.Msg.Body = append(parley.AppendSet(nil, parley.SetOf(0)), rest[1:]...)
 			h.Indications = append(h.Indications, do)
 		case 'r':
 			h.Restarts = append(h.Restarts, do)

@@ -69,7 +69,7 @@ func (t Spec) Size() int {
 // Encode returns the spec as bytes, which ReadSpec reads.
 func (t Spec) Encode() []byte {
 	b := make([]byte, 0, 32+len(t.Name)+2*len(t.Members)+t.Size()+8*len(t.Parts))
-	b = append(binary.AppendUvarint(b, uint64(len(t.Name))), t.Name...)
+	b = parley.AppendBytes(b, t.Name)
 	b = binary.BigEndian.AppendUint64(b, t.Digest)
 	b = binary.AppendUvarint(b, uint64(len(t.Members)))
 	for _, id := range t.Members {
@@ -78,7 +78,7 @@ func (t Spec) Encode() []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.Parts)))
 	for _, p := range t.Parts {
 		b = binary.AppendUvarint(b, uint64(p.ID))
-		b = append(binary.AppendUvarint(b, uint64(len(p.Body))), p.Body...)
+		b = parley.AppendBytes(b, p.Body)
 	}
 	return b
 }
@@ -86,27 +86,28 @@ func (t Spec) Encode() []byte {
 // ReadSpec reads the spec of a transaction of a system of n processes. Only members have
 // parts; the members except the first are in order, and so are the parts.
 func ReadSpec(b []byte, n int) (t Spec, ok bool) {
-	r := reader{b: b}
-	t.Name = string(r.bytes(MaxName))
-	if len(r.b) < 8 {
+	r := parley.Reader{Rest: b}
+	t.Name = string(r.Take(r.Number(MaxName)))
+	digest := r.Take(8)
+	if r.Bad {
 		return t, false
 	}
-	t.Digest, r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
-	for range r.next(uint64(n)) {
-		id := parley.ID(r.next(uint64(n - 1)))
+	t.Digest = binary.BigEndian.Uint64(digest)
+	for range r.Number(uint64(n)) {
+		id := r.ID(n)
 		if k := len(t.Members); k > 0 && (id == t.Members[0] || k > 1 && id <= t.Members[k-1]) {
 			return t, false
 		}
 		t.Members = append(t.Members, id)
 	}
-	for range r.next(uint64(len(t.Members))) {
-		p := Part{ID: parley.ID(r.next(uint64(n - 1))), Body: r.bytes(MaxPart)}
+	for range r.Number(uint64(len(t.Members))) {
+		p := Part{ID: r.ID(n), Body: r.Take(r.Number(MaxPart))}
 		if k := len(t.Parts); !t.Has(p.ID) || k > 0 && p.ID <= t.Parts[k-1].ID {
 			return t, false
 		}
 		t.Parts = append(t.Parts, p)
 	}
-	return t, !r.bad && len(r.b) == 0 && t.Name != "" && len(t.Members) > 0
+	return t, r.Done() && t.Name != "" && len(t.Members) > 0
 }
 
 // Visit visits a spec of a system of n processes.
@@ -119,37 +120,6 @@ func (t *Spec) Visit(v *parley.Vars, n int) {
 			*t = Spec{Name: " ", Members: []parley.ID{0}}
 		}
 	}
-}
-
-// reader reads numbers and byte strings. After the first that does not fit, bad is set and
-// all that follow are 0.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) next(limit uint64) uint64 {
-	if r.bad {
-		return 0
-	}
-	x, rest, err := parley.ReadUvarint(r.b, limit)
-	if err != nil {
-		r.b, r.bad = nil, true
-		return 0
-	}
-	r.b = rest
-	return x
-}
-
-func (r *reader) bytes(limit int) []byte {
-	size := r.next(uint64(min(limit, len(r.b))))
-	if r.bad || size > uint64(len(r.b)) {
-		r.b, r.bad = nil, true
-		return nil
-	}
-	b := r.b[:size:size]
-	r.b = r.b[size:]
-	return b
 }
 
 // encodeNumbers writes a list of growing numbers, each as its distance from the one before.
@@ -165,14 +135,14 @@ func encodeNumbers(list []uint64) []byte {
 
 // readNumbers reads a list of at most the given length.
 func readNumbers(b []byte, most int) (list []uint64, ok bool) {
-	r := reader{b: b}
+	r := parley.Reader{Rest: b}
 	last := uint64(0)
-	for len(r.b) > 0 && len(list) <= most {
-		step := r.next(1<<56 - 1)
-		if last += step; r.bad || step == 0 && len(list) > 0 || last >= 1<<56 {
+	for len(r.Rest) > 0 && len(list) <= most {
+		step := r.Number(1<<56 - 1)
+		if last += step; r.Bad || step == 0 && len(list) > 0 || last >= 1<<56 {
 			return nil, false
 		}
 		list = append(list, last)
 	}
-	return list, !r.bad && len(list) <= most
+	return list, !r.Bad && len(list) <= most
 }

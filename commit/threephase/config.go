@@ -117,13 +117,13 @@ func promises(a parley.Assumptions) []parley.Promise {
 		gone = "if all have crashed at some time, those that came back wait for those that did not"
 	}
 	return []parley.Promise{
-		problem.Promised(problem.Atomicity, "nobody commits while one that is up is uncertain, "+
+		parley.Promised(problem.Atomicity, "nobody commits while one that is up is uncertain, "+
 			"and who does not answer has crashed (section 7.5)", mistaken),
-		problem.Promised(problem.Validity, "PRECOMMIT is said when all have voted yes", mistaken),
-		problem.Promised(problem.NonTriviality, "every vote and every acknowledgement comes in time", crashed),
-		problem.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
-		problem.Promised(problem.Termination, "those that are up elect a coordinator, and the others ask", gone),
-		problem.Promised(problem.NonBlocking, "the states of those that are up are enough to decide", mistaken),
+		parley.Promised(problem.Validity, "PRECOMMIT is said when all have voted yes", mistaken),
+		parley.Promised(problem.NonTriviality, "every vote and every acknowledgement comes in time", crashed),
+		parley.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
+		parley.Promised(problem.Termination, "those that are up elect a coordinator, and the others ask", gone),
+		parley.Promised(problem.NonBlocking, "the states of those that are up are enough to decide", mistaken),
 	}
 }
 

@@ -89,9 +89,7 @@ func (p *process) elect(s *parley.Step) {
 // lead, the termination protocol: a new coordinator asks all that are up for their
 // states. All before it have crashed.
 func (p *process) lead(s *parley.Step) {
-	for id := range p.self {
-		p.suspected.Add(id)
-	}
+	p.suspected = p.suspected.Plus(parley.Everyone(int(p.self)))
 	p.leader, p.reports = p.self, append(p.reports[:0], p.reached())
 	to := p.others()
 	if to == (parley.Set{}) {
@@ -152,9 +150,7 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 		p.conclude(s, problem.Abort)
 	case p.phase != none:
 		late := p.waiting
-		for id := range late.All() {
-			p.suspected.Add(id)
-		}
+		p.suspected = p.suspected.Plus(late)
 		for id := range late.All() {
 			p.arrived(s, id)
 		}

@@ -55,13 +55,6 @@ const (
 // first is the process that coordinates as long as it is up.
 const first parley.ID = 0
 
-// The records of the log.
-const (
-	recordYes       = "yes"
-	recordCommitted = "committed"
-	recordAborted   = "aborted"
-)
-
 // wait is the one timer. What it waits for depends on the state.
 const wait parley.Timer = 0
 
@@ -92,23 +85,6 @@ func (st *standing) reached() problem.State {
 		return problem.Precommitted
 	}
 	return st.state
-}
-
-// replay takes the next record of the log, and tells whether it is one. A log that is
-// not as it was written is not passed over: what it does not say any more, others rely on.
-func (st *standing) replay(record string) bool {
-	before := st.state
-	switch {
-	case record == recordYes && before == problem.Initial:
-		st.state = problem.Uncertain
-	case record == recordCommitted && before == problem.Uncertain:
-		st.state = problem.Committed
-	case record == recordAborted && before == problem.Uncertain:
-		st.state = problem.Aborted
-	default:
-		return false
-	}
-	return true
 }
 
 // roster is which processes are up, as far as one of them knows.
@@ -178,13 +154,8 @@ type process struct {
 
 // Request is the vote of this process. That of the coordinator begins the transaction.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
-	yes, ok := problem.Vote(m.Body)
-	switch {
-	case m.Kind != parley.Propose || !ok:
-		s.Refuse(s.Self, "not a vote")
-		return
-	case p.voted || p.state != problem.Initial:
-		s.Refuse(s.Self, "second vote, or one too late")
+	yes, ok := problem.Given(s, m, p.voted || p.state != problem.Initial)
+	if !ok {
 		return
 	}
 	p.voted = true
@@ -211,7 +182,7 @@ func (p *process) begin(s *parley.Step) {
 		return
 	}
 	p.state = problem.Uncertain
-	s.Append([]byte(recordYes))
+	s.Append([]byte(problem.RecordYes))
 	p.await(s, voting, p.others())
 	s.SendAll(parley.Msg{Kind: VoteRequest})
 }
@@ -233,7 +204,7 @@ func (p *process) requested(s *parley.Step) {
 // vote says yes: the record of it is durable before the vote leaves.
 func (p *process) vote(s *parley.Step) {
 	p.state = problem.Uncertain
-	s.Append([]byte(recordYes))
+	s.Append([]byte(problem.RecordYes))
 	s.Send(first, parley.Msg{Kind: Vote, Value: 1})
 	p.follow(s)
 }
@@ -335,9 +306,9 @@ func (p *process) told(s *parley.Step, from parley.ID, o problem.Outcome) {
 func (p *process) decide(s *parley.Step, o problem.Outcome) {
 	switch {
 	case o == problem.Commit:
-		s.Append([]byte(recordCommitted))
+		s.Append([]byte(problem.RecordCommitted))
 	case p.state != problem.Initial:
-		s.Append([]byte(recordAborted))
+		s.Append([]byte(problem.RecordAborted))
 	}
 	p.state, p.ready, p.blocked = o.Reached(), false, false
 	p.phase, p.waiting, p.alsoBack = none, parley.Set{}, parley.Set{}
@@ -352,7 +323,7 @@ func (p *process) Start(s *parley.Step) {
 	}
 	p.back = true
 	for _, r := range s.Log {
-		if !p.replay(string(r.Body)) {
+		if !p.state.Replay(string(r.Body)) {
 			panic(fmt.Sprintf("threephase: process %d does not know its log: %q in state %s", s.Self, r.Body, p.state))
 		}
 	}

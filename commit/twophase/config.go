@@ -132,12 +132,12 @@ func promises(a parley.Assumptions) []parley.Promise {
 		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
 	return []parley.Promise{
-		problem.Promised(problem.Atomicity, "a yes and a commit are logged before they are said, "+
+		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are said, "+
 			"and no process decides by itself in between (section 7.4)", disk),
-		problem.Promised(problem.Validity, "the coordinator commits if it has heard a yes of all", disk),
-		problem.Promised(problem.NonTriviality, "the coordinator hears every yes in time", failed),
-		problem.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", disk),
-		problem.Promised(problem.Termination, "all come back, ask, and are answered from the log", ends),
-		problem.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
+		parley.Promised(problem.Validity, "the coordinator commits if it has heard a yes of all", disk),
+		parley.Promised(problem.NonTriviality, "the coordinator hears every yes in time", failed),
+		parley.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", disk),
+		parley.Promised(problem.Termination, "all come back, ask, and are answered from the log", ends),
+		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
 	}
 }

@@ -45,13 +45,8 @@ const (
 // coordinator is the process that coordinates.
 const coordinator parley.ID = 0
 
-// The records of the log. Presumed abort has none for the coordinator's abort.
-const (
-	recordYes       = "yes"
-	recordCommitted = "committed"
-	recordAborted   = "aborted"
-	recordEnd       = "end" // the coordinator's: all have acknowledged
-)
+// recordEnd is in the log of the coordinator: all have acknowledged. Presumed abort has no record for its abort.
+const recordEnd = "end"
 
 // wait is the one timer. What it waits for depends on the state.
 const wait parley.Timer = 0
@@ -78,13 +73,8 @@ type process struct {
 
 // Request is the vote of this process. That of the coordinator begins the transaction.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
-	yes, ok := problem.Vote(m.Body)
-	switch {
-	case m.Kind != parley.Propose || !ok:
-		s.Refuse(s.Self, "not a vote")
-		return
-	case p.voted || p.ended || p.state != problem.Initial:
-		s.Refuse(s.Self, "second vote, or one too late")
+	yes, ok := problem.Given(s, m, p.voted || p.ended || p.state != problem.Initial)
+	if !ok {
 		return
 	}
 	p.voted = true
@@ -152,7 +142,7 @@ func (p *process) requested(s *parley.Step) {
 // this process cannot decide by itself.
 func (p *process) vote(s *parley.Step) {
 	p.state = problem.Uncertain
-	s.Append([]byte(recordYes))
+	s.Append([]byte(problem.RecordYes))
 	s.Send(coordinator, parley.Msg{Kind: Vote, Value: 1})
 	s.SetTimer(wait, 3*p.c.Delta)
 }
@@ -258,9 +248,9 @@ func (p *process) terminate(s *parley.Step, said problem.State) {
 func (p *process) decide(s *parley.Step, o problem.Outcome) {
 	switch {
 	case o == problem.Commit:
-		s.Append([]byte(recordCommitted))
+		s.Append([]byte(problem.RecordCommitted))
 	case p.state == problem.Uncertain:
-		s.Append([]byte(recordAborted))
+		s.Append([]byte(problem.RecordAborted))
 	}
 	p.state = o.Reached()
 	p.yes, p.asking, p.blocked = parley.Set{}, false, false
@@ -348,22 +338,15 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// replay takes the next record of the log, and tells whether it is one. A log that is
-// not as it was written is not passed over: what it does not say any more, others rely on.
+// replay takes the next record of the log, and tells whether it is one. The coordinator has no record of its yes.
 func (p *process) replay(record string) bool {
-	before := p.state
 	switch {
-	case record == recordYes && before == problem.Initial:
-		p.state = problem.Uncertain
-	case record == recordCommitted && before == problem.Uncertain,
-		record == recordCommitted && before == problem.Initial && p.self == coordinator:
+	case record == problem.RecordCommitted && p.state == problem.Initial && p.self == coordinator:
 		p.state = problem.Committed
-	case record == recordAborted && before == problem.Uncertain:
-		p.state = problem.Aborted
-	case record == recordEnd && before == problem.Committed:
+	case record == recordEnd && p.state == problem.Committed:
 		p.state, p.ended = problem.Initial, true
 	default:
-		return false
+		return p.state.Replay(record)
 	}
 	return true
 }

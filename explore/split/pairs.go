@@ -162,7 +162,7 @@ func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
 	slices.SortFunc(keys, bytes.Compare)
 	key := binary.AppendUvarint(binary.AppendUvarint(f.key[:0], uint64(before)), uint64(id))
 	for _, k := range keys {
-		key = append(binary.AppendUvarint(key, uint64(len(k))), k...)
+		key = parley.AppendBytes(key, k)
 	}
 	f.key = key
 	if f.evaluated.Add(1) == f.most {

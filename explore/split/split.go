@@ -186,7 +186,7 @@ func (s *stage) deliver(end uint32) {
 // negative number. One thread alone asks for new ones.
 func (x *splitter) piece(of int, p piece) uint32 {
 	key := binary.AppendVarint(nil, int64(of))
-	key = append(binary.AppendUvarint(key, uint64(len(p.machine))), p.machine...)
+	key = parley.AppendBytes(key, p.machine)
 	key = timer.Key(key, p.timers)
 	for i := range p.sends {
 		key = p.sends[i].key(key)

@@ -2,8 +2,11 @@ package conform
 
 import (
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 
 	"parley"
 	"parley/clock/convergence"
@@ -33,8 +36,8 @@ type clockExpect struct {
 // clocks are the clocks of the correct processes.
 type clocks struct {
 	cast
-	delta          convergence.Fraction
-	before, after  []convergence.Fraction
+	delta          *big.Rat
+	before, after  []*big.Rat
 	new, increment map[string]string
 }
 
@@ -58,33 +61,54 @@ func (r *clocks) compare(report reporter, key string, want, got map[string]strin
 	report(key, numbers, among(numbers, got))
 }
 
-// fraction reads a number, and lowest returns it as it is shown.
-func fraction(what, text string) convergence.Fraction {
-	f, err := convergence.ParseFraction(text)
-	check(what, err)
-	return f
+// fraction reads a number, 15/2 or 7, and lowest returns it as it is shown.
+func fraction(what, text string) *big.Rat {
+	over, under, isFraction := strings.Cut(text, "/")
+	if !isFraction {
+		under = "1"
+	}
+	num, err := strconv.ParseInt(over, 10, 64)
+	den, err2 := strconv.ParseInt(under, 10, 64)
+	if err != nil || err2 != nil || den <= 0 {
+		check(what, fmt.Errorf("%q: a whole number or a fraction such as 15/2 was expected", text))
+	}
+	if num <= -large || max(num, den) >= large {
+		check(what, fmt.Errorf("%s: %w", text, errLarge))
+	}
+	return big.NewRat(num, den)
 }
 
-func lowest(what, text string) string { return fraction(what, text).String() }
+func lowest(what, text string) string { return fraction(what, text).RatString() }
+
+// Numbers below large leave room for a sum in a Tick.
+const large = 1 << 61
+
+var errLarge = errors.New("the numbers are too large to be exact")
 
 // distances compares how far apart the clocks are, and may be.
 func (r *clocks) distances(c clockCase, want clockExpect, report reporter) {
-	before, err := convergence.Spread(r.before)
-	after, err2 := convergence.Spread(r.after)
-	bound, err3 := convergence.RoundBound(c.N, c.M, r.delta)
-	check("", errors.Join(err, err2, err3))
-	near := new(big.Rat).SetFrac64(before.Num, before.Den).Cmp(new(big.Rat).SetFrac64(r.delta.Num, r.delta.Den)) <= 0
-	if said := c.Holds == nil || *c.Holds; said != near {
-		fail("preconditions_hold: %t: correct clocks are %s apart, and delta is %s", said, before, r.delta)
+	before := spreadOf(r.before)
+	if said := c.Holds == nil || *c.Holds; said != (before.Cmp(r.delta) <= 0) {
+		fail("preconditions_hold: %t: correct clocks are %s apart, and delta is %s",
+			said, before.RatString(), r.delta.RatString())
 	}
-	distance := func(key string, want *string, got convergence.Fraction) {
+	distance := func(key string, want *string, got *big.Rat) {
 		if want != nil {
-			report(key, lowest("expect: "+key, *want), got.String())
+			report(key, lowest("expect: "+key, *want), got.RatString())
 		}
 	}
 	distance("skew_before", want.SkewBefore, before)
-	distance("skew_after", want.SkewAfter, after)
-	distance("bound", want.Bound, bound)
+	distance("skew_after", want.SkewAfter, spreadOf(r.after))
+	// Clocks that are delta apart are at most so far apart after one round with exact readings.
+	distance("bound", want.Bound, new(big.Rat).Mul(r.delta, big.NewRat(int64(3*c.M), int64(c.N))))
+}
+
+// spreadOf is how far apart the furthest two clocks are, 0 if there are none.
+func spreadOf(clocks []*big.Rat) *big.Rat {
+	if len(clocks) == 0 {
+		return new(big.Rat)
+	}
+	return new(big.Rat).Sub(slices.MaxFunc(clocks, (*big.Rat).Cmp), slices.MinFunc(clocks, (*big.Rat).Cmp))
 }
 
 // run lets every correct process make something of what it read.
@@ -101,8 +125,8 @@ func (c clockCase) run() *clocks {
 	if c.M < 0 || c.M >= c.N {
 		fail("m: allowed are 0 to n-1")
 	}
-	if r.delta = fraction("delta", c.Delta); r.delta.Num < 0 {
-		fail("delta: %s is negative", r.delta)
+	if r.delta = fraction("delta", c.Delta); r.delta.Sign() < 0 {
+		fail("delta: %s is negative", r.delta.RatString())
 	}
 	for _, id := range r.correct(parley.All) {
 		within("readings: "+r.names[id], func() { r.read(id, c.Readings[r.names[id]]) })
@@ -117,9 +141,9 @@ func (c clockCase) run() *clocks {
 
 // read is one process: it takes the mean in both forms of the lecture.
 func (r *clocks) read(self parley.ID, readings map[string]string) {
-	values, read := make([]convergence.Fraction, len(r.names)), parley.Set{}
+	values, read := make([]*big.Rat, len(r.names)), parley.Set{}
 	for i := range values {
-		values[i] = convergence.Fraction{Den: 1} // of those that are not read nothing counts
+		values[i] = new(big.Rat) // of those that are not read nothing counts
 	}
 	for _, name := range form.Keys(readings) {
 		id := r.id("", name)
@@ -129,10 +153,31 @@ func (r *clocks) read(self parley.ID, readings map[string]string) {
 	if !read.Has(self) {
 		fail("a process reads its own clock")
 	}
-	value, err := convergence.Exact(convergence.Values, self, values, read, r.delta)
-	increment, err2 := convergence.Exact(convergence.Differences, self, values, read, r.delta)
-	check("", errors.Join(err, err2))
-	name := r.names[self]
-	r.new[name], r.increment[name] = value.String(), increment.String()
+	ticks, scale := scaled(append(values, r.delta))
+	mean := func(f convergence.Form) *big.Rat {
+		whole, rest := convergence.Exact(f, self, ticks[:len(values)], read, ticks[len(values)])
+		n := big.NewRat(1, int64(len(values)))
+		sum := new(big.Rat).Add(big.NewRat(int64(whole), 1), n.Mul(n, big.NewRat(int64(rest), 1)))
+		return sum.Quo(sum, new(big.Rat).SetInt(scale))
+	}
+	name, value := r.names[self], mean(convergence.Values)
+	r.new[name], r.increment[name] = value.RatString(), mean(convergence.Differences).RatString()
 	r.before, r.after = append(r.before, values[self]), append(r.after, value)
+}
+
+// scaled returns numbers in ticks of which there are so many in one that all are whole.
+func scaled(all []*big.Rat) (ticks []parley.Tick, scale *big.Int) {
+	scale = big.NewInt(1)
+	for _, x := range all {
+		common := new(big.Int).GCD(nil, nil, scale, x.Denom())
+		scale.Mul(scale, new(big.Int).Quo(x.Denom(), common))
+	}
+	for _, x := range all {
+		whole := new(big.Rat).Mul(x, new(big.Rat).SetInt(scale)).Num()
+		if whole.CmpAbs(big.NewInt(large)) >= 0 {
+			check("", errLarge)
+		}
+		ticks = append(ticks, parley.Tick(whole.Int64()))
+	}
+	return ticks, scale
 }

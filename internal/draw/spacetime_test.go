@@ -76,7 +76,7 @@ func happenings() []trace.Event {
 	s.at(2500, trace.Suspect, 1, parley.Msg{Kind: parley.Suspect, Origin: 2})
 	s.at(2500, trace.Indicate, 1, parley.Msg{Kind: parley.Suspect, Origin: 2})
 	s.at(2600, trace.Indicate, 3, parley.Msg{Kind: parley.View, Seq: 2,
-		Body: problem.AppendSet(nil, parley.SetOf(0, 1, 3))})
+		Body: parley.AppendSet(nil, parley.SetOf(0, 1, 3))})
 	s.at(9000, trace.Restart, 2, parley.Msg{Value: 1})
 	s.at(9100, trace.Indicate, 2, parley.Msg{Kind: parley.Indication + 9})
 	s.at(9200, trace.Request, 3, problem.RequestTo(parley.SetOf(1, 3), []byte("named")))

@@ -100,7 +100,7 @@ func setupFields(t *service.Setup) []field {
 
 // writtenSetup writes what Setup.Append wrote.
 func writtenSetup(n names, body []byte) string {
-	active, rest, err := problem.ReadSet(body, parley.MaxProcesses)
+	active, rest, err := parley.ReadSet(body, parley.MaxProcesses)
 	wrong, size := binary.Uvarint(rest)
 	if err != nil || size <= 0 || len(rest) != size+1 {
 		panic("scenario: a setup that cannot be read")

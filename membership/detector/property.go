@@ -140,16 +140,11 @@ func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error)
 
 // promises says what holds in the circumstances of a run.
 func promises(c Config, a parley.Assumptions) []parley.Promise {
-	accuracy := parley.Promise{Property: Accuracy, Because: guess(c, a)}
-	if accuracy.Holds = accuracy.Because == ""; accuracy.Holds {
-		accuracy.Because = "the timeout is at least the period, twice the lateness and the delay"
-	}
-	eventual := parley.Promise{Property: EventualAccuracy, Holds: accuracy.Holds, Because: accuracy.Because}
+	const patient = "the timeout is at least the period, twice the lateness and the delay"
+	accuracy := parley.Promised(Accuracy, patient, guess(c, a))
+	eventual := parley.Promised(EventualAccuracy, patient, guess(c, a))
 	if c.Beats > 0 {
-		eventual.Because = missing(a)
-		if eventual.Holds = eventual.Because == ""; eventual.Holds {
-			eventual.Because = "the last heartbeat clears whatever suspicion there is"
-		}
+		eventual = parley.Promised(EventualAccuracy, "the last heartbeat clears whatever suspicion there is", missing(a))
 	}
 	return []parley.Promise{
 		{Property: Completeness, Holds: true, Because: "a crashed process is silent for longer than any timeout"},

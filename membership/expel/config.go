@@ -1,7 +1,6 @@
 package expel
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"iter"
@@ -224,28 +223,23 @@ func calm(h *parley.History, m int) string {
 }
 
 func promises(a parley.Assumptions) []parley.Promise {
-	safe, live := error(nil), Bound(a.N, a.M)
+	safe := ""
 	if a.Faulty > a.M {
-		safe = fmt.Errorf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
 	}
-	switch {
-	case safe != nil:
-		live = safe
-	case live != nil:
+	live := safe
+	switch err := Bound(a.N, a.M); {
+	case safe != "":
+	case err != nil:
+		live = err.Error()
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		live = errors.New("links lost messages, and without a new link nothing is said again")
+		live = "links lost messages, and without a new link nothing is said again"
 	case a.Processes.Restarted || a.Processes.LostDisk:
-		live = errors.New("a process forgets in a crash what it was asked, and comes back as one that nobody expelled")
-	}
-	say := func(name string, lacks error, because string) parley.Promise {
-		if lacks != nil {
-			return parley.Promise{Property: name, Because: lacks.Error()}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
+		live = "a process forgets in a crash what it was asked, and comes back as one that nobody expelled"
 	}
 	return []parley.Promise{
-		say(Accuracy, safe, "of m+1 that ask, or tell, one is correct"),
-		say(Completeness, live, "each correct process hears m+1 that ask"),
-		say(Notice, live, "all correct processes tell it, and those that were asked are m+1"),
+		parley.Promised(Accuracy, "of m+1 that ask, or tell, one is correct", safe),
+		parley.Promised(Completeness, "each correct process hears m+1 that ask", live),
+		parley.Promised(Notice, "all correct processes tell it, and those that were asked are m+1", live),
 	}
 }

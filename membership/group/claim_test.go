@@ -7,7 +7,6 @@ import (
 
 	"parley"
 	"parley/agreement/ballot"
-	"parley/broadcast/problem"
 	"parley/membership/group"
 )
 
@@ -21,12 +20,12 @@ func later(number byte) letter {
 func without(change func(lives, disks []byte) parley.Set) []byte {
 	lives, disks := make([]byte, 4), []byte{1, 1, 1, 1}
 	members := change(lives, disks)
-	b := problem.AppendSet([]byte{2}, members)
+	b := parley.AppendSet([]byte{2}, members)
 	for id := range members.All() {
 		b = append(b, lives[id])
 	}
 	b = append(b, disks...)
-	return append(problem.AppendSet(b, parley.Set{}), 1, 0)
+	return append(parley.AppendSet(b, parley.Set{}), 1, 0)
 }
 
 // Where one may say what is wrong by chance, its word alone makes nobody give up the view that it is in: all are
@@ -208,7 +207,7 @@ func TestHearsOfItsViewFirst(t *testing.T) {
 // And one report alone has nobody expelled, but for the proposer's own.
 func TestFalseReport(t *testing.T) {
 	const life, exclude = 1, 4 // where they stand in a promise
-	none, second := problem.AppendSet(nil, parley.Set{}), problem.AppendSet(nil, parley.SetOf(2))
+	none, second := parley.AppendSet(nil, parley.Set{}), parley.AppendSet(nil, parley.SetOf(2))
 	for name, c := range map[string]struct {
 		change func(b []byte) []byte
 		want   string

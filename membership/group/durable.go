@@ -57,24 +57,24 @@ func (g *machine) resume(s *parley.Step) {
 
 // again does what was done when a record was written, and tells whether it was one.
 func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
-	r := reader{b: rec}
+	r := parley.Reader{Rest: rec}
 	if child > 0 {
 		return child <= len(g.layers.list) && (g.stage != member || g.layers.list[child-1].(Durable).Replay(rec))
 	}
-	switch kind := r.number(installKind); kind {
+	switch kind := r.Number(installKind); kind {
 	case lifeKind:
-		g.own.disk, g.own.life = r.number(maxIncarnation), r.number(maxIncarnation)
-		if g.stage = joining; g.own.life == 0 && !r.bad {
+		g.own.disk, g.own.life = r.Number(maxIncarnation), r.Number(maxIncarnation)
+		if g.stage = joining; g.own.life == 0 && !r.Bad {
 			g.begin(s)
 		}
-		return r.done()
+		return r.Done()
 	case foundKind:
-		return g.replay(s, r.b, false)
+		return g.replay(s, r.Rest, false)
 	case installKind:
 		j := &g.joiner
-		j.start, j.state = r.number(positions), r.bytes()
-		j.came = r.deliveries(g.c.N)
-		value := r.bytes()
+		j.start, j.state = r.Number(positions), r.Bytes()
+		j.came = deliveries(&r, g.c.N)
+		value := r.Bytes()
 		d, ok := g.layers.read(value)
 		if !ok || !g.layers.restore(&r) {
 			return false
@@ -119,11 +119,7 @@ func (g *machine) compact(s *parley.Step, before uint64) {
 
 // State visits every variable.
 func (g *machine) State(v *parley.Vars) {
-	if g.c.Durable {
-		v.Durable(func() { g.durableState(v) })
-	} else {
-		g.durableState(v)
-	}
+	v.DurableIf(g.c.Durable, func() { g.durableState(v) })
 	// In memory mode nothing of them outlives a crash. In durable mode they say
 	// themselves what does: not a ballot under way, nor what waits to be sent.
 	if g.c.Durable || !v.Skips() {

@@ -146,7 +146,7 @@ const (
 )
 
 // What a group indicates, beside parley.Suspect and parley.View. A view's Seq is its
-// number, its Body its members, see problem.ReadSet; Value is the position that it
+// number, its Body its members, see parley.ReadSet; Value is the position that it
 // begins behind.
 const (
 	// Out tells that the process is a member no longer. Value: 1 if it asked to leave, 2 if

@@ -66,18 +66,15 @@ func (h *history) rewind() []delivery {
 func appendDeliveries(b []byte, list []delivery) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, x := range list {
-		b = appendBytes(binary.AppendUvarint(b, uint64(x.of)), x.body)
+		b = parley.AppendBytes(binary.AppendUvarint(b, uint64(x.of)), x.body)
 	}
 	return b
 }
 
 // deliveries reads what appendDeliveries wrote.
-func (r *reader) deliveries(n int) (list []delivery) {
-	for range r.number(uint64(len(r.b))) {
-		if r.bad {
-			return nil
-		}
-		list = append(list, delivery{parley.ID(r.number(uint64(n - 1))), r.bytes()})
+func deliveries(r *parley.Reader, n int) (list []delivery) {
+	for i := r.Count(); i > 0 && !r.Bad; i-- {
+		list = append(list, delivery{r.ID(n), r.Bytes()})
 	}
 	return list
 }
@@ -95,9 +92,9 @@ func (h *history) taken(b []byte, n int) (kept []delivery, state []byte, ok bool
 	if h.most == 0 {
 		return nil, b, true
 	}
-	r := reader{b: b}
-	kept = r.deliveries(n)
-	return kept, r.b, !r.bad
+	r := parley.Reader{Rest: b}
+	kept = deliveries(&r, n)
+	return kept, r.Rest, !r.Bad
 }
 
 func (h *history) keptState(v *parley.Vars) {

@@ -5,7 +5,6 @@ import (
 
 	"parley"
 	"parley/agreement/ballot"
-	"parley/broadcast/problem"
 	"parley/membership/group"
 )
 
@@ -79,7 +78,7 @@ func TestEarlyIsBounded(t *testing.T) {
 // value is a decision of a group with one layer, in its encoding, that n processes go on in
 // their first incarnations but for one who joins.
 func value(number byte, n int, joins parley.ID, cut ...byte) []byte {
-	b := problem.AppendSet([]byte{number}, parley.Everyone(n))
+	b := parley.AppendSet([]byte{number}, parley.Everyone(n))
 	for id := range parley.ID(n) {
 		life := byte(0)
 		if id == joins {
@@ -94,7 +93,7 @@ func value(number byte, n int, joins parley.ID, cut ...byte) []byte {
 		}
 		b = append(b, disk)
 	}
-	b = problem.AppendSet(b, parley.Set{}) // nobody was excluded on request
+	b = parley.AppendSet(b, parley.Set{}) // nobody was excluded on request
 	return append(append(b, byte(len(cut))), cut...)
 }
 

@@ -79,7 +79,7 @@ func (j *joiner) over(now parley.Tick, c *Config) bool {
 // delivered since, and what INSTALL brought.
 func (j *joiner) record(install []byte) []byte {
 	b := binary.AppendUvarint([]byte{installKind}, j.start)
-	b = appendBytes(b, j.state)
+	b = parley.AppendBytes(b, j.state)
 	return append(appendDeliveries(b, j.came), install...)
 }
 
@@ -183,8 +183,8 @@ func (g *machine) copy(s *parley.Step, m parley.Msg) {
 // view.
 func (g *machine) installed(s *parley.Step, m parley.Msg) {
 	j := &g.joiner
-	r := reader{b: m.Body}
-	value := r.bytes()
+	r := parley.Reader{Rest: m.Body}
+	value := r.Bytes()
 	d, ok := g.layers.read(value)
 	switch {
 	case !ok || m.Seq != j.position() || d.next.view.Number != j.view+1,

@@ -129,20 +129,20 @@ func (x *layers) read(value []byte) (d decision, ok bool) {
 // appendSnapshots appends where they stand.
 func (x *layers) appendSnapshots(b []byte) []byte {
 	for _, layer := range x.list {
-		b = appendBytes(b, layer.Snapshot())
+		b = parley.AppendBytes(b, layer.Snapshot())
 	}
 	return b
 }
 
 // restore takes them to where those of the sponsor stand, which is all that is left to read.
-func (x *layers) restore(r *reader) bool {
-	list := r.list(len(x.list))
+func (x *layers) restore(r *parley.Reader) bool {
+	states := list(r, len(x.list))
 	for i, layer := range x.list {
-		if r.bad || !layer.Restore(list[i]) {
+		if r.Bad || !layer.Restore(states[i]) {
 			return false
 		}
 	}
-	return r.done()
+	return r.Done()
 }
 
 // visit visits the layers, which say themselves what is durable.

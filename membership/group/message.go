@@ -4,62 +4,16 @@ import (
 	"encoding/binary"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
-// Bodies are numbers, sets and byte strings with their length in front, one after
-// another: one encoding of each value.
-
-func appendBytes(b, s []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// reader reads a body from its beginning. After what does not fit it is bad.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) number(limit uint64) uint64 {
-	if r.bad {
-		return 0
-	}
-	x, rest, err := parley.ReadUvarint(r.b, limit)
-	r.b, r.bad = rest, err != nil
-	return x
-}
-
-func (r *reader) bytes() []byte {
-	size := r.number(uint64(len(r.b)))
-	if r.bad || size > uint64(len(r.b)) {
-		r.bad = true
-		return nil
-	}
-	s := r.b[:size:size]
-	r.b = r.b[size:]
-	return s
-}
-
-func (r *reader) set(n int) parley.Set {
-	if r.bad {
-		return parley.Set{}
-	}
-	set, rest, err := problem.ReadSet(r.b, n)
-	r.b, r.bad = rest, err != nil
-	return set
-}
-
 // list reads so many byte strings.
-func (r *reader) list(n int) [][]byte {
+func list(r *parley.Reader, n int) [][]byte {
 	out := make([][]byte, n)
 	for i := range out {
-		out[i] = r.bytes()
+		out[i] = r.Bytes()
 	}
 	return out
 }
-
-// done tells whether all was read, and fitted.
-func (r *reader) done() bool { return !r.bad && len(r.b) == 0 }
 
 // maxIncarnation is the largest number of an incarnation, or a disk: a life may be numbered by the time at which it
 // began, in nanoseconds. With liars others are believed up to likely, or more than what all go by, so
@@ -106,24 +60,24 @@ func (r report) encode() []byte {
 		b = binary.AppendUvarint(b, c.disk)
 		b = binary.AppendUvarint(b, c.life)
 	}
-	b = problem.AppendSet(b, r.exclude)
+	b = parley.AppendSet(b, r.exclude)
 	for _, layer := range r.layers {
-		b = appendBytes(b, layer)
+		b = parley.AppendBytes(b, layer)
 	}
 	return b
 }
 
 func readReport(b []byte, n, layers int) (out report, ok bool) {
-	r := reader{b: b}
-	out.life = r.number(maxIncarnation)
-	out.leaving = r.number(1) == 1
-	for range r.number(uint64(n)) {
+	r := parley.Reader{Rest: b}
+	out.life = r.Number(maxIncarnation)
+	out.leaving = r.Number(1) == 1
+	for range r.Number(uint64(n)) {
 		out.learners = append(out.learners,
-			joinCandidate{parley.ID(r.number(uint64(n - 1))), r.number(maxIncarnation), r.number(maxIncarnation)})
+			joinCandidate{r.ID(n), r.Number(maxIncarnation), r.Number(maxIncarnation)})
 	}
-	out.exclude = r.set(n)
-	out.layers = r.list(layers)
-	return out, r.done()
+	out.exclude = r.Set(n)
+	out.layers = list(&r, layers)
+	return out, r.Done()
 }
 
 // decision is what ends a view: who is in the next one, and what is delivered before it.
@@ -135,33 +89,33 @@ type decision struct {
 
 func (d decision) encode() []byte {
 	b := binary.AppendUvarint(nil, d.next.view.Number)
-	b = problem.AppendSet(b, d.next.view.Members)
+	b = parley.AppendSet(b, d.next.view.Members)
 	for id := range d.next.view.Members.All() {
 		b = binary.AppendUvarint(b, d.next.lives[id])
 	}
 	for _, disk := range d.next.disks {
 		b = binary.AppendUvarint(b, disk)
 	}
-	b = problem.AppendSet(b, d.excluded)
+	b = parley.AppendSet(b, d.excluded)
 	for _, cut := range d.cuts {
-		b = appendBytes(b, cut)
+		b = parley.AppendBytes(b, cut)
 	}
 	return b
 }
 
 func readDecision(b []byte, n, layers int) (d decision, ok bool) {
-	r := reader{b: b}
-	d.next.view.Number = r.number(1 << 31)
-	d.next.view.Members = r.set(n)
+	r := parley.Reader{Rest: b}
+	d.next.view.Number = r.Number(1 << 31)
+	d.next.view.Members = r.Set(n)
 	d.next.lives = make([]uint64, n)
 	for id := range d.next.view.Members.All() {
-		d.next.lives[id] = r.number(maxIncarnation)
+		d.next.lives[id] = r.Number(maxIncarnation)
 	}
 	d.next.disks = make([]uint64, n)
 	for id := range d.next.disks {
-		d.next.disks[id] = r.number(maxIncarnation)
+		d.next.disks[id] = r.Number(maxIncarnation)
 	}
-	d.excluded = r.set(n)
-	d.cuts = r.list(layers)
-	return d, r.done()
+	d.excluded = r.Set(n)
+	d.cuts = list(&r, layers)
+	return d, r.Done()
 }

@@ -94,7 +94,7 @@ func (p *post) step(at parley.ID, s *parley.Step, clause func(m parley.Machine, 
 func (p *post) indication(m parley.Msg) string {
 	switch m.Kind {
 	case parley.View:
-		members, _, err := problem.ReadSet(m.Body, p.p.N)
+		members, _, err := parley.ReadSet(m.Body, p.p.N)
 		if err != nil {
 			p.t.Fatal(err)
 		}

@@ -155,7 +155,7 @@ func viewAgreement(h *parley.History) error {
 func viewOrder(h *parley.History) error {
 	for _, all := range views(h) {
 		for i, v := range all {
-			members, rest, err := problem.ReadSet(v.body, h.N)
+			members, rest, err := parley.ReadSet(v.body, h.N)
 			if err != nil || len(rest) > 0 || !members.Has(v.at) {
 				return fmt.Errorf("%s installs view %d and is no member of it", h.Name(v.at), v.number)
 			}

@@ -102,7 +102,7 @@ func (q *sequence) takeAlong(s *parley.Step, view uint64, value []byte) {
 func (q *sequence) install(s *parley.Step, view uint64, value []byte, who func(joinCandidate) bool) {
 	for _, l := range q.learners {
 		if l.sent && who(l.joinCandidate) {
-			b := q.layers.appendSnapshots(appendBytes(nil, value))
+			b := q.layers.appendSnapshots(parley.AppendBytes(nil, value))
 			send(s, view, l.id, parley.Msg{Kind: Install, Seq: l.position, Value: l.life, Body: b})
 		}
 	}

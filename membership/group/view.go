@@ -3,7 +3,6 @@ package group
 import (
 	"parley"
 	"parley/agreement/ballot"
-	"parley/broadcast/problem"
 	"parley/membership/detector"
 )
 
@@ -144,7 +143,7 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 	g.progress.begin(g.now, g.history.position)
 	g.suspicions.begin(g.now, g.view.Members, g.c.Detector.Again)
 	s.Indicate(parley.Msg{
-		Kind: parley.View, Seq: g.view.Number, Value: g.history.position, Body: problem.AppendSet(nil, g.view.Members),
+		Kind: parley.View, Seq: g.view.Number, Value: g.history.position, Body: parley.AppendSet(nil, g.view.Members),
 	})
 	for id := range d.excluded.All() {
 		s.Indicate(parley.Msg{Kind: Excluded, Origin: id})

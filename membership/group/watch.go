@@ -32,14 +32,7 @@ func (x *suspicions) heard(now parley.Tick, from parley.ID) {
 
 // all returns the members that this one takes to have failed.
 func (x *suspicions) all() parley.Set {
-	all := x.gone
-	for id := range x.told.All() {
-		all.Add(id)
-	}
-	for id := range x.monitor.Suspected().All() {
-		all.Add(id)
-	}
-	return all
+	return x.gone.Plus(x.told).Plus(x.monitor.Suspected())
 }
 
 // State visits every variable.

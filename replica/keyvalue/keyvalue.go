@@ -94,8 +94,7 @@ func Add(key []byte, by int64) []byte { return command(opAdd, key, uint64(by), n
 func command(what op, key []byte, number uint64, value []byte) []byte {
 	b := make([]byte, 0, len(key)+len(value)+16)
 	b = append(b, byte(what))
-	b = binary.AppendUvarint(b, uint64(len(key)))
-	b = append(b, key...)
+	b = parley.AppendBytes(b, key)
 	b = binary.AppendUvarint(b, number)
 	return append(b, value...)
 }
@@ -154,10 +153,10 @@ func (t *Table) Refuses(b []byte) bool {
 func (t *Table) Apply(b []byte) []byte {
 	a := Answer{Status: Unknown}
 	if len(b) > 0 {
-		r := reader{b: b[1:]}
-		key, number := string(r.bytes(len(b))), r.number(1<<64-1)
-		if !r.bad {
-			a = t.apply(op(b[0]), key, number, r.b)
+		r := parley.Reader{Rest: b[1:]}
+		key, number := string(r.Bytes()), r.Number(1<<64-1)
+		if !r.Bad {
+			a = t.apply(op(b[0]), key, number, r.Rest)
 		}
 	}
 	return append(binary.AppendUvarint([]byte{byte(a.Status)}, a.Version), a.Value...)
@@ -276,13 +275,13 @@ func (t *Table) add(key string, e entry, by int64) Answer {
 func (t *Table) Snapshot() []byte {
 	b := binary.AppendUvarint(make([]byte, 0, t.bytes+16*len(t.entries)+8), uint64(len(t.entries)))
 	for _, e := range t.entries {
-		b = append(binary.AppendUvarint(b, uint64(len(e.key))), e.key...)
+		b = parley.AppendBytes(b, e.key)
 		b = binary.AppendUvarint(b, e.version)
 		if !e.here {
 			b = append(b, 0)
 			continue
 		}
-		b = append(binary.AppendUvarint(append(b, 1), uint64(len(e.value))), e.value...)
+		b = parley.AppendBytes(append(b, 1), e.value)
 	}
 	return b
 }
@@ -291,11 +290,11 @@ func (t *Table) Snapshot() []byte {
 // as it was.
 func (t *Table) Restore(b []byte) bool {
 	fresh := Limited(t.most)
-	r := reader{b: b}
-	for n := r.number(uint64(len(b))); n > 0 && !r.bad; n-- {
-		e := entry{key: string(r.bytes(MaxKey)), version: r.number(1<<64 - 1)}
-		if e.here = r.number(1) == 1; e.here {
-			e.value = slices.Clone(r.bytes(MaxValue))
+	r := parley.Reader{Rest: b}
+	for n := r.Count(); n > 0 && !r.Bad; n-- {
+		e := entry{key: string(r.Take(r.Number(MaxKey))), version: r.Number(1<<64 - 1)}
+		if e.here = r.Number(1) == 1; e.here {
+			e.value = slices.Clone(r.Take(r.Number(MaxValue)))
 		}
 		if _, twice := fresh.at[e.key]; twice || e.version == 0 || e.key == "" {
 			return false
@@ -305,36 +304,9 @@ func (t *Table) Restore(b []byte) bool {
 		fresh.set(len(fresh.entries)-1, e)
 		fresh.bytes += len(e.key) + len(e.value) + overhead
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return false
 	}
 	*t = *fresh
 	return true
-}
-
-// reader reads a command, or a snapshot.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) number(limit uint64) uint64 {
-	x, rest, err := parley.ReadUvarint(r.b, limit)
-	if err != nil {
-		r.bad = true
-		return 0
-	}
-	r.b = rest
-	return x
-}
-
-func (r *reader) bytes(most int) []byte {
-	n := r.number(uint64(most))
-	if r.bad || n > uint64(len(r.b)) {
-		r.bad = true
-		return nil
-	}
-	out := r.b[:n]
-	r.b = r.b[n:]
-	return out
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
 // Config is what all copies know beforehand, and know alike.
@@ -78,7 +77,7 @@ type Setup struct {
 
 // Append appends the setup to a buffer, as the body of a Configure.
 func (t Setup) Append(buf []byte) []byte {
-	buf = problem.AppendSet(buf, t.Active)
+	buf = parley.AppendSet(buf, t.Active)
 	buf = binary.AppendUvarint(buf, uint64(t.M))
 	if t.Checked {
 		return append(buf, 1)
@@ -88,16 +87,9 @@ func (t Setup) Append(buf []byte) []byte {
 
 // readSetup reads what Append wrote.
 func readSetup(b []byte, n int) (t Setup, ok bool) {
-	var m uint64
-	var err error
-	if t.Active, b, err = problem.ReadSet(b, n); err != nil {
-		return t, false
-	}
-	if m, b, err = parley.ReadUvarint(b, uint64(n)); err != nil || len(b) != 1 || b[0] > 1 {
-		return t, false
-	}
-	t.M, t.Checked = int(m), b[0] == 1
-	return t, t.of(n)
+	r := parley.Reader{Rest: b}
+	t = Setup{Active: r.Set(n), M: int(r.Number(uint64(n))), Checked: r.Number(1) == 1}
+	return t, r.Done() && t.of(n)
 }
 
 // of tells whether it is a setup of n processes: more than M of them must be active.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/membership/group"
 	"parley/replica/service"
 	"parley/sim"
@@ -61,7 +60,7 @@ func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
 	t.Helper()
 	b = newBench(t, c, 2)
 	b.receive(2, parley.Msg{Kind: group.Restored, Body: []byte{1}})
-	b.receive(2, parley.Msg{Kind: parley.View, Seq: 4, Body: problem.AppendSet(nil, parley.Everyone(3))})
+	b.receive(2, parley.Msg{Kind: parley.View, Seq: 4, Body: parley.AppendSet(nil, parley.Everyone(3))})
 	if len(b.effects) != 2 || b.effects[0].Op != parley.OpBroadcast || b.effects[0].Msg.Kind != 5 {
 		t.Fatalf("it asks for %+v", b.effects)
 	}
@@ -272,7 +271,7 @@ func TestFetchedStateReplacesTheLog(t *testing.T) {
 // A joiner does not wait for a process that leaves the view, and does not ask it: the other members are enough at once.
 func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
 	out := func(b *bench, members ...parley.ID) {
-		b.receive(2, parley.Msg{Kind: parley.View, Seq: 5, Body: problem.AppendSet(nil, parley.SetOf(members...))})
+		b.receive(2, parley.Msg{Kind: parley.View, Seq: 5, Body: parley.AppendSet(nil, parley.SetOf(members...))})
 	}
 	// One of two has not told its hash when it is out.
 	b, number := joins(t)

@@ -53,28 +53,14 @@ const MaxOwner = 64
 // without a session: a command that changes nothing, because it is applied as often as it is asked.
 func AppendCommand(buf []byte, client, number uint64, command []byte) []byte {
 	buf = binary.AppendUvarint(buf, client)
-	buf = binary.AppendUvarint(buf, number)
-	buf = binary.AppendUvarint(buf, uint64(len(command)))
-	return append(buf, command...)
+	return parley.AppendBytes(binary.AppendUvarint(buf, number), command)
 }
 
 // readCommands reads what AppendCommand wrote. Commands alias it.
 func readCommands(b []byte) (list []entry, ok bool) {
-	for len(b) > 0 {
-		var x entry
-		var size uint64
-		var err error
-		if x.client, b, err = parley.ReadUvarint(b, 1<<64-1); err != nil {
-			return nil, false
-		}
-		if x.number, b, err = parley.ReadUvarint(b, 1<<63-1); err != nil {
-			return nil, false
-		}
-		if size, b, err = parley.ReadUvarint(b, uint64(len(b))); err != nil || size > uint64(len(b)) {
-			return nil, false
-		}
-		x.command, b = b[:size:size], b[size:]
-		if x.client == 0 && x.number > 1 || x.client != 0 && (!isOpened(x.client) || x.number == 0) ||
+	for r := (parley.Reader{Rest: b}); len(r.Rest) > 0; {
+		x := entry{r.Number(1<<64 - 1), r.Number(1<<63 - 1), r.Bytes()}
+		if r.Bad || x.client == 0 && x.number > 1 || x.client != 0 && (!isOpened(x.client) || x.number == 0) ||
 			x.client == 0 && x.number == 0 && len(x.command) > MaxOwner {
 			return nil, false
 		}
@@ -86,25 +72,16 @@ func readCommands(b []byte) (list []entry, ok bool) {
 // appendReply appends what ReadReplies reads.
 func appendReply(buf []byte, r Reply) []byte {
 	buf = append(buf, byte(r.Status))
-	buf = binary.AppendUvarint(buf, r.Position)
-	buf = binary.AppendUvarint(buf, uint64(len(r.Answer)))
-	return append(buf, r.Answer...)
+	return parley.AppendBytes(binary.AppendUvarint(buf, r.Position), r.Answer)
 }
 
 // ReadReplies reads the body of Replies, and tells whether it is one. Answers alias it.
 func ReadReplies(b []byte) (list []Reply, ok bool) {
-	for len(b) > 0 {
-		r := Reply{Status: Status(b[0])}
-		var size uint64
-		var err error
-		if r.Position, b, err = parley.ReadUvarint(b[1:], 1<<64-1); err != nil {
+	for r := (parley.Reader{Rest: b}); len(r.Rest) > 0; {
+		list = append(list, Reply{Status(r.Take(1)[0]), r.Number(1<<64 - 1), r.Bytes()})
+		if r.Bad {
 			return nil, false
 		}
-		if size, b, err = parley.ReadUvarint(b, uint64(len(b))); err != nil || size > uint64(len(b)) {
-			return nil, false
-		}
-		r.Answer, b = b[:size:size], b[size:]
-		list = append(list, r)
 	}
 	return list, true
 }

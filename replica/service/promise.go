@@ -25,15 +25,14 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	if a.Faulty > 0 && (slices.Contains(c.Order, problem.TotalOrder) || slices.Contains(c.Order, problem.Agreement)) {
 		asOne = cmp.Or(ordered, "the order is that of correct processes: one that crashes may have answered out of it")
 	}
-	promise := func(property, lacks, because string) parley.Promise {
-		return parley.Promise{Property: property, Holds: lacks == "", Because: cmp.Or(lacks, because)}
-	}
+	const function = "the state is a function of the commands in their order (Schneider 1990)"
 	return []parley.Promise{
-		promise(Consistency, ordered, "the state is a function of the commands in their order (Schneider 1990)"),
-		promise(OneMachine, asOne, "the state is a function of the commands in their order (Schneider 1990)"),
-		promise(Once, once, fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions)),
-		promise(Completion, c.unanswered(a), "what is broadcast is delivered, applied and answered"),
-		promise(Answers, "one run need not show it", ""),
+		parley.Promised(Consistency, function, ordered),
+		parley.Promised(OneMachine, function, asOne),
+		parley.Promised(Once,
+			fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
+		parley.Promised(Completion, "what is broadcast is delivered, applied and answered", c.unanswered(a)),
+		parley.Promised(Answers, "", "one run need not show it"),
 	}
 }
 

@@ -282,11 +282,7 @@ func (p *process) replace(body []byte) bool {
 // State visits every variable.
 func (p *process) State(v *parley.Vars) {
 	p.own.State(v)
-	if p.c.Durable {
-		v.Durable(func() { p.copyState(v) })
-	} else {
-		p.copyState(v)
-	}
+	v.DurableIf(p.c.Durable, func() { p.copyState(v) })
 	if p.c.Piece > 0 {
 		parley.Num(v, "marks", &p.marks)
 		v.Set("members", &p.members)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
 // Where a process may say by chance what is wrong ([Config].Liars), copies may differ: it can tell
@@ -180,7 +179,7 @@ func (p *process) standing() standing {
 
 // begins is upon a view.
 func (p *process) begins(s *parley.Step, view parley.Msg) {
-	if members, rest, err := problem.ReadSet(view.Body, p.c.N); err == nil && len(rest) == 0 {
+	if members, rest, err := parley.ReadSet(view.Body, p.c.N); err == nil && len(rest) == 0 {
 		p.members = members
 	}
 	if p.c.Liars == 0 {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/broadcast/timestamp"
 	"parley/membership/group"
 	"parley/replica/service"
@@ -130,7 +129,7 @@ func TestPartedCopies(t *testing.T) {
 // viewed is a copy of three, process 1, where a view of all begins, and what it says there.
 func viewed(t *testing.T, b *bench, number uint64) (stand parley.Msg) {
 	t.Helper()
-	b.receive(1, parley.Msg{Kind: parley.View, Seq: number, Body: problem.AppendSet(nil, parley.Everyone(3))})
+	b.receive(1, parley.Msg{Kind: parley.View, Seq: number, Body: parley.AppendSet(nil, parley.Everyone(3))})
 	for _, e := range b.effects {
 		if e.Op == parley.OpBroadcast && e.Msg.Kind == 10 && e.Msg.Seq == number && len(e.Msg.Body) == 1 {
 			return e.Msg
@@ -358,7 +357,7 @@ func TestFoundOnce(t *testing.T) {
 	c := doubting()
 	c.N, c.Every = 4, 1
 	b := newBench(t, c, 1)
-	all := parley.Msg{Kind: parley.View, Seq: 2, Body: problem.AppendSet(nil, parley.Everyone(4))}
+	all := parley.Msg{Kind: parley.View, Seq: 2, Body: parley.AppendSet(nil, parley.Everyone(4))}
 	b.receive(1, all)
 	word := b.effects[0].Msg
 	b.hear(word, 0, 1, 2, 3)

@@ -120,6 +120,37 @@ func TestOrdersFind(t *testing.T) {
 	}
 }
 
+// A position that a node has had already, or that is before those it was asked for, is found, and none stops the judge.
+func TestOrdersFindPositions(t *testing.T) {
+	const top = ^uint64(0)
+	for _, c := range []struct {
+		positions []uint64
+		want      string
+	}{
+		{[]uint64{1, 2, 3}, ""}, {[]uint64{5, 9, top}, ""}, {[]uint64{2, 2}, "position 2 comes after 2"},
+		{[]uint64{7, 3}, "position 3 comes after 7"}, {[]uint64{0}, "position 0 comes after 1"},
+		{[]uint64{top, 0}, "position 0 comes after 18446744073709551615"}, {[]uint64{top, top}, "comes after 18446744073709551615"},
+	} {
+		o := NewOrders("n1")
+		o.Resume(0)
+		for i, position := range c.positions {
+			payload := string(rune('a' + i))
+			o.Cast(payload, 0, 0)
+			o.Deliver(0, position, "n1", payload)
+		}
+		err := o.Settle()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d: %v, not %q", c.positions, err, c.want)
+		}
+	}
+	o := told("abc")
+	o.Gap(1)
+	o.Resume(1)
+	if o.Deliver(1, 2, "n1", "a"); o.wrong == nil || !strings.Contains(o.wrong.Error(), "position 2 after ") {
+		t.Errorf("it begins again before where it was: %v", o.wrong)
+	}
+}
+
 // Who could not be listened to for some time may miss what was delivered then, and no more.
 func TestOrdersKnowGaps(t *testing.T) {
 	o := NewOrders("n1", "n2")

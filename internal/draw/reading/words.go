@@ -140,7 +140,7 @@ func (w Words) Indicated(path parley.Path, m parley.Msg) string {
 		return "suspects " + w.Called(m.Origin)
 	case parley.View:
 		text := fmt.Sprintf("installs view %d", m.Seq)
-		if members, rest, err := problem.ReadSet(m.Body, w.Protocol.N); err == nil && len(rest) == 0 {
+		if members, rest, err := parley.ReadSet(m.Body, w.Protocol.N); err == nil && len(rest) == 0 {
 			text += " of " + w.List(slices.Collect(members.All()))
 		}
 		return text
