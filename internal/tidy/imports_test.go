@@ -14,6 +14,9 @@ import (
 // folder holds. A word defined above the lines stands for what follows it.
 // Imports point downward: to a line above one's own, or to one's own.
 //
+// One host may stand on another: lab has the weather, clocks and faults of sim, so that a
+// run means the same on both.
+//
 // Hosts never see a protocol. Only the catalog, the commands and what tests or
 // measures the protocols see both. agreement/problem is no protocol: it says
 // what agreement is.
@@ -78,7 +81,7 @@ cluster/members        free    : core broadcast/problem membership/* cluster/hos
 cluster/measure        free    : cluster/agree cluster/clocks cluster/link
 cluster/mesh           free    : core cluster/cert cluster/link cluster/kernel
 cluster/traces         free    : core trace cluster/disk cluster/host
-cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
+cluster/lab            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
