@@ -13,6 +13,7 @@ import (
 	"parley/explore"
 	"parley/explore/split"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 	"parley/trace"
 )
 
@@ -275,8 +276,6 @@ func (e *result) printJSON() error {
 		is := e.found[i]
 		out.Findings = append(out.Findings, finding{f.Property, is.why, f.Promised, is.depth, is.story})
 	}
-	for _, c := range r.Clauses {
-		out.Clauses = append(out.Clauses, clause{c.Name, c.Runs})
-	}
+	out.Clauses = lists.Of(r.Clauses, func(c explore.Clause) clause { return clause{c.Name, c.Runs} })
 	return e.PrintEscaped(out)
 }

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/explore"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 )
 
 // verdict says how the search ended, in one line, and what follows from that.
@@ -174,11 +175,8 @@ func (r *reasons) add(property, why string) {
 }
 
 func (r *reasons) text() string {
-	var parts []string
-	for _, why := range r.order {
-		parts = append(parts, prose.And(r.of[why])+" ("+why+")")
-	}
-	return strings.Join(parts, ", ")
+	said := func(why string) string { return prose.And(r.of[why]) + " (" + why + ")" }
+	return strings.Join(lists.Of(r.order, said), ", ")
 }
 
 // foundVerdict says what was found.

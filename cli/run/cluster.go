@@ -177,7 +177,7 @@ func (s runSpec) lab(dir string) *lab.Run {
 	opt.Promised = cmp.Or(opt.Promised, relies)
 	opt.Promised.Delay = cmp.Or(opt.Promised.Delay, relies.Delay, opt.Delay.Most, 900)
 	last := lastOf(opt)
-	liars, _ := faulty.Cast(s.Faulty)
+	liars := s.Liars()
 	var crashes []sim.Crash
 	for id := range liars.All() {
 		if at, is := s.crashTick(s.Faulty[id]); is {

@@ -23,6 +23,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/cluster/store"
+	"parley/internal/lists"
 	"parley/trace"
 )
 
@@ -179,12 +180,7 @@ func (m *member) listen(ctx context.Context) (err error) {
 func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 
 // names are the names of all processes.
-func names(n int) (all []string) {
-	for id := range parley.ID(n) {
-		all = append(all, name(id))
-	}
-	return all
-}
+func names(n int) []string { return lists.Each(parley.Everyone(n).All(), name) }
 
 // connect makes the links.
 func (m *member) connect(peers []string) (err error) {

@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/cluster/cert"
+	"parley/internal/lists"
 	"parley/sim"
 	"parley/trace"
 )
@@ -129,10 +130,7 @@ func (r *running) run(ctx context.Context) (over bool, err error) {
 	if err := r.await(ctx, func(c *child) bool { return c.address != "" }); err != nil {
 		return false, err
 	}
-	var peers []string
-	for _, c := range r.members {
-		peers = append(peers, c.address)
-	}
+	peers := lists.Of(r.members, func(c *child) string { return c.address })
 	r.tell(order{Peers: peers})
 	if err := r.await(ctx, func(c *child) bool { return c.connected }); err != nil {
 		return false, err

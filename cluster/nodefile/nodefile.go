@@ -18,6 +18,7 @@ import (
 	"parley/cluster/api/participant"
 	"parley/cluster/cert"
 	"parley/cluster/host"
+	"parley/internal/lists"
 	"parley/replica/bank"
 	"parley/replica/service"
 )
@@ -233,10 +234,7 @@ func (f *File) fits() error {
 	case n == 0:
 		return f.line["members"].wrong("an empty list: allowed are 1 to %d members", maxMembers)
 	case f.self() < 0:
-		var names []string
-		for _, m := range f.Members {
-			names = append(names, m.Name)
-		}
+		names := lists.Of(f.Members, func(m cluster.Member) string { return m.Name })
 		return f.line["name"].wrong("%q is none of the members: allowed are %s", f.Name, strings.Join(names, ", "))
 	case f.set("m") && (f.M > most || f.M < min(1, most)):
 		allowed := fmt.Sprintf("allowed are 1 to %d", most)

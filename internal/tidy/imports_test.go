@@ -26,7 +26,7 @@ import (
 // seeded: the same seed, the same run; but it may keep time, files and goroutines.
 // free: anything.
 const importLaw = `
-core      = .
+core      = . internal/lists
 adapters  = lockstep stack mux seq
 agreement = agreement/problem agreement/*
 upto-membership = agreement/problem agreement/* broadcast/problem membership/*
@@ -41,6 +41,7 @@ drawing   = internal/draw internal/draw/*
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
+internal/lists         pure    :
 lockstep               pure    : core
 stack mux seq          pure    : core adapters
 faulty                 pure    : core adapters
@@ -84,7 +85,7 @@ cluster/traces         free    : core trace cluster/disk cluster/host
 cluster/lab            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
-cluster/api/client     free    : cluster/cert cluster/api/*
+cluster/api/client     free    : internal/lists cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
