@@ -3,6 +3,7 @@
 package nodefile
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	_ "embed"
 	"fmt"
@@ -360,10 +361,7 @@ func (f *File) Config() (cluster.Config, error) {
 		return cluster.Config{}, f.at("participant", err)
 	}
 	if f.Traces != "" {
-		limit := f.TraceLimit
-		if limit == 0 {
-			limit = defaultTrace
-		}
+		limit := cmp.Or(f.TraceLimit, defaultTrace)
 		c.Trace = &cluster.Tracing{Open: cluster.TraceFolder(f.Folder(f.Traces)), Limit: int64(limit) << 20}
 	}
 	if f.Offset != 0 || f.Drift != 0 {
