@@ -105,8 +105,8 @@ internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
-internal/bench/failover free   : core cluster cluster/cert cluster/link
-cli/console            free    : core
+internal/bench/failover free   : core cluster cluster/cert cluster/lab cluster/link
+cli/console            free    : core trace
 cli/child              free    : core cluster/lab
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
@@ -115,7 +115,7 @@ cli/local              free    : core faulty cluster/cert cluster/nodefile clust
 cli/show               free    : core trace sim run agreement/problem drawing cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
 cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
-cli/bench              free    : core cluster tools cli/child cli/console cli/run
+cli/bench              free    : core cluster cluster/lab tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
 cli                    free    : core internal/conform drawing cli/*
