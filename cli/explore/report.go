@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"parley/explore/split"
 	"parley/internal/draw/prose"
 	"parley/internal/lists"
-	"parley/trace"
 )
 
 // result is a search that has been made.
@@ -60,14 +58,8 @@ func (e *result) write() error {
 	if !e.told() {
 		return nil
 	}
-	if e.flags.traceTo != "" {
-		var b bytes.Buffer
-		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
-			return err
-		}
-		if err := e.WriteFile(console.OutputFile{Flag: "trace", Name: e.flags.traceTo}, b.Bytes()); err != nil {
-			return err
-		}
+	if err := e.WriteTrace(e.flags.traceTo, e.found[0].header, e.found[0].log); err != nil {
+		return err
 	}
 	if e.flags.svg == "" {
 		return nil

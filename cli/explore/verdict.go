@@ -218,10 +218,9 @@ func (e *result) others() string {
 	for _, f := range e.report.Findings[1:] {
 		counts[e.broken(&f)]++
 	}
-	var parts []string
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, what+" ("+prose.Count(counts[what], "time", "times")+")")
-	}
+	parts := lists.Of(slices.Sorted(maps.Keys(counts)), func(what string) string {
+		return what + " (" + prose.Count(counts[what], "time", "times") + ")"
+	})
 	switch n := len(e.report.Findings); {
 	case n < 2:
 		return ""

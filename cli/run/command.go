@@ -3,7 +3,6 @@
 package run
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"parley/cli/show"
 	"parley/faulty"
 	"parley/internal/lists"
-	"parley/trace"
 )
 
 // Command is "parley run".
@@ -200,14 +198,8 @@ func execute(a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if f.traceTo != "" {
-		var b bytes.Buffer
-		if err := trace.Write(&b, s.Header(facts), log); err != nil {
-			return err
-		}
-		if err := a.WriteFile(traceTo, b.Bytes()); err != nil {
-			return err
-		}
+	if err := a.WriteTrace(f.traceTo, s.Header(facts), log); err != nil {
+		return err
 	}
 	if f.svg != "" {
 		if err := a.WriteFile(svg, v.SVG()); err != nil {

@@ -249,10 +249,9 @@ func (v *View) leftOut() string {
 
 // refused counts, by reason, what correct processes were sent and did not accept.
 func (v *View) refused() string {
-	var parts []string
-	for _, why := range slices.Sorted(maps.Keys(v.report.Refused)) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", why, prose.Number(v.report.Refused[why])))
-	}
+	parts := lists.Of(slices.Sorted(maps.Keys(v.report.Refused)), func(why string) string {
+		return fmt.Sprintf("%s (%s)", why, prose.Number(v.report.Refused[why]))
+	})
 	if len(parts) == 0 {
 		return ""
 	}

@@ -110,7 +110,8 @@ func Open(dir string, o Options) (*Store, error) {
 	s.disk = disk.Hooked{Disk: o.Disk, Around: func(op disk.Op, do func() error) error {
 		return s.watched(s.role.Load().(string), op, do)
 	}}
-	if err := s.within(s.start); err != nil {
+	err := unlessBad(s.bad, s.start)
+	if err = errors.Join(s.failure(), err); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s.role.Store("Store.run")
@@ -419,22 +420,23 @@ func (s *Store) Close() error {
 	s.moved.Broadcast()
 	s.mu.Unlock()
 	close(s.quit)
-	return s.within(s.end)
+	err := unlessBad(s.bad, s.end)
+	return errors.Join(s.failure(), err)
 }
 
-// within does something, and leaves it behind if the disk has failed: it may be in the kernel for ever.
-func (s *Store) within(do func() error) (err error) {
+// unlessBad does something, and leaves it behind if the disk has failed: it may be in the kernel for ever.
+func unlessBad(bad <-chan struct{}, do func() error) (err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- do() }()
 	select {
 	case err = <-ended:
-	case <-s.bad:
+	case <-bad:
 		select {
 		case err = <-ended:
 		case <-time.After(patience):
 		}
 	}
-	return errors.Join(s.failure(), err)
+	return err
 }
 
 // end closes the files when all is committed.
