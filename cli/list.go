@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 )
 
 // listed is one protocol as list prints it.
@@ -53,18 +54,13 @@ func listCommand(a *console.App) *cobra.Command {
 			default:
 				return printList(a, a.Out)
 			}
-			var all []listed
-			for _, p := range protocols {
-				l := listed{
+			return a.PrintEscaped(lists.Of(protocols, func(p parley.Protocol) listed {
+				return listed{
 					Name: p.Name, Title: p.Title, Paper: p.Paper, Timing: p.Timing.String(), Faults: p.Faults.String(),
-					Bound: smallest(p), Guarantees: guarantees(p),
+					Properties: lists.Of(p.Properties, func(q parley.Property) string { return q.Name }),
+					Bound:      smallest(p), Guarantees: guarantees(p),
 				}
-				for _, q := range p.Properties {
-					l.Properties = append(l.Properties, q.Name)
-				}
-				all = append(all, l)
-			}
-			return a.PrintEscaped(all)
+			}))
 		},
 	}
 	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")
@@ -166,9 +162,5 @@ func printList(a *console.App, w io.Writer) error {
 
 // fewest is how many processes 1, 2 and 3 faults need, for a column.
 func fewest(p parley.Protocol) string {
-	var parts []string
-	for _, n := range needed(p) {
-		parts = append(parts, strconv.Itoa(n))
-	}
-	return strings.Join(parts, ",")
+	return strings.Join(lists.Of(needed(p), strconv.Itoa), ",")
 }

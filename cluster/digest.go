@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"parley/internal/lists"
 )
 
 // digest is a hash of all that nodes must be configured with alike: nodes with another one refuse each other.
@@ -50,10 +52,7 @@ func (c Config) alike() (list []string) {
 		add("%v", c.Links)
 	}
 	if len(c.Agreements) > 0 {
-		var names []string
-		for _, a := range c.Agreements {
-			names = append(names, fmt.Sprintf("%v m=%d", a.Algorithm, a.M))
-		}
+		names := lists.Of(c.Agreements, func(a Agreement) string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) })
 		add("[%s]", strings.Join(names, " "))
 	}
 	return list

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,11 +23,7 @@ type folder struct {
 
 // folder returns the data folder of the configuration.
 func (c Config) folder() folder {
-	f := folder{c.Dir, c.Disk, c.DiskLimit}
-	if f.disk == nil {
-		f.disk = disk.System{}
-	}
-	return f
+	return folder{c.Dir, cmp.Or[disk.Disk](c.Disk, disk.System{}), c.DiskLimit}
 }
 
 // MarkName is a file in a node's data folder, for people who find it, and for a node whose records were removed from

@@ -23,6 +23,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ import (
 	"parley/cluster/store"
 	"parley/cluster/tables"
 	"parley/cluster/traces"
+	"parley/internal/lists"
 	"parley/trace"
 )
 
@@ -98,9 +100,7 @@ func (n *Node) prepare() {
 	n.k = kernel.Kernel{
 		Cluster: c.Trust.Cluster(), Self: parley.ID(c.self()), M: c.M, Round: c.Round, Clock: c.Clock,
 		Signs: c.SignerKey != nil, Log: c.Log, Compact: c.hooks.Compact, Drift: func() float64 { return n.clock.Rate() },
-	}
-	for _, m := range c.Members {
-		n.k.Members = append(n.k.Members, m.Name)
+		Members: lists.Of(c.Members, func(m Member) string { return m.Name }),
 	}
 	if c.Lab != nil {
 		n.k.Lies = &c.Lab.Traitor
@@ -174,12 +174,10 @@ func (n *Node) link() (err error) {
 	c := mesh.Config{
 		Links: n.c.Links, Listener: n.c.Listen, Network: n.c.Network, Self: n.c.Self, Trust: n.c.Trust,
 		Digest: n.c.digest(), Handler: carrier{n}, Hooks: n.c.hooks.Hooks,
+		Addresses: lists.Of(n.c.Members, func(m Member) string { return m.Address }),
 		Judge: func(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down {
 			return n.lives.Judge(n.k.Name(id), h, cert.Serial(leaf), lives.Latest(n.c.Durable))
 		},
-	}
-	for _, m := range n.c.Members {
-		c.Addresses = append(c.Addresses, m.Address)
 	}
 	if n.mesh, err = mesh.New(&n.k, c); err != nil {
 		return err
@@ -197,9 +195,9 @@ func (n *Node) link() (err error) {
 // host makes the host of the node's machines, and has it keep what comes for those that are opened later.
 func (n *Node) host() {
 	n.tracer = traces.New(n.c.Trace, n.c.hooks.Recorder, n.c.Log)
-	sign := mesh.Signer{Cluster: n.k.Cluster, Key: n.c.SignerKey}
-	for _, m := range n.c.Members {
-		sign.Members = append(sign.Members, m.Signer)
+	sign := mesh.Signer{
+		Cluster: n.k.Cluster, Key: n.c.SignerKey,
+		Members: lists.Of(n.c.Members, func(m Member) ed25519.PublicKey { return m.Signer }),
 	}
 	hosting := host.Config{
 		Self: n.k.Self, N: len(n.c.Members), Transport: n.mesh, Store: n.k.Store, Log: n.c.Log, Broken: n.broken,
@@ -211,15 +209,14 @@ func (n *Node) host() {
 		hosting.Trace = n.tracer.Begin
 	}
 	n.k.Host = host.New(hosting)
-	expected := []uint32{kernel.ClockChannel, kernel.CommitChannel, kernel.OrderChannel}
+	for _, channel := range []uint32{kernel.ClockChannel, kernel.CommitChannel, kernel.OrderChannel} {
+		n.k.Host.Expect(channel)
+	}
 	for i := range n.c.Groups {
-		expected = append(expected, kernel.FirstGroup+uint32(i))
+		n.k.Host.Expect(kernel.FirstGroup + uint32(i))
 	}
 	for i := range n.c.Tables {
-		expected = append(expected, kernel.FirstTable+uint32(i))
-	}
-	for _, channel := range expected {
-		n.k.Host.Expect(channel)
+		n.k.Host.Expect(kernel.FirstTable + uint32(i))
 	}
 }
 

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"parley"
+	"parley/internal/lists"
 	"parley/sim"
 )
 
@@ -72,14 +74,7 @@ func ofLink(l sim.Link, name func(parley.ID) string) string {
 
 // everyone names processes; none stands for anybody.
 func everyone(s parley.Set, name func(parley.ID) string) string {
-	var parts []string
-	for id := range s.All() {
-		parts = append(parts, name(id))
-	}
-	if len(parts) == 0 {
-		return "anybody"
-	}
-	return strings.Join(parts, " ")
+	return cmp.Or(strings.Join(lists.Each(s.All(), name), " "), "anybody")
 }
 
 // ofCrash says when a process crashes, and whether it restarts.

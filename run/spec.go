@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/faulty"
+	"parley/internal/lists"
 	"parley/sim"
 	"parley/trace"
 )
@@ -64,10 +65,16 @@ func (s Spec) Options() sim.Options {
 	return opt
 }
 
+// Liars returns the processes that are faulty from the beginning.
+func (s Spec) Liars() parley.Set {
+	who, _ := faulty.Cast(s.Faulty)
+	return who
+}
+
 // Down returns the processes that nothing is promised to: the faulty ones, and those that
 // crash for good by a plan that leaves nothing open.
 func (s Spec) Down() parley.Set {
-	all, _ := faulty.Cast(s.Faulty)
+	all := s.Liars()
 	for _, c := range s.Plan.Crashes {
 		if c.Back == 0 {
 			all.Add(c.At)
@@ -79,11 +86,10 @@ func (s Spec) Down() parley.Set {
 // Header returns the header of the run's trace, without the arguments and names of a command.
 func (s Spec) Header(facts trace.Facts) trace.Header {
 	_, facts.Worst = faulty.Cast(s.Faulty)
-	h := trace.Header{Protocol: s.Protocol.Name, N: s.Protocol.N, M: s.Protocol.M, Seed: s.Seed, Facts: facts}
-	for id := range s.Down().All() {
-		h.Faulty = append(h.Faulty, int(id))
+	return trace.Header{
+		Protocol: s.Protocol.Name, N: s.Protocol.N, M: s.Protocol.M, Seed: s.Seed, Facts: facts,
+		Faulty: lists.Each(s.Down().All(), func(id parley.ID) int { return int(id) }),
 	}
-	return h
 }
 
 // Check says what is wrong with the spec: a process that the protocol does not have, or a

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -113,9 +114,7 @@ func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) 
 	if err := s.Check(); err != nil {
 		return r, err
 	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	memories := make([]*sim.Sim, o.Workers)
 	for i := range memories {
 		memories[i] = new(sim.Sim)

@@ -107,11 +107,11 @@ func (s *Sim) send(e *parley.Effect, id uint64) {
 func (s *Sim) link(from, to parley.ID, ref int32) {
 	rule := Link{Delay: s.opt.Delay, Loss: s.opt.Loss, Twice: s.opt.Twice}
 	if s.ruled {
-		rule = s.rule(from, to, s.now)
+		rule = s.weather.Rule(from, to, s.now)
 	}
 	var lost *uint64
 	switch {
-	case s.ruled && !s.edge(from, to):
+	case s.ruled && !s.weather.Edge(from, to):
 		lost = &s.Stats.NoEdge
 	case s.ruled && rule.Loss >= 1:
 		lost = &s.Stats.Cut

@@ -101,10 +101,14 @@ func (s *Sim) plan() {
 }
 
 // Clock returns what the clock of a process shows.
-func (s *Sim) Clock(id parley.ID) parley.Tick { return s.procs[id].clock.at(s.now) }
+func (s *Sim) Clock(id parley.ID) parley.Tick { return s.procs[id].clock.Shows(s.now) }
 
-// at returns what the clock shows at a true time, the end of time if that is beyond.
-func (c *Clock) at(t parley.Tick) parley.Tick {
+// Shows returns what the clock shows at a true time, the end of time if that is beyond.
+// Before time 0 it does not drift.
+func (c *Clock) Shows(t parley.Tick) parley.Tick {
+	if t < 0 {
+		return t + c.Offset
+	}
 	if c.Drift != 0 {
 		hi, lo := bits.Mul64(uint64(t), uint64(million+c.Drift))
 		if hi >= million/2 {
@@ -116,14 +120,14 @@ func (c *Clock) at(t parley.Tick) parley.Tick {
 	return after(c.Offset, t)
 }
 
-// when returns the first true time at which the clock shows t or more.
-func (c *Clock) when(t parley.Tick) parley.Tick {
+// When returns the first true time at which the clock shows t or more.
+func (c *Clock) When(t parley.Tick) parley.Tick {
 	if t == never || c.Offset < 0 && t > never+c.Offset {
 		return never
 	}
 	t -= c.Offset
 	if c.Drift == 0 || t <= 0 {
-		return max(t, 0)
+		return t
 	}
 	d := uint64(million + c.Drift)
 	hi, lo := bits.Mul64(uint64(t), million)
@@ -275,7 +279,7 @@ func (s *Sim) Facts() trace.Facts {
 	a := trace.Facts{Over: s.History.Over}
 	_, a.Worst = faulty.Cast(s.opt.Faulty)
 	up := s.up(s.Correct())
-	joined := trace.Joined(up, func(from, to parley.ID) bool { return s.works(from, to, s.now) })
+	joined := s.opt.Joined(up, s.now)
 	free := s.History.Faulty.Minus(s.doomed) // they may do what they like
 	a.Network = parley.NetworkFaults{
 		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,
@@ -283,7 +287,7 @@ func (s *Sim) Facts() trace.Facts {
 	}
 	befell := func(whom parley.Set) bool { return whom.Minus(free) != parley.Set{} }
 	a.Processes = parley.ProcessFaults{
-		Restarted: befell(s.restarted), LostDisk: befell(s.diskless), Paused: befell(s.paused) || s.opt.wrongClock(free),
+		Restarted: befell(s.restarted), LostDisk: befell(s.diskless), Paused: befell(s.paused) || s.opt.WrongClock(free),
 		Suspected: s.Stats.FalseSuspicions > 0, Minority: 2*joined <= p.N,
 	}
 	return a

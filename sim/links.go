@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/trace"
 )
 
 // Link is a rule for some links during some time. It speaks of a message by the
@@ -33,10 +34,55 @@ func (l *Link) matches(from, to parley.ID, now parley.Tick) bool {
 		(l.From == parley.Set{} || l.From.Has(from)) && (l.To == parley.Set{} || l.To.Has(to))
 }
 
-// checkedLinks returns the rules with what was left out filled in.
-func checkedLinks(opt Options) []Link {
-	rules := make([]Link, len(opt.Links))
-	for i, l := range opt.Links {
+// Weather is what befalls messages on their links: what the fields of [Options] of the same
+// names say. Real processes of package lab have the same weather.
+type Weather struct {
+	Delay       Delay
+	FIFO        bool
+	Loss, Twice float64
+	Graph       []parley.Set
+	Links       []Link
+	Heal        parley.Tick
+}
+
+// Weather returns what the options say of links.
+func (o *Options) Weather() Weather {
+	return Weather{o.Delay, o.FIFO, o.Loss, o.Twice, o.Graph, o.Links, o.Heal}
+}
+
+// Rule returns what holds of a message that is sent at a time.
+func (w *Weather) Rule(from, to parley.ID, now parley.Tick) (rule Link) {
+	rule = Link{Delay: w.Delay}
+	if w.Heal > 0 && now >= w.Heal {
+		return rule
+	}
+	rule.Loss, rule.Twice = w.Loss, w.Twice
+	for i := len(w.Links) - 1; i >= 0; i-- {
+		if w.Links[i].matches(from, to, now) {
+			rule = w.Links[i]
+			break
+		}
+	}
+	if rule.Delay == (Delay{}) {
+		rule.Delay = w.Delay
+	}
+	if w.FIFO {
+		rule.Twice = 0
+	}
+	return rule
+}
+
+// Edge tells whether there is a link between two processes at all.
+func (w *Weather) Edge(from, to parley.ID) bool { return len(w.Graph) == 0 || w.Graph[from].Has(to) }
+
+// Works tells whether a message that is sent at a time may arrive.
+func (w *Weather) Works(from, to parley.ID, now parley.Tick) bool {
+	return w.Edge(from, to) && w.Rule(from, to, now).Loss < 1
+}
+
+// checkLinks panics if a rule for links is none.
+func checkLinks(opt Options) {
+	for _, l := range opt.Links {
 		if l.Delay == (Delay{}) {
 			l.Delay = opt.Delay
 		}
@@ -44,9 +90,7 @@ func checkedLinks(opt Options) []Link {
 		if l.Since < 0 || l.Until < 0 || l.Until > 0 && l.Until <= l.Since {
 			panic(fmt.Sprintf("sim: a rule for links from time %d until %d", l.Since, l.Until))
 		}
-		rules[i] = l
 	}
-	return rules
 }
 
 func checkChances(of string, d Delay, loss, twice float64) {
@@ -60,11 +104,11 @@ func checkChances(of string, d Delay, loss, twice float64) {
 
 // network is what becomes of messages.
 type network struct {
-	opt   *Options // of the run
-	rules []Link
-	ruled bool          // links are not all alike
-	n     int           // processes
-	last  []parley.Tick // where links keep the order: by link, the latest arrival
+	opt     *Options // of the run
+	weather Weather
+	ruled   bool          // links are not all alike
+	n       int           // processes
+	last    []parley.Tick // where links keep the order: by link, the latest arrival
 
 	delays *rand.Rand
 	source *rand.PCG
@@ -77,7 +121,8 @@ func (w *network) reset(opt *Options) {
 		w.delays = rand.New(w.source)
 	}
 	w.source.Seed(opt.Seed, 1)
-	w.opt, w.n, w.rules = opt, opt.Protocol.N, checkedLinks(*opt)
+	checkLinks(*opt)
+	w.opt, w.n, w.weather = opt, opt.Protocol.N, opt.Weather()
 	w.ruled = opt.FIFO || len(opt.Links) > 0 || len(opt.Graph) > 0 || opt.Heal > 0
 	w.last = slices.Grow(w.last[:0], w.n*w.n)[:w.n*w.n]
 	clear(w.last)
@@ -85,30 +130,6 @@ func (w *network) reset(opt *Options) {
 
 // latest is the latest arrival on a link.
 func (w *network) latest(from, to parley.ID) *parley.Tick { return &w.last[int(from)*w.n+int(to)] }
-
-// rule returns what holds of a message that is sent at a time.
-func (w *network) rule(from, to parley.ID, now parley.Tick) (rule Link) {
-	rule = Link{Delay: w.opt.Delay}
-	if w.opt.Heal > 0 && now >= w.opt.Heal {
-		return rule
-	}
-	rule.Loss, rule.Twice = w.opt.Loss, w.opt.Twice
-	for i := len(w.rules) - 1; i >= 0; i-- {
-		if w.rules[i].matches(from, to, now) {
-			rule = w.rules[i]
-			break
-		}
-	}
-	if w.opt.FIFO {
-		rule.Twice = 0
-	}
-	return rule
-}
-
-// edge tells whether there is a link between two processes at all.
-func (w *network) edge(from, to parley.ID) bool {
-	return len(w.opt.Graph) == 0 || w.opt.Graph[from].Has(to)
-}
 
 // arrival draws when a message that is sent now arrives. All that was sent before on the link has
 // arrived by the time last.
@@ -145,10 +166,13 @@ func below(source *rand.PCG, n uint64) uint64 {
 	return hi
 }
 
-// works tells whether a message from a to b may arrive if it is sent at a time.
-func (w *network) works(a, b parley.ID, now parley.Tick) bool {
-	own := w.opt.Protocol.Graph
-	return w.edge(a, b) && (len(own) == 0 || own[a].Has(b)) && w.rule(a, b, now).Loss < 1
+// Joined is how many processes of a set, at most, can reach each other by what is sent from a
+// time on, both ways and through processes of the set alone.
+func (o *Options) Joined(up parley.Set, now parley.Tick) int {
+	weather, own := o.Weather(), o.Protocol.Graph
+	return trace.Joined(up, func(from, to parley.ID) bool {
+		return weather.Works(from, to, now) && (len(own) == 0 || own[from].Has(to))
+	})
 }
 
 // detect lets the detector tell one process that another one has crashed, when it

@@ -159,9 +159,9 @@ func checked(opt Options) Options {
 	return opt
 }
 
-// wrongClock tells whether a clock is further off, or drifts more, than promised, but for those
+// WrongClock tells whether a clock is further off, or drifts more, than promised, but for those
 // of processes that may do what they like.
-func (o *Options) wrongClock(free parley.Set) bool {
+func (o *Options) WrongClock(free parley.Set) bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	return slices.ContainsFunc(o.Clocks, func(c Clock) bool {
 		told := o.Promised

@@ -130,7 +130,7 @@ func (p *player) happens(e *trace.Event, follows []trace.Event, crashes bool) (s
 			return false, errors.New("something happens to it, and it is not up")
 		}
 	}
-	now := q.clock.at(e.Time)
+	now := q.clock.Shows(e.Time)
 	if p.Stepped {
 		now = q.own
 	}

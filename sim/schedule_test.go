@@ -238,27 +238,31 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// A timer runs out at the first true time at which the clock shows what it was set to.
+// A timer runs out at the first true time at which the clock shows what it was set to. Before time 0
+// no clock drifts.
 func TestClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 100_000 {
 		c := Clock{Offset: parley.Tick(r.Int64N(2001) - 1000), Drift: r.Int64N(2*million) - million + 1}
 		now := parley.Tick(r.Int64N(1 << r.IntN(45)))
 		if slow := now + now*parley.Tick(c.Drift)/million; now < 1<<40 {
-			if at := c.at(now) - c.Offset; at > slow || at < slow-1 {
+			if at := c.Shows(now) - c.Offset; at > slow || at < slow-1 {
 				t.Fatalf("%+v shows %d at %d", c, at, now)
 			}
 		}
-		target := c.at(now) + parley.Tick(r.Int64N(5000))
-		when := c.when(target)
-		if c.at(when) < target || when > 0 && c.at(when-1) >= target {
-			t.Fatalf("%+v shows %d at %d, and %d one before", c, c.at(when), when, c.at(when-1))
+		target := c.Shows(now) + parley.Tick(r.Int64N(5000))
+		when := c.When(target)
+		if c.Shows(when) < target || when > 0 && c.Shows(when-1) >= target {
+			t.Fatalf("%+v shows %d at %d, and %d one before", c, c.Shows(when), when, c.Shows(when-1))
 		}
 	}
 	for _, c := range []Clock{{}, {Drift: 1}, {Drift: 1 - million}, {Drift: million, Offset: -5}} {
-		if c.when(math.MaxInt64) != math.MaxInt64 || c.when(math.MaxInt64-10) < math.MaxInt64/3 ||
-			c.Drift > -2 && c.at(math.MaxInt64-10) < math.MaxInt64-20 || c.at(math.MaxInt64-10) < 0 {
-			t.Errorf("%+v: %d %d", c, c.when(math.MaxInt64-10), c.at(math.MaxInt64-10))
+		if c.When(math.MaxInt64) != math.MaxInt64 || c.When(math.MaxInt64-10) < math.MaxInt64/3 ||
+			c.Drift > -2 && c.Shows(math.MaxInt64-10) < math.MaxInt64-20 || c.Shows(math.MaxInt64-10) < 0 {
+			t.Errorf("%+v: %d %d", c, c.When(math.MaxInt64-10), c.Shows(math.MaxInt64-10))
+		}
+		if shown := c.Shows(-200); shown != c.Offset-200 || c.When(shown) != -200 {
+			t.Errorf("%+v shows %d at -200, and that at %d", c, shown, c.When(shown))
 		}
 	}
 }

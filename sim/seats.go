@@ -39,7 +39,7 @@ func (p *process) arm(e *parley.Effect, key int32, now parley.Tick, skewed bool)
 	if !skewed {
 		return after(now, e.After)
 	}
-	return max(p.clock.when(after(p.clock.at(now), e.After)), now)
+	return max(p.clock.When(after(p.clock.Shows(now), e.After)), now)
 }
 
 func (p *process) disarm(path parley.Path, number parley.Timer) {
@@ -151,7 +151,7 @@ func (g *seating) prepare(id parley.ID, path parley.Path, now parley.Tick) {
 	st := &g.step
 	st.Self, st.Now, st.Path, st.Epoch = id, now, path, 0
 	if g.skewed {
-		st.Now = g.procs[id].clock.at(now)
+		st.Now = g.procs[id].clock.Shows(now)
 	}
 	if seat := g.procs[id].seat; seat != g.seated {
 		st.Members, g.seated = g.members[id], seat

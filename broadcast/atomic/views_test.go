@@ -196,7 +196,7 @@ func TestGarbageInViews(t *testing.T) {
 	h.receive(1, 0)
 	r := rand.New(rand.NewPCG(1, 1))
 	cut := h.cut(1, 0)
-	reads := h.layers[1].(group.Reader).Reads
+	reads := h.layers[1].Reads
 	if !reads(cut) {
 		t.Fatal("a cut is none")
 	}
@@ -252,7 +252,7 @@ func TestLastPriority(t *testing.T) {
 		t.Error("it waits for nothing")
 	}
 	cut := h.cut(1)
-	if !h.layers[1].(group.Reader).Reads(cut) {
+	if !h.layers[1].Reads(cut) {
 		t.Fatalf("the cut %x cannot be read", cut)
 	}
 	if h.install(cut, 2); !slices.Equal(h.said[1], []string{"a", "b"}) {
@@ -268,7 +268,7 @@ func TestProcessesOfNowhere(t *testing.T) {
 			t.Fatalf("%x, refused %q", five.logs, five.refused)
 		}
 		rec, three := five.logs[0], layerOf(1, 3)
-		if three.Replay(rec) || three.(group.Reader).Reads(rec) {
+		if three.Replay(rec) || three.Reads(rec) {
 			t.Errorf("%x is taken", rec)
 		}
 		if report := append([]byte{0, 0}, rec...); !bytes.Equal(three.Cut([][]byte{report}), []byte{0}) {

@@ -143,7 +143,7 @@ func TestGarbageInCuts(t *testing.T) {
 		x.receive(1, 0, x.sent(0, 1))
 		x.receive(1, 2, x.sent(2, 1))
 	}
-	l := x.layers[1].(group.Reader)
+	l := x.layers[1]
 	cut := x.layers[1].Cut([][]byte{x.layers[1].Report(), x.layers[0].Report()})
 	if !l.Reads(cut) || l.Reads(nil) {
 		t.Error("a cut is none")

@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/cli/child"
 	"parley/cli/console"
+	"parley/cluster/lab"
 	"parley/internal/bench/failover"
 )
 
@@ -43,7 +44,10 @@ func failoverCommand(a *console.App) *cobra.Command {
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
 			defer child.LockThread()()
-			r, err := failover.Run(ctx, s, startFailing, func(node string, first time.Duration) {
+			start := func(ctx context.Context, id parley.ID) (*lab.Child, error) {
+				return child.Start(ctx, id, "bench", "failover-node")
+			}
+			r, err := failover.Run(ctx, s, start, func(node string, first time.Duration) {
 				fmt.Fprintf(a.Err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
 			})
 			switch {
@@ -67,15 +71,6 @@ func failoverCommand(a *console.App) *cobra.Command {
 	f.DurationVar(&s.After, "after", 3*time.Second, "for how long the others send after that")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
-}
-
-// startFailing starts the process of a node that may have to fail.
-func startFailing(ctx context.Context, id parley.ID) (*failover.Child, error) {
-	c, err := child.Start(ctx, id, "bench", "failover-node")
-	if err != nil {
-		return nil, err
-	}
-	return &failover.Child{In: c.In, Out: c.Out, Kill: c.Kill, Stop: c.Stop, Wait: c.Wait}, nil
 }
 
 // failoverNode is "parley bench failover-node", which is not for people: a node that may fail.

@@ -1,6 +1,7 @@
 package cert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,11 +83,7 @@ func showAuthority(a *console.App, f flags) error {
 func showFiles(a *console.App, f flags, files []string) error {
 	all, status := []cert.Description{}, console.Fine
 	for _, file := range files {
-		dir := f.dir
-		if dir == "" {
-			dir = filepath.Dir(file)
-		}
-		trust, err := cert.LoadTrust(dir, nil)
+		trust, err := cert.LoadTrust(cmp.Or(f.dir, filepath.Dir(file)), nil)
 		if err != nil && (f.dir != "" || !errors.Is(err, fs.ErrNotExist)) {
 			return initFirst(err)
 		}
@@ -136,8 +133,5 @@ func printDescription(a *console.App, d cert.Description) {
 		line("lists", fmt.Sprintf("%d revoked", d.Revoked))
 	}
 	line("signer", d.Signer)
-	if d.Problem == "" {
-		d.Problem = "nothing is wrong with it"
-	}
-	line("state", d.Problem)
+	line("state", cmp.Or(d.Problem, "nothing is wrong with it"))
 }

@@ -17,9 +17,11 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cluster"
 	"parley/cluster/api/client"
 	"parley/cluster/cert"
 	"parley/cluster/nodefile"
+	"parley/internal/lists"
 )
 
 // Flags say which nodes a client calls, and as whom.
@@ -113,10 +115,7 @@ func (c *Flags) local() ([]Node, error) {
 		return nil, parley.FlagErrorf("dir", "%w: the folder of a cluster was expected, as \"parley cluster up --dir\" "+
 			"makes it", err)
 	}
-	var names []string
-	for _, m := range first.Members {
-		names = append(names, m.Name)
-	}
+	names := lists.Of(first.Members, func(m cluster.Member) string { return m.Name })
 	for _, name := range c.At {
 		if !slices.Contains(names, name) {
 			return nil, parley.FlagErrorf("at", "%q: allowed are %s", name, strings.Join(names, ", "))
@@ -164,11 +163,7 @@ func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context
 
 // anyOf calls any of the nodes.
 func anyOf(nodes []Node) *client.Nodes {
-	var list []*client.Client
-	for _, n := range nodes {
-		list = append(list, n.Client)
-	}
-	return client.NewNodes(list...)
+	return client.NewNodes(lists.Of(nodes, func(n Node) *client.Client { return n.Client })...)
 }
 
 // nodeOf is the node that is called by a client.
@@ -182,11 +177,8 @@ func byName(nodes []Node, err error) error {
 	if !ok {
 		return err
 	}
-	var errs []error
-	for _, one := range all.Nodes {
-		errs = append(errs, Said(nodeOf(nodes, one.Node), one.Err))
-	}
-	return Failed(errors.Join(errs...))
+	said := func(one *client.NodeError) error { return Said(nodeOf(nodes, one.Node), one.Err) }
+	return Failed(errors.Join(lists.Of(all.Nodes, said)...))
 }
 
 // AskAll asks those nodes that choose returns the same at once, and returns what each of them answers and
@@ -308,11 +300,7 @@ func badInput(err error) bool {
 
 // assigned reads NAME=VALUE arguments, of which each name must be that of a node.
 func assigned(args []string, nodes []Node) (map[string]string, error) {
-	values := make(map[string]string)
-	var names []string
-	for _, n := range nodes {
-		names = append(names, n.Name)
-	}
+	values, names := make(map[string]string), lists.Of(nodes, func(n Node) string { return n.Name })
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || !slices.Contains(names, name) {

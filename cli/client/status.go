@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,10 +169,7 @@ func connected(members []*parleyv1.MemberStatus) string {
 			names = append(names, m.GetName())
 		}
 	}
-	if len(names) == 0 {
-		return "nobody"
-	}
-	return strings.Join(names, " ")
+	return cmp.Or(strings.Join(names, " "), "nobody")
 }
 
 // slowest is the peer that messages take longest to, and back.

@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"parley/internal/lists"
 )
 
 // OneOf is the Args of a command that has others below it and does nothing itself.
 func OneOf(cmd *cobra.Command, args []string) error {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
+	names := lists.Of(cmd.Commands(), (*cobra.Command).Name)
 	given := "nothing"
 	if len(args) > 0 {
 		given = strconv.Quote(args[0])

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
 	"parley"
+	"parley/internal/lists"
 )
 
 // App is what all commands share.
@@ -71,14 +73,16 @@ func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	}
 }
 
+// Names are the names of all protocols.
+func (a *App) Names() []string {
+	return lists.Of(a.Protocols, func(p parley.Protocol) string { return p.Name })
+}
+
 // Find returns the protocol of a name.
 func (a *App) Find(name string) (parley.Protocol, error) {
-	var all []string
-	for _, p := range a.Protocols {
-		if p.Name == name {
-			return p, nil
-		}
-		all = append(all, p.Name)
+	all := a.Names()
+	if i := slices.Index(all, name); i >= 0 {
+		return a.Protocols[i], nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no protocol %q: allowed are %s", name, strings.Join(all, ", "))
 }

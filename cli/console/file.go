@@ -1,10 +1,12 @@
 package console
 
 import (
+	"bytes"
 	"io"
 	"os"
 
 	"parley"
+	"parley/trace"
 )
 
 // StandardOutput is the name of a file that stands for the standard output.
@@ -29,6 +31,18 @@ func (a *App) ReportTo(asJSON bool, files ...OutputFile) (io.Writer, error) {
 		}
 	}
 	return to, nil
+}
+
+// WriteTrace writes the trace of a run into the file that --trace names, if it does.
+func (a *App) WriteTrace(name string, h trace.Header, log *trace.Log) error {
+	if name == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := trace.Write(&b, h, log); err != nil {
+		return err
+	}
+	return a.WriteFile(OutputFile{Flag: "trace", Name: name}, b.Bytes())
 }
 
 // WriteFile writes the file that a flag names, or to the standard output.

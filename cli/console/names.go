@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/internal/lists"
 )
 
 // Names is how processes are called: P1..Pn as in the article, or p0..pn-1 as
@@ -44,6 +45,11 @@ func (k Names) Full(id parley.ID) string {
 		return "P" + k.Bare(id)
 	}
 	return "p" + k.Bare(id)
+}
+
+// List has the full names of processes; none is not nil.
+func (k Names) List(ids parley.Set) []string {
+	return append([]string{}, lists.Each(ids.All(), k.Full)...)
 }
 
 // Bare is the number in the name, as it stands in a path.

@@ -11,11 +11,13 @@ import (
 	"parley"
 	"parley/cli/client"
 	"parley/cli/console"
+	"parley/cli/local"
 	"parley/cli/show"
 	"parley/cli/traces"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
+	"parley/internal/lists"
 	"parley/lockstep"
 	"parley/run"
 	"parley/trace"
@@ -90,11 +92,9 @@ func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, t
 
 // merged makes one trace of those of all nodes of the stream of agreements on values of P1.
 func (d *demonstration) merged() (*trace.Whole, error) {
-	var folders []string
-	for _, n := range d.nodes {
-		folders = append(folders, filepath.Join(d.dir, n.Name, "traces"))
-	}
-	written, err := traces.Read(folders)
+	written, err := traces.Read(lists.Of(d.nodes, func(n *local.Node) string {
+		return filepath.Join(d.dir, n.Name, "traces")
+	}))
 	if err != nil {
 		return nil, err
 	}

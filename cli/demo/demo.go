@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -144,12 +145,7 @@ func (d *demonstration) ended() <-chan struct{} {
 // end ends the nodes and waits for them.
 func (d *demonstration) end(end func()) {
 	end()
-	var left []*local.Node
-	for _, n := range d.nodes {
-		if n != d.killed {
-			left = append(left, n)
-		}
-	}
+	left := slices.DeleteFunc(slices.Clone(d.nodes), func(n *local.Node) bool { return n == d.killed })
 	ended, done := context.WithCancel(context.Background())
 	done()
 	local.AwaitEnded(ended, d.App, left)

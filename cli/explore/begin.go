@@ -14,6 +14,7 @@ import (
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 	"parley/run"
 	"parley/sim"
 )
@@ -269,8 +270,7 @@ func (b *initialStates) requests(p parley.Protocol, open []parley.ID, at []int) 
 		}
 		out = append(out, explore.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(value)}})
 	}
-	for _, q := range b.asked {
-		out = append(out, explore.Request{At: q.At, Msg: q.Msg})
-	}
-	return out
+	return append(out, lists.Of(b.asked, func(q sim.Request) explore.Request {
+		return explore.Request{At: q.At, Msg: q.Msg}
+	})...)
 }

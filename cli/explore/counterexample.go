@@ -87,11 +87,7 @@ func (s *search) asRun(found *explore.Run) show.Run {
 		flags = append(flags, "values="+strings.Join(values, ","))
 	}
 	slices.SortFunc(flags, func(a, b string) int { return cmp.Compare(keyOf(a), keyOf(b)) })
-	r := show.Run{Spec: spec, Names: s.names, Args: []string{s.flags.listed.Name}}
-	for _, flag := range flags {
-		r.Args = append(r.Args, "--"+flag)
-	}
-	return r
+	return show.Run{Spec: spec, Names: s.names, Args: append([]string{s.flags.listed.Name}, runs.Dashed(flags)...)}
 }
 
 func keyOf(flag string) string {

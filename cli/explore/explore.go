@@ -13,6 +13,7 @@ import (
 	"parley/explore"
 	"parley/explore/goal"
 	"parley/explore/split"
+	"parley/internal/lists"
 	"parley/internal/nearest"
 )
 
@@ -43,22 +44,13 @@ func Command(a *console.App) *cobra.Command {
 			if len(args) == 0 {
 				return console.OneOf(cmd, args)
 			}
-			return noProtocol(args[0], a.Protocols)
+			return fmt.Errorf("there is no protocol %q: %s", args[0], nearest.Names(args[0], a.Names()))
 		},
 	}
 	for _, p := range a.Protocols {
 		cmd.AddCommand(protocolCommand(a, p))
 	}
 	return cmd
-}
-
-// noProtocol is the error that there is no protocol of a name.
-func noProtocol(name string, all []parley.Protocol) error {
-	var names []string
-	for _, p := range all {
-		names = append(names, p.Name)
-	}
-	return fmt.Errorf("there is no protocol %q: %s", name, nearest.Names(name, names))
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
@@ -124,8 +116,6 @@ func splitLast(ctx context.Context, o explore.Options) (explore.Report, *split.R
 	}
 	r := explore.Report{Outcome: of.Outcome, Runs: of.Runs, Ends: of.Histories, Limit: of.Limit, Judged: of.Judged}
 	r.States, r.Moves, r.Took = of.Stages, of.Evaluations, of.Took
-	for i := range of.Findings {
-		r.Findings = append(r.Findings, of.Findings[i].Finding)
-	}
+	r.Findings = lists.Of(of.Findings, func(f split.Finding) explore.Finding { return f.Finding })
 	return r, &of, nil
 }

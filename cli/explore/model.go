@@ -12,6 +12,7 @@ import (
 	"parley/explore/goal"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/lists"
 )
 
 // search is a search that can be made.
@@ -90,10 +91,7 @@ func (s *search) anyway() string {
 func (s *search) asked() string {
 	var parts []string
 	if open := s.protocol.Proposers.Minus(s.begins.fixed); open != (parley.Set{}) {
-		var who []string
-		for id := range open.All() {
-			who = append(who, s.names.Full(id))
-		}
+		who := lists.Each(open.All(), s.names.Full)
 		verb := " proposes "
 		if len(who) > 1 {
 			verb = " each propose "
@@ -183,6 +181,8 @@ func (s *search) searchedFor() string {
 	}
 	return text
 }
+
+func nameOf(p parley.Property) string { return p.Name }
 
 // looked returns the properties of a mode that the search looks at.
 func (s *search) looked(mode parley.Mode) (names []string) {

@@ -18,6 +18,7 @@ import (
 	"parley/internal/draw/reading"
 	"parley/internal/draw/svg"
 	"parley/internal/draw/term"
+	"parley/internal/lists"
 )
 
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
@@ -82,11 +83,8 @@ func (e *pairing) finish(report io.Writer) error {
 	case f.json:
 		err = e.printJSON()
 	case e.pairs == nil:
-		var lines []string
-		for _, line := range append(e.about(), "", e.verdict) {
-			lines = append(lines, prose.Fold(line, e.Width(f.width)))
-		}
-		_, err = io.WriteString(report, strings.Join(lines, "\n")+"\n")
+		fold := func(line string) string { return prose.Fold(line, e.Width(f.width)) + "\n" }
+		_, err = io.WriteString(report, strings.Join(lists.Of(append(e.about(), "", e.verdict), fold), ""))
 	default:
 		_, err = io.WriteString(report, term.Pairs(e.protocol, e.drawn))
 	}
@@ -142,13 +140,12 @@ func (e *pairing) argue(width int) {
 func (e *pairing) drawnCase(i int) reading.Case {
 	c := e.cases[i]
 	title := nth(i)
-	out := reading.Case{
+	return reading.Case{
 		Title: strings.ToUpper(title[:1]) + title[1:], Faulty: c.Faulty, Events: c.Run.Log(true).Events,
+		Lies: lists.Of(c.Lies, func(lie split.Lie) reading.Lie {
+			return reading.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest}
+		}),
 	}
-	for _, lie := range c.Lies {
-		out.Lies = append(out.Lies, reading.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest})
-	}
-	return out
 }
 
 // value is what the process of a pair must decide, as the argument goes: what is forced in
@@ -268,11 +265,8 @@ func (e *pairing) printJSON() error {
 			if k == 0 && i > 0 {
 				continue
 			}
-			one := oneCase{Title: c.Title, Faulty: []string{}, About: words[k].About, Messages: words[k].Messages,
-				Decides: make(map[string]string)}
-			for id := range c.Faulty.All() {
-				one.Faulty = append(one.Faulty, e.names.Full(id))
-			}
+			one := oneCase{Title: c.Title, Faulty: e.names.List(c.Faulty), About: words[k].About,
+				Messages: words[k].Messages, Decides: make(map[string]string)}
 			for id, v := range problem.Decisions(e.cases[i+k].History) {
 				one.Decides[e.names.Full(id)] = parley.Printable(v)
 			}

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,7 +12,7 @@ import (
 	"parley/explore"
 	"parley/explore/split"
 	"parley/internal/draw/prose"
-	"parley/trace"
+	"parley/internal/lists"
 )
 
 // result is a search that has been made.
@@ -59,14 +58,8 @@ func (e *result) write() error {
 	if !e.told() {
 		return nil
 	}
-	if e.flags.traceTo != "" {
-		var b bytes.Buffer
-		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
-			return err
-		}
-		if err := e.WriteFile(console.OutputFile{Flag: "trace", Name: e.flags.traceTo}, b.Bytes()); err != nil {
-			return err
-		}
+	if err := e.WriteTrace(e.flags.traceTo, e.found[0].header, e.found[0].log); err != nil {
+		return err
 	}
 	if e.flags.svg == "" {
 		return nil
@@ -275,8 +268,6 @@ func (e *result) printJSON() error {
 		is := e.found[i]
 		out.Findings = append(out.Findings, finding{f.Property, is.why, f.Promised, is.depth, is.story})
 	}
-	for _, c := range r.Clauses {
-		out.Clauses = append(out.Clauses, clause{c.Name, c.Runs})
-	}
+	out.Clauses = lists.Of(r.Clauses, func(c explore.Clause) clause { return clause{c.Name, c.Runs} })
 	return e.PrintEscaped(out)
 }

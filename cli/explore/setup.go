@@ -11,6 +11,7 @@ import (
 	"parley/cli/run"
 	"parley/explore"
 	"parley/explore/goal"
+	"parley/internal/lists"
 	"parley/internal/nearest"
 )
 
@@ -189,10 +190,7 @@ const oneMachine = "as one machine"
 // aims fills in what is searched for.
 func (f *flags) aims(s *search) error {
 	p := s.protocol
-	var all []string
-	for _, q := range p.Properties {
-		all = append(all, q.Name)
-	}
+	all := lists.Of(p.Properties, nameOf)
 	for _, name := range f.properties {
 		if !slices.Contains(all, name) {
 			return parley.FlagErrorf("property", "%s has no property %q: %s", p.Name, name, nearest.Names(name, all))

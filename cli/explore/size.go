@@ -10,6 +10,7 @@ import (
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 	"parley/sim"
 )
 
@@ -82,11 +83,10 @@ func (b *initialStates) adversaries(p parley.Protocol) *big.Int {
 		if !some {
 			continue
 		}
-		o := sim.Options{Protocol: p, Faulty: counting, Steps: 1 << 20}
-		for _, q := range r.Requests {
-			o.Requests = append(o.Requests, sim.Request{At: q.At, Msg: q.Msg})
-		}
-		sim.Run(o)
+		sim.Run(sim.Options{
+			Protocol: p, Faulty: counting, Steps: 1 << 20,
+			Requests: lists.Of(r.Requests, func(q explore.Request) sim.Request { return sim.Request{At: q.At, Msg: q.Msg} }),
+		})
 		if most == nil || ways.Cmp(most) > 0 {
 			most = ways
 		}

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/explore"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 )
 
 // verdict says how the search ended, in one line, and what follows from that.
@@ -174,11 +175,8 @@ func (r *reasons) add(property, why string) {
 }
 
 func (r *reasons) text() string {
-	var parts []string
-	for _, why := range r.order {
-		parts = append(parts, prose.And(r.of[why])+" ("+why+")")
-	}
-	return strings.Join(parts, ", ")
+	said := func(why string) string { return prose.And(r.of[why]) + " (" + why + ")" }
+	return strings.Join(lists.Of(r.order, said), ", ")
 }
 
 // foundVerdict says what was found.
@@ -220,10 +218,9 @@ func (e *result) others() string {
 	for _, f := range e.report.Findings[1:] {
 		counts[e.broken(&f)]++
 	}
-	var parts []string
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, what+" ("+prose.Count(counts[what], "time", "times")+")")
-	}
+	parts := lists.Of(slices.Sorted(maps.Keys(counts)), func(what string) string {
+		return what + " (" + prose.Count(counts[what], "time", "times") + ")"
+	})
 	switch n := len(e.report.Findings); {
 	case n < 2:
 		return ""

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -119,10 +120,7 @@ func measureHere(ctx context.Context, file *nodefile.File, length time.Duration,
 	if err != nil {
 		return m, nil, err
 	}
-	m = cluster.Measurement{Nodes: len(c.Members), M: c.M, Round: c.Round}
-	if m.Round == 0 {
-		m.Round = cluster.DefaultRound
-	}
+	m = cluster.Measurement{Nodes: len(c.Members), M: c.M, Round: cmp.Or(c.Round, cluster.DefaultRound)}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	var all sync.WaitGroup

@@ -23,22 +23,8 @@ type verification struct {
 	Machines int    `json:"machines"`
 	Bytes    int64  `json:"bytes"`
 	// Tail is absent if the node was stopped in order.
-	Tail   *tail   `json:"tail,omitempty"`
-	Damage *damage `json:"damage,omitempty"`
-}
-
-// tail is where the records end of a node that was not stopped in order.
-type tail struct {
-	File   string `json:"file"`
-	Offset int64  `json:"offset"`
-	Torn   bool   `json:"torn"`
-}
-
-// damage is what of a folder is damaged; the offset is -1 if it is a file as a whole.
-type damage struct {
-	File   string `json:"file"`
-	Offset int64  `json:"offset"`
-	What   string `json:"what"`
+	Tail   *store.Tail   `json:"tail,omitempty"`
+	Damage *store.Damage `json:"damage,omitempty"`
 }
 
 // verifyCommand is "parley node verify".
@@ -86,10 +72,10 @@ func verify(a *console.App, dir string, asJSON bool) error {
 	if err != nil && !errors.As(err, &found) {
 		return err
 	}
-	v := verification{Folder: dir, Position: r.Position, Machines: r.Books, Bytes: r.Bytes, Tail: (*tail)(r.Tail)}
-	if found != nil {
-		v.Damage = (*damage)(found)
-	} else {
+	v := verification{
+		Folder: dir, Position: r.Position, Machines: r.Books, Bytes: r.Bytes, Tail: r.Tail, Damage: found,
+	}
+	if found == nil {
 		v.Store = fmt.Sprintf("%016x", r.Store)
 	}
 	return printVerification(a, v, err, asJSON)
@@ -106,7 +92,7 @@ func verifyNothing(a *console.App, dir string, asJSON bool) error {
 			"configuration", dir)
 	}
 	found := &store.Damage{File: filepath.Join(dir, "records"), Offset: -1, What: "all records are missing"}
-	return printVerification(a, verification{Folder: dir, Damage: (*damage)(found)}, found, asJSON)
+	return printVerification(a, verification{Folder: dir, Damage: found}, found, asJSON)
 }
 
 // printVerification prints what was found, and ends the command.

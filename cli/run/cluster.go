@@ -19,6 +19,7 @@ import (
 	"parley/cli/console"
 	"parley/cluster/lab"
 	"parley/faulty"
+	"parley/sim"
 	"parley/trace"
 )
 
@@ -171,37 +172,42 @@ const limit = 2 * time.Minute
 
 // lab is the run between real processes.
 func (s runSpec) lab(dir string) *lab.Run {
-	opt := s.Options()
+	opt, relies := s.Options(), s.Protocol.Relies
 	tick := s.host.lasts(s.Protocol)
-	r := &lab.Run{
-		Header: s.Header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.Protocol.Timing == parley.Synchronous,
-		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit,
-		Delay: cmp.Or(opt.Promised.Delay, s.Protocol.Relies.Delay, opt.Delay.Most, 900),
-		Start: func(ctx context.Context, id parley.ID) (*lab.Child, error) { return child.Start(ctx, id, "member") },
-	}
-	late := func(t parley.Tick) { r.Limit = max(r.Limit, limit+time.Duration(t)*tick) }
-	s.asks(r, opt, late)
-	s.weather(r, opt)
-	for id := range s.Down().All() {
-		if how, lies := s.Faulty[id]; lies {
-			r.Liars.Add(id)
-			if at, is := s.crashTick(how); is {
-				r.Crash = append(r.Crash, lab.Crash{At: id, When: at})
-			}
+	opt.Promised = cmp.Or(opt.Promised, relies)
+	opt.Promised.Delay = cmp.Or(opt.Promised.Delay, relies.Delay, opt.Delay.Most, 900)
+	last := lastOf(opt)
+	liars := s.Liars()
+	var crashes []sim.Crash
+	for id := range liars.All() {
+		if at, is := s.crashTick(s.Faulty[id]); is {
+			crashes = append(crashes, sim.Crash{At: id, When: at})
 		}
 	}
+	opt.Crashes = append(crashes, opt.Crashes...)
+	return &lab.Run{
+		Options: opt, Header: s.Header(trace.Facts{}), Dir: dir, Tick: tick,
+		Early: s.Protocol.Timing == parley.Synchronous, Liars: liars, Limit: limit + time.Duration(last)*tick,
+		Start: func(ctx context.Context, id parley.ID) (*lab.Child, error) { return child.Start(ctx, id, "member") },
+	}
+}
+
+// lastOf is the time of the last thing that is to happen to a process of a run.
+func lastOf(opt sim.Options) parley.Tick {
+	last := opt.Until
+	for _, v := range opt.Suspicions {
+		last = max(last, v.When)
+	}
+	for _, q := range opt.Requests {
+		last = max(last, q.When)
+	}
 	for _, c := range opt.Crashes {
-		r.Crash = append(r.Crash, lab.Crash{
-			At: c.At, When: c.When, Step: c.Step, Effects: c.Effects, Back: c.Back, Lost: c.LostDisk,
-		})
-		late(c.When + c.Back)
+		last = max(last, c.When+c.Back)
 	}
 	for _, p := range opt.Pauses {
-		r.Pause = append(r.Pause, lab.Pause{At: p.At, From: p.From, For: p.For})
-		late(p.From + p.For)
+		last = max(last, p.From+p.For)
 	}
-	late(r.Until)
-	return r
+	return last
 }
 
 // processes makes the run between real processes.

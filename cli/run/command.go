@@ -3,7 +3,6 @@
 package run
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,7 @@ import (
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/faulty"
-	"parley/trace"
+	"parley/internal/lists"
 )
 
 // Command is "parley run".
@@ -67,10 +66,7 @@ func Command(a *console.App) *cobra.Command {
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
-	var behaviours []string
-	for _, b := range faulty.Named() {
-		behaviours = append(behaviours, b.Name)
-	}
+	behaviours := lists.Of(faulty.Named(), func(b faulty.Behaviour) string { return b.Name })
 	crashes := "\ncrash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION."
 	if p.Timing != parley.Synchronous {
 		crashes = "\nor crash@DURATION: 1 ns is a tick, if --host cluster does not say otherwise."
@@ -202,14 +198,8 @@ func execute(a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if f.traceTo != "" {
-		var b bytes.Buffer
-		if err := trace.Write(&b, s.Header(facts), log); err != nil {
-			return err
-		}
-		if err := a.WriteFile(traceTo, b.Bytes()); err != nil {
-			return err
-		}
+	if err := a.WriteTrace(f.traceTo, s.Header(facts), log); err != nil {
+		return err
 	}
 	if f.svg != "" {
 		if err := a.WriteFile(svg, v.SVG()); err != nil {

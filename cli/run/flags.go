@@ -3,7 +3,6 @@ package run
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/cli/show"
+	"parley/internal/lists"
 	"parley/internal/scenario"
 	"parley/run"
 )
@@ -128,12 +128,14 @@ func (f *flags) args() []string {
 	return args
 }
 
+// Dashed are flags NAME=VALUE as arguments.
+func Dashed(flags []string) []string {
+	return lists.Of(flags, func(flag string) string { return "--" + flag })
+}
+
 // DrawnFlags writes who is faulty in a run, and what its plan says, as flags NAME=VALUE. The plan leaves nothing open.
 func DrawnFlags(s run.Spec, k console.Names) []string {
-	var faulty []string
-	for _, id := range slices.Sorted(maps.Keys(s.Faulty)) {
-		faulty = append(faulty, k.Bare(id)+"="+s.Faulty[id].Name)
-	}
+	faulty := lists.Each(s.Liars().All(), func(id parley.ID) string { return k.Bare(id) + "=" + s.Faulty[id].Name })
 	flags := scenario.Flags(s.Plan, s.Protocol, k.Bare)
 	if len(faulty) > 0 {
 		flags = slices.Insert(flags, 0, "faulty="+strings.Join(faulty, ","))

@@ -46,10 +46,8 @@ func replayTrace(a *console.App, args []string) error {
 			"show shows it",
 			*file)
 	}
-	again := sim.Replay{Protocol: s.Protocol, Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped}
-	// order: a set has none
-	for id := range s.Faulty {
-		again.Faulty.Add(id)
+	again := sim.Replay{
+		Protocol: s.Protocol, Faulty: s.Liars(), Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped,
 	}
 	steps, err := again.Run(log.Events)
 	if err != nil {

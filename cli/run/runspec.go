@@ -80,8 +80,7 @@ func (s *runSpec) spare(f *flags) error {
 			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.Names.Full(c.At)))
 		}
 	}
-	// order: a set has none
-	for id := range s.Faulty {
+	for id := range s.Liars().All() {
 		s.Plan.Random.Spared.Add(id)
 	}
 	draw, n := s.Plan.Random, s.Protocol.N

@@ -18,7 +18,7 @@ import (
 )
 
 // scenarioFile is a file of flags: a YAML mapping whose keys are the protocol and
-// the names of its flags. Those of the plan may have lists
+// the names of its flags. Those of the plan may have listKeys
 // and mappings as values.
 //
 //	protocol: eig
@@ -108,18 +108,18 @@ func extraLine(tree *ast.File) int {
 	return 1
 }
 
-// lists are the keys whose value may be a list, beside those of the plan; the one that
+// listKeys are the keys whose value may be a list, beside those of the plan; the one that
 // may be a mapping is faulty.
-var lists = []string{"values", "alphabet", "show"}
+var listKeys = []string{"values", "alphabet", "show"}
 
-// flagText writes a YAML value as a flag has it: lists with commas, mappings
+// flagText writes a YAML value as a flag has it: listKeys with commas, mappings
 // with = and commas. Errors begin with the line.
 func flagText(key string, n ast.Node) (string, error) {
 	expected := "a plain value was expected"
 	switch {
 	case key == "faulty":
 		expected = "PROCESS: BEHAVIOUR was expected, as in {1: twofaced, 5: flip}"
-	case slices.Contains(lists, key):
+	case slices.Contains(listKeys, key):
 		expected = "a plain value was expected, or a list of some"
 	}
 	wrong := func(at ast.Node, what string) error {
@@ -128,7 +128,7 @@ func flagText(key string, n ast.Node) (string, error) {
 	var parts []string
 	switch n := n.(type) {
 	case *ast.SequenceNode:
-		if !slices.Contains(lists, key) {
+		if !slices.Contains(listKeys, key) {
 			return "", wrong(n, "a list: ")
 		}
 		for _, v := range n.Values {

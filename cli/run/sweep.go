@@ -17,6 +17,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/internal/draw/prose"
+	"parley/internal/lists"
 	"parley/run"
 )
 
@@ -215,11 +216,10 @@ func (s *sweepRunner) print(w io.Writer) error {
 		kinds = []string{"none"}
 	}
 	b.WriteString(prose.Fold("faults that came: "+strings.Join(kinds, ", "), width) + "\n\n")
-	names := []string{run.Sound}
-	for _, q := range s.base.Protocol.Properties {
-		names = append(names, q.Name)
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return s.Properties[name] == nil })
+	names := lists.Of(s.base.Protocol.Properties, func(q parley.Property) string { return q.Name })
+	names = slices.DeleteFunc(slices.Insert(names, 0, run.Sound), func(name string) bool {
+		return s.Properties[name] == nil
+	})
 	wide := 0
 	for _, name := range names {
 		wide = max(wide, len(name))

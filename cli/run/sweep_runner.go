@@ -82,9 +82,7 @@ func (s *sweepRunner) least(of run.Spec) []string {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		return key == "faulty" || slices.Contains(scenario.Keys, key)
 	})
-	for _, flag := range DrawnFlags(of, s.base.Names) {
-		args = append(args, "--"+flag)
-	}
+	args = append(args, Dashed(DrawnFlags(of, s.base.Names))...)
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
 }
 

@@ -22,12 +22,7 @@ type Run struct {
 
 // Style is how the run is drawn.
 func (r Run) Style(width int) reading.Style {
-	s := reading.Style{Width: width, Name: r.Names.Full}
-	// order: a set has none
-	for id := range r.Faulty {
-		s.Faulty.Add(id)
-	}
-	return s
+	return reading.Style{Width: width, Name: r.Names.Full, Faulty: r.Liars()}
 }
 
 // Header returns the header of the run's trace.

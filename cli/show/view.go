@@ -14,6 +14,7 @@ import (
 	"parley/internal/draw/reading"
 	"parley/internal/draw/svg"
 	"parley/internal/draw/term"
+	"parley/internal/lists"
 	"parley/trace"
 )
 
@@ -146,10 +147,9 @@ func (v *View) title() string {
 		}
 		return text + "; nobody is faulty"
 	}
-	var who []string
-	for id := range v.style.Faulty.All() {
-		who = append(who, v.run.Names.Full(id)+" ("+v.behaviour(id)+")")
-	}
+	who := lists.Each(v.style.Faulty.All(), func(id parley.ID) string {
+		return v.run.Names.Full(id) + " (" + v.behaviour(id) + ")"
+	})
 	text += "\nfaulty: " + strings.Join(who, ", ")
 	if len(who) > 1 && v.run.Host != "" {
 		text += "; each acts alone, and knows nothing of what the others hear"
@@ -159,11 +159,7 @@ func (v *View) title() string {
 
 // befell describes what the plan does to the processes, a line each.
 func (v *View) befell() string {
-	var parts []string
-	for _, line := range v.run.Plan.Describe(v.run.Names.Full) {
-		parts = append(parts, "\n  "+line)
-	}
-	return strings.Join(parts, "")
+	return strings.Join(append([]string{""}, v.run.Plan.Describe(v.run.Names.Full)...), "\n  ")
 }
 
 // Parts are the chosen sections.
@@ -253,10 +249,9 @@ func (v *View) leftOut() string {
 
 // refused counts, by reason, what correct processes were sent and did not accept.
 func (v *View) refused() string {
-	var parts []string
-	for _, why := range slices.Sorted(maps.Keys(v.report.Refused)) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", why, prose.Number(v.report.Refused[why])))
-	}
+	parts := lists.Of(slices.Sorted(maps.Keys(v.report.Refused)), func(why string) string {
+		return fmt.Sprintf("%s (%s)", why, prose.Number(v.report.Refused[why]))
+	})
 	if len(parts) == 0 {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
+	"parley/internal/lists"
 	"parley/trace"
 )
 
@@ -138,14 +139,11 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
 	}
 	r := show.NewReport(s, t.Log, t.Header.Facts)
+	who := s.Names.List(s.Down())
 	out := audited{violated: r.Finish(nil) != nil, json: auditJSON{
-		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Complete: true, Events: r.Events, Verdicts: []auditVerdict{},
+		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Faulty: who, Complete: true, Events: r.Events,
+		Verdicts: []auditVerdict{},
 	}}
-	who := []string{}
-	for id := range s.Down().All() {
-		who = append(who, s.Names.Full(id))
-	}
-	out.json.Faulty = who
 	for _, v := range r.Verdicts {
 		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{Verdict: v})
 	}
@@ -191,13 +189,7 @@ type auditVerdict struct {
 
 // auditChannel puts the verdict on a machine into words.
 func auditChannel(a *console.App, c *audit.Channel) audited {
-	list := func(set parley.Set) []string {
-		out := []string{}
-		for id := range set.All() {
-			out = append(out, c.Name(id))
-		}
-		return out
-	}
+	list := func(set parley.Set) []string { return append([]string{}, lists.Each(set.All(), c.Name)...) }
 	out := audited{violated: c.Violated(), json: auditJSON{
 		Cluster: c.Cluster, Machine: c.Machine, Protocol: c.Protocol.Name, N: c.Header.N, M: c.Protocol.M,
 		Faulty: list(c.Liars), Crashed: list(c.Crashed), Held: list(c.Held), Complete: c.Incomplete == nil,

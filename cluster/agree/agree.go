@@ -49,10 +49,7 @@ var ErrReserved = errors.New("the value is the one that stands for none")
 
 // Agree has all correct nodes agree on a value of this one: see cluster.Node.Agree.
 func (s *Service) Agree(ctx context.Context, q Question) (Decision, error) {
-	t := stream.Key{Algorithm: q.Algorithm, M: q.M, Source: s.k.Self}
-	if t.M == 0 {
-		t.M = t.Algorithm.Most(len(s.k.Members))
-	}
+	t := s.key(q.Algorithm, q.M, s.k.Self)
 	d := Decision{Source: s.k.Self, Algorithm: t.Algorithm, M: t.M}
 	switch {
 	case len(q.Value) > t.Limit():
@@ -68,6 +65,11 @@ func (s *Service) Agree(ctx context.Context, q Question) (Decision, error) {
 	a, err := o.ask(ctx, stream.SourceRequest(q.Value, q.Evidence))
 	d.Slot, d.Value, d.Evidence = a.slot, a.value, a.evidence
 	return d, err
+}
+
+// key names the stream of a question; m 0 stands for the most liars that the algorithm tolerates.
+func (s *Service) key(a stream.Algorithm, m int, source parley.ID) stream.Key {
+	return stream.Key{Algorithm: a, M: cmp.Or(m, a.Most(len(s.k.Members))), Source: source}
 }
 
 // ready returns a stream in which something may be asked for.

@@ -47,10 +47,7 @@ func (s *Service) Propose(ctx context.Context, p Proposal) (Vector, error) {
 
 // propose is Propose, with voting for a vector by which correct nodes are to outvote liars.
 func (s *Service) propose(ctx context.Context, p Proposal, voting bool) (Vector, error) {
-	t := stream.Key{Algorithm: p.Algorithm, M: p.M, Source: stream.Everyone}
-	if t.M == 0 {
-		t.M = t.Algorithm.Most(len(s.k.Members))
-	}
+	t := s.key(p.Algorithm, p.M, stream.Everyone)
 	v := Vector{Name: p.Name}
 	switch {
 	case p.Name == "" || len(p.Name) > MaxName:

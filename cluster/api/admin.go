@@ -11,6 +11,7 @@ import (
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/link"
+	"parley/internal/lists"
 )
 
 // admin is AdminService.
@@ -21,22 +22,14 @@ func (h admin) Health(context.Context, *parleyv1.HealthRequest) (*parleyv1.Healt
 	return &parleyv1.HealthResponse{Ready: len(why) == 0, Problems: why}, nil
 }
 
-// done is the empty answer to what has succeeded.
-func done[T any](err error) (*T, error) {
-	if err != nil {
-		return nil, err
-	}
-	return new(T), nil
-}
-
 func (h admin) Leave(ctx context.Context, _ *parleyv1.LeaveRequest) (*parleyv1.LeaveResponse, error) {
 	defer h.left()
-	return done[parleyv1.LeaveResponse](h.s.c.Node.Leave(ctx))
+	return &parleyv1.LeaveResponse{}, h.s.c.Node.Leave(ctx)
 }
 
 func (h admin) Drain(ctx context.Context, _ *parleyv1.DrainRequest) (*parleyv1.DrainResponse, error) {
 	defer h.left()
-	return done[parleyv1.DrainResponse](h.s.c.Node.Drain(ctx))
+	return &parleyv1.DrainResponse{}, h.s.c.Node.Drain(ctx)
 }
 
 // left says that the node has left, if it has: it may have in spite of an error.
@@ -50,14 +43,14 @@ func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.E
 	if err := h.s.members.check(r.GetName()); err != nil {
 		return nil, err
 	}
-	return done[parleyv1.ExpelResponse](h.s.c.Node.Expel(ctx, r.GetName()))
+	return &parleyv1.ExpelResponse{}, h.s.c.Node.Expel(ctx, r.GetName())
 }
 
 func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.ForgetResponse, error) {
 	if err := h.s.members.check(r.GetName()); err != nil {
 		return nil, err
 	}
-	return done[parleyv1.ForgetResponse](h.s.c.Node.Forget(r.GetName()))
+	return &parleyv1.ForgetResponse{}, h.s.c.Node.Forget(r.GetName())
 }
 
 // problems tells why the node is not ready for clients.
@@ -121,9 +114,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 	if round, err := time.ParseDuration(st.Round); err == nil {
 		out.Round = durationpb.New(round)
 	}
-	for _, m := range st.Members {
-		out.Members = append(out.Members, memberStatus(m))
-	}
+	out.Members = lists.Of(st.Members, memberStatus)
 	for _, g := range st.Groups {
 		level, _ := cluster.ParseLevel(g.Level) // it has been written by String
 		one := &parleyv1.GroupStatus{Name: g.Name, Level: wire(levels, level), View: viewStatus(g.ViewStatus)}
@@ -145,10 +136,9 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 			Algorithm: wire(algorithms, algorithm), M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
 		})
 	}
-	for _, r := range st.Refused {
-		one := &parleyv1.RefusedStatus{Machine: r.Machine, From: r.From, Why: r.Why, Times: r.Times}
-		out.Refused = append(out.Refused, one)
-	}
+	out.Refused = lists.Of(st.Refused, func(r cluster.RefusedStatus) *parleyv1.RefusedStatus {
+		return &parleyv1.RefusedStatus{Machine: r.Machine, From: r.From, Why: r.Why, Times: r.Times}
+	})
 	if c := st.Commit; c != nil {
 		out.Commit = commitStatus(c)
 	}
@@ -183,12 +173,8 @@ func slotStatus(x cluster.SlotStatus) *parleyv1.SlotStatus {
 }
 
 func commitStatus(c *cluster.CommitStatus) *parleyv1.CommitStatus {
-	out := &parleyv1.CommitStatus{
+	return &parleyv1.CommitStatus{
 		Protocol: c.Protocol, Open: uint32(c.Open), Pending: uint32(c.Pending), Preparing: uint32(c.Preparing),
-		Committed: c.Committed, Aborted: c.Aborted,
+		Committed: c.Committed, Aborted: c.Aborted, Blocked: lists.Of(c.Blocked, outcome),
 	}
-	for _, o := range c.Blocked {
-		out.Blocked = append(out.Blocked, outcome(o))
-	}
-	return out
 }

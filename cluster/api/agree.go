@@ -10,6 +10,7 @@ import (
 	"parley/agreement/consensus"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
+	"parley/internal/lists"
 )
 
 // agreement is AgreeService.
@@ -59,6 +60,9 @@ func asked(a parleyv1.Algorithm, m uint32) (cluster.Algorithm, int, error) {
 // agreeFailed is an error of an agreement. What is refused, and not because of the time or the
 // state of the node, says what is not allowed of what was asked.
 func agreeFailed(err error) error {
+	if err == nil {
+		return nil
+	}
 	f := failed(err)
 	switch {
 	case errors.Is(err, cluster.ErrAbstained):
@@ -79,10 +83,7 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 	d, err := h.s.c.Node.Agree(ctx, cluster.Question{
 		Value: r.GetValue(), Algorithm: algorithm, M: m, Evidence: r.GetEvidence(),
 	})
-	if err != nil {
-		return nil, agreeFailed(err)
-	}
-	return &parleyv1.AgreeResponse{Decision: h.decision(d)}, nil
+	return &parleyv1.AgreeResponse{Decision: h.decision(d)}, agreeFailed(err)
 }
 
 // decision is one as clients get it.
@@ -99,7 +100,8 @@ func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
 				&parleyv1.Heard{Round: uint32(x.Round), From: names.name(x.From), Text: x.Text})
 		}
 		for _, b := range a.Tree {
-			account.Tree = append(account.Tree, &parleyv1.Branch{Path: names.names(b.Path), In: some(b.In), Out: some(b.Out)})
+			path := lists.Of(b.Path, names.name)
+			account.Tree = append(account.Tree, &parleyv1.Branch{Path: path, In: some(b.In), Out: some(b.Out)})
 		}
 		out.Evidence = append(out.Evidence, account)
 	}
@@ -146,10 +148,7 @@ func (h agreement) Propose(ctx context.Context, r *parleyv1.ProposeRequest) (*pa
 		return nil, err
 	}
 	v, err := h.s.c.Node.Propose(ctx, p)
-	if err != nil {
-		return nil, agreeFailed(err)
-	}
-	return &parleyv1.ProposeResponse{Vector: h.vector(v)}, nil
+	return &parleyv1.ProposeResponse{Vector: h.vector(v)}, agreeFailed(err)
 }
 
 func (h agreement) Consensus(ctx context.Context, r *parleyv1.ConsensusRequest) (*parleyv1.ConsensusResponse, error) {
@@ -162,10 +161,7 @@ func (h agreement) Consensus(ctx context.Context, r *parleyv1.ConsensusRequest) 
 		return nil, invalid("there is no rule %d", r.GetRule())
 	}
 	value, v, err := h.s.c.Node.Consensus(ctx, p, rule, r.GetOtherwise())
-	if err != nil {
-		return nil, agreeFailed(err)
-	}
-	return &parleyv1.ConsensusResponse{Value: value, Vector: h.vector(v)}, nil
+	return &parleyv1.ConsensusResponse{Value: value, Vector: h.vector(v)}, agreeFailed(err)
 }
 
 // mostDecisions is how many decisions wait for a client to read them before it is cut off.

@@ -21,6 +21,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,10 +78,8 @@ type Server struct {
 func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
-		c: c, log: c.Cluster.Log, started: time.Now(), tables: make(map[string]*table), members: c.Cluster.Members,
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+		c: c, log: cmp.Or(c.Cluster.Log, slog.New(slog.DiscardHandler)), started: time.Now(),
+		tables: make(map[string]*table), members: c.Cluster.Members,
 	}
 	s.clients.init(c.Limits)
 	s.counts.init(s)
@@ -205,15 +204,11 @@ func (s *Server) Handler() http.Handler {
 		connect.WithCompressMinBytes(64 << 10),
 	}
 	mux := http.NewServeMux()
-	for _, handle := range []func() (string, http.Handler){
-		func() (string, http.Handler) { return parleyv1.NewAgreeServiceHandler(agreement{s: s}, options...) },
-		func() (string, http.Handler) { return parleyv1.NewGroupServiceHandler(groups{s: s}, options...) },
-		func() (string, http.Handler) { return parleyv1.NewTableServiceHandler(tables{s: s}, options...) },
-		func() (string, http.Handler) { return parleyv1.NewClockServiceHandler(clock{s: s}, options...) },
-		func() (string, http.Handler) { return parleyv1.NewCommitServiceHandler(commit{s: s}, options...) },
-		func() (string, http.Handler) { return parleyv1.NewAdminServiceHandler(admin{s: s}, options...) },
-	} {
-		mux.Handle(handle())
-	}
+	mux.Handle(parleyv1.NewAgreeServiceHandler(agreement{s: s}, options...))
+	mux.Handle(parleyv1.NewGroupServiceHandler(groups{s: s}, options...))
+	mux.Handle(parleyv1.NewTableServiceHandler(tables{s: s}, options...))
+	mux.Handle(parleyv1.NewClockServiceHandler(clock{s: s}, options...))
+	mux.Handle(parleyv1.NewCommitServiceHandler(commit{s: s}, options...))
+	mux.Handle(parleyv1.NewAdminServiceHandler(admin{s: s}, options...))
 	return s.outer(mux)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -95,13 +96,7 @@ func (s guest) guard(ctx context.Context, spec connect.Spec, handle func(context
 // ours tells whether an error says already what became of the request.
 func ours(err error) bool {
 	e, ok := errors.AsType[*connect.Error](err)
-	if !ok {
-		return false
-	}
-	for _, d := range e.Details() {
-		if d.Type() == "parley.v1.ErrorDetail" {
-			return true
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc(e.Details(), func(d *connect.ErrorDetail) bool {
+		return d.Type() == "parley.v1.ErrorDetail"
+	})
 }

@@ -68,10 +68,7 @@ func (h groups) Broadcast(ctx context.Context, r *parleyv1.BroadcastRequest) (*p
 		return nil, invalid("a payload of %d bytes: at most %d are allowed", len(r.GetPayload()), maxPayload)
 	}
 	position, err := g.BroadcastAt(ctx, level, r.GetPayload())
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.BroadcastResponse{Position: position}, nil
+	return &parleyv1.BroadcastResponse{Position: position}, err
 }
 
 // delivery is one as clients get it.
@@ -95,10 +92,7 @@ func (h groups) Subscribe(
 		return &parleyv1.SubscribeResponse{Next: sub.Position()}
 	}, func(ctx context.Context) (*parleyv1.SubscribeResponse, error) {
 		d, err := sub.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &parleyv1.SubscribeResponse{Delivery: h.delivery(d), Next: sub.Position()}, nil
+		return &parleyv1.SubscribeResponse{Delivery: h.delivery(d), Next: sub.Position()}, err
 	})
 }
 

@@ -60,28 +60,7 @@ type clients struct {
 // usage is what one client has under way, and has asked for lately.
 type usage struct {
 	connections, requests, streams int
-	asked, taken                   allowance // requests, and those that it took back
-}
-
-// allowance is how much of a rate is spent.
-type allowance struct {
-	spent float64
-	at    time.Time
-}
-
-// spend tells whether one more is within so many a second, and so many at once.
-func (a *allowance) spend(now time.Time, rate, once int) bool {
-	a.spent, a.at = a.left(now, rate), now
-	if a.spent+1 > float64(once) {
-		return false
-	}
-	a.spent++
-	return true
-}
-
-// left is how much of it is spent yet.
-func (a *allowance) left(now time.Time, rate int) float64 {
-	return max(0, a.spent-float64(rate)*now.Sub(a.at).Seconds())
+	asked, taken                   link.Allowance // requests, and those that it took back
 }
 
 func (c *clients) init(l Limits) {
@@ -147,7 +126,7 @@ func (c *clients) took(name string) (often bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.of(name)
-	often = !u.taken.spend(time.Now(), c.limits.Resets, 10*c.limits.Resets)
+	often = !u.taken.Spend(time.Since(c.began), c.limits.Resets, 10*c.limits.Resets)
 	c.forget(name, u)
 	return often
 }
@@ -158,7 +137,7 @@ func (c *clients) tired(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.byName[name]
-	return u != nil && u.taken.left(time.Now(), c.limits.Resets)+1 > float64(10*c.limits.Resets)
+	return u != nil && u.taken.Spent(time.Since(c.began), c.limits.Resets)+1 > float64(10*c.limits.Resets)
 }
 
 // leave counts out a connection of a client.
@@ -178,7 +157,7 @@ func (c *clients) begin(name string, stream bool) error {
 	switch {
 	case c.all >= c.limits.All:
 		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are under way: that is as many as may be", c.all)
-	case !u.asked.spend(time.Now(), c.limits.Rate, c.limits.Rate):
+	case !u.asked.Spend(time.Since(c.began), c.limits.Rate, c.limits.Rate):
 		return refuse(connect.CodeResourceExhausted, "busy", "client %s asks more than %d times a second: that is as "+
 			"often as it may", name, c.limits.Rate)
 	case u.requests >= c.limits.Requests:
@@ -228,8 +207,8 @@ func (c *clients) of(name string) *usage {
 // forget drops the usage of a client that has nothing, unless it has asked for much or taken requests back lately:
 // another connection is no new beginning. The lock is held.
 func (c *clients) forget(name string, u *usage) {
-	now, l := time.Now(), &c.limits
-	if u.connections+u.requests+u.streams == 0 && u.asked.left(now, l.Rate)+u.taken.left(now, l.Resets) == 0 {
+	now, l := time.Since(c.began), &c.limits
+	if u.connections+u.requests+u.streams == 0 && u.asked.Spent(now, l.Rate)+u.taken.Spent(now, l.Resets) == 0 {
 		delete(c.byName, name)
 	}
 }

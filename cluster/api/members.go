@@ -1,12 +1,14 @@
 package api
 
 import (
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
 
 	"parley"
 	"parley/cluster"
+	"parley/internal/lists"
 )
 
 // members are the nodes of the cluster, by process.
@@ -20,22 +22,11 @@ func (m members) name(id parley.ID) string {
 	return m[id].Name
 }
 
-func (m members) names(ids []parley.ID) []string {
-	var out []string
-	for _, id := range ids {
-		out = append(out, m.name(id))
-	}
-	return out
-}
-
 // check tells that there is none of a name.
 func (m members) check(name string) error {
-	var names []string
-	for _, one := range m {
-		if one.Name == name {
-			return nil
-		}
-		names = append(names, one.Name)
+	names := lists.Of(m, func(one cluster.Member) string { return one.Name })
+	if slices.Contains(names, name) {
+		return nil
 	}
 	return refuse(connect.CodeNotFound, "no member", "there is no member %q: they are %s", name, strings.Join(names, ", "))
 }

@@ -80,10 +80,7 @@ func (h tables) Open(ctx context.Context, r *parleyv1.OpenRequest) (*parleyv1.Op
 		return nil, err
 	}
 	session, err := t.OpenFor(ctx, callOf(ctx).who.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.OpenResponse{Session: session}, nil
+	return &parleyv1.OpenResponse{Session: session}, err
 }
 
 func (h tables) Do(ctx context.Context, r *parleyv1.DoRequest) (*parleyv1.DoResponse, error) {
@@ -98,10 +95,7 @@ func (h tables) Do(ctx context.Context, r *parleyv1.DoRequest) (*parleyv1.DoResp
 	if err == nil {
 		err = t.known(answer)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.DoResponse{Answer: answer, Position: position, Refused: t.refused(answer)}, nil
+	return &parleyv1.DoResponse{Answer: answer, Position: position, Refused: t.refused(answer)}, err
 }
 
 // refused tells whether an answer is known to say that nothing was changed.
@@ -174,10 +168,7 @@ func (h tables) Inspect(ctx context.Context, r *parleyv1.InspectRequest) (*parle
 		return nil, err
 	}
 	position, hash, err := t.Inspect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.InspectResponse{Position: position, Hash: hash}, nil
+	return &parleyv1.InspectResponse{Position: position, Hash: hash}, err
 }
 
 func (h tables) Get(ctx context.Context, r *parleyv1.GetRequest) (*parleyv1.GetResponse, error) {
@@ -187,10 +178,7 @@ func (h tables) Get(ctx context.Context, r *parleyv1.GetRequest) (*parleyv1.GetR
 	}
 	b, _, err := t.Query(ctx, keyvalue.Get(r.GetKey()))
 	a, err := read(b, err)
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.GetResponse{Value: a.Value, Version: a.Version}, nil
+	return &parleyv1.GetResponse{Value: a.Value, Version: a.Version}, err
 }
 
 // read reads what a table of keys and values answers.
@@ -240,10 +228,7 @@ func (h tables) change(ctx context.Context, r keyRequest, value, command []byte)
 
 func (h tables) Put(ctx context.Context, r *parleyv1.PutRequest) (*parleyv1.PutResponse, error) {
 	a, err := h.change(ctx, r, r.GetValue(), keyvalue.Put(r.GetKey(), r.GetValue()))
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.PutResponse{Version: a.Version}, nil
+	return &parleyv1.PutResponse{Version: a.Version}, err
 }
 
 func (h tables) Swap(ctx context.Context, r *parleyv1.SwapRequest) (*parleyv1.SwapResponse, error) {
@@ -251,10 +236,7 @@ func (h tables) Swap(ctx context.Context, r *parleyv1.SwapRequest) (*parleyv1.Sw
 	if errors.Is(err, keyvalue.ErrChanged) {
 		return &parleyv1.SwapResponse{Version: a.Version, Value: a.Value}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.SwapResponse{Swapped: true, Version: a.Version}, nil
+	return &parleyv1.SwapResponse{Swapped: true, Version: a.Version}, err
 }
 
 func (h tables) Add(ctx context.Context, r *parleyv1.AddRequest) (*parleyv1.AddResponse, error) {
@@ -268,8 +250,5 @@ func (h tables) Add(ctx context.Context, r *parleyv1.AddRequest) (*parleyv1.AddR
 
 func (h tables) Delete(ctx context.Context, r *parleyv1.DeleteRequest) (*parleyv1.DeleteResponse, error) {
 	a, err := h.change(ctx, r, nil, keyvalue.Delete(r.GetKey()))
-	if err != nil {
-		return nil, err
-	}
-	return &parleyv1.DeleteResponse{Version: a.Version}, nil
+	return &parleyv1.DeleteResponse{Version: a.Version}, err
 }

@@ -82,9 +82,7 @@ func (c *Channel) Name(id parley.ID) string { return c.Header.Name(id) }
 // Audit judges the machines of which there are traces, each at all nodes. The error is
 // about the traces; what was violated is in the verdicts.
 func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
-	if o.Settle == 0 {
-		o.Settle = time.Second / 2
-	}
+	o.Settle = cmp.Or(o.Settle, time.Second/2)
 	type key struct {
 		cluster string
 		channel uint32

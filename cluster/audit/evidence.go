@@ -73,6 +73,14 @@ func union(a, b parley.Set) parley.Set {
 	return a
 }
 
+// whose are the processes at which something happened.
+func whose(list []parley.Happening) (set parley.Set) {
+	for i := range list {
+		set.Add(list[i].At)
+	}
+	return set
+}
+
 // gather notes what befell processes.
 func (e *evidence) gather() {
 	for i := range e.w.Log.Events {

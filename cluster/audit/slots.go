@@ -127,11 +127,7 @@ func (j slotJudge) failed(s *slot) parley.Set {
 
 // fill adds the decisions on no value, which are not told.
 func (j slotJudge) fill(h *parley.History, s *slot, failed parley.Set) {
-	var told parley.Set
-	for _, d := range h.Deliveries {
-		told.Add(d.At)
-	}
-	for id := range s.ended.Minus(told).All() {
+	for id := range s.ended.Minus(whose(h.Deliveries)).All() {
 		if failed.Has(id) || j.partial.Has(id) {
 			continue
 		}

@@ -78,12 +78,7 @@ func oneSlot(judged []parley.Verdict, n *named) parley.Verdict {
 }
 
 // answered are the nodes that were answered.
-func (n *named) answered() (set parley.Set) {
-	for _, a := range n.answers {
-		set.Add(a.At)
-	}
-	return set
-}
+func (n *named) answered() parley.Set { return whose(n.answers) }
 
 // named sorts questions and answers by name.
 func (j nameJudge) named() map[string]*named {

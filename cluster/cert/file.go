@@ -21,9 +21,16 @@ func encode(kind string, ders ...[]byte) []byte {
 	return out
 }
 
-func encodeKey(key any) ([]byte, error) {
+// writer is writeNew or replace.
+type writer func(name string, b []byte, mode fs.FileMode) error
+
+// writeKey writes a key, for its owner alone.
+func writeKey(write writer, name string, key any) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	return encode(pemKey, der), err
+	if err != nil {
+		return err
+	}
+	return write(name, encode(pemKey, der), 0o600)
 }
 
 // lock keeps other commands from writing into the folder.

@@ -67,12 +67,8 @@ func Create(dir, cluster string, valid time.Duration) (*Authority, error) {
 		return nil, err
 	}
 	defer unlock()
-	key, err := encodeKey(a.key)
-	if err != nil {
-		return nil, err
-	}
 	// Only one of two that are made at the same time gets the key's file.
-	if err := writeNew(filepath.Join(dir, keyFile), key, 0o600); err != nil {
+	if err := writeKey(writeNew, filepath.Join(dir, keyFile), a.key); err != nil {
 		return nil, err
 	}
 	if err := writeNew(filepath.Join(dir, authorityFile), encode(pemCertificate, a.cert.Raw), 0o644); err != nil {
@@ -159,21 +155,17 @@ func (a *Authority) save(dir string) error {
 // Save writes a certificate and its keys into a folder: the keys readable by the owner alone.
 // With renew it replaces a certificate and its key, and leaves the signer as it is.
 func (i *Issued) Save(dir string, renew bool) error {
-	write := writeNew
+	write := writer(writeNew)
 	if renew {
 		write = replace
 	}
 	certFile, keyFile := Files(dir, i.Kind, i.Name)
-	key, err := encodeKey(i.TLS.PrivateKey)
-	if err != nil {
-		return err
-	}
 	if i.Signer != nil && !renew {
 		if err := i.saveSigner(dir); err != nil {
 			return err
 		}
 	}
-	if err := write(keyFile, key, 0o600); err != nil {
+	if err := writeKey(write, keyFile, i.TLS.PrivateKey); err != nil {
 		return err
 	}
 	return write(certFile, encode(pemCertificate, i.TLS.Certificate...), 0o644)
@@ -181,11 +173,7 @@ func (i *Issued) Save(dir string, renew bool) error {
 
 func (i *Issued) saveSigner(dir string) error {
 	file, public := SignerFiles(dir, i.Name)
-	key, err := encodeKey(i.Signer)
-	if err != nil {
-		return err
-	}
-	if err := writeNew(file, key, 0o600); err != nil {
+	if err := writeKey(writeNew, file, i.Signer); err != nil {
 		return err
 	}
 	return writeNew(public, []byte(FormatSigner(i.SignerKey())+"\n"), 0o644)

@@ -2,6 +2,7 @@
 package clocks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -36,15 +37,9 @@ const readings = 5
 // Plan returns what the clocks of n nodes go by, m of which may lie, with rounds of a length.
 func (c Config) Plan(n, m int, round time.Duration) (convergence.Plan, error) {
 	k := convergence.Config{
-		N: n, M: m, Least: 1, Eps: parley.Tick(c.Error), Rho: c.Drift,
+		N: n, M: m, Least: 1, Eps: parley.Tick(cmp.Or(c.Error, time.Millisecond)), Rho: cmp.Or(c.Drift, 100),
 		Period: parley.Tick(c.Period), Begin: convergence.Either, Readings: readings,
 		Late: parley.Tick(kernel.Slack(round)),
-	}
-	if k.Eps == 0 {
-		k.Eps = parley.Tick(time.Millisecond)
-	}
-	if k.Rho == 0 {
-		k.Rho = 100
 	}
 	if k.Period > 0 {
 		p, err := k.Plan()

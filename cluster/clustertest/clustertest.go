@@ -138,17 +138,8 @@ func (c *Cluster) Start(which ...int) {
 // in tells whether a node is a member of all its groups and tables.
 func in(node *cluster.Node) bool {
 	status := node.Status()
-	for _, g := range status.Groups {
-		if !g.In {
-			return false
-		}
-	}
-	for _, t := range status.Tables {
-		if !t.In || !t.Serving {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(status.Groups, func(g cluster.GroupStatus) bool { return !g.In }) &&
+		!slices.ContainsFunc(status.Tables, func(t cluster.TableStatus) bool { return !t.In || !t.Serving })
 }
 
 // Stop stops nodes in order: all that they have is on their disks.

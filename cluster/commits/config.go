@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,10 +86,8 @@ func (p Protocol) String() string {
 
 // ParseProtocol reads what String writes.
 func ParseProtocol(text string) (Protocol, error) {
-	for i, name := range protocols {
-		if name == text {
-			return Protocol(i), nil
-		}
+	if i := slices.Index(protocols[:], text); i >= 0 {
+		return Protocol(i), nil
 	}
 	return 0, fmt.Errorf("commit protocol %q: allowed are %s", text, strings.Join(protocols[:], ", "))
 }

@@ -17,6 +17,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,9 +67,7 @@ type Config struct {
 
 // withDefaults fills in what is 0, of one of so many groups.
 func (c Config) withDefaults(groups int) Config {
-	if c.Keep == 0 {
-		c.Keep = 1 << 16
-	}
+	c.Keep = cmp.Or(c.Keep, 1<<16)
 	if c.KeepBytes == 0 { // more is fresh memory for long, which costs more than all else that a pack does
 		c.KeepBytes = max(1<<20, min(16<<20, (256<<20)/max(1, groups)))
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/trace"
 )
 
 // carry carries out what a step asked for: what is to be made durable first, then the
@@ -21,7 +20,7 @@ func (p *Process) carry() {
 	if p.outbox.book != nil {
 		for i := range effects {
 			if e := &effects[i]; e.Op == parley.OpAppend {
-				p.note(trace.Event{Op: trace.Append, Path: e.Path, Msg: e.Msg})
+				p.noteEffect(e)
 			}
 		}
 		p.outbox.append(effects, p.m, p.step.Now)
@@ -56,13 +55,13 @@ func (p *Process) perform(e *parley.Effect, now parley.Tick) {
 	case parley.OpSend:
 		p.send(e)
 	case parley.OpDeliver:
-		p.note(trace.Event{Op: trace.Deliver, Peer: e.To, Path: e.Path, Msg: e.Msg})
+		p.noteEffect(e)
 		p.told = true
 		if p.o.Upper != nil {
 			p.o.Upper.Deliver(e.To, e.Path, e.Msg)
 		}
 	case parley.OpIndicate:
-		p.note(trace.Event{Op: trace.Indicate, Path: e.Path, Msg: e.Msg})
+		p.noteEffect(e)
 		p.told = true
 		if p.o.Upper != nil {
 			p.o.Upper.Indicate(e.Path, e.Msg)
@@ -73,12 +72,8 @@ func (p *Process) perform(e *parley.Effect, now parley.Tick) {
 		p.wake()
 	case parley.OpStopTimer:
 		p.timers.remove(timerName{e.Path, e.Timer})
-	case parley.OpKeep:
-		p.note(trace.Event{Op: trace.Keep, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
-	case parley.OpAppend, parley.OpCompact: // there is no store
-		if e.Op == parley.OpAppend {
-			p.note(trace.Event{Op: trace.Append, Path: e.Path, Msg: e.Msg})
-		}
+	case parley.OpKeep, parley.OpAppend, parley.OpCompact: // there is no store
+		p.noteEffect(e)
 	case parley.OpBroadcast:
 		if p.o.Beneath == nil {
 			panic("it broadcasts, and there is nothing beneath that serves")
@@ -94,7 +89,7 @@ func (p *Process) send(e *parley.Effect) {
 	if e.Msg.Kind >= parley.Local {
 		panic(fmt.Sprintf("it sends local kind %#x", e.Msg.Kind))
 	}
-	p.note(trace.Event{Op: trace.Send, Peer: e.To, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
+	p.noteEffect(e)
 	p.head = parley.EncodeHead(p.head[:0], parley.Env{Epoch: e.Epoch, Path: e.Path}, e.Msg)
 	if e.To != parley.All {
 		p.h.send(e.To, &p.o, p.head, e.Msg.Body)

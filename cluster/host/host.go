@@ -31,6 +31,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -156,9 +157,7 @@ func New(c Config) *Host {
 	if c.Clock == nil {
 		c.Clock = NewElapsed()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Broken == nil {
 		c.Broken = func(err error) { panic(err) }
 	}
@@ -226,11 +225,8 @@ func (h *Host) Open(o Options) (*Process, error) {
 		return nil, ErrStopped
 	}
 	p := &Process{h: h, o: o, m: o.Machine, refused: make(map[refusal]uint64)}
-	p.clock, p.trace, p.doom.Crash = o.Clock, o.Trace, o.Crash
+	p.clock, p.trace, p.doom.Crash = cmp.Or(o.Clock, h.c.Clock), o.Trace, o.Crash
 	p.in.room.L, p.in.work = &p.in.mu, p.work
-	if p.clock == nil {
-		p.clock = h.c.Clock
-	}
 	h.watch(p)
 	if o.Chance == nil {
 		var seed [32]byte

@@ -267,6 +267,13 @@ func (t *turn) note(e trace.Event) {
 	}
 }
 
+// noteEffect notes an effect, if traces have such.
+func (t *turn) noteEffect(e *parley.Effect) {
+	if event, traced := trace.OfEffect(e); traced {
+		t.note(event)
+	}
+}
+
 // stepHost is what a step needs while it runs.
 type stepHost Process
 

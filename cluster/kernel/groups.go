@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,9 +35,6 @@ func NotConfigured[T any](what, name string, all map[string]T) error {
 	if len(name) > long {
 		name = name[:long] + "..."
 	}
-	names := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
-	if names == "" {
-		names = "none"
-	}
+	names := cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none")
 	return fmt.Errorf("%w: %w: there is no %s %q: configured are %s", ErrRefused, ErrNotConfigured, what, name, names)
 }

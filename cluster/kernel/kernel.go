@@ -14,6 +14,7 @@ import (
 	"parley/cluster/link"
 	"parley/cluster/store"
 	"parley/faulty"
+	"parley/internal/lists"
 	"parley/membership/group"
 )
 
@@ -85,11 +86,7 @@ func (k *Kernel) Other(name, verb string) (parley.ID, error) {
 
 // Names returns the names of members, in the order of their IDs; none is not nil.
 func (k *Kernel) Names(ids parley.Set) []string {
-	names := []string{}
-	for id := range ids.All() {
-		names = append(names, k.Members[id])
-	}
-	return names
+	return append([]string{}, lists.Each(ids.All(), func(id parley.ID) string { return k.Members[id] })...)
 }
 
 // Play returns this node's machine of a protocol: a liar's, if it is to lie.

@@ -4,22 +4,19 @@ import (
 	"slices"
 
 	"parley"
+	"parley/sim"
 	"parley/trace"
 )
-
-// patience is how long, in ticks, a crash by the time waits for a step that asks for
-// anything: as in the simulator.
-const patience parley.Tick = 1000
 
 // doom has the machine of a process crash where that is due. It is a host.Crash.
 type doom struct {
 	m     *member
 	steps int
-	how   Crash // the one that has come
+	how   sim.Crash // the one that has come
 }
 
 // at is the true time at which the machine's clock shows another one.
-func (d *doom) at(shown parley.Tick) parley.Tick { return d.m.Wrong.when(shown) }
+func (d *doom) at(shown parley.Tick) parley.Tick { return d.m.Wrong.When(shown) }
 
 // Before tells whether the process is to have been killed by now.
 func (d *doom) Before(shown parley.Tick) bool {
@@ -57,14 +54,14 @@ func (d *doom) Crashed() { go d.m.crash(d.how) }
 
 // crash ends the machine and the trace, and says so: whoever started the process ends it
 // then, when what it sent has been written to the links.
-func (m *member) crash(how Crash) {
+func (m *member) crash(how sim.Crash) {
 	m.host.Flush()
 	now := max(m.clock.Now(), 0)
 	m.mu.Lock()
 	m.written.Add(trace.Event{Op: trace.Crash, At: m.Self, Time: now})
 	m.mu.Unlock()
 	m.stop()
-	m.say(answer{Crashed: &crashed{now, how.Back, how.Lost}})
+	m.say(answer{Crashed: &crashed{now, how.Back, how.LostDisk}})
 }
 
 // crashed says that a process has crashed by itself.

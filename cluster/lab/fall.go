@@ -4,20 +4,8 @@ import (
 	"context"
 
 	"parley"
+	"parley/sim"
 )
-
-// Crash ends a process: at a time, as with kill -9; with Effects, in the first step from then
-// on that asks for anything, after so many of its effects, or a while later if there is none;
-// or after Effects effects in the step with the number Step, from 1. At time 0 and without
-// effects the process never does anything.
-type Crash struct {
-	At      parley.ID
-	When    parley.Tick
-	Step    int
-	Effects int
-	Back    parley.Tick // how much later it is started again; 0: not at all
-	Lost    bool        // its disk is lost
-}
 
 // add has something done at a time.
 func (r *running) add(when parley.Tick, do func(context.Context) error) {
@@ -25,7 +13,7 @@ func (r *running) add(when parley.Tick, do func(context.Context) error) {
 }
 
 // kill kills a process, as with kill -9.
-func (r *running) kill(how Crash) error {
+func (r *running) kill(how sim.Crash) error {
 	c := r.members[how.At]
 	if c.killed {
 		return nil
@@ -41,7 +29,7 @@ func (r *running) kill(how Crash) error {
 	if err := r.gone(c); err != nil {
 		return err
 	}
-	r.down(c, now, how.Back, how.Lost)
+	r.down(c, now, how.Back, how.LostDisk)
 	return nil
 }
 

@@ -9,8 +9,8 @@
 // when its input does: it does not outlive who started it.
 //
 // A process crashes by being killed, or at an exact place, between two effects of a step, by
-// itself: it sends what it has sent to that point, and ends. [Weather] is made by the
-// processes too. Receipts in their traces name what they are of ([trace.Sending]).
+// itself: it sends what it has sent to that point, and ends. The weather of links ([sim.Weather])
+// is made by the processes too. Receipts in their traces name what they are of ([trace.Sending]).
 //
 // Machines that are made for simulated runs have their times in ticks. Here a tick lasts
 // as long as the run says, and the clocks of all processes show 0 at the same time.
@@ -32,15 +32,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/sim"
 	"parley/trace"
 )
-
-// Request is what a process is asked, and when, in ticks; or, if the message is of kind
-// parley.Suspect, whom it is told to suspect.
-type Request struct {
-	When parley.Tick
-	Msg  parley.Msg
-}
 
 // Spec is what a process is told first.
 type Spec struct {
@@ -56,12 +50,12 @@ type Spec struct {
 	// Early has the machine start before time 0, when it must be asked what it proposes:
 	// rounds begin then.
 	Early    bool
-	Until    parley.Tick // when it ends by itself; 0: it does not
-	Requests []Request
-	Weather  Weather
-	Wrong    Clock   // how wrong its machine's clock is
-	Crashes  []Crash // of those of the run those of this process that it makes itself
-	Steps    int     // of its machine in earlier lives
+	Until    parley.Tick   // when it ends by itself; 0: it does not
+	Requests []sim.Request // in the order of their times; or, of kind parley.Suspect, whom it is told to suspect
+	Weather  sim.Weather   // without a delay a message takes as long as it takes
+	Wrong    sim.Clock     // how wrong its machine's clock is
+	Crashes  []sim.Crash   // of those of the run those of this process that it makes itself
+	Steps    int           // of its machine in earlier lives
 }
 
 // order is what a process is told later: one thing at a time.
@@ -111,14 +105,14 @@ func (c *clock) Now() parley.Tick {
 // wrong is a clock as a machine sees it.
 type wrong struct {
 	true *clock
-	how  Clock
+	how  sim.Clock
 }
 
 // Now is what it shows.
-func (c *wrong) Now() parley.Tick { return c.how.shows(c.true.Now()) }
+func (c *wrong) Now() parley.Tick { return c.how.Shows(c.true.Now()) }
 
 // Until is how long it is until it shows a time.
-func (c *wrong) Until(t parley.Tick) time.Duration { return c.true.Until(c.how.when(t)) }
+func (c *wrong) Until(t parley.Tick) time.Duration { return c.true.Until(c.how.When(t)) }
 
 // Until is how long it is until the clock shows a time.
 func (c *clock) Until(t parley.Tick) time.Duration {

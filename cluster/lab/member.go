@@ -23,6 +23,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/cluster/store"
+	"parley/internal/lists"
 	"parley/trace"
 )
 
@@ -148,7 +149,7 @@ func (m *member) listen(ctx context.Context) (err error) {
 	m.counted.Sent, m.counted.Received = make([]uint64, n), make([]uint64, n)
 	m.met = make([]uint64, n)
 	m.inbox = inbox{links: make([]int, n), seen: make([]letter, n), wake: make(chan struct{}, 1)}
-	m.sky, m.doom = newSky(&m.Weather, m.Self, n), doom{m: m, steps: m.Steps}
+	m.sky, m.doom = newSky(&m.Weather, m.Header.Seed, m.Self, n), doom{m: m, steps: m.Steps}
 	if m.trust, err = cert.LoadTrust(m.Certs, nil); err != nil {
 		return err
 	}
@@ -179,12 +180,7 @@ func (m *member) listen(ctx context.Context) (err error) {
 func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 
 // names are the names of all processes.
-func names(n int) (all []string) {
-	for id := range parley.ID(n) {
-		all = append(all, name(id))
-	}
-	return all
-}
+func names(n int) []string { return lists.Each(parley.Everyone(n).All(), name) }
 
 // connect makes the links.
 func (m *member) connect(peers []string) (err error) {
@@ -280,7 +276,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (m *member) note(e trace.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e.Time = max(m.Wrong.when(e.Time), 0)
+	e.Time = max(m.Wrong.When(e.Time), 0)
 	m.counted.Events++
 	switch {
 	case e.Op == trace.Receive:

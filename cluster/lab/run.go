@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
@@ -14,37 +15,24 @@ import (
 
 	"parley"
 	"parley/cluster/cert"
+	"parley/internal/lists"
+	"parley/sim"
 	"parley/trace"
 )
 
 // Run is a run between real processes.
 type Run struct {
-	Header  trace.Header // of the trace to be made, without facts
-	Dir     string       // a folder for certificates and traces, which exists and is empty
-	Tick    time.Duration
-	Early   bool                    // see [Spec]
-	Liars   parley.Set              // who need not do as the protocol says
-	Asked   map[parley.ID][]Request // in the order of their times
-	Crash   []Crash
-	Pause   []Pause
-	Clocks  map[parley.ID]Clock // those that are wrong
-	Weather Weather
-	// Detect, if not 0, is how much later than a crash the others are told of it, and not
-	// before all that the process sent has arrived.
-	Detect  parley.Tick
-	Relays  bool          // the protocol passes messages on: a missing link is no cut
-	Paths   []parley.Set  // its own graph, if it has one
-	Trusted Clock         // how wrong clocks may be, at most
-	Until   parley.Tick   // when it ends; 0: when nothing is due any more
-	Limit   time.Duration // when it is given up, from its beginning
-	Delay   parley.Tick   // how long the protocol was told that messages take
-	Start   func(context.Context, parley.ID) (*Child, error)
-}
-
-// Pause stops a process for a time.
-type Pause struct {
-	At        parley.ID
-	From, For parley.Tick
+	// Options say what happens, as in the simulator: all of it but More and what goes by
+	// steps of a whole run. A liar crashes by Crashes; how else it behaves is the matter of
+	// its machine. Promised has no default here.
+	sim.Options
+	Header trace.Header // of the trace to be made, without facts
+	Dir    string       // a folder for certificates and traces, which exists and is empty
+	Tick   time.Duration
+	Early  bool          // see [Spec]
+	Liars  parley.Set    // who need not do as the protocol says
+	Limit  time.Duration // when it is given up, from its beginning
+	Start  func(context.Context, parley.ID) (*Child, error)
 }
 
 // Child is a process that has been started: it does what [Serve] does.
@@ -64,7 +52,7 @@ type running struct {
 	due     []deed   // in the order of their times
 	more    bool     // there are new ones
 	peers   []string // addresses, by process
-	asked   uint64   // how often
+	round   uint64   // how often all have been asked how things are
 	asking  bool     // and not all have answered
 	before  []uint64 // events, by process, when all was still; nil: it was not
 }
@@ -142,10 +130,7 @@ func (r *running) run(ctx context.Context) (over bool, err error) {
 	if err := r.await(ctx, func(c *child) bool { return c.address != "" }); err != nil {
 		return false, err
 	}
-	var peers []string
-	for _, c := range r.members {
-		peers = append(peers, c.address)
-	}
+	peers := lists.Of(r.members, func(c *child) string { return c.address })
 	r.tell(order{Peers: peers})
 	if err := r.await(ctx, func(c *child) bool { return c.connected }); err != nil {
 		return false, err
@@ -179,14 +164,19 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	s := Spec{
 		Self: id, Header: r.headerOf(id, life), Certs: filepath.Join(r.Dir, "certs"), Listen: listen,
 		Trace: r.traceOf(id, life), Life: life, Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until,
-		Requests: r.Asked[id], Weather: r.Weather, Wrong: r.Clocks[id],
+		Requests: r.asked(id), Weather: r.Weather(),
 	}
-	for _, c := range r.Crash {
+	for _, c := range r.Clocks {
+		if c.At == id {
+			s.Wrong = c
+		}
+	}
+	for _, c := range r.Crashes {
 		if c.At == id && (life == 1 || c.Step > 0 || c.When > r.began.Now()) {
 			s.Crashes = append(s.Crashes, c)
 		}
 	}
-	if slices.ContainsFunc(r.Crash, func(c Crash) bool { return c.At == id && c.Back > 0 }) {
+	if slices.ContainsFunc(r.Crashes, func(c sim.Crash) bool { return c.At == id && c.Back > 0 }) {
 		s.Store = filepath.Join(r.Dir, name(id))
 	}
 	if life > 1 {
@@ -194,9 +184,25 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 		if s.Steps, err = r.stepped(id, life); err != nil {
 			return err
 		}
-		s.Requests = slices.DeleteFunc(slices.Clone(s.Requests), func(q Request) bool { return q.When <= r.began.Now() })
+		s.Requests = slices.DeleteFunc(s.Requests, func(q sim.Request) bool { return q.When <= r.began.Now() })
 	}
 	return c.tell(s)
+}
+
+// asked returns what a process is asked and whom it is told to suspect, in the order of the times.
+func (r *Run) asked(id parley.ID) (all []sim.Request) {
+	for _, v := range r.Suspicions {
+		if v.At == id {
+			all = append(all, sim.Request{At: id, When: v.When, Msg: parley.Msg{Kind: parley.Suspect, Origin: v.Of}})
+		}
+	}
+	for _, q := range r.Requests {
+		if q.At == id {
+			all = append(all, q)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
+	return all
 }
 
 func (c *child) tell(what any) error {
@@ -256,7 +262,7 @@ func (r *running) take(s said) error {
 		c.address = s.Listens
 	case s.Connected:
 		c.connected = true
-	case s.Status != nil && (s.Status.Asked == r.asked || s.Status.Over):
+	case s.Status != nil && (s.Status.Asked == r.round || s.Status.Over):
 		c.status = s.Status
 		r.late = max(r.late, s.Status.Late)
 	}
@@ -285,16 +291,16 @@ func (r *running) await(ctx context.Context, so func(*child) bool) error {
 func (r *running) plan(peers []string) {
 	add := r.add
 	r.peers = peers
-	for _, c := range r.Crash {
+	for _, c := range r.Crashes {
 		switch {
 		case c.Step > 0 || c.When == 0 && c.Effects == 0: // it does that itself
 		case c.Effects > 0:
-			add(c.When+patience, func(context.Context) error { return r.kill(c) })
+			add(c.When+sim.Patience, func(context.Context) error { return r.kill(c) })
 		default:
 			add(c.When, func(context.Context) error { return r.kill(c) })
 		}
 	}
-	for _, p := range r.Pause {
+	for _, p := range r.Pauses {
 		add(p.From, func(context.Context) error { return r.hold(p.At, trace.Pause, r.members[p.At].Stop) })
 		add(p.From+p.For, func(context.Context) error { return r.hold(p.At, trace.Resume, r.members[p.At].Continue) })
 	}
@@ -381,11 +387,11 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 		case <-ask.C:
 			if !r.asking || r.answered() {
 				r.asking = true
-				r.asked++
+				r.round++
 				for _, c := range r.members {
 					c.status = nil
 				}
-				r.tell(order{Ask: r.asked})
+				r.tell(order{Ask: r.round})
 			}
 		case <-limit.C:
 			return false, r.end(ctx)

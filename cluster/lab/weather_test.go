@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"parley"
+	"parley/sim"
 )
 
 // The weather keeps what links it cuts, what it loses and what it doubles, in the times of
 // its rules; the last rule that matches counts, and none after it has healed.
 func TestWeather(t *testing.T) {
-	cut := Link{From: parley.SetOf(0), To: parley.SetOf(1), Since: 100, Until: 200, Loss: 1}
-	late := Link{To: parley.SetOf(2), Delay: Delay{50, 50}}
-	slow := Link{Since: 300, Until: 400, Delay: Delay{99, 99}}
-	w := &Weather{Delay: Delay{7, 7}, Links: []Link{cut, late, slow}, Heal: 1000,
+	cut := sim.Link{From: parley.SetOf(0), To: parley.SetOf(1), Since: 100, Until: 200, Loss: 1}
+	late := sim.Link{To: parley.SetOf(2), Delay: sim.Delay{Least: 50, Most: 50}}
+	slow := sim.Link{Since: 300, Until: 400, Delay: sim.Delay{Least: 99, Most: 99}}
+	w := &sim.Weather{Delay: sim.Delay{Least: 7, Most: 7}, Links: []sim.Link{cut, late, slow}, Heal: 1000,
 		Graph: []parley.Set{parley.SetOf(1, 2), {}, {}}}
-	s := newSky(w, 0, 3)
+	s := newSky(w, 0, 0, 3)
 	for _, one := range []struct {
 		to   parley.ID
 		when parley.Tick
@@ -35,10 +36,10 @@ func TestWeather(t *testing.T) {
 			t.Errorf("to %d at %d: got due %d, lost %d, want %d, cut %t", one.to, one.when, due, why, one.due, one.cut)
 		}
 	}
-	if _, why := newSky(w, 1, 3).befall(0, 500); why != byCut {
+	if _, why := newSky(w, 0, 1, 3).befall(0, 500); why != byCut {
 		t.Error("a message went where there is no link")
 	}
-	calm := newSky(&Weather{}, 0, 2)
+	calm := newSky(&sim.Weather{}, 0, 0, 2)
 	if due, _ := calm.befall(1, 5); !slices.Equal(due, []parley.Tick{0}) {
 		t.Errorf("without weather: due %d, want at once", due)
 	}
@@ -48,9 +49,9 @@ func TestWeather(t *testing.T) {
 // order double nothing and let nothing overtake.
 func TestWeatherByChance(t *testing.T) {
 	const all = 3000
-	count := func(w Weather) (lost, twice, overtaken int) {
+	count := func(w sim.Weather) (lost, twice, overtaken int) {
 		last := parley.Tick(0)
-		s := newSky(&w, 0, 2)
+		s := newSky(&w, 3, 0, 2)
 		for i := range parley.Tick(all) {
 			due, _ := s.befall(1, i)
 			switch len(due) {
@@ -73,29 +74,14 @@ func TestWeatherByChance(t *testing.T) {
 			t.Errorf("%s: %d of %d, want about %.0f", what, got, all, want*all)
 		}
 	}
-	lost, twice, overtaken := count(Weather{Seed: 3, Delay: Delay{1, 90}, Loss: 0.3, Twice: 0.2})
+	lost, twice, overtaken := count(sim.Weather{Delay: sim.Delay{Least: 1, Most: 90}, Loss: 0.3, Twice: 0.2})
 	near("lost", lost, 0.3)
 	near("doubled", twice, 0.7*0.2)
 	if overtaken == 0 {
 		t.Error("nothing was overtaken")
 	}
-	_, twice, overtaken = count(Weather{Seed: 3, Delay: Delay{1, 90}, Loss: 0.3, Twice: 0.2, FIFO: true})
+	_, twice, overtaken = count(sim.Weather{Delay: sim.Delay{Least: 1, Most: 90}, Loss: 0.3, Twice: 0.2, FIFO: true})
 	if twice > 0 || overtaken > 0 {
 		t.Errorf("in order: %d doubled and %d overtaken, want none", twice, overtaken)
-	}
-}
-
-// A clock that is wrong shows what the simulator's does, and its times are found again.
-func TestWrongClock(t *testing.T) {
-	for _, c := range []Clock{{}, {Offset: 150, Drift: 100}, {Offset: -150, Drift: -100}, {Drift: 900_000}, {Drift: -999_999}} {
-		for _, at := range []parley.Tick{-200, -1, 0, 1, 9_999, 10_000, 10_001, 1 << 45} {
-			shown := c.shows(at)
-			if first := c.when(shown); first > at || c.shows(first) != shown || at > 0 && first > 0 && c.shows(first-1) == shown {
-				t.Errorf("%+v: at %d it shows %d, and %d is said to be the first such time", c, at, shown, first)
-			}
-		}
-	}
-	if got := (Clock{Offset: -5, Drift: 100}).shows(20_000); got != 20_000+2-5 {
-		t.Errorf("got %d", got)
 	}
 }

@@ -65,7 +65,7 @@ func (r *account) whole(members []*child, over bool) (trace.Header, *trace.Log, 
 			traces = append(traces, t)
 		}
 	}
-	w, err := trace.Merge(traces, trace.Merging{Grace: time.Duration(max(r.Delay, r.Weather.longest()))})
+	w, err := trace.Merge(traces, trace.Merging{Grace: time.Duration(max(r.Promised.Delay, r.longest()))})
 	if err != nil {
 		return trace.Header{}, nil, err
 	}
@@ -73,6 +73,15 @@ func (r *account) whole(members []*child, over bool) (trace.Header, *trace.Log, 
 	h.Facts = r.facts(w, up)
 	h.Facts.Over = over
 	return h, w.Log, nil
+}
+
+// longest is the longest that the weather delays a message.
+func (r *account) longest() parley.Tick {
+	most := r.Delay.Most
+	for _, l := range r.Links {
+		most = max(most, l.Delay.Most)
+	}
+	return most
 }
 
 // written reads what one life of a process has written down, and adds what was done to it.
@@ -151,10 +160,14 @@ func (r *account) facts(w *trace.Whole, up parley.Set) trace.Facts {
 	f.Network.Late = r.slow(w.Log)
 	f.Processes.LostDisk = len(r.lost) > 0
 	f.Processes.Suspected = r.suspected(w.Log)
-	f.Processes.Paused = r.late > time.Duration(r.Delay)*r.Tick || r.slept(w.Log) || r.misled()
+	f.Processes.Paused = r.late > time.Duration(r.Promised.Delay)*r.Tick || r.slept(w.Log) || r.WrongClock(r.Liars)
 	f.Network.Lost, f.Network.Cut = w.Lost > r.weathered, f.Network.Cut || r.cut
 	f.Network.Lost = f.Network.Lost || r.chance
-	joined := r.joined(w, up)
+	now := parley.Tick(0)
+	if n := len(w.Log.Events); n > 0 {
+		now = w.Log.Events[n-1].Time
+	}
+	joined := r.Joined(up, now)
 	f.Network.Disconnected, f.Processes.Minority = joined < up.Len(), 2*joined <= r.Header.N
 	return f
 }
@@ -164,9 +177,10 @@ func (r *account) missed(e trace.Event) {
 	if e.Msg.Value == byLink {
 		return
 	}
+	weather := r.Weather()
 	if r.weathered++; e.Msg.Value == byChance {
 		r.chance = true
-	} else if r.Weather.edge(e.At, e.Peer) || !r.Relays {
+	} else if weather.Edge(e.At, e.Peer) || !r.Protocol.Relays {
 		r.cut = true
 	}
 }
@@ -186,33 +200,10 @@ func (r *account) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
 	return by(died, noted) > by(r.rose[id], when)
 }
 
-// misled tells whether the clock of a process that does not lie is more wrong than it may be.
-func (r *account) misled() bool {
-	off := func(x, bound int64) bool { return x > bound || x < -bound }
-	for id, c := range r.Clocks { // order: one is looked for
-		if !r.Liars.Has(id) && (off(int64(c.Offset), int64(r.Trusted.Offset)) || off(c.Drift, r.Trusted.Drift)) {
-			return true
-		}
-	}
-	return false
-}
-
-// joined is how many at most of the processes that are up and do not lie can reach
-// each other in the end, both ways and through such processes alone.
-func (r *account) joined(w *trace.Whole, up parley.Set) int {
-	now := parley.Tick(0)
-	if n := len(w.Log.Events); n > 0 {
-		now = w.Log.Events[n-1].Time
-	}
-	return trace.Joined(up, func(from, to parley.ID) bool {
-		return r.Weather.works(from, to, now) && (len(r.Paths) == 0 || r.Paths[from].Has(to))
-	})
-}
-
 // slow tells whether a message took longer than the protocol was told.
 func (r *account) slow(log *trace.Log) bool {
 	return slices.ContainsFunc(log.Events, func(e trace.Event) bool {
-		return e.Op == trace.Receive && e.Cause > 0 && e.Time-log.Events[e.Cause-1].Time > r.Delay
+		return e.Op == trace.Receive && e.Cause > 0 && e.Time-log.Events[e.Cause-1].Time > r.Promised.Delay
 	})
 }
 

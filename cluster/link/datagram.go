@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -57,9 +58,7 @@ const datagramSize = 1200
 
 // NewDatagrams checks the configuration.
 func NewDatagrams(c DatagramConfig) (*Datagrams, error) {
-	if c.Network == nil {
-		c.Network = new(sockets)
-	}
+	c.Network = cmp.Or[Network](c.Network, new(sockets))
 	switch n := len(c.Peers); {
 	case n > parley.MaxProcesses || int(c.Self) >= n:
 		return nil, fmt.Errorf("link: node %d of %d nodes, and at most %d", c.Self, n, parley.MaxProcesses)

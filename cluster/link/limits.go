@@ -70,19 +70,35 @@ func (l *Limits) tick() time.Duration {
 // is not for an attacker to know. Its methods may be called at once.
 type AddressRates struct {
 	mu          sync.Mutex
-	rate, burst float64 // tokens a second, tokens
+	rate, burst int // times a second, times at once
 	seed        maphash.Seed
-	buckets     [1024]bucket
+	buckets     [1024]Allowance
 }
 
-type bucket struct {
+// Allowance is how much of a rate is spent. Times are by any clock that does not go back.
+type Allowance struct {
 	spent float64
 	at    time.Duration
 }
 
+// Spend tells whether one more is within so many a second, and so many at once. If so, it counts as spent.
+func (a *Allowance) Spend(now time.Duration, rate, once int) bool {
+	a.spent, a.at = a.Spent(now, rate), now
+	if a.spent+1 > float64(once) {
+		return false
+	}
+	a.spent++
+	return true
+}
+
+// Spent is how much of it is spent yet.
+func (a *Allowance) Spent(now time.Duration, rate int) float64 {
+	return max(0, a.spent-float64(rate)*(now-a.at).Seconds())
+}
+
 // NewAddressRates returns one for so many times a second, and so many at once.
 func NewAddressRates(rate, burst int) *AddressRates {
-	return &AddressRates{rate: float64(rate), burst: float64(burst), seed: maphash.MakeSeed()}
+	return &AddressRates{rate: rate, burst: burst, seed: maphash.MakeSeed()}
 }
 
 // Customer is the part of an address that one customer of a provider has.
@@ -100,13 +116,7 @@ func (r *AddressRates) Take(a netip.Addr, now time.Duration) bool {
 	b := &r.buckets[maphash.Comparable(r.seed, Customer(a))%uint64(len(r.buckets))]
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b.spent = max(0, b.spent-r.rate*(now-b.at).Seconds())
-	b.at = now
-	if b.spent+1 > r.burst {
-		return false
-	}
-	b.spent++
-	return true
+	return b.Spend(now, r.rate, r.burst)
 }
 
 // gate bounds the connections that have not said hello.

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -113,12 +114,7 @@ func New(c Config) (*Mesh, error) {
 	if c.Hello.Max == 0 {
 		c.Hello.Min, c.Hello.Max = WireMin, WireMax
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Network == nil {
-		c.Network = new(sockets)
-	}
+	c.Log, c.Network = cmp.Or(c.Log, slog.New(slog.DiscardHandler)), cmp.Or[Network](c.Network, new(sockets))
 	switch n := len(c.Peers); {
 	case n > parley.MaxProcesses:
 		return nil, fmt.Errorf("link: %d nodes: at most %d", n, parley.MaxProcesses)

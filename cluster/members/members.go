@@ -13,6 +13,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/internal/lists"
 	"parley/membership/expel"
 	"parley/membership/group"
 )
@@ -240,11 +241,8 @@ func (s *Service) until(ctx context.Context, f func(v *view) bool) (missing []st
 
 // ask asks something of machines with views.
 func (s *Service) ask(m parley.Msg, which func(v *view) bool) error {
-	var errs []error
-	for _, p := range s.processes(which) {
-		errs = append(errs, p.Request(m))
-	}
-	return errors.Join(errs...)
+	request := func(p *host.Process) error { return p.Request(m) }
+	return errors.Join(lists.Of(s.processes(which), request)...)
 }
 
 // Leave leaves all views in order. It fails if this node is still a member somewhere when the context ends, or if

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,10 +57,8 @@ func (l Links) Check() error {
 
 // Parse reads what String writes.
 func Parse(text string) (Links, error) {
-	for i, name := range linkNames {
-		if name == text {
-			return Links(i), nil
-		}
+	if i := slices.Index(linkNames[:], text); i >= 0 {
+		return Links(i), nil
 	}
 	return 0, fmt.Errorf("links %q: allowed are %s", text, strings.Join(linkNames[:], ", "))
 }

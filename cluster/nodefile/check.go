@@ -1,6 +1,7 @@
 package nodefile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func (f *File) Check(ctx context.Context) []Finding {
 
 // inWords says what the cluster is.
 func (f *File) inWords() string {
-	m := f.M
-	if m == 0 {
-		m = (len(f.Members) - 1) / 3
-	}
+	m := cmp.Or(f.M, (len(f.Members)-1)/3)
 	text := fmt.Sprintf("%d members, of which %d may lie", len(f.Members), m)
 	if f.Lab != nil {
 		text += ", and this one does: " + f.Lab.Traitor.Name

@@ -3,6 +3,7 @@
 package nodefile
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	_ "embed"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"parley/cluster/api/participant"
 	"parley/cluster/cert"
 	"parley/cluster/host"
+	"parley/internal/lists"
 	"parley/replica/bank"
 	"parley/replica/service"
 )
@@ -233,10 +235,7 @@ func (f *File) fits() error {
 	case n == 0:
 		return f.line["members"].wrong("an empty list: allowed are 1 to %d members", maxMembers)
 	case f.self() < 0:
-		var names []string
-		for _, m := range f.Members {
-			names = append(names, m.Name)
-		}
+		names := lists.Of(f.Members, func(m cluster.Member) string { return m.Name })
 		return f.line["name"].wrong("%q is none of the members: allowed are %s", f.Name, strings.Join(names, ", "))
 	case f.set("m") && (f.M > most || f.M < min(1, most)):
 		allowed := fmt.Sprintf("allowed are 1 to %d", most)
@@ -362,10 +361,7 @@ func (f *File) Config() (cluster.Config, error) {
 		return cluster.Config{}, f.at("participant", err)
 	}
 	if f.Traces != "" {
-		limit := f.TraceLimit
-		if limit == 0 {
-			limit = defaultTrace
-		}
+		limit := cmp.Or(f.TraceLimit, defaultTrace)
 		c.Trace = &cluster.Tracing{Open: cluster.TraceFolder(f.Folder(f.Traces)), Limit: int64(limit) << 20}
 	}
 	if f.Offset != 0 || f.Drift != 0 {

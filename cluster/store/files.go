@@ -152,10 +152,7 @@ func (f *files) create(closed *sealed, before uint64, room int64) (err error) {
 		return err
 	}
 	b := f.header.encode()
-	if _, err := f.log.WriteAt(b, 0); err != nil {
-		return err
-	}
-	if err := f.log.Sync(); err != nil {
+	if err := write(f.log, b, 0); err != nil {
 		return err
 	}
 	if err := f.disk.SyncDir(f.dir); err != nil {

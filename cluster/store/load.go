@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,9 +23,9 @@ var ErrOldFormat = errors.New("this folder was written by an earlier version, an
 
 // Damage says what of a folder is damaged.
 type Damage struct {
-	File   string
-	Offset int64 // -1: the file as a whole
-	What   string
+	File   string `json:"file"`
+	Offset int64  `json:"offset"` // -1: the file as a whole
+	What   string `json:"what"`
 }
 
 // Error says where, what and what to do.
@@ -61,9 +62,9 @@ type loaded struct {
 // lost, and that is as it should be; but damage in its last sync, or behind it, looks the same. Who has seen more
 // of this node than Position can tell.
 type Tail struct {
-	File   string
-	Offset int64
-	Torn   bool // something that is no whole batch stands there
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Torn   bool   `json:"torn"` // something that is no whole batch stands there
 }
 
 // load reads all that is in a folder.
@@ -299,10 +300,7 @@ type Report struct {
 // Verify reads all that is in the folder of a store that is closed, and changes nothing. The error is a *Damage
 // if something is missing or not as it was written.
 func Verify(dir string, d disk.Disk) (Report, error) {
-	if d == nil {
-		d = disk.System{}
-	}
-	l, err := load(d, dir)
+	l, err := load(cmp.Or[disk.Disk](d, disk.System{}), dir)
 	if err != nil {
 		return Report{}, err
 	}

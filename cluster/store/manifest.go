@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/cluster/disk"
+	"parley/internal/lists"
 )
 
 // manifest names the files of a store and says what is in each. It is replaced as a whole when
@@ -121,12 +122,7 @@ func (m *manifest) end() (number uint64) {
 }
 
 // names are the names of the files that are closed.
-func (m *manifest) names() (out []string) {
-	for _, s := range m.closed() {
-		out = append(out, s.name())
-	}
-	return out
-}
+func (m *manifest) names() []string { return lists.Of(m.closed(), sealed.name) }
 
 // bytes is how many bytes are in the files that are closed.
 func (m *manifest) bytes() (n int64) {

@@ -82,12 +82,7 @@ func (o *Options) fill() {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Disk == nil {
-		o.Disk = disk.System{}
-	}
+	o.Log, o.Disk = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or[disk.Disk](o.Disk, disk.System{})
 	o.Limit, o.LogSize = cmp.Or(o.Limit, 5*time.Second), cmp.Or(o.LogSize, 32<<20)
 }
 
@@ -115,19 +110,8 @@ func Open(dir string, o Options) (*Store, error) {
 	s.disk = disk.Hooked{Disk: o.Disk, Around: func(op disk.Op, do func() error) error {
 		return s.watched(s.role.Load().(string), op, do)
 	}}
-	opened := make(chan error, 1)
-	go func() { opened <- s.start() }()
-	var err error
-	select {
-	case err = <-opened:
-	case <-s.bad: // it may be in the kernel for ever
-		select {
-		case err = <-opened:
-		case <-time.After(patience):
-		}
-		err = errors.Join(s.failure(), err)
-	}
-	if err != nil {
+	err := unlessBad(s.bad, s.start)
+	if err = errors.Join(s.failure(), err); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s.role.Store("Store.run")
@@ -436,19 +420,23 @@ func (s *Store) Close() error {
 	s.moved.Broadcast()
 	s.mu.Unlock()
 	close(s.quit)
+	err := unlessBad(s.bad, s.end)
+	return errors.Join(s.failure(), err)
+}
+
+// unlessBad does something, and leaves it behind if the disk has failed: it may be in the kernel for ever.
+func unlessBad(bad <-chan struct{}, do func() error) (err error) {
 	ended := make(chan error, 1)
-	go func() { ended <- s.end() }()
+	go func() { ended <- do() }()
 	select {
-	case err := <-ended:
-		return errors.Join(s.failure(), err)
-	case <-s.bad:
+	case err = <-ended:
+	case <-bad:
+		select {
+		case err = <-ended:
+		case <-time.After(patience):
+		}
 	}
-	select {
-	case err := <-ended:
-		return errors.Join(s.failure(), err)
-	case <-time.After(patience):
-		return s.failure()
-	}
+	return err
 }
 
 // end closes the files when all is committed.

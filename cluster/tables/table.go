@@ -2,6 +2,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -72,12 +73,7 @@ func (c Config) WithDefaults() Config {
 	if c.New == nil {
 		c.New = func() service.Application { return keyvalue.Limited(maxValues) }
 	}
-	if c.Sessions == 0 {
-		c.Sessions = 4096
-	}
-	if c.Waiting == 0 {
-		c.Waiting = 4096
-	}
+	c.Sessions, c.Waiting = cmp.Or(c.Sessions, 4096), cmp.Or(c.Waiting, 4096)
 	return c
 }
 

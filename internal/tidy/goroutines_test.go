@@ -24,7 +24,7 @@ var goStatements = map[string]exception{
 	"cluster/lab/run.go":                     {1, "a channel that is closed when the process ends"},
 	"cluster/lab/crash.go":                   {1, "the process, which crashes in it"},
 	"cluster/link/session.go":                {1, "the session's written, which it waits for"},
-	"cluster/store/store.go":                 {4, "a call of a disk that may hang in the kernel: nobody can wait for it"},
+	"cluster/store/store.go":                 {3, "a call of a disk that may hang in the kernel: nobody can wait for it"},
 	"cluster/store/merge.go":                 {1, "files.merging, which is closed"},
 	"cluster/admission.go":                   {1, "a channel that is closed, which the node waits for"},
 	"cluster/folder.go":                      {1, "a call of a disk that may hang in the kernel: nobody can wait for it"},

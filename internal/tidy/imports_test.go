@@ -14,6 +14,9 @@ import (
 // folder holds. A word defined above the lines stands for what follows it.
 // Imports point downward: to a line above one's own, or to one's own.
 //
+// One host may stand on another: lab has the weather, clocks and faults of sim, so that a
+// run means the same on both.
+//
 // Hosts never see a protocol. Only the catalog, the commands and what tests or
 // measures the protocols see both. agreement/problem is no protocol: it says
 // what agreement is.
@@ -23,7 +26,7 @@ import (
 // seeded: the same seed, the same run; but it may keep time, files and goroutines.
 // free: anything.
 const importLaw = `
-core      = .
+core      = . internal/lists
 adapters  = lockstep stack mux seq
 agreement = agreement/problem agreement/*
 upto-membership = agreement/problem agreement/* broadcast/problem membership/*
@@ -38,6 +41,7 @@ drawing   = internal/draw internal/draw/*
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
+internal/lists         pure    :
 lockstep               pure    : core
 stack mux seq          pure    : core adapters
 faulty                 pure    : core adapters
@@ -78,10 +82,10 @@ cluster/members        free    : core broadcast/problem membership/* cluster/hos
 cluster/measure        free    : cluster/agree cluster/clocks cluster/link
 cluster/mesh           free    : core cluster/cert cluster/link cluster/kernel
 cluster/traces         free    : core trace cluster/disk cluster/host
-cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
+cluster/lab            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
-cluster/api/client     free    : cluster/cert cluster/api/*
+cluster/api/client     free    : internal/lists cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
@@ -101,8 +105,8 @@ internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
-internal/bench/failover free   : core cluster cluster/cert cluster/link
-cli/console            free    : core
+internal/bench/failover free   : core cluster cluster/cert cluster/lab cluster/link
+cli/console            free    : core trace
 cli/child              free    : core cluster/lab
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
@@ -111,7 +115,7 @@ cli/local              free    : core faulty cluster/cert cluster/nodefile clust
 cli/show               free    : core trace sim run agreement/problem drawing cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
 cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
-cli/bench              free    : core cluster tools cli/child cli/console cli/run
+cli/bench              free    : core cluster cluster/lab tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
 cli                    free    : core internal/conform drawing cli/*

@@ -42,6 +42,8 @@ type Layer interface {
 	// all that install the next view will have delivered before it. It is a pure
 	// function: of all that know the same reports.
 	Cut(reports [][]byte) []byte
+	// Reads tells whether bytes are a cut, which Install would take.
+	Reads(cut []byte) bool
 	// Install delivers what the cut has for this member, who may be a joiner, and it has
 	// not delivered, and begins the next view. A nil cut begins the first one, or that of a process
 	// which comes back from its log.
@@ -53,13 +55,6 @@ type Layer interface {
 	Restore(snapshot []byte) bool
 	// State visits every variable.
 	State(v *parley.Vars)
-}
-
-// Reader is a layer that can tell whether bytes are a cut. Of one that is not a
-// Reader the group takes it that all are.
-type Reader interface {
-	// Reads tells whether Install would take the cut.
-	Reads(cut []byte) bool
 }
 
 // Sender is a layer in which a member need not deliver its own messages.

@@ -119,7 +119,7 @@ func (x *layers) read(value []byte) (d decision, ok bool) {
 		return d, false
 	}
 	for i, layer := range x.list {
-		if r, reads := layer.(Reader); reads && !r.Reads(d.cuts[i]) {
+		if !layer.Reads(d.cuts[i]) {
 			return d, false
 		}
 	}

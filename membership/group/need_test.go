@@ -162,6 +162,7 @@ func (b *bell) Report() []byte                                         { return 
 func (b *bell) Cut([][]byte) []byte                                    { return nil }
 func (b *bell) Snapshot() []byte                                       { return nil }
 func (b *bell) Restore([]byte) bool                                    { return true }
+func (b *bell) Reads([]byte) bool                                      { return true }
 func (b *bell) State(v *parley.Vars)                                   { parley.Num(v, "rung", &b.rung) }
 
 // A timer of a layer ends with the view that it was set in, and while the member is frozen it

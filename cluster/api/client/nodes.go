@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"parley/internal/lists"
 )
 
 // Nodes calls a cluster by any of some of its nodes: where one cannot be reached or cannot serve, the next one is
@@ -102,11 +104,7 @@ func (e *NodeError) Unwrap() error { return e.Err }
 type NodeErrors struct{ Nodes []*NodeError }
 
 func (e *NodeErrors) Error() string {
-	var lines []string
-	for _, one := range e.Nodes {
-		lines = append(lines, one.Error())
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lists.Of(e.Nodes, (*NodeError).Error), "\n")
 }
 
 // Unwrap returns the errors, the last one first: it is the one that ended the call.

@@ -12,6 +12,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -61,9 +62,7 @@ func New(o Options) *Network {
 	case o.Latency < 0:
 		o.Latency = 0
 	}
-	if o.Window == 0 {
-		o.Window = 256 << 10
-	}
+	o.Window = cmp.Or(o.Window, 256<<10)
 	n := &Network{options: o, routes: make(map[[2]*Host]*route)}
 	n.moved = sync.NewCond(&n.mu)
 	return n

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/lab"
 )
 
 // Spec says what to measure.
@@ -87,17 +87,9 @@ func Worst(of []float64) float64 {
 	return slices.Max(of)
 }
 
-// Child is a process of a node. Serve has the same input and output.
-type Child struct {
-	In         io.WriteCloser
-	Out        io.Reader
-	Kill, Stop func() error
-	Wait       func() error
-}
-
-// Run measures. start starts the process of a node; said, if it is not nil, is told of each
+// Run measures. start starts the process of a node, which does what Serve does; said, if it is not nil, is told of each
 // failure when it is over.
-func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.ID) (*Child, error),
+func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.ID) (*lab.Child, error),
 	said func(node string, first time.Duration)) (Result, error) {
 	r := Result{N: s.N, How: "kill", Suspect: s.Suspect.String()}
 	if s.Stop {
@@ -130,7 +122,7 @@ func name(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // running is a child that is talked to.
 type running struct {
-	*Child
+	*lab.Child
 	to   *json.Encoder
 	from *json.Decoder
 }
@@ -150,7 +142,7 @@ func (r *running) ask(o order) (a answer, err error) {
 }
 
 // once has a cluster begin, and one node of it fail.
-func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*Child, error),
+func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*lab.Child, error),
 ) (told []answer, err error) {
 	dir, err := os.MkdirTemp("", "parley-failover-")
 	if err != nil {
