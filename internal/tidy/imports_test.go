@@ -53,6 +53,7 @@ commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
 internal/nearest       pure    :
+internal/must          free    :
 explore/internal/budget free   :
 explore/internal/timer pure    : core
 explore                free    : core adapters faulty trace sim explore/internal/*
@@ -120,12 +121,12 @@ examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
 internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
-internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal
-internal/mutants       free    :
-internal/steady        free    :
-internal/audit         free    : core adapters faulty trace hosts catalog cli
+internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must
+internal/mutants       free    : internal/must
+internal/steady        free    : internal/must
+internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue
-internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli internal/chaos/judge
+internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli internal/chaos/judge internal/must
 internal/golden        free    : catalog cli
 `
 
