@@ -101,8 +101,8 @@ internal/scenario      free    : core adapters faulty trace hosts problems membe
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
-internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
-internal/bench/failover free   : core cluster cluster/cert cluster/link
+internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
+internal/bench/failover free   : core cluster cluster/cert cluster/link internal/must
 cli/console            free    : core
 cli/child              free    : core cluster/lab
 cli/cert               free    : core cluster/cert cli/console

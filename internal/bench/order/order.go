@@ -23,6 +23,7 @@ import (
 	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/faulty"
+	"parley/internal/must"
 )
 
 // Phases are what can be measured, in the order in which it is done: the latency of a lone
@@ -160,16 +161,11 @@ func Run(s Spec) (Result, error) {
 }
 
 // join makes the cluster.
-func (l *load) join() ([]*cluster.Node, error) {
+func (l *load) join() (nodes []*cluster.Node, err error) {
+	defer must.Return(&err)
 	s := l.spec
-	authority, err := cert.NewAuthority("bench", 48*time.Hour, nil)
-	if err != nil {
-		return nil, err
-	}
-	trust, err := cert.NewTrust(authority.Anchors(), nil)
-	if err != nil {
-		return nil, err
-	}
+	authority := must.Get(cert.NewAuthority("bench", 48*time.Hour, nil))
+	trust := must.Get(cert.NewTrust(authority.Anchors(), nil))
 	configs := make([]cluster.Config, s.N)
 	var members []cluster.Member
 	for i := range configs {
@@ -178,15 +174,9 @@ func (l *load) join() ([]*cluster.Node, error) {
 			configs[i].Network = s.Network(i)
 			listen, at = configs[i].Network.Listen, ":0"
 		}
-		listener, err := listen(context.Background(), "tcp", at)
-		if err != nil {
-			return nil, err
-		}
+		listener := must.Get(listen(context.Background(), "tcp", at))
 		name := fmt.Sprintf("n%d", i+1)
-		issued, err := authority.IssueNode(name, []string{"127.0.0.1"}, 24*time.Hour)
-		if err != nil {
-			return nil, err
-		}
+		issued := must.Get(authority.IssueNode(name, []string{"127.0.0.1"}, 24*time.Hour))
 		members = append(members, cluster.Member{Name: name, Address: listener.Addr().String(), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
 			Name: name, Self: issued.Self(), Trust: trust, Listen: listener, Network: configs[i].Network,
@@ -200,12 +190,11 @@ func (l *load) join() ([]*cluster.Node, error) {
 		}
 		if s.Dir != "" {
 			configs[i].Dir, configs[i].Durable = filepath.Join(s.Dir, name), true
-			if err := os.MkdirAll(configs[i].Dir, 0o700); err != nil {
-				return nil, err
-			}
+			must.Do(os.MkdirAll(configs[i].Dir, 0o700))
 		}
 	}
-	nodes, errs := make([]*cluster.Node, s.N), make([]error, s.N)
+	nodes = make([]*cluster.Node, s.N)
+	errs := make([]error, s.N)
 	var all sync.WaitGroup
 	for i := range configs {
 		configs[i].Members = members
