@@ -14,6 +14,7 @@ package must
 import (
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // ended is an error on its way to Return.
@@ -39,6 +40,17 @@ func Get[T any](v T, err error) T {
 func Get2[T, U any](v T, w U, err error) (T, U) {
 	Do(err)
 	return v, w
+}
+
+// Each does something for 0 to n-1, all at the same time. When all have come to their end an error of any ends the work.
+func Each(n int, do func(i int) error) {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	Do(errors.Join(errs...))
 }
 
 // Return is deferred, and makes the error that has ended the work the result of the function. Another error that the

@@ -58,6 +58,22 @@ func TestOtherPanicsGoOn(t *testing.T) {
 	panic("other")
 }
 
+// All is done, though some of it fails.
+func TestEach(t *testing.T) {
+	var done [3]int
+	err := func() (err error) {
+		defer Return(&err)
+		Each(3, func(i int) error {
+			done[i]++
+			return []error{nil, errA, errB}[i]
+		})
+		return nil
+	}()
+	if done != [3]int{1, 1, 1} || !errors.Is(err, errA) || !errors.Is(err, errB) {
+		t.Errorf("got %v and %v", done, err)
+	}
+}
+
 func TestFailf(t *testing.T) {
 	err := func() (err error) {
 		defer Return(&err)

@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"parley"
@@ -178,7 +177,7 @@ func (s Spec) once(ctx context.Context, victim int, start func(context.Context, 
 		a := must.Get(n.ask(order{Dir: dir, Name: name(i), Suspect: s.Suspect, Every: s.Every}))
 		members = append(members, cluster.Member{Name: name(i), Address: a.Listens, Signer: signers[i]})
 	}
-	must.Get(all(nodes, order{Members: members}))
+	all(nodes, order{Members: members})
 	must.Do(pause(ctx, s.Before))
 	fail := nodes[victim].Kill
 	if s.Stop {
@@ -187,18 +186,17 @@ func (s Spec) once(ctx context.Context, victim int, start func(context.Context, 
 	at := time.Now()
 	must.Do(fail())
 	must.Do(pause(ctx, s.After))
-	return all(slices.Concat(nodes[:victim], nodes[victim+1:]), order{Failed: at})
+	return all(slices.Concat(nodes[:victim], nodes[victim+1:]), order{Failed: at}), nil
 }
 
-// all asks nodes at the same time.
-func all(nodes []*running, o order) ([]answer, error) {
-	answers, errs := make([]answer, len(nodes)), make([]error, len(nodes))
-	var asking sync.WaitGroup
-	for i, n := range nodes {
-		asking.Go(func() { answers[i], errs[i] = n.ask(o) })
-	}
-	asking.Wait()
-	return answers, errors.Join(errs...)
+// all asks nodes at the same time. It fails by must.
+func all(nodes []*running, o order) []answer {
+	answers := make([]answer, len(nodes))
+	must.Each(len(nodes), func(i int) (err error) {
+		answers[i], err = nodes[i].ask(o)
+		return err
+	})
+	return answers
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley"
@@ -122,7 +121,9 @@ func Run(s Spec) (Result, error) {
 	nodes, err := l.join()
 	defer func() {
 		for _, n := range nodes {
-			_ = n.Close()
+			if n != nil {
+				_ = n.Close()
+			}
 		}
 	}()
 	if err != nil {
@@ -160,7 +161,7 @@ func Run(s Spec) (Result, error) {
 	return r, nil
 }
 
-// join makes the cluster.
+// join makes the cluster. A node that has not joined is nil.
 func (l *load) join() (nodes []*cluster.Node, err error) {
 	defer must.Return(&err)
 	s := l.spec
@@ -194,13 +195,10 @@ func (l *load) join() (nodes []*cluster.Node, err error) {
 		}
 	}
 	nodes = make([]*cluster.Node, s.N)
-	errs := make([]error, s.N)
-	var all sync.WaitGroup
-	for i := range configs {
+	must.Each(s.N, func(i int) (err error) {
 		configs[i].Members = members
-		all.Go(func() { nodes[i], errs[i] = cluster.Join(context.Background(), configs[i]) })
-	}
-	all.Wait()
-	nodes = slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == nil })
-	return nodes, errors.Join(errs...)
+		nodes[i], err = cluster.Join(context.Background(), configs[i])
+		return err
+	})
+	return nodes, nil
 }
