@@ -204,22 +204,19 @@ func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup
 }
 
 // reread has every node read again all that was delivered, from the first position on: a durable group keeps it.
-func (r *run) reread(ctx context.Context) error {
-	var all sync.WaitGroup
-	errs := make([]error, len(r.nodes))
-	for i, c := range r.clients {
-		all.Go(func() {
-			again := r.load.orders.Again()
-			err := c.hear(ctx, 1, func(d *parleyv1.Delivery) bool {
-				return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
-			})
-			if rest := again.Missing(); rest != nil {
-				errs[i] = fmt.Errorf("%s: %w: %w", nodeName(i), rest, err)
-			}
+func (r *run) reread(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	must.Each(len(r.clients), func(i int) error {
+		again := r.load.orders.Again()
+		err := r.clients[i].hear(ctx, 1, func(d *parleyv1.Delivery) bool {
+			return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
 		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+		if rest := again.Missing(); rest != nil {
+			return fmt.Errorf("%s: %w: %w", nodeName(i), rest, err)
+		}
+		return nil
+	})
+	return nil
 }
 
 // missed is an error if nodes did not keep what others had not heard yet.

@@ -54,8 +54,7 @@ func diskFull(ctx context.Context, r *run) string {
 func diskFlipped(ctx context.Context, r *run) string {
 	i := r.some()
 	r.kill(i)
-	what, err := r.dice.flip(r.w.data(i))
-	must.Do(err)
+	what := r.dice.flip(r.w.data(i))
 	must.Do(r.back(i))
 	must.Do(r.refused(ctx, i))
 	said := "came back with it"
@@ -178,30 +177,26 @@ func (f *fleet) refused(ctx context.Context, i int) error {
 	return nil
 }
 
-// flip flips a bit of what was written to one of the files in a folder.
-func (d dice) flip(dir string) (string, error) {
+// flip flips a bit of what was written to one of the files in a folder. It fails by must.
+func (d dice) flip(dir string) string {
 	var files []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	must.Do(filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() && filepath.Base(filepath.Dir(path)) == "records" {
 			files = append(files, path)
 		}
 		return err
-	})
-	if err != nil {
-		return "", err
-	}
+	}))
 	for _, k := range d.Perm(len(files)) {
-		b, err := os.ReadFile(files[k])
-		if err != nil {
-			return "", err
-		}
+		b := must.Get(os.ReadFile(files[k]))
 		written := len(bytes.TrimRight(b, "\x00"))
 		if written == 0 {
 			continue
 		}
 		at := d.IntN(written)
 		b[at] ^= 1 << d.IntN(8)
-		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k])), os.WriteFile(files[k], b, 0o600)
+		must.Do(os.WriteFile(files[k], b, 0o600))
+		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k]))
 	}
-	return "", fmt.Errorf("%s: nothing was written in %q", dir, files)
+	must.Failf("%s: nothing was written in %q", dir, files)
+	return ""
 }
