@@ -42,7 +42,8 @@ func Get2[T, U any](v T, w U, err error) (T, U) {
 	return v, w
 }
 
-// Each does something for 0 to n-1, all at the same time. When all have come to their end an error of any ends the work.
+// Each does something for 0 to n-1, all at the same time, and waits until all of it is done. An error of any ends the
+// work.
 func Each(n int, do func(i int) error) {
 	errs := make([]error, n)
 	var all sync.WaitGroup
