@@ -7,8 +7,8 @@
 //		return os.WriteFile(to, b, 0o600)
 //	}
 //
-// A function without an error of its own may use it too, and says so: who calls it returns the error.
-// Another goroutine does not.
+// A function that returns no error may use it too, and says so: it fails by must. Its error comes out where
+// Return is deferred further up, in the same goroutine.
 package must
 
 import (
