@@ -179,7 +179,8 @@ func (r *soak) metrics(ctx context.Context, i int, names ...string) (out []float
 		},
 	}}
 	q := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil))
-	p := must.Get(web.Do(q))
+	p, err := web.Do(q)
+	must.Do(err)
 	defer func() { _ = p.Body.Close() }()
 	out = make([]float64, len(names))
 	missing := len(names)

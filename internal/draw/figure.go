@@ -171,16 +171,16 @@ func (l *legend) add(used bool, text string, by sign) {
 }
 
 // lineSign is a sign made of a line.
-func lineSign(role string, lie, faulty bool) sign {
+func lineSign(lie, faulty bool) sign {
 	return func(s *sketch, x, y int) {
-		m := s.line(role, x, y, x+26, y)
+		m := s.line("line-sign", x, y, x+26, y)
 		m.Lie, m.Faulty = lie, faulty
 	}
 }
 
 // addFaulty adds the lines of faulty processes if there are any.
 func (l *legend) addFaulty(used bool) {
-	l.add(used, "faulty process", lineSign("line-sign", false, true))
+	l.add(used, "faulty process", lineSign(false, true))
 }
 
 // figure puts pictures one below the other, with one legend for all.

@@ -265,7 +265,7 @@ func (d *chart) legend() legend {
 	lie, liar := d.used["lie"], d.used["liar"]
 	d.used["lie"] = false
 	out := d.canvas.legend()
-	out.add(lie, "a lie", lineSign("line-sign", true, false))
+	out.add(lie, "a lie", lineSign(true, false))
 	out.add(liar, "faulty process", func(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true })
 	out.add(true, "to whom both look the same", func(s *sketch, x, y int) {
 		s.rect("same-sign", x, y-9, 26, 18)
