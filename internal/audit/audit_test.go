@@ -18,6 +18,7 @@ import (
 	"parley/cli"
 	"parley/cluster"
 	"parley/cluster/link/memory"
+	"parley/internal/must"
 	"parley/lockstep"
 	"parley/trace"
 )
@@ -35,10 +36,8 @@ func (s spec) inProcess(t *testing.T, dir string) (traces string, rows []row) {
 }
 
 func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
-	parts, ports, err := prepare(dir, s.n, s.part)
-	if err != nil {
-		return "", nil, err
-	}
+	defer must.Return(&err)
+	parts, ports := prepare(dir, s.n, s.part)
 	network := memory.New(memory.Options{})
 	var members []cluster.Member
 	for i, m := range parts[0].Members {
@@ -56,15 +55,12 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 		group.Wait()
 		return errors.Join(errs...)
 	}
-	err = together(func(i int) (err error) {
+	must.Do(together(func(i int) (err error) {
 		parts[i].Traitor, parts[i].Members = lies[parley.ID(i)], members
 		parts[i].network = network.Host(members[i].Name)
 		all[i], err = parts[i].join(context.Background(), nil)
 		return err
-	})
-	if err != nil {
-		return "", nil, err
-	}
+	}))
 	for _, service := range services {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), s.within)
@@ -79,9 +75,7 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 		correct.Wait()
 		cancel() // who lies may get no answer
 		liars.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return "", nil, err
-		}
+		must.Do(errors.Join(errs...))
 		one := row{service: service, took: time.Since(began)}
 		for i, r := range all {
 			if failed := int(r.failed.Swap(0)); lies[parley.ID(i)] == "" {
@@ -116,8 +110,7 @@ func TestHolds(t *testing.T) {
 		s.Instances, s.within, s.AtOnce, s.Round = 50, time.Minute, 1, 100*time.Millisecond
 		dir := filepath.Join(t.TempDir(), "cluster")
 		traces, rows := s.inProcess(t, dir)
-		rows, err := s.judge(traces, rows)
-		if err != nil {
+		if err := s.judge(traces, rows); err != nil {
 			t.Errorf("%v: %v", s, err)
 		}
 		for _, r := range rows {

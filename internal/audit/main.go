@@ -27,6 +27,7 @@ import (
 	"parley/catalog"
 	"parley/cli"
 	"parley/faulty"
+	"parley/internal/must"
 )
 
 // spec is one cluster to be audited.
@@ -99,29 +100,24 @@ func main() {
 
 // runAll runs clusters one after another and prints a table of what was found.
 func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
+	defer must.Return(&err)
 	good = true
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "cluster\trounds\tservice\tjudged\tpromised\tviolated\tno answer\ttime\tverdict")
 	for _, s := range specs {
-		rows, err := s.inParts(keep)
-		if err != nil {
-			return false, fmt.Errorf("%v: %w", s, err)
-		}
-		for _, r := range rows {
+		for _, r := range s.inParts(keep) {
 			good = good && r.holds()
 			fmt.Fprintf(w, "%v\t%v\t%s\t%d\t%d\t%d\t%d\t%.1f s\t%s\n",
 				s, r.round, r.service, r.judged, r.promised, r.violated, r.failed, r.took.Seconds(), cmp.Or(r.verdict(), "holds"))
 		}
-		if err := w.Flush(); err != nil {
-			return false, err
-		}
+		must.Do(w.Flush())
 	}
 	return good, nil
 }
 
 // inParts runs as many clusters as it takes to have all instances, all at a time, for most of it
-// is waiting, and sums up: when something holds up the machine only a part is to be repeated.
-func (s spec) inParts(keep string) (sum []row, err error) {
+// is waiting, and sums up: when something holds up the machine only a part is to be repeated. It fails by must.
+func (s spec) inParts(keep string) (sum []row) {
 	count := (s.Instances + s.each - 1) / s.each
 	parts, errs := make([][]row, count), make([]error, count)
 	var all sync.WaitGroup
@@ -132,7 +128,7 @@ func (s spec) inParts(keep string) (sum []row, err error) {
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		must.Failf("%v: %w", s, err)
 	}
 	sum = make([]row, len(services))
 	for _, rows := range parts {
@@ -140,7 +136,7 @@ func (s spec) inParts(keep string) (sum []row, err error) {
 			sum[i].plus(r)
 		}
 	}
-	return sum, nil
+	return sum
 }
 
 // plus adds what was found in another cluster.
@@ -179,18 +175,16 @@ func (s spec) patiently(keep string, part int) (rows []row, err error) {
 
 // in runs a cluster in a folder of its own, which is kept if there is one to keep it in.
 func (s spec) in(keep, run string) (rows []row, err error) {
-	name := strings.NewReplacer("(", "", ")", "", ",", "-", " ", "-").Replace(s.String())
-	name += "-" + run
-	dir := filepath.Join(keep, name)
+	defer must.Return(&err)
 	if keep == "" {
-		if dir, err = os.MkdirTemp("", "parley-audit-"); err != nil {
-			return nil, err
-		}
+		dir := must.Get(os.MkdirTemp("", "parley-audit-"))
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	} else if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return s.run(dir), nil
 	}
-	return s.run(dir)
+	name := strings.NewReplacer("(", "", ")", "", ",", "-", " ", "-").Replace(s.String())
+	dir := filepath.Join(keep, name+"-"+run)
+	must.Do(os.MkdirAll(dir, 0o700))
+	return s.run(dir), nil
 }
 
 // row is what was found of one service.
@@ -216,12 +210,9 @@ type process struct {
 	out *bufio.Scanner
 }
 
-// run runs one cluster of processes and audits it.
-func (s spec) run(dir string) (rows []row, err error) {
-	parts, ports, err := prepare(dir, s.n, s.part)
-	if err != nil {
-		return nil, err
-	}
+// run runs one cluster of processes and audits it. It fails by must.
+func (s spec) run(dir string) (rows []row) {
+	parts, ports := prepare(dir, s.n, s.part)
 	var all []*process
 	defer func() {
 		for _, p := range all {
@@ -232,26 +223,15 @@ func (s spec) run(dir string) (rows []row, err error) {
 	lies := traitors(s.M, s.how)
 	for i, one := range parts {
 		one.Traitor = lies[parley.ID(i)]
-		p, err := start(one, ports[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
+		all = append(all, start(one, ports[i]))
 	}
-	if _, err := answers(all, "joined"); err != nil {
-		return nil, err
-	}
+	answers(all, "joined")
 	for _, service := range services {
 		began := time.Now()
 		for _, p := range all {
-			if err := json.NewEncoder(p.in).Encode(map[string]any{"Service": service, "Within": s.within}); err != nil {
-				return nil, err
-			}
+			must.Do(json.NewEncoder(p.in).Encode(map[string]any{"Service": service, "Within": s.within}))
 		}
-		failed, err := answers(all[s.M:], service)
-		if err != nil {
-			return nil, err
-		}
+		failed := answers(all[s.M:], service)
 		rows = append(rows, row{service: service, failed: failed, took: time.Since(began)})
 	}
 	time.Sleep(s.rest())
@@ -259,70 +239,52 @@ func (s spec) run(dir string) (rows []row, err error) {
 		_ = p.in.Close()
 	}
 	for _, p := range all[s.M:] {
-		if err := p.cmd.Wait(); err != nil {
-			return nil, err
-		}
+		must.Do(p.cmd.Wait())
 	}
-	return s.judge(parts[0].Traces, rows)
+	must.Do(s.judge(parts[0].Traces, rows))
+	return rows
 }
 
 // rest is how long nodes stay when all is done, so that what began can come to its end.
 func (s spec) rest() time.Duration { return time.Second + time.Duration(2*s.M+8)*s.Round }
 
-// start starts a node in a process of its own, which takes over its port.
-func start(one part, port *net.TCPListener) (*process, error) {
+// start starts a node in a process of its own, which takes over its port. It fails by must.
+func start(one part, port *net.TCPListener) *process {
 	defer func() { _ = port.Close() }()
-	file, err := port.File()
-	if err != nil {
-		return nil, err
-	}
+	file := must.Get(port.File())
 	defer func() { _ = file.Close() }()
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	p := &process{cmd: exec.Command(self)} //nolint:noctx // it ends when its input does
-	p.cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
-	p.cmd.Stderr = os.Stderr
-	p.cmd.ExtraFiles = []*os.File{file}
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.out = bufio.NewScanner(out)
-	return p, errors.Join(p.cmd.Start(), json.NewEncoder(p.in).Encode(one))
+	cmd := exec.Command(must.Get(os.Executable())) //nolint:noctx // it ends when its input does
+	cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
+	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles = []*os.File{file}
+	p := &process{cmd, must.Get(cmd.StdinPipe()), bufio.NewScanner(must.Get(cmd.StdoutPipe()))}
+	must.Do(errors.Join(cmd.Start(), json.NewEncoder(p.in).Encode(one)))
+	return p
 }
 
-// answers waits for a line of each process, and adds up how much failed.
-func answers(all []*process, word string) (failed int, err error) {
+// answers waits for a line of each process, and adds up how much failed. It fails by must.
+func answers(all []*process, word string) (failed int) {
 	for i, p := range all {
 		if !p.out.Scan() {
-			return 0, fmt.Errorf("node %d ended before it said %s", i+1, word)
+			must.Failf("node %d ended before it said %s", i+1, word)
 		}
 		var count int
 		have, rest, _ := strings.Cut(p.out.Text(), " ")
 		if _, err := fmt.Sscan(rest, &count); have != word || rest != "" && err != nil {
-			return 0, fmt.Errorf("node %d said %q, and %s was expected", i+1, p.out.Text(), word)
+			must.Failf("node %d said %q, and %s was expected", i+1, p.out.Text(), word)
 		}
 		failed += count
 	}
-	return failed, nil
+	return failed
 }
 
-// found is what "parley audit --json" says of one machine.
+// found is what "parley audit --json" says of one machine, as far as it is looked at.
 type found struct {
-	Machine   string
-	Faulty    []string
-	Complete  bool
-	Missing   []string
-	Kind      string
-	Instances int
-	Slots     int
-	Events    uint64
-	Verdicts  []verdict
+	Machine          string
+	Complete         bool
+	Missing          []string
+	Instances, Slots int
+	Verdicts         []verdict
 }
 
 // verdict is what it says of one property of the machine.
@@ -332,24 +294,18 @@ type verdict struct {
 	Violated                           int `json:"violated_in"`
 }
 
-// audited runs the audit.
-func audited(traces string) ([]found, error) {
+// judge audits the traces, and sums up by service.
+func (s spec) judge(traces string, rows []row) error {
 	var out, complaint bytes.Buffer
 	if status := cli.Run(catalog.All(), []string{"audit", "--json", traces}, &out, &complaint); status > 1 {
-		return nil, fmt.Errorf("parley audit: status %d: %s", status, &complaint)
+		return fmt.Errorf("parley audit: status %d: %s", status, &complaint)
 	}
 	var list []found
 	err := json.Unmarshal(out.Bytes(), &list)
-	return list, err
-}
-
-// judge audits the traces, and sums up by service.
-func (s spec) judge(traces string, rows []row) ([]row, error) {
-	list, err := audited(traces)
 	for i := range rows {
 		s.sum(&rows[i], list)
 	}
-	return rows, err
+	return err
 }
 
 // sum sums up what was found of one service.

@@ -18,6 +18,7 @@ import (
 	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/faulty"
+	"parley/internal/must"
 )
 
 // part is what one node is told. The parent writes it for a child as JSON.
@@ -51,17 +52,12 @@ type running struct {
 }
 
 // join joins the cluster.
-func (p part) join(ctx context.Context, on net.Listener) (*running, error) {
-	r := &running{part: p, mine: make(chan struct{}, p.Instances+1)}
-	trust, err := cert.LoadTrust(p.Certificates, nil)
-	if err != nil {
-		return nil, err
-	}
+func (p part) join(ctx context.Context, on net.Listener) (r *running, err error) {
+	defer must.Return(&err)
+	r = &running{part: p, mine: make(chan struct{}, p.Instances+1)}
+	trust := must.Get(cert.LoadTrust(p.Certificates, nil))
 	name := p.Members[p.Self].Name
-	self, signer, err := cert.LoadNode(p.Certificates, name)
-	if err != nil {
-		return nil, err
-	}
+	self, signer := must.Get2(cert.LoadNode(p.Certificates, name))
 	c := cluster.Config{
 		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, Network: p.network,
 		M: p.M, Round: p.Round, SignerKey: signer,
@@ -74,11 +70,7 @@ func (p part) join(ctx context.Context, on net.Listener) (*running, error) {
 		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
 	}
 	if p.Traitor != "" {
-		how, err := faulty.Parse(p.Traitor)
-		if err != nil {
-			return nil, err
-		}
-		c.Lab = &cluster.Lab{Traitor: how}
+		c.Lab = &cluster.Lab{Traitor: must.Get(faulty.Parse(p.Traitor))}
 	}
 	r.node, err = cluster.Join(ctx, c)
 	return r, err
@@ -182,22 +174,16 @@ func (r *running) each(times, atOnce int, do func(i int) error) error {
 }
 
 // prepare makes a cluster's certificates and gives each node its part, and a port of this
-// machine.
-func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener, err error) {
+// machine. It fails by must.
+func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener) {
 	p.Certificates, p.Traces = filepath.Join(dir, "certs"), filepath.Join(dir, "traces")
 	whole := cert.Whole{Cluster: "audit", Valid: 24 * time.Hour}
 	for i := range n {
 		whole.Nodes = append(whole.Nodes, fmt.Sprintf("node%d", i+1))
 	}
-	signers, err := whole.Create(p.Certificates)
-	if err != nil {
-		return nil, nil, err
-	}
+	signers := must.Get(whole.Create(p.Certificates))
 	for i, name := range whole.Nodes {
-		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			return nil, ports, err
-		}
+		l := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 		ports = append(ports, l)
 		p.Members = append(p.Members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: signers[i]})
 	}
@@ -206,28 +192,21 @@ func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener,
 		one.Self = i
 		parts = append(parts, one)
 	}
-	return parts, ports, nil
+	return parts, ports
 }
 
 // child is a node in a process of its own. Its part comes on standard input, and then the
 // services that it is to take part in, a line each; it answers each with a line, and ends
 // when the input does.
-func child() error {
+func child() (err error) {
+	defer must.Return(&err)
 	in := json.NewDecoder(os.Stdin)
 	var p part
-	if err := in.Decode(&p); err != nil {
-		return err
-	}
+	must.Do(in.Decode(&p))
 	file := os.NewFile(3, "listener")
-	on, err := net.FileListener(file)
-	if err != nil {
-		return err
-	}
+	on := must.Get(net.FileListener(file))
 	_ = file.Close()
-	r, err := p.join(context.Background(), on)
-	if err != nil {
-		return err
-	}
+	r := must.Get(p.join(context.Background(), on))
 	fmt.Println("joined")
 	for {
 		var next struct {

@@ -7,39 +7,30 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"parley/internal/draw/prose"
+	"parley/internal/must"
 )
 
 // below is the line below which everything is made of the lists.
 const below = "\n-----\n"
 
 // write writes the tables into a document.
-func write(path, list string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	above, _, ok := strings.Cut(string(text), below)
+func write(path, list string) (err error) {
+	defer must.Return(&err)
+	above, _, ok := strings.Cut(string(must.Get(os.ReadFile(path))), below)
 	if !ok {
 		return fmt.Errorf("%s has no line -----", path)
 	}
-	tables, err := document(list)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(above+below+tables), 0o644)
+	return os.WriteFile(path, []byte(above+below+document(list)), 0o644)
 }
 
 // document returns the tables of docs/explored.md: the cases as the list explore/testdata/cases.txt
 // of a module has them, by the heading above them in it, and what is said of the module's seeded bugs.
-func document(list string) (string, error) {
-	cases, err := read(list)
-	if err != nil {
-		return "", err
-	}
-	bugs, err := seeded(filepath.Dir(filepath.Dir(filepath.Dir(list))))
-	if err != nil {
-		return "", err
-	}
+// It fails by must.
+func document(list string) string {
+	cases := must.Get(read(list))
+	bugs := must.Get(seeded(filepath.Dir(filepath.Dir(filepath.Dir(list)))))
 	var b strings.Builder
 	heading, states := "", uint64(0)
 	for i := range cases {
@@ -54,7 +45,7 @@ func document(list string) (string, error) {
 			thousands(x.want.states), x.deep(), thousands(x.want.ends), x.proved())
 	}
 	head := fmt.Sprintf("\n## Cases\n\n%d cases, %s states.\n", len(cases), thousands(states))
-	return head + b.String() + tabled(bugs), nil
+	return head + b.String() + tabled(bugs)
 }
 
 // thousands writes a number with commas; nothing for 0.
@@ -62,11 +53,7 @@ func thousands(n uint64) string {
 	if n == 0 {
 		return ""
 	}
-	text := strconv.FormatUint(n, 10)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
+	return prose.Number(n)
 }
 
 // requests are who is asked what.

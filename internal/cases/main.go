@@ -149,13 +149,12 @@ func (c *choice) bug(ctx context.Context, cases []explored, out, progress io.Wri
 }
 
 // search makes the search of a case.
-func (c *choice) search(ctx context.Context, x *explored, workers int) (explore.Report, error) {
+func (c *choice) search(ctx context.Context, x *explored, workers int) (r explore.Report, err error) {
 	o, err := x.options()
-	if err != nil {
-		return explore.Report{}, err
+	if err == nil {
+		o.Workers, o.States = workers, c.states
+		r, err = explore.Search(ctx, o)
 	}
-	o.Workers, o.States = workers, c.states
-	r, err := explore.Search(ctx, o)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", x.name, err)
 	}

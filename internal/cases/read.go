@@ -14,6 +14,7 @@ import (
 	"parley/explore"
 	"parley/explore/goal"
 	"parley/faulty"
+	"parley/internal/must"
 	"parley/membership/detector"
 	"parley/membership/group"
 )
@@ -90,6 +91,7 @@ func read(path string) ([]explored, error) {
 
 // take reads a line of a case.
 func (c *explored) take(word, rest string) (err error) {
+	defer must.Return(&err)
 	texts := map[string]*string{"protocol": &c.made, "model": &c.model, "never": &c.never, "says": &c.says}
 	flags := map[string]*bool{"short": &c.short, "beyond": &c.beyond, "rounds": &c.rounds}
 	numbers := map[string]*int{"depth": &c.depth, "deep": &c.want.deep}
@@ -101,26 +103,21 @@ func (c *explored) take(word, rest string) (err error) {
 	case flags[word] != nil:
 		*flags[word] = true
 	case numbers[word] != nil:
-		*numbers[word], err = strconv.Atoi(rest)
+		*numbers[word] = must.Get(strconv.Atoi(rest))
 	case counts[word] != nil:
-		*counts[word], err = strconv.ParseUint(rest, 10, 64)
+		*counts[word] = must.Get(strconv.ParseUint(rest, 10, 64))
 	case sets[word] != nil:
-		*sets[word], err = readProcesses(rest)
+		*sets[word] = must.Get(readProcesses(rest))
 	case word == "ask":
-		var a asking
-		if a, err = readAsking(rest); err == nil {
-			c.asked = append(c.asked, a)
-		}
+		c.asked = append(c.asked, must.Get(readAsking(rest)))
 	case word == "liars":
 		c.lies = rest
 		who, how, _ := strings.Cut(rest, " ")
 		if c.liars, err = strconv.Atoi(who); err != nil {
-			c.liar, err = readProcesses(who)
+			c.liar = must.Get(readProcesses(who))
 			c.liars = c.liar.Len()
 		}
-		if err == nil {
-			c.how, err = readLiar(how)
-		}
+		c.how = must.Get(readLiar(how))
 	case word == "only":
 		c.only = strings.Split(rest, ", ")
 	case word == "tries":
@@ -129,12 +126,12 @@ func (c *explored) take(word, rest string) (err error) {
 		property, moves, some := strings.Cut(rest, " in ")
 		c.want.property = property
 		if some {
-			c.want.moves, err = strconv.Atoi(moves)
+			c.want.moves = must.Get(strconv.Atoi(moves))
 		}
 	default:
-		err = errors.New("no such word")
+		return errors.New("no such word")
 	}
-	return err
+	return nil
 }
 
 // readProcess reads P1 as process 0.
@@ -148,12 +145,9 @@ func readProcess(text string) (parley.ID, error) {
 
 // readProcesses reads P1,P2.
 func readProcesses(text string) (set parley.Set, err error) {
+	defer must.Return(&err)
 	for _, one := range strings.Split(text, ",") {
-		id, err := readProcess(one)
-		if err != nil {
-			return set, err
-		}
-		set.Add(id)
+		set.Add(must.Get(readProcess(one)))
 	}
 	return set, nil
 }
@@ -161,24 +155,18 @@ func readProcesses(text string) (set parley.Set, err error) {
 // readAsking reads "P1 propose 0|1", "P1 cast a", "P1 cast a to P2,P3", "P1 loses P3" or
 // "P1 regains P3", which mean its link, or "P1 leave".
 func readAsking(text string) (a asking, err error) {
+	defer must.Return(&err)
 	f := strings.Fields(text)
 	if len(f) < 2 {
 		return a, fmt.Errorf("who is asked what?")
 	}
-	if a.at, err = readProcess(f[0]); err != nil {
-		return a, err
-	}
-	a.verb = f[1]
+	a.at, a.verb = must.Get(readProcess(f[0])), f[1]
 	what, to, some := strings.Cut(strings.Join(f[2:], " "), " to ")
 	a.texts = strings.Split(what, "|")
 	if some {
-		if a.to, err = readProcesses(to); err != nil {
-			return a, err
-		}
+		a.to = must.Get(readProcesses(to))
 	}
-	if _, err := a.request(a.texts[0]); err != nil {
-		return a, err
-	}
+	must.Get(a.request(a.texts[0]))
 	return a, nil
 }
 
@@ -246,7 +234,8 @@ func (c *explored) begin(
 // readLiar reads how liars behave: "any", the name of a behaviour, or "answers 0,1,-1", with
 // which a liar gives one of these answers to each choice that a lie has, counted from
 // the end if it is negative.
-func readLiar(text string) (faulty.Behaviour, error) {
+func readLiar(text string) (how faulty.Behaviour, err error) {
+	defer must.Return(&err)
 	list, some := strings.CutPrefix(text, "answers ")
 	if text == faulty.Any.Name {
 		return faulty.Any, nil
@@ -255,13 +244,9 @@ func readLiar(text string) (faulty.Behaviour, error) {
 	}
 	var answers []int
 	for _, one := range strings.Split(list, ",") {
-		k, err := strconv.Atoi(one)
-		if err != nil {
-			return faulty.Behaviour{}, err
-		}
-		answers = append(answers, k)
+		answers = append(answers, must.Get(strconv.Atoi(one)))
 	}
-	how := faulty.Any
+	how = faulty.Any
 	how.Choose = func(s *parley.Step, _ *parley.Turn, _, n int) int {
 		k := answers[s.Choose(len(answers))]
 		if k < 0 {
@@ -282,6 +267,7 @@ func budgets(m *explore.Model) map[string]*int {
 
 // readModel reads "fifo detect crashes=1".
 func readModel(text string) (m explore.Model, err error) {
+	defer must.Return(&err)
 	flags := map[string]*bool{"fifo": &m.FIFO, "detect": &m.Detect, "in-time": &m.InTime}
 	for _, f := range strings.Fields(text) {
 		word, number, counted := strings.Cut(f, "=")
@@ -289,9 +275,7 @@ func readModel(text string) (m explore.Model, err error) {
 		case !counted && flags[word] != nil:
 			*flags[word] = true
 		case counted && budgets(&m)[word] != nil:
-			if *budgets(&m)[word], err = strconv.Atoi(number); err != nil {
-				return m, err
-			}
+			*budgets(&m)[word] = must.Get(strconv.Atoi(number))
 		default:
 			return m, fmt.Errorf("%q is no part of a model", f)
 		}
@@ -300,22 +284,19 @@ func readModel(text string) (m explore.Model, err error) {
 }
 
 // options are the search of a case.
-func (c *explored) options() (explore.Options, error) {
+func (c *explored) options() (o explore.Options, err error) {
+	defer must.Return(&err)
 	p, err := protocol(c.made)
 	if err != nil {
-		return explore.Options{}, fmt.Errorf("%s: %s: %w", c.name, c.made, err)
+		return o, fmt.Errorf("%s: %w", c.made, err)
 	}
-	m, err := readModel(c.model)
-	if err != nil {
-		return explore.Options{}, fmt.Errorf("%s: %w", c.name, err)
-	}
-	o := explore.Options{
-		Protocol: p, Roots: c.roots(p.N), Model: m, Depth: c.depth, Beyond: c.beyond, Only: c.only,
+	o = explore.Options{
+		Protocol: p, Roots: c.roots(p.N), Model: must.Get(readModel(c.model)), Depth: c.depth, Beyond: c.beyond, Only: c.only,
 		Alike: c.alike,
 	}
 	for _, name := range c.only {
 		if !slices.ContainsFunc(p.Properties, func(q parley.Property) bool { return q.Name == name }) {
-			return o, fmt.Errorf("%s: %s has no property %q", c.name, p.Name, name)
+			return o, fmt.Errorf("%s has no property %q", p.Name, name)
 		}
 	}
 	if c.rounds {
@@ -323,10 +304,7 @@ func (c *explored) options() (explore.Options, error) {
 	}
 	if c.never != "" {
 		name := func(id parley.ID) string { return fmt.Sprintf("P%d", id+1) }
-		never, err := goal.Parse(c.never, p, readProcess, name)
-		if err != nil {
-			return o, fmt.Errorf("%s: %w", c.name, err)
-		}
+		never := must.Get(goal.Parse(c.never, p, readProcess, name))
 		o.Looks = never.Looks
 		o.Goal = func(v *explore.View) bool {
 			return !slices.ContainsFunc(v.History.Restarts, func(h parley.Happening) bool { return c.stays.Has(h.At) }) &&

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"parley/internal/must"
 )
 
 // bug is a seeded bug, or FOLDER/* for those of a folder that have no line of their own.
@@ -18,26 +19,19 @@ type bug struct {
 
 // seeded reads what the files PACKAGE/testdata/mutants.txt of the module at root say of
 // exploration, in order of names. internal/mutants documents these files.
-func seeded(root string) ([]bug, error) {
-	var all []bug
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+func seeded(root string) (all []bug, err error) {
+	defer must.Return(&err)
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		must.Do(err)
 		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != root {
 			return filepath.SkipDir
 		}
-		within, err := filepath.Rel(root, name)
-		if within = filepath.ToSlash(within); err != nil || !strings.HasSuffix(within, "/testdata/mutants.txt") {
-			return err
+		folder, is := strings.CutSuffix(filepath.ToSlash(must.Get(filepath.Rel(root, name))), "/testdata/mutants.txt")
+		if !is {
+			return nil
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		folder := path.Dir(path.Dir(within))
 		all = append(all, bug{name: folder + "/*"})
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(string(must.Get(os.ReadFile(name)))) {
 			key, value, _ := strings.Cut(line, ":")
 			switch key {
 			case "name":

@@ -12,6 +12,7 @@ import (
 
 	"parley/cluster/api/parleyv1"
 	"parley/internal/chaos/judge"
+	"parley/internal/must"
 )
 
 // The least that a run of four minutes must have done.
@@ -118,7 +119,7 @@ func (r *run) befall(ctx context.Context, f fault) error {
 			r.rested += r.load.now() - e.began
 		}()
 	}
-	if err := attempt(func() { e.said = f.do(ctx, r) }); err != nil {
+	if e.said, err = f.attempt(ctx, r); err != nil {
 		return err
 	}
 	e.struck, e.others = r.struck, r.others
@@ -146,17 +147,10 @@ func (r *run) befall(ctx context.Context, f fault) error {
 
 // agreeAgain waits after a liar until all copies of the table are alike, and all have delivered the payload from which
 // on they are heard again, at the same position. Nodes that have it at another position rejoin with empty folders.
-func (r *run) agreeAgain(ctx context.Context) error {
+func (r *run) agreeAgain(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	for turn := 0; ; turn++ {
-		late, done := within(ctx, 4*r.heal)
-		err := r.quiet(late)
-		if err == nil {
-			err = r.fence(late, fmt.Sprintf("fence.%d.%d", len(r.events), turn))
-		}
-		done()
-		if err != nil {
-			return err
-		}
+		must.Do(r.fence(ctx, fmt.Sprintf("fence.%d.%d", len(r.events), turn)))
 		other := judge.Strangers(r.load.orders.Fences())
 		if len(other) == 0 {
 			r.load.orders.Fenced()
@@ -174,27 +168,20 @@ func (r *run) agreeAgain(ctx context.Context) error {
 		for _, i := range other {
 			errs = append(errs, r.nodes[i].begin("--rejoin"))
 		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		if _, err := r.heals(ctx, fmt.Sprintf("renumbered.%d", len(r.events))); err != nil {
-			return err
-		}
+		must.Do(errors.Join(errs...))
+		must.Get(r.heals(ctx, fmt.Sprintf("renumbered.%d", len(r.events))))
 	}
 }
 
 // wind lets what is under way come to its end, and has all clients look at what is there.
-func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup) error {
+func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup) (err error) {
+	defer must.Return(&err)
 	close(stop)
 	asks.Wait()
 	ctx, done := within(ctx, 2*r.heal)
 	defer done()
-	if _, err := r.well(ctx, "end"); err != nil {
-		return err
-	}
-	if err := r.quiet(ctx); err != nil {
-		return err
-	}
+	must.Get(r.well(ctx, "end"))
+	must.Do(r.quiet(ctx))
 	keys := make(map[string]bool)
 	for _, o := range r.load.history.All() {
 		keys[o.Key] = true
@@ -217,24 +204,19 @@ func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup
 }
 
 // reread has every node read again all that was delivered, from the first position on: a durable group keeps it.
-func (r *run) reread(ctx context.Context) error {
-	var all sync.WaitGroup
-	errs := make([]error, len(r.nodes))
-	for i, c := range r.clients {
-		all.Go(func() {
-			again := r.load.orders.Again()
-			errs[i] = c.hear(ctx, 1, func(d *parleyv1.Delivery) bool {
-				return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
-			})
-			if rest := again.Missing(); rest != nil {
-				errs[i] = fmt.Errorf("%s: %w: %w", nodeName(i), rest, errs[i])
-			} else {
-				errs[i] = nil
-			}
+func (r *run) reread(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	must.Each(len(r.clients), func(i int) error {
+		again := r.load.orders.Again()
+		err := r.clients[i].hear(ctx, 1, func(d *parleyv1.Delivery) bool {
+			return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
 		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+		if rest := again.Missing(); rest != nil {
+			return fmt.Errorf("%s: %w: %w", nodeName(i), rest, err)
+		}
+		return nil
+	})
+	return nil
 }
 
 // missed is an error if nodes did not keep what others had not heard yet.

@@ -19,6 +19,7 @@ import (
 	disks "parley/cluster/disk"
 	"parley/cluster/link/memory"
 	"parley/cluster/nodefile"
+	"parley/internal/must"
 )
 
 // indoors is an environment in this process: five nodes on a network and disks in memory, in a bubble
@@ -119,7 +120,7 @@ func (w *indoors) faults() []fault {
 		{name: "kill-quick", do: func(_ context.Context, r *run) string {
 			i := r.some()
 			r.struck = []int{i}
-			must(errors.Join(w.kill(i), w.begin(i)))
+			must.Do(errors.Join(w.kill(i), w.begin(i)))
 			return nodeName(i)
 		}},
 		{name: "stop", do: func(ctx context.Context, r *run) string {
@@ -132,11 +133,11 @@ func (w *indoors) faults() []fault {
 		}},
 		{name: "restart-all", do: func(_ context.Context, r *run) string {
 			r.struck = all
-			must(errors.Join(w.kill(all...), w.begin(all...)))
+			must.Do(errors.Join(w.kill(all...), w.begin(all...)))
 			return "all"
 		}},
 		{name: "rolling", do: func(ctx context.Context, r *run) string {
-			return r.inTurn(ctx, "roll", func(i int) { must(errors.Join(w.kill(i), w.begin(i))) })
+			return r.inTurn(ctx, "roll", func(i int) { must.Do(errors.Join(w.kill(i), w.begin(i))) })
 		}},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	nodes "parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
+	"parley/internal/must"
 )
 
 // client calls one node.
@@ -26,17 +27,10 @@ type client struct {
 }
 
 // newClients makes a client for each node.
-func newClients(dir string, w environment, n int) ([]*client, error) {
+func newClients(dir string, w environment, n int) (out []*client, err error) {
+	defer must.Return(&err)
 	certs := filepath.Join(dir, "certs")
-	trust, err := cert.LoadTrust(certs, nil)
-	if err != nil {
-		return nil, err
-	}
-	self, err := cert.LoadClient(certs, clientName)
-	if err != nil {
-		return nil, err
-	}
-	var out []*client
+	trust, self := must.Get(cert.LoadTrust(certs, nil)), must.Get(cert.LoadClient(certs, clientName))
 	for i := range n {
 		_, api, _ := w.listen(i)
 		h := &http.Client{Transport: &http.Transport{

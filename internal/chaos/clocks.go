@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/cluster/api/parleyv1"
+	"parley/internal/must"
 )
 
 // The clocks of all machines are wrong, each in its own way, as far as the nodes allow for:
@@ -110,7 +111,7 @@ func clockWrong(ctx context.Context, r *run) string {
 	r.restartWith(i, wrongClock(offset, drift))
 	until := time.Now().Add(d)
 	for time.Now().Before(until) && ctx.Err() == nil {
-		must(r.inStep(ctx, r.but(i)))
+		must.Do(r.inStep(ctx, r.but(i)))
 		hold(ctx, 200*time.Millisecond)
 	}
 	r.restartWith(i, r.ownClock())

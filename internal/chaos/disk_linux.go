@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/internal/must"
 )
 
 // disk is a file system of its own in a file, for the data of one node: small enough to be
@@ -20,14 +22,10 @@ type disk struct{ mount string }
 const diskBytes = 384 << 20
 
 // newDisk makes a file system in a file and mounts it on a folder.
-func newDisk(ctx context.Context, image, mount string) (*disk, error) {
-	f, err := os.Create(image)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(f.Truncate(diskBytes), f.Close(), os.MkdirAll(mount, 0o700)); err != nil {
-		return nil, err
-	}
+func newDisk(ctx context.Context, image, mount string) (d *disk, err error) {
+	defer must.Return(&err)
+	f := must.Get(os.Create(image))
+	must.Do(errors.Join(f.Truncate(diskBytes), f.Close(), os.MkdirAll(mount, 0o700)))
 	for _, line := range [][]string{{"mkfs.ext4", "-q", "-F", "-m", "0", image}, {"mount", "-o", "loop", image, mount}} {
 		if out, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%v: %w: %s", line, err, out)

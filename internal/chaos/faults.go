@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"parley/internal/must"
 )
 
 // fault is one kind of harm.
@@ -16,28 +18,10 @@ type fault struct {
 	do func(context.Context, *run) string
 }
 
-// broken is an error that ends a harm. Harms do one thing after the other: must panics with
-// what goes wrong, and attempt returns it.
-type broken struct{ error }
-
-func must(err error) {
-	if err != nil {
-		panic(broken{err})
-	}
-}
-
-func attempt(do func()) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case broken:
-			err = r.error
-		default:
-			panic(r)
-		}
-	}()
-	do()
-	return nil
+// attempt does what do does, and returns what goes wrong.
+func (f fault) attempt(ctx context.Context, r *run) (said string, err error) {
+	defer must.Return(&err)
+	return f.do(ctx, r), nil
 }
 
 // faults are all kinds, in the order in which they are listed.
@@ -87,7 +71,7 @@ func (r *run) strikes(which ...int) { r.struck = append(r.struck, which...) }
 // kill kills a node, which the harm is one of.
 func (r *run) kill(i int) {
 	r.strikes(i)
-	must(r.nodes[i].kill())
+	must.Do(r.nodes[i].kill())
 }
 
 func killed(ctx context.Context, r *run) string { return r.killFor(ctx, r.some(), r.between(2, 5)) }
@@ -101,15 +85,15 @@ func killedQuick(ctx context.Context, r *run) string { return r.killFor(ctx, r.s
 func (r *run) killFor(ctx context.Context, i int, d time.Duration) string {
 	r.kill(i)
 	hold(ctx, d)
-	must(r.back(i))
+	must.Do(r.back(i))
 	return lasted(nodeName(i), d)
 }
 
 // restartWith has a node killed and started again with another clock.
 func (r *run) restartWith(i int, clock string) {
 	r.kill(i)
-	must(configure(r.dir, r.w, i, r.members, clock))
-	must(r.back(i))
+	must.Do(configure(r.dir, r.w, i, r.members, clock))
+	must.Do(r.back(i))
 }
 
 func stopped(ctx context.Context, r *run) string {
@@ -120,31 +104,31 @@ func stoppedShort(ctx context.Context, r *run) string { return r.stopFor(ctx, r.
 
 func (r *run) stopFor(ctx context.Context, i int, d time.Duration) string {
 	r.strikes(i)
-	must(r.nodes[i].signal(sigStop, false))
+	must.Do(r.nodes[i].signal(sigStop, false))
 	hold(ctx, d)
-	must(r.nodes[i].signal(sigCont, false))
+	must.Do(r.nodes[i].signal(sigCont, false))
 	return lasted(nodeName(i), d)
 }
 
 func restartedAll(ctx context.Context, r *run) string {
 	r.strikes(r.all()...)
 	for _, n := range r.nodes {
-		must(n.signal(syscall.SIGKILL, true))
+		must.Do(n.signal(syscall.SIGKILL, true))
 	}
 	for _, n := range r.nodes {
 		<-n.now().ended
 	}
 	hold(ctx, r.between(0, 1))
-	must(r.back(r.all()...))
+	must.Do(r.back(r.all()...))
 	return "all nodes"
 }
 
 func rolled(ctx context.Context, r *run) string {
-	return r.inTurn(ctx, "roll", func(i int) { must(errors.Join(r.nodes[i].end(ctx), r.back(i))) })
+	return r.inTurn(ctx, "roll", func(i int) { must.Do(errors.Join(r.nodes[i].end(ctx), r.back(i))) })
 }
 
 func rolledKilled(ctx context.Context, r *run) string {
-	return r.inTurn(ctx, "kill", func(i int) { must(errors.Join(r.nodes[i].kill(), r.back(i))) })
+	return r.inTurn(ctx, "kill", func(i int) { must.Do(errors.Join(r.nodes[i].kill(), r.back(i))) })
 }
 
 func rolledStopped(ctx context.Context, r *run) string {
@@ -157,7 +141,7 @@ func (r *run) inTurn(ctx context.Context, name string, do func(i int)) string {
 	for turn, i := range r.shuffled() {
 		do(i)
 		_, err := r.heals(ctx, fmt.Sprintf("%s%d.%d", name, len(r.events), turn))
-		must(err)
+		must.Do(err)
 	}
 	return "all nodes"
 }

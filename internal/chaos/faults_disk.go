@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"parley/internal/must"
 )
 
 // errGoesOn is the error of a node that carries out what its clients ask for though its disk is full.
@@ -21,10 +23,10 @@ func diskFull(ctx context.Context, r *run) string {
 	i := r.some()
 	n, disk := r.nodes[i], r.disks[i]
 	r.strikes(i)
-	must(disk.fill())
+	must.Do(disk.fill())
 	defer func() { _ = disk.free() }() // if it has not got room below
 	since := time.Now()
-	must(r.refuses(ctx, i, fmt.Sprintf("full%d", len(r.events))))
+	must.Do(r.refuses(ctx, i, fmt.Sprintf("full%d", len(r.events))))
 	busy, done := context.WithTimeout(ctx, 8*time.Second)
 	defer done()
 	go r.load.flood(busy, i)
@@ -35,15 +37,15 @@ func diskFull(ctx context.Context, r *run) string {
 	case <-busy.Done():
 		asked, late := within(ctx, 20*time.Second)
 		defer late()
-		must(n.end(asked))
+		must.Do(n.end(asked))
 	}
 	done()
 	if got := n.now().cmd.ProcessState.ExitCode(); got != status {
-		must(fmt.Errorf("%s %s with status %d: %d was expected", nodeName(i), said, got, status))
+		must.Failf("%s %s with status %d: %d was expected", nodeName(i), said, got, status)
 	}
 	hold(ctx, r.between(1, 2))
-	must(disk.free())
-	must(r.back(i))
+	must.Do(disk.free())
+	must.Do(r.back(i))
 	return fmt.Sprintf("%s, which %s", nodeName(i), said)
 }
 
@@ -52,10 +54,9 @@ func diskFull(ctx context.Context, r *run) string {
 func diskFlipped(ctx context.Context, r *run) string {
 	i := r.some()
 	r.kill(i)
-	what, err := r.dice.flip(r.w.data(i))
-	must(err)
-	must(r.back(i))
-	must(r.refused(ctx, i))
+	what := r.dice.flip(r.w.data(i))
+	must.Do(r.back(i))
+	must.Do(r.refused(ctx, i))
 	said := "came back with it"
 	if !r.nodes[i].runs() {
 		r.rejoin(i)
@@ -66,8 +67,8 @@ func diskFlipped(ctx context.Context, r *run) string {
 
 // rejoin starts a node with an empty disk.
 func (f *fleet) rejoin(i int) {
-	must(os.RemoveAll(f.w.data(i)))
-	must(f.nodes[i].begin("--rejoin"))
+	must.Do(os.RemoveAll(f.w.data(i)))
+	must.Do(f.nodes[i].begin("--rejoin"))
 }
 
 // diskOld starts a node with an older copy of its disk. The others must refuse it, and it must stop and say so; with an
@@ -76,14 +77,14 @@ func diskOld(ctx context.Context, r *run) string {
 	i := r.some()
 	r.strikes(i)
 	n, data, copied := r.nodes[i], r.w.data(i), filepath.Join(r.dir, nodeName(i), "copy")
-	must(n.end(ctx))
-	must(errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(i)))
-	must(r.serves(ctx, i))
+	must.Do(n.end(ctx))
+	must.Do(errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(i)))
+	must.Do(r.serves(ctx, i))
 	hold(ctx, 3*time.Second)
-	must(errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(i)))
-	must(r.refused(ctx, i))
+	must.Do(errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(i)))
+	must.Do(r.refused(ctx, i))
 	if n.runs() {
-		must(fmt.Errorf("%s serves with a disk that is an old copy", nodeName(i)))
+		must.Failf("%s serves with a disk that is an old copy", nodeName(i))
 	}
 	r.rejoin(i)
 	return nodeName(i) + ", which was refused and rejoined"
@@ -103,14 +104,14 @@ func diskSlow(ctx context.Context, r *run) string {
 	r.strikes(i)
 	busy, done := context.WithTimeout(ctx, d)
 	defer done()
-	must(r.disks[i].slow(busy, 40*time.Millisecond))
+	must.Do(r.disks[i].slow(busy, 40*time.Millisecond))
 	return lasted(nodeName(i), d)
 }
 
 func diskStall(_ context.Context, r *run) string {
 	i, d := r.some(), r.between(2, 4)
 	r.strikes(i)
-	must(r.disks[i].stall(d))
+	must.Do(r.disks[i].stall(d))
 	return lasted(nodeName(i), d)
 }
 
@@ -120,22 +121,22 @@ func changedMajority(ctx context.Context, r *run) string {
 	who := r.shuffled()
 	r.strikes(who...)
 	for _, i := range who[:2] {
-		must(r.nodes[i].kill())
+		must.Do(r.nodes[i].kill())
 	}
-	must(r.serves(ctx, who[2]))
+	must.Do(r.serves(ctx, who[2]))
 	hold(ctx, 2*time.Second)
 	for _, i := range who[2:] {
-		must(r.nodes[i].kill())
+		must.Do(r.nodes[i].kill())
 	}
 	then := who[:3]
-	must(r.back(then...))
+	must.Do(r.back(then...))
 	late, done := within(ctx, 4*r.heal)
 	defer done()
 	for _, i := range then {
-		must(r.serves(late, i))
+		must.Do(r.serves(late, i))
 	}
 	hold(ctx, time.Second)
-	must(r.back(who[3:]...))
+	must.Do(r.back(who[3:]...))
 	return nodeNames(who[2:]) + ", then " + nodeNames(then)
 }
 
@@ -176,30 +177,26 @@ func (f *fleet) refused(ctx context.Context, i int) error {
 	return nil
 }
 
-// flip flips a bit of what was written to one of the files in a folder.
-func (d dice) flip(dir string) (string, error) {
+// flip flips a bit of what was written to one of the files in a folder. It fails by must.
+func (d dice) flip(dir string) string {
 	var files []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	must.Do(filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() && filepath.Base(filepath.Dir(path)) == "records" {
 			files = append(files, path)
 		}
 		return err
-	})
-	if err != nil {
-		return "", err
-	}
+	}))
 	for _, k := range d.Perm(len(files)) {
-		b, err := os.ReadFile(files[k])
-		if err != nil {
-			return "", err
-		}
+		b := must.Get(os.ReadFile(files[k]))
 		written := len(bytes.TrimRight(b, "\x00"))
 		if written == 0 {
 			continue
 		}
 		at := d.IntN(written)
 		b[at] ^= 1 << d.IntN(8)
-		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k])), os.WriteFile(files[k], b, 0o600)
+		must.Do(os.WriteFile(files[k], b, 0o600))
+		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k]))
 	}
-	return "", fmt.Errorf("%s: nothing was written in %q", dir, files)
+	must.Failf("%s: nothing was written in %q", dir, files)
+	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"parley/internal/must"
 )
 
 // liarName is the harm of a node that lies.
@@ -33,27 +35,27 @@ func lied(ctx context.Context, r *run) string {
 	before, done := within(ctx, 4*r.heal)
 	defer done()
 	_, err := r.well(before, fmt.Sprintf("before.%d", len(r.events)))
-	must(err)
-	must(r.quiet(before))
+	must.Do(err)
+	must.Do(r.quiet(before))
 	r.load.orders.Unhear()
 	r.kill(i)
-	must(n.beginLiar(r.liar, r.seed+uint64(len(r.events))))
-	must(n.await(before))
+	must.Do(n.beginLiar(r.liar, r.seed+uint64(len(r.events))))
+	must.Do(n.await(before))
 	busy, over := context.WithTimeout(ctx, d)
 	defer over()
 	r.load.murmur(busy, r.but(i))
 	if !n.runs() {
-		must(fmt.Errorf("%s lies no more: %v: see %s", nodeName(i), n.now().cmd.ProcessState, n.log))
+		must.Failf("%s lies no more: %v: see %s", nodeName(i), n.now().cmd.ProcessState, n.log)
 	}
 	told := n.now().last()
 	if !strings.Contains(told, "lies of") {
-		must(fmt.Errorf("%s has told no lie, but says %q: see %s", nodeName(i), told, n.log))
+		must.Failf("%s has told no lie, but says %q: see %s", nodeName(i), told, n.log)
 	}
-	must(n.kill())
+	must.Do(n.kill())
 	late, end := within(ctx, 4*r.heal)
 	defer end()
 	if r.others, err = r.wellAmong(late, fmt.Sprintf("without.%d", len(r.events)), r.but(i)); err != nil {
-		must(fmt.Errorf("without %s: %w", nodeName(i), err))
+		must.Failf("without %s: %w", nodeName(i), err)
 	}
 	r.rejoin(i)
 	return fmt.Sprintf("%s: %s; the others are well after %s", lasted(nodeName(i), d), told, r.others)

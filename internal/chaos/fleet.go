@@ -191,8 +191,14 @@ func (f *fleet) quiet(ctx context.Context) error {
 	}
 }
 
-// fence has a node broadcast the payload from which on all are heard, until all have delivered it.
+// fence waits until all copies of the table are alike, and has a node broadcast the payload from which on all are
+// heard, until all have delivered it.
 func (f *fleet) fence(ctx context.Context, name string) error {
+	ctx, done := within(ctx, 4*f.heal)
+	defer done()
+	if err := f.quiet(ctx); err != nil {
+		return err
+	}
 	f.load.orders.Build(name)
 	if err := f.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
 		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)

@@ -56,14 +56,8 @@ func (l *load) worker(id int, seed uint64) *worker {
 // run asks for one command after the other until stop is closed. The one that is under
 // way is given up when the context ends.
 func (w *worker) run(ctx context.Context, stop <-chan struct{}) {
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(w.pace/2 + time.Duration(w.dice.Int64N(int64(w.pace)))):
-		}
+	pause := func() time.Duration { return w.pace/2 + time.Duration(w.dice.Int64N(int64(w.pace))) }
+	for i := 0; goesOn(ctx, stop, pause()); i++ {
 		w.turn.RLock()
 		if now := w.lies.Load(); now != w.opened {
 			w.session, w.opened = 0, now
@@ -184,17 +178,22 @@ func (w *worker) patiently(ctx context.Context, ask func(context.Context, *clien
 // caster broadcasts by one node, each payload once, until stop is closed. The name is that
 // of no other caster of the node.
 func (l *load) caster(ctx context.Context, node int, name string, stop <-chan struct{}) {
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(l.pace):
-		}
+	for i := 0; goesOn(ctx, stop, l.pace); i++ {
 		l.turn.RLock()
 		_ = l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i)) // it is noted
 		l.turn.RUnlock()
+	}
+}
+
+// goesOn waits, and is false when stop is closed or the context ends before that.
+func goesOn(ctx context.Context, stop <-chan struct{}, after time.Duration) bool {
+	select {
+	case <-stop:
+		return false
+	case <-ctx.Done():
+		return false
+	case <-time.After(after):
+		return true
 	}
 }
 

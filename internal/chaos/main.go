@@ -36,6 +36,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"parley/internal/must"
 )
 
 // options are what a run is to be.
@@ -116,19 +118,12 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 
 // do makes a run in a folder of its own.
 func do(ctx context.Context, out io.Writer, o options, kinds []fault) (err error) {
-	dir, err := os.MkdirTemp("", "parley-chaos-")
-	if err != nil {
-		return err
-	}
+	defer must.Return(&err)
+	dir := must.Get(os.MkdirTemp("", "parley-chaos-"))
 	if o.binary == "" {
-		if o.binary, err = build(ctx, dir); err != nil {
-			return err
-		}
+		o.binary = must.Get(build(ctx, dir))
 	}
-	r, err := setUp(ctx, out, dir, o.binary, o.bare, o.seed)
-	if r != nil {
-		r.heal, r.liar = o.heal, o.liar
-	}
+	r, err := setUp(ctx, out, dir, o)
 	if err == nil && o.soak {
 		err = (&soak{run: r}).do(ctx, o.long)
 	} else if err == nil {

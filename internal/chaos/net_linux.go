@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/internal/must"
 )
 
 // network is one network namespace for each node, each with one interface, the packets of
@@ -72,15 +74,12 @@ func newSpace(address string) (*space, error) {
 
 // enter makes the namespace, of which the calling thread is then a part.
 func (s *space) enter(address string) (err error) {
+	defer must.Return(&err)
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
-	if s.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-		return err
-	}
-	if s.tun, err = openTun("eth0"); err != nil {
-		return err
-	}
+	s.fd = must.Get(unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	s.tun = must.Get(openTun("eth0"))
 	return errors.Join(up("lo", ""), up("eth0", address))
 }
 
@@ -123,13 +122,11 @@ func openTun(name string) (*os.File, error) {
 }
 
 // up gives an interface an address in a network of 256, unless it has one, and starts it.
-func up(name, address string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+func up(name, address string) (err error) {
+	defer must.Return(&err)
+	fd := must.Get(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 	defer func() { _ = unix.Close(fd) }()
-	set := func(what uint, fill func(r *unix.Ifreq) error) error {
+	set := func(what uint, fill func(r *unix.Ifreq) error) {
 		r, err := unix.NewIfreq(name)
 		if err == nil {
 			err = fill(r)
@@ -138,23 +135,19 @@ func up(name, address string) error {
 			err = unix.IoctlIfreq(fd, what, r)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			must.Failf("%s: %w", name, err)
 		}
-		return nil
 	}
 	if address != "" {
 		ip, mask := net.ParseIP(address).To4(), net.IPv4(255, 255, 255, 0).To4()
-		if err := set(unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(ip) }); err != nil {
-			return err
-		}
-		if err := set(unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error { return r.SetInet4Addr(mask) }); err != nil {
-			return err
-		}
+		set(unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(ip) })
+		set(unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error { return r.SetInet4Addr(mask) })
 	}
-	return set(unix.SIOCSIFFLAGS, func(r *unix.Ifreq) error {
+	set(unix.SIOCSIFFLAGS, func(r *unix.Ifreq) error {
 		r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 		return nil
 	})
+	return nil
 }
 
 // carry hands on the packets of a node.

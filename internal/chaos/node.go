@@ -150,23 +150,17 @@ func (n *node) signal(s syscall.Signal, meant bool) error {
 }
 
 // kill ends the process at once, in whatever state it is, and waits until it has ended.
-func (n *node) kill() error {
-	if !n.runs() {
-		return nil
-	}
-	if err := n.signal(syscall.SIGKILL, true); err != nil {
-		return err
-	}
-	<-n.now().ended
-	return nil
-}
+func (n *node) kill() error { return n.endBy(context.Background(), syscall.SIGKILL) }
 
 // end asks the process to end, and waits until it has.
-func (n *node) end(ctx context.Context) error {
+func (n *node) end(ctx context.Context) error { return n.endBy(ctx, syscall.SIGTERM) }
+
+// endBy ends the process by a signal, and waits until it has ended.
+func (n *node) endBy(ctx context.Context, s syscall.Signal) error {
 	if !n.runs() {
 		return nil
 	}
-	if err := n.signal(syscall.SIGTERM, true); err != nil {
+	if err := n.signal(s, true); err != nil {
 		return err
 	}
 	select {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"time"
+
+	"parley/internal/must"
 )
 
 // run is one run: nodes in an environment, what is asked of them, and what befalls them.
@@ -40,45 +42,35 @@ func (d dice) between(low, high int) time.Duration {
 // count is the number of nodes.
 const count = 5
 
-// setUp makes everything in a folder, and starts the nodes.
-func setUp(ctx context.Context, out io.Writer, dir, binary string, bare bool, seed uint64) (r *run, err error) {
-	r = &run{out: out, dir: dir, seed: seed, dice: dice{rand.New(rand.NewPCG(seed, 0))}}
-	if bare {
-		r.w, err = newLoopback(ctx, dir, count)
+// setUp makes everything in a folder, and starts the nodes. What it has made is to be torn down even if it fails.
+func setUp(ctx context.Context, out io.Writer, dir string, o options) (r *run, err error) {
+	defer must.Return(&err)
+	r = &run{out: out, dir: dir, seed: o.seed, dice: dice{rand.New(rand.NewPCG(o.seed, 0))}, liar: o.liar}
+	r.heal = o.heal
+	if o.bare {
+		r.w = must.Get(newLoopback(ctx, dir, count))
 	} else {
-		r.w, r.fabric, r.disks, err = newEnvironment(ctx, dir, count, seed)
+		r.w, r.fabric, r.disks, err = newEnvironment(ctx, dir, count, o.seed)
+		must.Do(err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if r.members, err = certify(dir, r.w, count); err != nil {
-		return nil, err
-	}
+	r.members = must.Get(certify(dir, r.w, count))
 	for i := range count {
-		if err := configure(dir, r.w, i, r.members, r.ownClock()); err != nil {
-			return nil, err
-		}
-		r.nodes = append(r.nodes, newNode(i, dir, binary, r.w))
+		must.Do(configure(dir, r.w, i, r.members, r.ownClock()))
+		r.nodes = append(r.nodes, newNode(i, dir, o.binary, r.w))
 	}
-	if r.clients, err = newClients(dir, r.w, count); err != nil {
-		return nil, err
-	}
-	if err := r.back(r.all()...); err != nil {
-		return r, err
-	}
+	r.clients = must.Get(newClients(dir, r.w, count))
+	must.Do(r.back(r.all()...))
 	ctx, done := within(ctx, time.Minute)
 	defer done()
 	for _, n := range r.nodes {
-		if err := n.await(ctx); err != nil {
-			return r, err
-		}
+		must.Do(n.await(ctx))
 	}
 	return r, nil
 }
 
 // tearDown ends all nodes.
 func (r *run) tearDown() error {
-	if r == nil {
+	if r.w == nil {
 		return nil
 	}
 	if r.fabric != nil {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"parley/internal/must"
 )
 
 // inSandbox is set in the environment of the process that has been put into a sandbox.
@@ -80,24 +82,7 @@ func furnish() error {
 type sandbox struct {
 	*network
 	dir   string
-	disks []faultyDisk
-}
-
-// newSandbox makes the networks and disks of some nodes.
-func newSandbox(ctx context.Context, dir string, n int, seed uint64) (*sandbox, error) {
-	nw, err := newNetwork(n, seed)
-	if err != nil {
-		return nil, err
-	}
-	c := &sandbox{network: nw, dir: dir}
-	for i := range n {
-		d, err := newDisk(ctx, filepath.Join(dir, nodeName(i)+".disk"), c.mount(i))
-		if err != nil {
-			return nil, err
-		}
-		c.disks = append(c.disks, d)
-	}
-	return c, nil
+	disks int // how many are mounted
 }
 
 func (c *sandbox) mount(i int) string { return filepath.Join(c.dir, nodeName(i), "disk") }
@@ -122,13 +107,15 @@ func (c *sandbox) close() (err error) {
 	return err
 }
 
-// newEnvironment makes the environment of a run in a sandbox.
+// newEnvironment makes the networks and disks of some nodes.
 func newEnvironment(
 	ctx context.Context, dir string, n int, seed uint64,
-) (environment, faultyNetwork, []faultyDisk, error) {
-	c, err := newSandbox(ctx, dir, n, seed)
-	if err != nil {
-		return nil, nil, nil, err
+) (w environment, nw faultyNetwork, disks []faultyDisk, err error) {
+	defer must.Return(&err)
+	c := &sandbox{network: must.Get(newNetwork(n, seed)), dir: dir}
+	for i := range n {
+		disks = append(disks, must.Get(newDisk(ctx, filepath.Join(dir, nodeName(i)+".disk"), c.mount(i))))
 	}
-	return c, c.network, c.disks, nil
+	c.disks = len(disks)
+	return c, c.network, disks, nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/internal/chaos/judge"
+	"parley/internal/must"
 )
 
 // In a soak the last nodes are killed and started again in turn, and the others live from
@@ -117,34 +118,31 @@ func restart(i int, kill bool) fault {
 			return r.killFor(ctx, i, r.between(1, 3))
 		}
 		r.strikes(i)
-		must(r.nodes[i].end(ctx))
-		must(r.back(i))
+		must.Do(r.nodes[i].end(ctx))
+		must.Do(r.back(i))
 		return nodeName(i) + ", asked to end"
 	}}
 }
 
 // closing judges a minute: all copies are alike, every key is read, and the answers fit
 // what the keys had before. Then that is what the keys have.
-func (r *soak) closing(ctx context.Context) error {
+func (r *soak) closing(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	ctx, done := within(ctx, 4*r.heal)
 	defer done()
-	if err := r.quiet(ctx); err != nil {
-		return err
-	}
+	must.Do(r.quiet(ctx))
 	after := make(map[string]judge.Content)
 	w := r.load.worker(workers, r.seed)
 	for _, key := range r.keys {
 		o := &judge.Op{Client: w.id, Verb: judge.Get, Key: key}
 		if w.carryOut(ctx, o); !o.Known {
-			return fmt.Errorf("key %s can not be read: %w", key, context.Cause(ctx))
+			must.Failf("key %s can not be read: %w", key, context.Cause(ctx))
 		}
 		after[key] = o.Content()
 	}
 	ops := r.load.history.All()
 	linear := judge.Linear(ops, r.state, time.Minute)
-	if err := errors.Join(linear, judge.Ordered(ops), r.load.orders.Settle()); err != nil {
-		return err
-	}
+	must.Do(errors.Join(linear, judge.Ordered(ops), r.load.orders.Settle()))
 	r.state = after
 	return nil
 }
@@ -169,7 +167,8 @@ func (r *soak) sample(ctx context.Context) error {
 }
 
 // metrics reads some of the metrics of a node.
-func (r *soak) metrics(ctx context.Context, i int, names ...string) ([]float64, error) {
+func (r *soak) metrics(ctx context.Context, i int, names ...string) (out []float64, err error) {
+	defer must.Return(&err)
 	ctx, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
 	_, _, address := r.w.listen(i)
@@ -179,23 +178,16 @@ func (r *soak) metrics(ctx context.Context, i int, names ...string) ([]float64, 
 			return r.w.dial(ctx, i, network, address)
 		},
 	}}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
+	q := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil))
 	p, err := web.Do(q)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	defer func() { _ = p.Body.Close() }()
-	out := make([]float64, len(names))
+	out = make([]float64, len(names))
 	missing := len(names)
 	for s := bufio.NewScanner(p.Body); s.Scan(); {
 		name, value, _ := strings.Cut(s.Text(), " ")
 		if k := slices.Index(names, name); k >= 0 {
-			if out[k], err = strconv.ParseFloat(value, 64); err != nil {
-				return nil, err
-			}
+			out[k] = must.Get(strconv.ParseFloat(value, 64))
 			missing--
 		}
 	}

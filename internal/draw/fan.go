@@ -147,35 +147,29 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a arrow) {
 }
 
 // legend explains what is in the picture.
-func (c *canvas) legend() []legendEntry {
-	var out []legendEntry
+func (c *canvas) legend() (out legend) {
 	for _, what := range slices.Sorted(maps.Keys(c.used)) {
 		if v, ok := strings.CutPrefix(what, "value:"); ok {
 			out = append(out, valueEntry(c.inks, v))
 		}
 	}
-	add := func(used, text string, sign func(s *sketch, x, y int)) {
-		if c.used[used] {
-			out = append(out, legendEntry{sign: sign, text: text})
-		}
-	}
-	add("mixed", "several values", lineSign("line-sign", false, false))
-	add("lie", "a lie that the trace shows", lineSign("line-sign", true, false))
-	add("missing", "did not come", func(s *sketch, x, y int) {
+	out.add(c.used["mixed"], "several values", lineSign(false, false))
+	out.add(c.used["lie"], "a lie that the trace shows", lineSign(true, false))
+	out.add(c.used["missing"], "did not come", func(s *sketch, x, y int) {
 		s.line("missing-sign", x, y, x+26, y)
 		s.cross(x+13, y)
 	})
-	add("own", "keeps its own copy", func(s *sketch, x, y int) {
+	out.add(c.used["own"], "keeps its own copy", func(s *sketch, x, y int) {
 		s.circle("own-sign", x+13, y)
 		s.circle("sender-sign", x+13, y)
 	})
-	add("faulty", faultyEntry.text, faultyEntry.sign)
+	out.addFaulty(c.used["faulty"])
 	return out
 }
 
 // valueEntry is the legend of one value.
 func valueEntry(inks scene.Palette, v string) legendEntry {
 	wide := max(26, pillWidth(v))
-	sign := func(s *sketch, x, y int) { s.pill(x+wide/2, y, v, inks.Of(v)) }
-	return legendEntry{sign, "value " + prose.Cut(v, 24), wide}
+	by := func(s *sketch, x, y int) { s.pill(x+wide/2, y, v, inks.Of(v)) }
+	return legendEntry{by, "value " + prose.Cut(v, 24), wide}
 }

@@ -147,36 +147,51 @@ func (t titles) draw(s *sketch) {
 type picture struct {
 	width, height int
 	marks         []scene.Mark
-	legend        []legendEntry
+	legend        legend
 }
+
+// legend is the signs that are in a picture.
+type legend []legendEntry
 
 // legendEntry is a sign and what it means.
 type legendEntry struct {
-	sign func(s *sketch, x, y int) // from x on, around y
+	sign sign
 	text string
 	wide int // of the sign; 26 pixels unless it is more
 }
 
+// sign draws a sign, from x on and around y.
+type sign func(s *sketch, x, y int)
+
+// add adds a sign if it is used.
+func (l *legend) add(used bool, text string, by sign) {
+	if used {
+		*l = append(*l, legendEntry{sign: by, text: text})
+	}
+}
+
 // lineSign is a sign made of a line.
-func lineSign(role string, lie, faulty bool) func(s *sketch, x, y int) {
+func lineSign(lie, faulty bool) sign {
 	return func(s *sketch, x, y int) {
-		m := s.line(role, x, y, x+26, y)
+		m := s.line("line-sign", x, y, x+26, y)
 		m.Lie, m.Faulty = lie, faulty
 	}
 }
 
-// faultyEntry is the legend of the lines of faulty processes.
-var faultyEntry = legendEntry{sign: lineSign("line-sign", false, true), text: "faulty process"}
+// addFaulty adds the lines of faulty processes if there are any.
+func (l *legend) addFaulty(used bool) {
+	l.add(used, "faulty process", lineSign(false, true))
+}
 
 // figure puts pictures one below the other, with one legend for all.
 func figure(title string, parts ...picture) scene.Scene {
 	width, height := 200, margin
-	var legend []legendEntry
+	var all legend
 	for _, p := range parts {
 		width = max(width, p.width)
 		for _, e := range p.legend {
-			if !slices.ContainsFunc(legend, func(known legendEntry) bool { return known.text == e.text }) {
-				legend = append(legend, e)
+			if !slices.ContainsFunc(all, func(known legendEntry) bool { return known.text == e.text }) {
+				all = append(all, e)
 			}
 		}
 	}
@@ -189,26 +204,26 @@ func figure(title string, parts ...picture) scene.Scene {
 		body.group(margin+(width-p.width)/2, height, p.marks)
 		height += p.height
 	}
-	height = body.legendRows(legend, width, height) + margin
+	height = body.legendRows(all, width, height) + margin
 	return scene.Scene{Title: title, Width: width + 2*margin, Height: height, Marks: body.marks}
 }
 
 // legendRows writes the legend below what is there and returns the new height.
-func (s *sketch) legendRows(legend []legendEntry, width, y int) int {
+func (s *sketch) legendRows(all legend, width, y int) int {
 	const gap, row = 18, 20
-	if len(legend) == 0 {
+	if len(all) == 0 {
 		return y
 	}
 	y += 14 + row/2
 	x := margin
-	for _, e := range legend {
-		sign := max(e.wide, 26)
-		w := sign + 7 + sansWidth(e.text, 11)
+	for _, e := range all {
+		wide := max(e.wide, 26)
+		w := wide + 7 + sansWidth(e.text, 11)
 		if x > margin && x+w > margin+width {
 			x, y = margin, y+row
 		}
 		e.sign(s, x, y)
-		s.text("note", x+sign+7, y+4, start, e.text)
+		s.text("note", x+wide+7, y+4, start, e.text)
 		x += w + gap
 	}
 	return y + row/2

@@ -261,20 +261,15 @@ func (d *chart) process(at [2]int, id parley.ID, same bool, starts []byte) {
 }
 
 // legend explains what is in a chart.
-func (d *chart) legend() []legendEntry {
+func (d *chart) legend() legend {
 	lie, liar := d.used["lie"], d.used["liar"]
 	d.used["lie"] = false
 	out := d.canvas.legend()
-	if lie {
-		out = append(out, legendEntry{text: "a lie", sign: lineSign("line-sign", true, false)})
-	}
-	if liar {
-		out = append(out, legendEntry{text: "faulty process", sign: func(s *sketch, x, y int) {
-			s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true
-		}})
-	}
-	return append(out, legendEntry{text: "to whom both look the same", sign: func(s *sketch, x, y int) {
+	out.add(lie, "a lie", lineSign(true, false))
+	out.add(liar, "faulty process", func(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true })
+	out.add(true, "to whom both look the same", func(s *sketch, x, y int) {
 		s.rect("same-sign", x, y-9, 26, 18)
 		s.rect("actor-sign", x+3, y-6, 20, 12)
-	}})
+	})
+	return out
 }

@@ -301,19 +301,13 @@ func (c *space) write(s *sketch) {
 }
 
 // legend explains the signs that are in the picture.
-func (c *space) legend() []legendEntry {
-	var out []legendEntry
-	add := func(used, text string, sign func(s *sketch, x, y int)) {
-		if c.used[used] {
-			out = append(out, legendEntry{sign: sign, text: text})
-		}
-	}
-	add("asked", "asked", func(s *sketch, x, y int) { s.ring(x+13, y) })
-	add("deliver", "delivers", func(s *sketch, x, y int) { s.full(x+13, y) })
-	add("indicate", "indicates", func(s *sketch, x, y int) { s.hollow(x+13, y) })
-	add("lost", "lost on its way", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
-	add("crash", "crashes", func(s *sketch, x, y int) { s.cross(x+13, y) })
-	add("faulty", faultyEntry.text, faultyEntry.sign)
+func (c *space) legend() (out legend) {
+	out.add(c.used["asked"], "asked", func(s *sketch, x, y int) { s.ring(x+13, y) })
+	out.add(c.used["deliver"], "delivers", func(s *sketch, x, y int) { s.full(x+13, y) })
+	out.add(c.used["indicate"], "indicates", func(s *sketch, x, y int) { s.hollow(x+13, y) })
+	out.add(c.used["lost"], "lost on its way", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	out.add(c.used["crash"], "crashes", func(s *sketch, x, y int) { s.cross(x+13, y) })
+	out.addFaulty(c.used["faulty"])
 	if c.alive > 0 {
 		out = append(out, legendEntry{sign: func(*sketch, int, int) {}, wide: 1,
 			text: prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn"})

@@ -139,14 +139,11 @@ func inkOf(inks scene.Palette, v []byte) scene.Ink {
 }
 
 // legend explains colours and marks.
-func (l *treeLayout) legend(inks scene.Palette) []legendEntry {
-	var out []legendEntry
+func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 	for _, v := range l.values() {
 		out = append(out, valueEntry(inks, v))
 	}
-	out = append(out, legendEntry{sign: func(s *sketch, x, y int) {
-		s.rect("node-sign", x, y-7, 26, 14)
-	}, text: "path, input → output"})
+	out.add(true, "path, input → output", func(s *sketch, x, y int) { s.rect("node-sign", x, y-7, 26, 14) })
 	faulty, alike, several, deep, brief := false, false, false, false, false
 	for _, b := range l.boxes {
 		if b.n.Rest > 0 {
@@ -159,31 +156,19 @@ func (l *treeLayout) legend(inks scene.Palette) []legendEntry {
 		deep = deep || !bare && b.n.Below.Nodes > 0
 		brief = brief || bare
 	}
-	note := func(text string) func(s *sketch, x, y int) {
+	note := func(text string) sign {
 		return func(s *sketch, x, y int) { s.text("note", x+13, y+4, middle, text) }
 	}
-	switch {
-	case brief && l.survey.Dotted:
-		out = append(out, legendEntry{sign: note(".3 1"), text: "last step of the path, output"})
-	case brief:
-		out = append(out, legendEntry{sign: note("12 1"), text: "path, output"})
-	}
-	if faulty {
-		out = append(out, legendEntry{sign: func(s *sketch, x, y int) {
-			s.rect("node-sign", x, y-7, 26, 14).Faulty = true
-		}, text: "told by a faulty process"})
-	}
-	if alike {
-		out = append(out, legendEntry{sign: func(s *sketch, x, y int) {
-			s.rect("shadow-sign", x+3, y-4, 23, 12)
-			s.rect("node-sign", x, y-7, 23, 12)
-		}, text: "several alike"})
-	}
-	if several {
-		out = append(out, legendEntry{sign: note("×5"), text: "so many alike"})
-	}
-	if deep {
-		out = append(out, legendEntry{sign: note("+30"), text: "nodes below it"})
-	}
+	out.add(brief && l.survey.Dotted, "last step of the path, output", note(".3 1"))
+	out.add(brief && !l.survey.Dotted, "path, output", note("12 1"))
+	out.add(faulty, "told by a faulty process", func(s *sketch, x, y int) {
+		s.rect("node-sign", x, y-7, 26, 14).Faulty = true
+	})
+	out.add(alike, "several alike", func(s *sketch, x, y int) {
+		s.rect("shadow-sign", x+3, y-4, 23, 12)
+		s.rect("node-sign", x, y-7, 23, 12)
+	})
+	out.add(several, "so many alike", note("×5"))
+	out.add(deep, "nodes below it", note("+30"))
 	return out
 }

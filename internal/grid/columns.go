@@ -13,13 +13,20 @@ import (
 type column struct {
 	name string
 	// add adds the faults to the plan of a run, most of them yet to be drawn; nil: none.
-	add func(p *run.Plan, r *row, seed uint64)
+	add func(d draft)
 	// liars is how many processes are in the coalition; nil: none.
 	liars func(p parley.Protocol, seed uint64) int
 	hows  []faulty.Behaviour // how they behave, of which each draws one
 	// shows are the kinds of fault that must come, each in some run of the cell, beside those
 	// of liars.
 	shows []string
+}
+
+// draft is the plan of a run of a row, to which faults are added.
+type draft struct {
+	*run.Plan
+	row  *row
+	seed uint64
 }
 
 // wrongClocks is the kind of fault of clocks that drift.
@@ -65,37 +72,29 @@ func (c *column) shown() []string {
 	return append([]string{"messages of liars"}, c.shows...)
 }
 
+// befalls is the column of one kind of fault, which must come.
+func befalls(name, kind string, add func(d draft)) column {
+	return column{name: name, shows: []string{kind}, add: add}
+}
+
 // alone are the kinds of fault, one at a time.
 func alone() []column {
 	return []column{
-		{name: "crash", shows: []string{"crashes"},
-			add: func(p *run.Plan, r *row, seed uint64) { p.Random.Crashes = upto(r.protocol, seed) }},
-		{name: "crash>m", shows: []string{"crashes"},
-			add: func(p *run.Plan, r *row, _ uint64) { p.Random.Crashes = min(r.protocol.M+1, r.protocol.N-1) }},
-		{name: "restart", shows: []string{"restarts"},
-			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Restarts = 1 + int(seed%2) }},
-		{name: "lost disk", shows: []string{"disks lost"},
-			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.LostDisks = 1 + int(seed%2) }},
-		{name: "loss", shows: []string{"messages lost"},
-			add: func(p *run.Plan, _ *row, _ uint64) { p.Loss = 0.2 }},
-		{name: "double", shows: []string{"messages doubled"},
-			add: func(p *run.Plan, _ *row, _ uint64) { p.FIFO, p.Twice = false, 0.3 }},
-		{name: "reorder", shows: []string{"messages overtaken"}, add: reorder},
-		{name: "cut", shows: []string{"messages cut off"},
-			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Partitions = 1 + int(seed%2) }},
-		{name: "one-way", shows: []string{"messages cut off"},
-			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.OneWay = 1 }},
-		{name: "no link", shows: []string{"messages without a link"}, add: sparse},
-		{name: "slow", shows: []string{"messages late"},
-			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Slow = 1 + int(seed%2) }},
-		{name: "pause", shows: []string{"pauses"},
-			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Pauses = 1 + int(seed%2) }},
-		{name: "suspect", shows: []string{"false suspicions"},
-			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Suspicions = 1 + int(seed%3) }},
-		{name: "drift", shows: []string{wrongClocks},
-			add: func(p *run.Plan, r *row, _ uint64) { p.Random.Drift = int(relied(p, r).Drift) }},
-		{name: "drift>", shows: []string{wrongClocks},
-			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Drift = wild }},
+		befalls("crash", "crashes", func(d draft) { d.Random.Crashes = upto(d.row.protocol, d.seed) }),
+		befalls("crash>m", "crashes", func(d draft) { d.Random.Crashes = min(d.row.protocol.M+1, d.row.protocol.N-1) }),
+		befalls("restart", "restarts", func(d draft) { d.Random.Restarts = 1 + int(d.seed%2) }),
+		befalls("lost disk", "disks lost", func(d draft) { d.Random.LostDisks = 1 + int(d.seed%2) }),
+		befalls("loss", "messages lost", func(d draft) { d.Loss = 0.2 }),
+		befalls("double", "messages doubled", func(d draft) { d.FIFO, d.Twice = false, 0.3 }),
+		befalls("reorder", "messages overtaken", reorder),
+		befalls("cut", "messages cut off", func(d draft) { d.Random.Partitions = 1 + int(d.seed%2) }),
+		befalls("one-way", "messages cut off", func(d draft) { d.Random.OneWay = 1 }),
+		befalls("no link", "messages without a link", sparse),
+		befalls("slow", "messages late", func(d draft) { d.Random.Slow = 1 + int(d.seed%2) }),
+		befalls("pause", "pauses", func(d draft) { d.Random.Pauses = 1 + int(d.seed%2) }),
+		befalls("suspect", "false suspicions", func(d draft) { d.Random.Suspicions = 1 + int(d.seed%3) }),
+		befalls("drift", wrongClocks, func(d draft) { d.Random.Drift = int(d.relied().Drift) }),
+		befalls("drift>", wrongClocks, func(d draft) { d.Random.Drift = wild }),
 		{name: "omit", liars: upto, hows: omits},
 		{name: "lie", liars: lying, hows: lies},
 		{name: "lie>m", liars: beyond, hows: lies[:4]},
@@ -105,47 +104,45 @@ func alone() []column {
 // together are several kinds at once.
 func together() []column {
 	return []column{
-		{name: "crash+suspect", shows: []string{"crashes", "false suspicions"},
-			add: func(p *run.Plan, r *row, seed uint64) {
-				p.Random.Crashes, p.Random.Suspicions = upto(r.protocol, seed), 1+int(seed%2)
-			}},
-		{name: "rough", shows: []string{"crashes", "messages late", "pauses", "false suspicions"},
-			add: func(p *run.Plan, r *row, seed uint64) {
-				p.Random.Crashes = upto(r.protocol, seed)
-				p.Random.Slow, p.Random.Pauses, p.Random.Suspicions, p.Twice = 1, 1, 1, 0.2
-			}},
-		{name: "restart+slow", shows: []string{"restarts", "messages late"},
-			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Restarts, p.Random.Slow = 1, 1 }},
-		{name: "lie+slow", liars: lying, hows: lies, shows: []string{"messages late"},
-			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Slow = 1 }},
-		{name: "restart+cut", shows: []string{"restarts", "messages cut off", "messages lost"},
-			add: func(p *run.Plan, _ *row, _ uint64) {
-				p.Random.Restarts, p.Random.Partitions, p.Loss = 2, 2, 0.1
-			}},
-		{name: "disk+cut", shows: []string{"disks lost", "messages cut off", "messages lost"},
-			add: func(p *run.Plan, _ *row, _ uint64) {
-				p.Random.LostDisks, p.Random.Partitions, p.Loss = 2, 2, 0.1
-			}},
+		{name: "crash+suspect", shows: []string{"crashes", "false suspicions"}, add: func(d draft) {
+			d.Random.Crashes, d.Random.Suspicions = upto(d.row.protocol, d.seed), 1+int(d.seed%2)
+		}},
+		{name: "rough", shows: []string{"crashes", "messages late", "pauses", "false suspicions"}, add: func(d draft) {
+			d.Random.Crashes = upto(d.row.protocol, d.seed)
+			d.Random.Slow, d.Random.Pauses, d.Random.Suspicions, d.Twice = 1, 1, 1, 0.2
+		}},
+		{name: "restart+slow", shows: []string{"restarts", "messages late"}, add: func(d draft) {
+			d.Random.Restarts, d.Random.Slow = 1, 1
+		}},
+		{name: "lie+slow", liars: lying, hows: lies, shows: []string{"messages late"}, add: func(d draft) {
+			d.Random.Slow = 1
+		}},
+		{name: "restart+cut", shows: []string{"restarts", "messages cut off", "messages lost"}, add: func(d draft) {
+			d.Random.Restarts, d.Random.Partitions, d.Loss = 2, 2, 0.1
+		}},
+		{name: "disk+cut", shows: []string{"disks lost", "messages cut off", "messages lost"}, add: func(d draft) {
+			d.Random.LostDisks, d.Random.Partitions, d.Loss = 2, 2, 0.1
+		}},
 		{name: "storm", shows: []string{
 			"crashes", "restarts", "messages lost", "messages cut off", "messages late", "pauses", "false suspicions",
-		}, add: func(p *run.Plan, _ *row, _ uint64) {
-			p.Random.Crashes, p.Random.Restarts, p.Random.Lossy, p.Random.Partitions = 1, 1, 1, 1
-			p.Random.Slow, p.Random.Pauses, p.Random.Suspicions = 1, 1, 1
+		}, add: func(d draft) {
+			d.Random.Crashes, d.Random.Restarts, d.Random.Lossy, d.Random.Partitions = 1, 1, 1, 1
+			d.Random.Slow, d.Random.Pauses, d.Random.Suspicions = 1, 1, 1
 		}},
 	}
 }
 
 // sparse leaves of all links those that join the processes in a row, in an order of the
 // seed's, and half of the others.
-func sparse(p *run.Plan, r *row, seed uint64) {
-	n, d := r.protocol.N, rand.New(rand.NewPCG(seed, 0x9a7))
-	p.Graph = make([]parley.Set, n)
-	order := d.Perm(n)
+func sparse(d draft) {
+	n, dice := d.row.protocol.N, rand.New(rand.NewPCG(d.seed, 0x9a7))
+	d.Graph = make([]parley.Set, n)
+	order := dice.Perm(n)
 	for i := range order {
 		for k := range i {
-			if a, b := order[i], order[k]; k == i-1 || d.IntN(2) == 0 {
-				p.Graph[a].Add(parley.ID(b))
-				p.Graph[b].Add(parley.ID(a))
+			if a, b := order[i], order[k]; k == i-1 || dice.IntN(2) == 0 {
+				d.Graph[a].Add(parley.ID(b))
+				d.Graph[b].Add(parley.ID(a))
 			}
 		}
 	}
@@ -153,22 +150,22 @@ func sparse(p *run.Plan, r *row, seed uint64) {
 
 // reorder lets messages overtake one another. Where they cannot within the delays
 // that the protocol relies on, as in rounds, they take longer.
-func reorder(p *run.Plan, r *row, _ uint64) {
-	rely := relied(p, r)
-	p.FIFO = false
-	if r.paced || r.protocol.Timing == parley.Synchronous {
-		p.Delay.Least, p.Delay.Most = 1, 3*rely.Delay
+func reorder(d draft) {
+	rely := d.relied()
+	d.FIFO = false
+	if d.row.paced || d.row.protocol.Timing == parley.Synchronous {
+		d.Delay.Least, d.Delay.Most = 1, 3*rely.Delay
 	}
 }
 
 // relied returns what the protocol relies on. What it does not say it relies on are
 // the delays of the simulator, and clocks of which rounds bear a little drift: the
 // plan says so then.
-func relied(p *run.Plan, r *row) parley.Reliance {
-	rely := r.protocol.Relies
+func (d draft) relied() parley.Reliance {
+	rely := d.row.protocol.Relies
 	rely.Delay, rely.Drift = cmp.Or(rely.Delay, 900), cmp.Or(rely.Drift, gentle)
-	if rely != r.protocol.Relies {
-		p.Promised = rely
+	if rely != d.row.protocol.Relies {
+		d.Promised = rely
 	}
 	return rely
 }

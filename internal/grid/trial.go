@@ -42,7 +42,7 @@ func newTrial(r *row, col *column, seed uint64) trial {
 		}
 	}
 	if col.add != nil {
-		col.add(&s.Plan, r, seed)
+		col.add(draft{&s.Plan, r, seed})
 	}
 	if r.values != nil {
 		values := r.values(d, p.Proposers.Len())

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/internal/must"
 )
 
 // promise is a row of the tables in docs/assurance.md: what users are promised, on which
@@ -66,13 +68,9 @@ func readAssurance(root string) ([]promise, error) {
 }
 
 // assured returns the bugs of the page, each to be caught by the tests of its rows alone.
-func assured(root string, all []mutant) ([]mutant, error) {
-	promises, err := readAssurance(root)
-	if err != nil {
-		return nil, err
-	}
-	var out []mutant
-	for _, p := range promises {
+func assured(root string, all []mutant) (out []mutant, err error) {
+	defer must.Return(&err)
+	for _, p := range must.Get(readAssurance(root)) {
 		for _, bug := range p.bugs {
 			i := slices.IndexFunc(out, func(m mutant) bool { return m.name == bug })
 			if i < 0 {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/internal/must"
 )
 
 // edit replaces lines of a file by others.
@@ -21,6 +23,7 @@ type edit struct {
 // overlay writes the changed files into dir, and a file for the flag -overlay of the go command,
 // whose name it returns with the changed file for each original one.
 func (m mutant) overlay(root, dir string) (file string, replace map[string]string, err error) {
+	defer must.Return(&err)
 	replace = make(map[string]string)
 	for _, e := range m.edits {
 		name := filepath.Join(root, filepath.FromSlash(e.file))
@@ -31,19 +34,11 @@ func (m mutant) overlay(root, dir string) (file string, replace map[string]strin
 		if err != nil {
 			return "", nil, m.wrong(e.at, "%w", err)
 		}
-		changed, err := m.apply(e.file, string(text))
-		if err != nil {
-			return "", nil, err
-		}
+		changed := must.Get(m.apply(e.file, string(text)))
 		replace[name] = filepath.Join(dir, strings.ReplaceAll(e.file, "/", "_"))
-		if err := os.WriteFile(replace[name], []byte(changed), 0o600); err != nil {
-			return "", nil, err
-		}
+		must.Do(os.WriteFile(replace[name], []byte(changed), 0o600))
 	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", nil, err
-	}
+	list := must.Get(json.Marshal(map[string]any{"Replace": replace}))
 	file = filepath.Join(dir, "overlay.json")
 	return file, replace, os.WriteFile(file, list, 0o600)
 }

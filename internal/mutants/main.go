@@ -29,6 +29,8 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
+
+	"parley/internal/must"
 )
 
 // six are the mutants that make mutants-short tries, each with the tests of its
@@ -55,29 +57,19 @@ func main() {
 }
 
 // run tries the chosen mutants and prints a table of what became of them.
-func run(out io.Writer, short bool, only string, jobs int) error {
-	root, err := moduleRoot()
-	if err != nil {
-		return err
-	}
-	mutants, err := findMutants(root)
-	if err != nil {
-		return err
-	}
+func run(out io.Writer, short bool, only string, jobs int) (err error) {
+	defer must.Return(&err)
+	root := must.Get(moduleRoot())
+	mutants := must.Get(findMutants(root))
 	switch {
 	case short:
-		mutants, err = quick(mutants)
+		mutants = must.Get(quick(mutants))
 	case only == "assurance":
-		mutants, err = assured(root, mutants)
+		mutants = must.Get(assured(root, mutants))
 	default:
-		mutants, err = matching(mutants, only)
+		mutants = must.Get(matching(mutants, only))
 	}
-	if err != nil {
-		return err
-	}
-	if err := baseline(root, mutants); err != nil {
-		return err
-	}
+	must.Do(baseline(root, mutants))
 	done := 0
 	return report(out, mutants, tryAll(root, mutants, jobs, func(m mutant, o outcome) {
 		done++
@@ -106,7 +98,8 @@ func tryAll(root string, mutants []mutant, jobs int, tell func(mutant, outcome))
 }
 
 // report prints the table. It returns an error if anything is not as it should be.
-func report(out io.Writer, mutants []mutant, outcomes []outcome) error {
+func report(out io.Writer, mutants []mutant, outcomes []outcome) (err error) {
+	defer must.Return(&err)
 	count := make(map[verdict]int)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(m mutant, o outcome, why string) {
@@ -119,9 +112,7 @@ func report(out io.Writer, mutants []mutant, outcomes []outcome) error {
 			row(m, outcomes[i], m.breaks)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	must.Do(w.Flush())
 	heading := "\nDECLARED EQUIVALENT\tVERDICT\tTIME\tSEEDS\tREASON, OR THE TEST THAT FAILED\n"
 	for i, m := range mutants {
 		if m.equivalent != "" {
@@ -130,9 +121,7 @@ func report(out io.Writer, mutants []mutant, outcomes []outcome) error {
 			row(m, outcomes[i], "")
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	must.Do(w.Flush())
 	median := summary(out, mutants, outcomes)
 	fmt.Fprintf(out, "\n%d mutants: %d caught, %d survived, %d broken; %d equivalent, %d wrongly declared so\n",
 		len(mutants)-count[equivalent]-count[mistaken], count[caught], count[survived], count[broken],

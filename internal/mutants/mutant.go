@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"parley/internal/must"
 )
 
 // mutant is a seeded bug. The file PACKAGE/testdata/mutants.txt lists those of a package:
@@ -48,26 +50,19 @@ type mutant struct {
 const listed = "testdata/mutants.txt"
 
 // findMutants reads the mutants of all packages of the module at root, in order of names.
-func findMutants(root string) ([]mutant, error) {
-	var all []mutant
+func findMutants(root string) (all []mutant, err error) {
+	defer must.Return(&err)
 	var wrong []error
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		must.Do(err)
 		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != root {
 			return filepath.SkipDir
 		}
-		within, err := filepath.Rel(root, name)
-		if within = filepath.ToSlash(within); err != nil || !strings.HasSuffix("/"+within, "/"+listed) {
-			return err
+		within := filepath.ToSlash(must.Get(filepath.Rel(root, name)))
+		if strings.HasSuffix("/"+within, "/"+listed) {
+			mutants, err := parseMutants(path.Dir(path.Dir(within)), string(must.Get(os.ReadFile(name))))
+			all, wrong = append(all, mutants...), append(wrong, err)
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		mutants, err := parseMutants(path.Dir(path.Dir(within)), string(text))
-		all, wrong = append(all, mutants...), append(wrong, err)
 		return nil
 	})
 	slices.SortFunc(all, func(a, b mutant) int { return strings.Compare(a.name, b.name) })

@@ -180,20 +180,16 @@ func firstLine(s string) string {
 // baseline demands that the tests of the mutants pass as the module stands: else
 // every mutant would seem to be caught.
 func baseline(root string, mutants []mutant) error {
-	seen := make(map[string]bool)
 	args := []string{"test", "-json", "-vet=off", "-timeout=10m"}
 	if some := chosen(mutants); some != "" {
 		args = append(args, "-run="+some)
 	}
+	var packages []string
 	for _, m := range mutants {
-		for _, p := range m.tests {
-			if !seen[p] {
-				seen[p] = true
-				args = append(args, p)
-			}
-		}
+		packages = append(packages, m.tests...)
 	}
-	if v, f := goTest(root, args); v != survived {
+	slices.Sort(packages)
+	if v, f := goTest(root, append(args, slices.Compact(packages)...)); v != survived {
 		return fmt.Errorf("the tests fail without any mutant: %s", f.by)
 	}
 	return nil

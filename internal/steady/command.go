@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"parley/internal/must"
 )
 
 // goTest runs the tests of packages, none from the cache, and returns what did not pass.
@@ -67,53 +69,37 @@ func git(ctx context.Context, args ...string) ([]string, error) {
 }
 
 // clean returns the commit, of which nothing may have changed but the page: a table is of a
-// commit.
-func clean(ctx context.Context, page string) (string, error) {
-	status, err := git(ctx, "status", "--porcelain")
-	if err != nil {
-		return "", err
-	}
-	for _, line := range status {
+// commit. It fails by must.
+func clean(ctx context.Context, page string) string {
+	for _, line := range must.Get(git(ctx, "status", "--porcelain")) {
 		if line[3:] != page {
-			return "", fmt.Errorf("%s is not committed: the table is that of a commit", line[3:])
+			must.Failf("%s is not committed: the table is that of a commit", line[3:])
 		}
 	}
-	head, err := git(ctx, "rev-parse", "HEAD")
-	if err != nil {
-		return "", err
-	}
-	return head[0], nil
+	return must.Get(git(ctx, "rev-parse", "HEAD"))[0]
 }
 
 // changed returns the packages with tests of which a file has changed since a commit, or is
-// not committed: all if it is one that all packages are built with.
-func changed(ctx context.Context, base string) ([]string, error) {
+// not committed: all if it is one that all packages are built with. It fails by must.
+func changed(ctx context.Context, base string) []string {
 	if base == "" {
 		fork, err := git(ctx, "merge-base", "HEAD", "main")
 		if err != nil {
-			return nil, fmt.Errorf("say -base COMMIT: %w", err)
+			must.Failf("say -base COMMIT: %w", err)
 		}
 		base = fork[0]
 	}
-	files, err := git(ctx, "diff", "--name-only", base)
-	if err != nil {
-		return nil, err
-	}
-	status, err := git(ctx, "ls-files", "--others", "--exclude-standard")
-	if err != nil {
-		return nil, err
-	}
-	return packages(".", append(files, status...))
+	files := must.Get(git(ctx, "diff", "--name-only", base))
+	return packages(".", append(files, must.Get(git(ctx, "ls-files", "--others", "--exclude-standard"))...))
 }
 
 // packages returns those with tests, as the go command names them, that files belong to: the
 // folder of a Go file, and of other files the nearest one upward that is a package, as data of
 // tests is below it. Pages of the root are nobody's.
-func packages(root string, files []string) ([]string, error) {
-	var out []string
+func packages(root string, files []string) (out []string) {
 	for _, f := range files {
 		if f == "go.mod" || f == "go.sum" {
-			return []string{"./..."}, nil
+			return []string{"./..."}
 		}
 		dir := path.Dir(f)
 		for path.Ext(f) != ".go" && dir != "." && !holds(root, dir, "*.go") {
@@ -125,7 +111,7 @@ func packages(root string, files []string) ([]string, error) {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out), nil
+	return slices.Compact(out)
 }
 
 // holds tells whether a folder has a file of such a name.

@@ -24,6 +24,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"parley/internal/must"
 )
 
 func main() {
@@ -48,19 +50,12 @@ func main() {
 }
 
 // full runs all tests as often as the series says, and writes the page.
-func (s *series) full(ctx context.Context, page string) error {
-	commit, err := clean(ctx, page)
-	if err != nil {
-		return err
-	}
-	s.commit, s.state = commit, filepath.Join("bin", "steady.json")
+func (s *series) full(ctx context.Context, page string) (err error) {
+	defer must.Return(&err)
+	s.commit, s.state = clean(ctx, page), filepath.Join("bin", "steady.json")
 	s.test = func(ctx context.Context, w way) (string, error) { return goTest(ctx, w, "./...") }
-	if err := s.load(); err != nil {
-		return err
-	}
-	if err := s.do(ctx); err != nil {
-		return err
-	}
+	must.Do(s.load())
+	must.Do(s.do(ctx))
 	table := s.table(fmt.Sprintf("%s, %d processors, %s", runtime.Version(), runtime.NumCPU(),
 		time.Now().UTC().Format(time.DateOnly)))
 	fmt.Fprint(s.out, "\n", table)
@@ -68,11 +63,9 @@ func (s *series) full(ctx context.Context, page string) error {
 }
 
 // short runs the tests of what has changed, in each way once.
-func (s *series) short(ctx context.Context, base string) error {
-	packages, err := changed(ctx, base)
-	if err != nil {
-		return err
-	}
+func (s *series) short(ctx context.Context, base string) (err error) {
+	defer must.Return(&err)
+	packages := changed(ctx, base)
 	if len(packages) == 0 {
 		fmt.Fprintln(s.out, "no package has changed")
 		return nil

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/internal/must"
 )
 
 // way is how a run is made.
@@ -76,20 +78,14 @@ func (s *series) load() error {
 }
 
 // save keeps what has passed.
-func (s *series) save() error {
+func (s *series) save() (err error) {
 	if s.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s.commit, s.passed})
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(s.state), 0o750); err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.state+".new", text, 0o666); err != nil {
-		return err
-	}
+	defer must.Return(&err)
+	text := must.Get(json.Marshal(kept{s.commit, s.passed}))
+	must.Do(os.MkdirAll(filepath.Dir(s.state), 0o750))
+	must.Do(os.WriteFile(s.state+".new", text, 0o666))
 	return os.Rename(s.state+".new", s.state)
 }
 

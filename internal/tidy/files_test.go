@@ -53,11 +53,9 @@ func nounBreaches(f *folder) (out []string) {
 
 func TestFiles(t *testing.T) {
 	var prefixes, names []string
-	for _, f := range loaded(t).folders {
-		if !f.outside {
-			prefixes = append(prefixes, prefixBreaches(f)...)
-			names = append(names, nounBreaches(f)...)
-		}
+	for f := range loaded(t).own {
+		prefixes = append(prefixes, prefixBreaches(f)...)
+		names = append(names, nounBreaches(f)...)
 	}
 	excepted(t, "three files share their beginning", prefixes, prefixed)
 	excepted(t, "a file without a noun", names, namelessFiles)

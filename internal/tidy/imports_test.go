@@ -57,6 +57,7 @@ commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
 internal/nearest       pure    :
+internal/must          free    :
 explore/internal/budget free   :
 explore/internal/timer pure    : core
 explore                free    : core adapters faulty trace sim explore/internal/*
@@ -104,8 +105,8 @@ internal/scenario      free    : core adapters faulty trace hosts problems membe
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
-internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
-internal/bench/failover free   : core cluster cluster/cert cluster/lab cluster/link
+internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
+internal/bench/failover free   : core cluster cluster/cert cluster/lab cluster/link internal/must
 cli/console            free    : core trace
 cli/child              free    : core cluster/lab
 cli/cert               free    : core cluster/cert cli/console
@@ -124,12 +125,12 @@ examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
 internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
-internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal
-internal/mutants       free    :
-internal/steady        free    :
-internal/audit         free    : core adapters faulty trace hosts catalog cli
+internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must
+internal/mutants       free    : internal/must
+internal/steady        free    : internal/must
+internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue
-internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli internal/chaos/judge
+internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli internal/chaos/judge internal/must
 internal/golden        free    : catalog cli
 `
 
@@ -251,10 +252,8 @@ func theLaw(t *testing.T) []rule {
 
 func TestImportLaw(t *testing.T) {
 	m, law := loaded(t), theLaw(t)
-	for _, f := range m.folders {
-		if !f.outside {
-			report(t, importBreaches(m, law, f))
-		}
+	for f := range m.own {
+		report(t, importBreaches(m, law, f))
 	}
 }
 

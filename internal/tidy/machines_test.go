@@ -112,10 +112,7 @@ func (m *module) folder(name string) *folder {
 func TestMachines(t *testing.T) {
 	m, law := loaded(t), theLaw(t)
 	var machines, kinds []string
-	for _, f := range m.folders {
-		if f.outside {
-			continue
-		}
+	for f := range m.own {
 		for _, b := range machineBreaches(m, law, f) {
 			_, what, _ := strings.Cut(b, ": ")
 			name, _, _ := strings.Cut(what, " ")

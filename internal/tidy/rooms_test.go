@@ -137,11 +137,9 @@ func typeName(e ast.Expr) string {
 }
 
 func TestRooms(t *testing.T) {
-	for _, f := range loaded(t).folders {
-		if !f.outside {
-			report(t, roomBreaches(f, largeRooms))
-			report(t, typeBreaches(f, largeTypes))
-		}
+	for f := range loaded(t).own {
+		report(t, roomBreaches(f, largeRooms))
+		report(t, typeBreaches(f, largeTypes))
 	}
 }
 

@@ -303,8 +303,8 @@ func element(t types.Type) types.Type {
 func TestState(t *testing.T) {
 	m := loaded(t)
 	machines := 0
-	for _, f := range m.folders {
-		if f.outside || len(f.code) == 0 {
+	for f := range m.own {
+		if len(f.code) == 0 {
 			continue
 		}
 		p, err := m.typeCheck(f)

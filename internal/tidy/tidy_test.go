@@ -28,6 +28,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"parley/internal/must"
 )
 
 // module is the source of the module as it lies in the file system.
@@ -74,28 +76,14 @@ func loaded(t *testing.T) *module {
 }
 
 // load reads and parses the module at root, but for what .gitignore leaves out.
-func load(root string) (*module, error) {
-	root, err := filepath.Abs(root)
-	if err != nil {
-		return nil, err
-	}
-	m := &module{root: root, fset: token.NewFileSet()}
-	if m.path, err = modulePath(filepath.Join(root, "go.mod")); err != nil {
-		return nil, err
-	}
-	ignored, err := ignoredFiles(root)
-	if err != nil {
-		return nil, err
-	}
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
+func load(root string) (m *module, err error) {
+	defer must.Return(&err)
+	root = must.Get(filepath.Abs(root))
+	m = &module{root: root, fset: token.NewFileSet(), path: must.Get(modulePath(filepath.Join(root, "go.mod")))}
+	ignored := must.Get(ignoredFiles(root))
+	must.Do(filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		must.Do(err)
+		rel := filepath.ToSlash(must.Get(filepath.Rel(root, name)))
 		switch {
 		case d.IsDir() && (d.Name() == ".git" || ignored(rel)):
 			return filepath.SkipDir
@@ -110,15 +98,19 @@ func load(root string) (*module, error) {
 		}
 		m.files = append(m.files, &source{path: rel, text: text})
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := m.parse(); err != nil {
-		return nil, err
-	}
+	}))
+	must.Do(m.parse())
 	m.importer = sync.OnceValues(m.exports)
 	return m, nil
+}
+
+// own are the folders that belong to this module and to no other one inside it.
+func (m *module) own(yield func(f *folder) bool) {
+	for _, f := range m.folders {
+		if !f.outside && !yield(f) {
+			return
+		}
+	}
 }
 
 // parse parses the Go files and gathers them into folders.

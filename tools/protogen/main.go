@@ -11,11 +11,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/bufbuild/protocompile"
@@ -88,19 +88,10 @@ func modulePath(root string) (string, error) {
 
 // compile reads the .proto files and makes what plugins are asked with.
 func compile(ctx context.Context, dir string) (*pluginpb.CodeGeneratorRequest, error) {
-	found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+	names, err := fs.Glob(os.DirFS(dir), pattern) // in order
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range found {
-		rel, err := filepath.Rel(dir, f)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, filepath.ToSlash(rel))
-	}
-	slices.Sort(names)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no file is %s", filepath.Join(dir, pattern))
 	}

@@ -29,15 +29,22 @@ import (
 	"parley"
 	"parley/cluster/disk"
 	"parley/cluster/store"
+	"parley/internal/must"
 )
 
 // candidate is a log to be compared. The pattern newest matches the names of its log files, of which the last is being
 // written. The pattern older matches the names of its older files.
 type candidate struct {
 	name, newest, older string
-	small               int  // bytes of a file, so that a thousand records take several
-	faults              bool // it can be given a file system
-	open                func(dir string, o options) (*journal, error)
+	small               int                                  // bytes of a file, so that a thousand records take several
+	faults              bool                                 // it can be given a file system
+	begin               func(dir string, o options) *journal // fails by must
+}
+
+// open opens the log of a candidate.
+func (c candidate) open(dir string, o options) (j *journal, err error) {
+	defer must.Return(&err)
+	return c.begin(dir, o), nil
 }
 
 // options are what measurements ask of a candidate.
@@ -63,7 +70,28 @@ var candidates = []candidate{
 	{"bbolt", "db", "-", 0, false, openBolt},
 }
 
-func openParley(dir string, o options) (*journal, error) {
+// kept reads records that were there when a log was opened.
+func kept[T any](old []T, body func(T) []byte) func() ([][]byte, error) {
+	return func() (out [][]byte, _ error) {
+		for _, r := range old {
+			out = append(out, body(r))
+		}
+		return out, nil
+	}
+}
+
+// numbered reads records one by one, from 1 to the last.
+func numbered(last func() (uint64, error), get func(i uint64) ([]byte, error)) func() ([][]byte, error) {
+	return func() (out [][]byte, err error) {
+		defer must.Return(&err)
+		for i := range must.Get(last()) {
+			out = append(out, must.Get(get(i+1)))
+		}
+		return out, nil
+	}
+}
+
+func openParley(dir string, o options) *journal {
 	d := disk.Hooked{Disk: disk.System{}, Around: func(op disk.Op, do func() error) error {
 		if o.fault != nil && (op.Call == "write" || op.Call == "sync") {
 			if err := o.fault(op.Call); err != nil {
@@ -72,18 +100,11 @@ func openParley(dir string, o options) (*journal, error) {
 		}
 		return do()
 	}}
-	s, err := store.Open(dir, store.Options{Disk: d, LogSize: int64(o.size)})
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(store.Open(dir, store.Options{Disk: d, LogSize: int64(o.size)}))
 	book, _, old, err := s.Open("machine")
+	must.Do(err)
 	return &journal{
-		func() (out [][]byte, err error) {
-			for _, r := range old {
-				out = append(out, r.Body)
-			}
-			return out, nil
-		},
+		kept(old, func(r parley.Record) []byte { return r.Body }),
 		func(_ int, records [][]byte) error {
 			var last uint64
 			for _, r := range records {
@@ -91,7 +112,7 @@ func openParley(dir string, o options) (*journal, error) {
 			}
 			return s.Wait(last)
 		}, s.Close,
-	}, err
+	}
 }
 
 // pebbleLogger keeps what pebble calls fatal, as cluster/store did.
@@ -103,8 +124,8 @@ func (l *pebbleLogger) Fatalf(format string, args ...any) { l.failed(fmt.Errorf(
 func (l *pebbleLogger) failed(err error)                  { l.err.Store(&err) }
 
 // pebbleOf opens a database as cluster/store did when it was made of pebble.
-func pebbleOf(format pebble.FormatMajorVersion) func(dir string, o options) (*journal, error) {
-	return func(dir string, o options) (*journal, error) {
+func pebbleOf(format pebble.FormatMajorVersion) func(dir string, o options) *journal {
+	return func(dir string, o options) *journal {
 		l := new(pebbleLogger)
 		p := &pebble.Options{FS: vfs.Default, Logger: l, FormatMajorVersion: format, MemTableSize: 16 << 20,
 			EventListener: &pebble.EventListener{BackgroundError: l.failed}}
@@ -123,16 +144,11 @@ func pebbleOf(format pebble.FormatMajorVersion) func(dir string, o options) (*jo
 				}
 			}))
 		}
-		db, err := pebble.Open(dir, p)
-		if err != nil {
-			return nil, err
-		}
+		db := must.Get(pebble.Open(dir, p))
 		return &journal{
 			func() (out [][]byte, err error) {
-				it, err := db.NewIter(nil)
-				if err != nil {
-					return nil, err
-				}
+				defer must.Return(&err)
+				it := must.Get(db.NewIter(nil))
 				for it.First(); it.Valid(); it.Next() {
 					out = append(out, slices.Clone(it.Value()))
 				}
@@ -150,33 +166,24 @@ func pebbleOf(format pebble.FormatMajorVersion) func(dir string, o options) (*jo
 				}
 				return *l.err.Load()
 			}, db.Close,
-		}, nil
+		}
 	}
 }
 
-func openRaftWAL(dir string, o options) (*journal, error) {
+func openRaftWAL(dir string, o options) *journal {
 	var v types.VFS = fs.New()
 	if o.fault != nil {
 		v = faultyVFS{v, o.fault}
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	w, err := raftwal.Open(dir, raftwal.WithLogger(hclog.NewNullLogger()), raftwal.WithSegmentSize(o.size),
-		raftwal.WithSegmentFiler(segment.NewFiler(dir, v)))
-	if err != nil {
-		return nil, err
-	}
+	must.Do(os.MkdirAll(dir, 0o700))
+	w := must.Get(raftwal.Open(dir, raftwal.WithLogger(hclog.NewNullLogger()), raftwal.WithSegmentSize(o.size),
+		raftwal.WithSegmentFiler(segment.NewFiler(dir, v))))
 	return &journal{
-		func() (out [][]byte, err error) {
-			last, err := w.LastIndex()
-			for i := uint64(1); err == nil && i <= last; i++ {
-				var r raft.Log
-				err = w.GetLog(i, &r)
-				out = append(out, r.Data)
-			}
-			return out, err
-		},
+		numbered(w.LastIndex, func(i uint64) ([]byte, error) {
+			var r raft.Log
+			err := w.GetLog(i, &r)
+			return r.Data, err
+		}),
 		func(at int, records [][]byte) error {
 			logs := make([]*raft.Log, len(records))
 			for i, r := range records {
@@ -184,7 +191,7 @@ func openRaftWAL(dir string, o options) (*journal, error) {
 			}
 			return w.StoreLogs(logs)
 		}, w.Close,
-	}, nil
+	}
 }
 
 // faultyVFS is a file system for raft-wal.
@@ -218,36 +225,28 @@ func (f faultyFile) Sync() error {
 }
 
 // openEtcd opens a log, and repairs it, as etcd's server does.
-func openEtcd(dir string, o options) (j *journal, err error) {
+func openEtcd(dir string, o options) *journal {
 	if o.size != 0 {
 		etcdwal.SegmentSizeBytes = int64(o.size)
 	}
 	var w *etcdwal.WAL
 	var old []*raftpb.Entry
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		if w, err = etcdwal.Create(zap.NewNop(), dir, nil); err != nil {
-			return nil, err
-		}
+		w = must.Get(etcdwal.Create(zap.NewNop(), dir, nil))
 	}
 	for repaired := false; w == nil; repaired = true {
-		if w, err = etcdwal.Open(zap.NewNop(), dir, &walpb.Snapshot{}); err != nil {
-			return nil, err
-		}
+		w = must.Get(etcdwal.Open(zap.NewNop(), dir, &walpb.Snapshot{}))
+		var err error
 		if _, _, old, err = w.ReadAll(); err == nil {
 			break
 		}
 		_ = w.Close()
 		if w = nil; repaired || !errors.Is(err, io.ErrUnexpectedEOF) || !etcdwal.Repair(zap.NewNop(), dir) {
-			return nil, err
+			must.Do(err)
 		}
 	}
 	return &journal{
-		func() (out [][]byte, err error) {
-			for _, e := range old {
-				out = append(out, e.Data)
-			}
-			return out, nil
-		},
+		kept(old, func(e *raftpb.Entry) []byte { return e.Data }),
 		func(at int, records [][]byte) error {
 			entries := make([]*raftpb.Entry, len(records))
 			for i, r := range records {
@@ -255,24 +254,13 @@ func openEtcd(dir string, o options) (j *journal, err error) {
 			}
 			return w.Save(&raftpb.HardState{}, entries)
 		}, w.Close,
-	}, nil
+	}
 }
 
-func openTidwall(dir string, o options) (*journal, error) {
-	l, err := tidwall.Open(dir, &tidwall.Options{SegmentSize: o.size})
-	if err != nil {
-		return nil, err
-	}
+func openTidwall(dir string, o options) *journal {
+	l := must.Get(tidwall.Open(dir, &tidwall.Options{SegmentSize: o.size}))
 	return &journal{
-		func() (out [][]byte, err error) {
-			last, err := l.LastIndex()
-			for i := uint64(1); err == nil && i <= last; i++ {
-				var r []byte
-				r, err = l.Read(i)
-				out = append(out, r)
-			}
-			return out, err
-		},
+		numbered(l.LastIndex, l.Read),
 		func(at int, records [][]byte) error {
 			var b tidwall.Batch
 			for i, r := range records {
@@ -280,17 +268,12 @@ func openTidwall(dir string, o options) (*journal, error) {
 			}
 			return l.WriteBatch(&b)
 		}, l.Close,
-	}, nil
+	}
 }
 
-func openBolt(dir string, _ options) (*journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	db, err := bbolt.Open(filepath.Join(dir, "db"), 0o600, nil)
-	if err != nil {
-		return nil, err
-	}
+func openBolt(dir string, _ options) *journal {
+	must.Do(os.MkdirAll(dir, 0o700))
+	db := must.Get(bbolt.Open(filepath.Join(dir, "db"), 0o600, nil))
 	bucket := []byte("machine")
 	return &journal{
 		func() (out [][]byte, err error) {
@@ -318,5 +301,5 @@ func openBolt(dir string, _ options) (*journal, error) {
 				return err
 			})
 		}, db.Close,
-	}, nil
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"parley/internal/must"
 )
 
 // loads are what is measured: so many callers, each with one record of so many bytes under way.
@@ -17,7 +19,7 @@ var loads = []struct{ callers, size int }{{1, 128}, {64, 128}, {64, 1024}}
 type figures struct{ rate, took, cpu []float64 } // records a second; microseconds a record takes, and of processors
 
 // commitTables measures all candidates in turn, and prints medians, and the least and the most.
-func commitTables(dir string, chosen []candidate, reps int, dur time.Duration) error {
+func commitTables(dir string, chosen []candidate, reps int, dur time.Duration) {
 	all := make([][]figures, len(loads))
 	for i := range loads {
 		all[i] = make([]figures, len(chosen))
@@ -26,7 +28,7 @@ func commitTables(dir string, chosen []candidate, reps int, dur time.Duration) e
 		for i, load := range loads {
 			for k, c := range chosen {
 				if err := all[i][k].measure(dir, c, load.callers, load.size, dur); err != nil {
-					return fmt.Errorf("%s: %w", c.name, err)
+					must.Failf("%s: %w", c.name, err)
 				}
 			}
 		}
@@ -39,7 +41,6 @@ func commitTables(dir string, chosen []candidate, reps int, dur time.Duration) e
 		}
 		fmt.Println()
 	}
-	return nil
 }
 
 // spread prints the median of numbers, and the least and the most.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/internal/must"
 )
 
 const (
@@ -61,12 +63,12 @@ func (f *folder) change(name string, third int, how func(b []byte, at int) []byt
 
 // damageTables prints what comes of each damage, to folders that were closed and to those of processes that were
 // killed.
-func damageTables(dir string, chosen []candidate) error {
+func damageTables(dir string, chosen []candidate) {
 	names := []string{""}
 	for _, c := range chosen {
 		names = append(names, c.name)
 		if err := c.prepare(filepath.Join(dir, c.name)); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			must.Failf("%s: %w", c.name, err)
 		}
 	}
 	for _, how := range []string{"closed", "killed"} {
@@ -78,10 +80,7 @@ func damageTables(dir string, chosen []candidate) error {
 			for _, c := range chosen {
 				count := make(map[string]int)
 				for k := range d.draws {
-					f, copied, err := c.copied(filepath.Join(dir, c.name), how, uint64(k))
-					if err != nil {
-						return err
-					}
+					f, copied := c.copied(filepath.Join(dir, c.name), how, uint64(k))
 					if d.do(f) {
 						count[apart(c, "judge", copied, strconv.Itoa(written))]++
 					}
@@ -102,7 +101,6 @@ func damageTables(dir string, chosen []candidate) error {
 		row(last...)
 		fmt.Println()
 	}
-	return nil
 }
 
 // counted names verdicts, with their number where they are not all alike.
@@ -123,38 +121,27 @@ func counted(count map[string]int, all int) string {
 
 // prepare writes the records, each with a sync of its own, and makes three folders: closed; killed, as it was before it
 // was closed; and early, as it was some records before.
-func (c candidate) prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	l, err := c.open(filepath.Join(dir, "closed"), options{size: c.small})
-	for i := 0; err == nil && i < written; i++ {
+func (c candidate) prepare(dir string) (err error) {
+	defer must.Return(&err)
+	must.Do(os.MkdirAll(dir, 0o700))
+	closed := filepath.Join(dir, "closed")
+	l := c.begin(closed, options{size: c.small})
+	for i := range written {
 		if i == early {
-			err = os.CopyFS(filepath.Join(dir, "early"), os.DirFS(filepath.Join(dir, "closed")))
+			must.Do(os.CopyFS(filepath.Join(dir, "early"), os.DirFS(closed)))
 		}
-		if err == nil {
-			err = l.append(i, [][]byte{record(i, small)})
-		}
-	}
-	if err != nil {
-		return err
+		must.Do(l.append(i, [][]byte{record(i, small)}))
 	}
 	time.Sleep(time.Second) // what it does in the background has ended
-	if err := os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "closed"))); err != nil {
-		return err
-	}
+	must.Do(os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(closed)))
 	return l.close()
 }
 
-// copied copies a folder, so that it can be damaged.
-func (c candidate) copied(dir, how string, seed uint64) (*folder, string, error) {
+// copied copies a folder, so that it can be damaged. It fails by must.
+func (c candidate) copied(dir, how string, seed uint64) (*folder, string) {
 	to := filepath.Join(dir, "copy")
-	if err := os.RemoveAll(to); err != nil {
-		return nil, "", err
-	}
-	if err := os.CopyFS(to, os.DirFS(filepath.Join(dir, how))); err != nil {
-		return nil, "", err
-	}
+	must.Do(os.RemoveAll(to))
+	must.Do(os.CopyFS(to, os.DirFS(filepath.Join(dir, how))))
 	newest, _ := filepath.Glob(filepath.Join(to, c.newest))
 	older, _ := filepath.Glob(filepath.Join(to, c.older))
 	f := &folder{newest: slices.Max(newest), draw: rand.New(rand.NewPCG(seed, 2))}
@@ -162,5 +149,5 @@ func (c candidate) copied(dir, how string, seed uint64) (*folder, string, error)
 		f.older = older[0]
 	}
 	f.early, _ = os.ReadFile(filepath.Join(dir, "early", filepath.Base(f.newest)))
-	return f, to, nil
+	return f, to
 }

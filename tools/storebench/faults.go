@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"parley/internal/must"
 )
 
 // patience is how long a candidate may wait for a sync that never ends.
@@ -18,15 +20,13 @@ const patience = 15 * time.Second
 
 // faultTable has a call of the disk fail, or never end, where a candidate can be given a file system; and a small disk
 // run full, and have room again, for all of them.
-func faultTable(dir string, chosen []candidate) error {
+func faultTable(dir string, chosen []candidate) {
 	heading("candidate", "one write fails", "one sync fails", "a sync never ends", "the disk is full, then has room")
 	for _, c := range chosen {
 		cells := []string{c.name}
 		for _, how := range []string{"write", "sync", "stall", "full"} {
 			at := filepath.Join(dir, c.name+how)
-			if err := os.Mkdir(at, 0o700); err != nil {
-				return err
-			}
+			must.Do(os.Mkdir(at, 0o700))
 			if !c.faults && how != "full" {
 				cells = append(cells, "–")
 				continue
@@ -34,19 +34,16 @@ func faultTable(dir string, chosen []candidate) error {
 			if how == "full" {
 				mount := exec.CommandContext(context.Background(), "mount", "-t", "tmpfs", "-o", "size=16m", "none", at)
 				if out, err := mount.CombinedOutput(); err != nil {
-					return fmt.Errorf("%w: %s (it needs root)", err, out)
+					must.Failf("%w: %s (it needs root)", err, out)
 				}
 			}
 			cells = append(cells, c.harmed(filepath.Join(at, "log"), how))
 			if how == "full" {
-				if err := exec.CommandContext(context.Background(), "umount", at).Run(); err != nil {
-					return err
-				}
+				must.Do(exec.CommandContext(context.Background(), "umount", at).Run())
 			}
 		}
 		row(cells...)
 	}
-	return nil
 }
 
 // asked begins what harm prints once an append has failed; the number of records follows that had been acknowledged.
@@ -69,13 +66,11 @@ func (c candidate) harmed(dir, how string) string {
 
 // harm makes records durable until a call of a kind fails or stalls, or the disk is full. Then there is room again, and
 // the same record is asked for again, and 99 others.
-func harm(c candidate, dir, how string) (string, error) {
+func harm(c candidate, dir, how string) string {
 	var armed atomic.Bool
 	o, limit, ballast := options{size: 1 << 20}, 1<<20, dir+".ballast"
 	if how == "full" {
-		if err := os.WriteFile(ballast, make([]byte, 11<<20), 0o600); err != nil {
-			return "", err
-		}
+		must.Do(os.WriteFile(ballast, make([]byte, 11<<20), 0o600))
 	} else {
 		limit, o.fault = 100, func(call string) error {
 			if how == "stall" && call == "sync" && armed.Load() {
@@ -86,17 +81,14 @@ func harm(c candidate, dir, how string) (string, error) {
 			return nil
 		}
 	}
-	l, err := c.open(dir, o)
-	if err != nil {
-		return "", err
-	}
-	done := 0
+	l, done := c.begin(dir, o), 0
 	try := func() (err error) {
 		if err = l.append(done, [][]byte{record(done, small)}); err == nil {
 			done++
 		}
 		return err
 	}
+	var err error
 	for done < limit && err == nil {
 		err = try()
 	}
@@ -107,14 +99,14 @@ func harm(c candidate, dir, how string) (string, error) {
 		select {
 		case err = <-ended:
 		case <-time.After(patience):
-			return fmt.Sprintf("waits for more than %v", patience), nil
+			return fmt.Sprintf("waits for more than %v", patience)
 		}
 	}
 	switch _ = os.Remove(ballast); {
 	case err == nil:
-		return "not told", nil
+		return "not told"
 	case how == "stall":
-		return fmt.Sprintf("told after %.0f s", time.Since(began).Seconds()), nil
+		return fmt.Sprintf("told after %.0f s", time.Since(began).Seconds())
 	}
 	fmt.Println(asked, done)
 	before := done
@@ -122,7 +114,7 @@ func harm(c candidate, dir, how string) (string, error) {
 		_ = try()
 	}
 	if done == before {
-		return "refuses", nil
+		return "refuses"
 	}
-	return fmt.Sprintln("acknowledges", done-before) + fmt.Sprint(done), nil
+	return fmt.Sprintln("acknowledges", done-before) + fmt.Sprint(done)
 }

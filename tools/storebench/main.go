@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/internal/must"
 )
 
 func main() {
@@ -37,27 +39,26 @@ func main() {
 	}
 }
 
-// run carries out a command. The last two are for this program itself: it starts them in processes of their own,
-// because a candidate may end its process.
+// run carries out a command, which fails by must. The last two are for this program itself: it starts them in
+// processes of their own, because a candidate may end its process.
 func run(dir string, chosen []candidate, reps int, dur time.Duration) (err error) {
-	var out string
+	defer must.Return(&err)
 	switch flag.Arg(0) {
 	case "damage":
-		return damageTables(dir, chosen)
+		damageTables(dir, chosen)
 	case "faults":
-		return faultTable(dir, chosen)
+		faultTable(dir, chosen)
 	case "commits":
-		return commitTables(dir, chosen, reps, dur)
+		commitTables(dir, chosen, reps, dur)
 	case "judge":
 		acknowledged, _ := strconv.Atoi(flag.Arg(2))
-		out = judge(chosen[0], flag.Arg(1), acknowledged)
+		fmt.Println(judge(chosen[0], flag.Arg(1), acknowledged))
 	case "harm":
-		out, err = harm(chosen[0], flag.Arg(1), flag.Arg(2))
+		fmt.Println(harm(chosen[0], flag.Arg(1), flag.Arg(2)))
 	default:
-		return fmt.Errorf("one of damage, faults, commits was expected, not %q", flag.Args())
+		must.Failf("one of damage, faults, commits was expected, not %q", flag.Args())
 	}
-	fmt.Println(out)
-	return err
+	return nil
 }
 
 // apart runs a command of this program for one candidate and one folder in a process of its own, and returns what it

@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
 	"parley/cluster/lab"
+	"parley/internal/must"
 )
 
 // Spec says what to measure.
@@ -129,9 +129,8 @@ type running struct {
 
 // ask tells a node something, and reads its answer.
 func (r *running) ask(o order) (a answer, err error) {
-	if err := r.to.Encode(o); err != nil {
-		return a, err
-	}
+	defer must.Return(&err)
+	must.Do(r.to.Encode(o))
 	if err := r.from.Decode(&a); err != nil {
 		return a, fmt.Errorf("a node ended: %w", err)
 	}
@@ -144,19 +143,14 @@ func (r *running) ask(o order) (a answer, err error) {
 // once has a cluster begin, and one node of it fail.
 func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*lab.Child, error),
 ) (told []answer, err error) {
-	dir, err := os.MkdirTemp("", "parley-failover-")
-	if err != nil {
-		return nil, err
-	}
+	defer must.Return(&err)
+	dir := must.Get(os.MkdirTemp("", "parley-failover-"))
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	whole := cert.Whole{Cluster: "bench", Hosts: []string{"127.0.0.1"}, Valid: time.Hour}
 	for i := range s.N {
 		whole.Nodes = append(whole.Nodes, name(i))
 	}
-	signers, err := whole.Create(dir)
-	if err != nil {
-		return nil, err
-	}
+	signers := must.Get(whole.Create(dir))
 	ctx, end := context.WithCancel(ctx)
 	var nodes []*running
 	defer func() {
@@ -169,47 +163,32 @@ func (s Spec) once(ctx context.Context, victim int, start func(context.Context, 
 	}()
 	var members []cluster.Member
 	for i := range s.N {
-		c, err := start(ctx, parley.ID(i))
-		if err != nil {
-			return nil, err
-		}
+		c := must.Get(start(ctx, parley.ID(i)))
 		n := &running{c, json.NewEncoder(c.In), json.NewDecoder(c.Out)}
 		nodes = append(nodes, n)
-		a, err := n.ask(order{Dir: dir, Name: name(i), Suspect: s.Suspect, Every: s.Every})
-		if err != nil {
-			return nil, err
-		}
+		a := must.Get(n.ask(order{Dir: dir, Name: name(i), Suspect: s.Suspect, Every: s.Every}))
 		members = append(members, cluster.Member{Name: name(i), Address: a.Listens, Signer: signers[i]})
 	}
-	if _, err := all(nodes, order{Members: members}); err != nil {
-		return nil, err
-	}
-	if err := pause(ctx, s.Before); err != nil {
-		return nil, err
-	}
+	all(nodes, order{Members: members})
+	must.Do(pause(ctx, s.Before))
 	fail := nodes[victim].Kill
 	if s.Stop {
 		fail = nodes[victim].Stop
 	}
 	at := time.Now()
-	if err := fail(); err != nil {
-		return nil, err
-	}
-	if err := pause(ctx, s.After); err != nil {
-		return nil, err
-	}
-	return all(slices.Concat(nodes[:victim], nodes[victim+1:]), order{Failed: at})
+	must.Do(fail())
+	must.Do(pause(ctx, s.After))
+	return all(slices.Concat(nodes[:victim], nodes[victim+1:]), order{Failed: at}), nil
 }
 
-// all asks nodes at the same time.
-func all(nodes []*running, o order) ([]answer, error) {
-	answers, errs := make([]answer, len(nodes)), make([]error, len(nodes))
-	var asking sync.WaitGroup
-	for i, n := range nodes {
-		asking.Go(func() { answers[i], errs[i] = n.ask(o) })
-	}
-	asking.Wait()
-	return answers, errors.Join(errs...)
+// all asks nodes at the same time. It fails by must.
+func all(nodes []*running, o order) []answer {
+	answers := make([]answer, len(nodes))
+	must.Each(len(nodes), func(i int) (err error) {
+		answers[i], err = nodes[i].ask(o)
+		return err
+	})
+	return answers
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -13,6 +13,7 @@ import (
 	"parley/cluster"
 	"parley/cluster/cert"
 	"parley/cluster/link"
+	"parley/internal/must"
 )
 
 // order is what a node is told, one after the other: where its keys are, who the members are,
@@ -93,24 +94,16 @@ func (n *node) follow(o order) (a answer, err error) {
 }
 
 // join joins the cluster, and begins to send.
-func (n *node) join(members []cluster.Member) error {
-	trust, err := cert.LoadTrust(n.Dir, nil)
-	if err != nil {
-		return err
-	}
-	self, signer, err := cert.LoadNode(n.Dir, n.Name)
-	if err != nil {
-		return err
-	}
+func (n *node) join(members []cluster.Member) (err error) {
+	defer must.Return(&err)
+	trust := must.Get(cert.LoadTrust(n.Dir, nil))
+	self, signer := must.Get2(cert.LoadNode(n.Dir, n.Name))
 	s := n.Suspect
-	n.joined, err = cluster.Join(context.Background(), cluster.Config{
+	n.joined = must.Get(cluster.Join(context.Background(), cluster.Config{
 		Name: n.Name, Members: members, Self: self, Trust: trust, SignerKey: signer, Listen: n.listen, Network: n.network,
 		Times:  cluster.Times{Beat: s / 10, Suspect: s, Flush: s / 2, Retry: s},
 		Groups: []cluster.GroupConfig{{Name: "order", Level: cluster.Total, Deliver: n.deliver}},
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	ctx, end := context.WithCancel(context.Background())
 	n.end = end
 	n.sending.Go(func() { n.send(ctx) })

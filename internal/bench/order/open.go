@@ -1,12 +1,12 @@
 package order
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"parley/internal/must"
 )
 
 // Open is what an open loop gave: messages are due at fixed times, whatever the cluster does,
@@ -68,7 +68,8 @@ func (o *loop) took(node, sender int, seq uint64, at int64) {
 }
 
 // open measures with the first so many nodes sending, at Spec.Rate in all.
-func (l *load) open(senders int) (*Open, error) {
+func (l *load) open(senders int) (r *Open, err error) {
+	defer must.Return(&err)
 	warm := l.spec.Duration / 4
 	each := int(float64(l.spec.Rate) / float64(senders) * (warm + l.spec.Duration).Seconds())
 	if each < 1 || each*senders > mostOpen {
@@ -85,20 +86,12 @@ func (l *load) open(senders int) (*Open, error) {
 	p := l.begin(false)
 	p.loop.Store(o)
 	cpu := processorTime()
-	errs := make([]error, senders)
-	var all sync.WaitGroup
-	for s := range senders {
-		all.Go(func() { errs[s] = l.offer(p, o, s, each) })
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
+	must.Each(senders, func(s int) error { return l.offer(p, o, s, each) })
 	total := uint64(each * senders)
 	for end := time.Now().Add(5 * time.Second); l.slowest(p) < total && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	r := &Open{Offered: float64(l.spec.Rate), Drained: l.slowest(p) == total}
+	r = &Open{Offered: float64(l.spec.Rate), Drained: l.slowest(p) == total}
 	r.CPU = (processorTime() - cpu).Seconds() / float64(total) * 1e6
 	o.judge(r, warm)
 	return r, nil

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley"
@@ -23,6 +22,7 @@ import (
 	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/faulty"
+	"parley/internal/must"
 )
 
 // Phases are what can be measured, in the order in which it is done: the latency of a lone
@@ -121,7 +121,9 @@ func Run(s Spec) (Result, error) {
 	nodes, err := l.join()
 	defer func() {
 		for _, n := range nodes {
-			_ = n.Close()
+			if n != nil {
+				_ = n.Close()
+			}
 		}
 	}()
 	if err != nil {
@@ -159,17 +161,12 @@ func Run(s Spec) (Result, error) {
 	return r, nil
 }
 
-// join makes the cluster.
-func (l *load) join() ([]*cluster.Node, error) {
+// join makes the cluster. A node that has not joined is nil.
+func (l *load) join() (nodes []*cluster.Node, err error) {
+	defer must.Return(&err)
 	s := l.spec
-	authority, err := cert.NewAuthority("bench", 48*time.Hour, nil)
-	if err != nil {
-		return nil, err
-	}
-	trust, err := cert.NewTrust(authority.Anchors(), nil)
-	if err != nil {
-		return nil, err
-	}
+	authority := must.Get(cert.NewAuthority("bench", 48*time.Hour, nil))
+	trust := must.Get(cert.NewTrust(authority.Anchors(), nil))
 	configs := make([]cluster.Config, s.N)
 	var members []cluster.Member
 	for i := range configs {
@@ -178,15 +175,9 @@ func (l *load) join() ([]*cluster.Node, error) {
 			configs[i].Network = s.Network(i)
 			listen, at = configs[i].Network.Listen, ":0"
 		}
-		listener, err := listen(context.Background(), "tcp", at)
-		if err != nil {
-			return nil, err
-		}
+		listener := must.Get(listen(context.Background(), "tcp", at))
 		name := fmt.Sprintf("n%d", i+1)
-		issued, err := authority.IssueNode(name, []string{"127.0.0.1"}, 24*time.Hour)
-		if err != nil {
-			return nil, err
-		}
+		issued := must.Get(authority.IssueNode(name, []string{"127.0.0.1"}, 24*time.Hour))
 		members = append(members, cluster.Member{Name: name, Address: listener.Addr().String(), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
 			Name: name, Self: issued.Self(), Trust: trust, Listen: listener, Network: configs[i].Network,
@@ -200,18 +191,14 @@ func (l *load) join() ([]*cluster.Node, error) {
 		}
 		if s.Dir != "" {
 			configs[i].Dir, configs[i].Durable = filepath.Join(s.Dir, name), true
-			if err := os.MkdirAll(configs[i].Dir, 0o700); err != nil {
-				return nil, err
-			}
+			must.Do(os.MkdirAll(configs[i].Dir, 0o700))
 		}
 	}
-	nodes, errs := make([]*cluster.Node, s.N), make([]error, s.N)
-	var all sync.WaitGroup
-	for i := range configs {
+	nodes = make([]*cluster.Node, s.N)
+	must.Each(s.N, func(i int) (err error) {
 		configs[i].Members = members
-		all.Go(func() { nodes[i], errs[i] = cluster.Join(context.Background(), configs[i]) })
-	}
-	all.Wait()
-	nodes = slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == nil })
-	return nodes, errors.Join(errs...)
+		nodes[i], err = cluster.Join(context.Background(), configs[i])
+		return err
+	})
+	return nodes, nil
 }

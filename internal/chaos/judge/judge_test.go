@@ -199,3 +199,24 @@ func TestReadAgain(t *testing.T) {
 		}
 	}
 }
+
+// What a node delivers before the position from which it is listened to is found, also when it is the first, or all
+// before it was settled.
+func TestDeliveredBeforeItsBeginning(t *testing.T) {
+	o := NewOrders("n1")
+	o.Resume(0)
+	o.Cast("a", 0, 0)
+	o.Deliver(0, 0, "n1", "a")
+	if err := o.Settle(); err == nil || !strings.Contains(err.Error(), "position 0 comes after 1") {
+		t.Errorf("the first: %v", err)
+	}
+	o = told("abc")
+	if err := o.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	o.Cast("d", 0, 0)
+	o.Deliver(0, 12, "n1", "d")
+	if err := o.Settle(); err == nil || !strings.Contains(err.Error(), "position 12 comes after 13") {
+		t.Errorf("after what was settled: %v", err)
+	}
+}
