@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -43,8 +44,8 @@ func (a *App) Busy() (stop func()) {
 	})
 }
 
-// Progress writes a line again and again over the one before, if there is a terminal to write it on, until
-// the returned function is called.
+// Progress writes a line over the one before, if there is a terminal to write it on, whenever it has changed,
+// until the returned function is called. A line that is "" from the beginning is not written.
 func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	f, ok := a.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -53,22 +54,26 @@ func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		clear := ""
-		for {
+		const clear = "\r\x1b[K"
+		for shown := ""; ; {
 			select {
 			case <-done:
-				fmt.Fprint(f, clear)
+				if shown != "" {
+					fmt.Fprint(f, clear)
+				}
 				return
 			case <-time.After(every):
-				clear = "\r\x1b[K"
-				fmt.Fprint(f, clear+line())
+				if text := line(); text != shown {
+					shown = text
+					fmt.Fprint(f, clear+text)
+				}
 			}
 		}
 	}()
-	return func() {
+	return sync.OnceFunc(func() {
 		close(done)
 		<-ended
-	}
+	})
 }
 
 // Find returns the protocol of a name.
