@@ -82,6 +82,9 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.checkPairs(); f.pairs && err != nil {
+		return err
+	}
 	if why := s.endless(); why != "" {
 		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller())
 	}

@@ -20,11 +20,8 @@ import (
 	"parley/internal/draw/term"
 )
 
-// printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
-// the same to a process which in one of them must decide otherwise than in another, and
-// shows them. What is found is found, as far as the exit status goes.
-func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer, clear func()) error {
-	f := s.flags
+// checkPairs tells what was given that --indistinguishable does not go with.
+func (f *flags) checkPairs() error {
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.fs.Changed(other) {
 			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
@@ -33,6 +30,13 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 	if f.traceTo != "" {
 		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
 	}
+	return nil
+}
+
+// printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
+// the same to a process which in one of them must decide otherwise than in another, and
+// shows them. What is found is found, as far as the exit status goes.
+func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer, clear func()) error {
 	found, err := split.Indistinguishable(ctx, s.options)
 	clear()
 	e := &pairing{search: s, App: a, pairs: found}
@@ -51,7 +55,7 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 			"a correct process, leads from one in which a value must be decided to one in which another must"
 	default:
 		e.outcome, e.exit = explore.Found.String(), console.Violated
-		e.argue(a.Width(f.width))
+		e.argue(a.Width(s.flags.width))
 	}
 	return e.finish(report)
 }
