@@ -82,9 +82,6 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkPairs(); f.pairs && err != nil {
-		return err
-	}
 	if why := s.endless(); why != "" {
 		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller())
 	}

@@ -20,19 +20,6 @@ import (
 	"parley/internal/draw/term"
 )
 
-// checkPairs tells what was given that --indistinguishable does not go with.
-func (f *flags) checkPairs() error {
-	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
-		if f.fs.Changed(other) {
-			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
-		}
-	}
-	if f.traceTo != "" {
-		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
-	}
-	return nil
-}
-
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
