@@ -45,34 +45,32 @@ func (a *App) Busy() (stop func()) {
 }
 
 // Progress writes a line over the one before, if there is a terminal to write it on, whenever it has changed,
-// until the returned function is called. A line that is "" from the beginning is not written.
+// until the returned function is called, which wipes it.
 func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	f, ok := a.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return func() {}
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		const clear = "\r\x1b[K"
-		for shown := ""; ; {
+	var work sync.WaitGroup
+	done := make(chan struct{})
+	work.Go(func() {
+		for shown, more := "", true; more; {
+			text := ""
 			select {
 			case <-done:
-				if shown != "" {
-					fmt.Fprint(f, clear)
-				}
-				return
+				more = false
 			case <-time.After(every):
-				if text := line(); text != shown {
-					shown = text
-					fmt.Fprint(f, clear+text)
-				}
+				text = line()
+			}
+			if text != shown {
+				shown = text
+				fmt.Fprint(f, "\r\x1b[K"+text)
 			}
 		}
-	}()
+	})
 	return sync.OnceFunc(func() {
 		close(done)
-		<-ended
+		work.Wait()
 	})
 }
 

@@ -117,7 +117,7 @@ var ceilings = []struct {
 			sum += e.most
 		}
 		return sum
-	}, 31},
+	}, 30},
 }
 
 func ceilingBreach(list string, have, most int) []string {

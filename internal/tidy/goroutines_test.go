@@ -20,7 +20,6 @@ var goStatements = map[string]exception{
 	"cli/demo/demo.go":                       {1, "nodes close what it waits for"},
 	"cli/local/control.go":                   {1, "a channel that is closed"},
 	"cli/local/node.go":                      {1, "a channel that is closed when the process ends"},
-	"cli/console/console.go":                 {1, "a channel that is closed"},
 	"cluster/api/participant/participant.go": {1, "a channel that is closed when the answer is there"},
 	"cluster/lab/run.go":                     {1, "a channel that is closed when the process ends"},
 	"cluster/lab/crash.go":                   {1, "the process, which crashes in it"},
