@@ -22,15 +22,16 @@ import (
 // 2 bad use, 3 ended before.
 func TestExploreStatus(t *testing.T) {
 	judge(t, []judged{
-		{"explore om -n 4 -m 1 --step round", 0, []string{" exhausted: no promise breaks. In every state: "}, nil},
-		{"explore om -n 4 -m 1 --step round --goal over", 1, []string{" found: over"}, nil},
-		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{" violated: always: not over"}, nil},
+		{"explore om -n 4 -m 1 --step round", 0, []string{"\nexhausted: no promise breaks. In every state: "}, nil},
+		{"explore om -n 4 -m 1 --step round --goal over", 1, []string{"\nfound: over"}, nil},
+		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{"\nviolated: always: not over"}, nil},
+		{"explore om -n 3 -m 1 --step round --beyond-bound", 1, []string{"\nfound: validity breaks, which is not promised: "}, nil},
 		{"explore om -n 3 -m 1 --step round", 2, nil, nil},
-		{"explore om -n 5 -m 1 --states 100", 3, []string{" budget hit (--states): not proven: "}, nil},
-		{"explore om -n 4 -m 1 --depth 4", 3, []string{" budget hit (--depth): not proven: "}, nil},
-		{"explore om -n 4 -m 1 --order random --walks 50", 3, []string{" budget hit (--walks): not proven: "}, nil},
+		{"explore om -n 5 -m 1 --states 100", 3, []string{"\nbudget hit (--states): not proven: "}, nil},
+		{"explore om -n 4 -m 1 --depth 4", 3, []string{"\nbudget hit (--depth): not proven: "}, nil},
+		{"explore om -n 4 -m 1 --order random --walks 50", 3, []string{"\nbudget hit (--walks): not proven: "}, nil},
 		{"explore om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1,
-			[]string{" found: validity breaks, which is not promised: "}, nil},
+			[]string{"\nfound: validity breaks, which is not promised: "}, nil},
 	})
 }
 

@@ -28,7 +28,7 @@ func TestOutputIsFull(t *testing.T) {
 	if _, stderr, status := run("cert", "init", "--cluster", "bank", "--dir", certs); status != console.Fine {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	for _, args := range []string{"list", "bounds -n 4 -m 1", "run om", "cert show --dir " + certs} {
+	for _, args := range []string{"list", "bounds -n 4 -m 1", "run om", "run om --trace -", "cert show --dir " + certs} {
 		for why, want := range map[error]string{
 			syscall.ENOSPC: "parley: write report.txt: no space left on device\n", syscall.EPIPE: "",
 		} {

@@ -17,7 +17,7 @@ func judge(t *testing.T, list []judged) {
 	t.Helper()
 	for _, one := range list {
 		out, stderr, status := run(words(one.line)...)
-		out = strings.Join(strings.Fields(out+stderr), " ") // folded or not
+		out = strings.Join(strings.Fields(out+stderr), " ") + "\n" + out // folded or not
 		if status != one.status {
 			t.Errorf("parley %s: got status %d, want %d:\n%s", one.line, status, one.status, out)
 		}

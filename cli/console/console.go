@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -45,32 +46,34 @@ func (a *App) Busy() (stop func()) {
 	})
 }
 
-// Progress writes a line again and again over the one before, if there is a terminal to write it on, until
-// the returned function is called.
+// Progress writes a line over the one before, if there is a terminal to write it on, whenever it has changed,
+// until the returned function is called, which wipes it.
 func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	f, ok := a.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return func() {}
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		clear := ""
-		for {
+	var work sync.WaitGroup
+	done := make(chan struct{})
+	work.Go(func() {
+		for shown, more := "", true; more; {
+			text := ""
 			select {
 			case <-done:
-				fmt.Fprint(f, clear)
-				return
+				more = false
 			case <-time.After(every):
-				clear = "\r\x1b[K"
-				fmt.Fprint(f, clear+line())
+				text = line()
+			}
+			if text != shown {
+				shown = text
+				fmt.Fprint(f, "\r\x1b[K"+text)
 			}
 		}
-	}()
-	return func() {
+	})
+	return sync.OnceFunc(func() {
 		close(done)
-		<-ended
-	}
+		work.Wait()
+	})
 }
 
 // Names are the names of all protocols.

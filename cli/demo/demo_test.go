@@ -1,10 +1,66 @@
 package demo
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"connectrpc.com/connect"
+
+	"parley/cli/client"
+	api "parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
 )
+
+// breaking delivers some texts and breaks off.
+type breaking struct {
+	parleyv1.UnimplementedGroupServiceHandler
+	texts []string
+	err   error
+}
+
+func (b breaking) Subscribe(
+	_ context.Context, _ *parleyv1.SubscribeRequest, to *connect.ServerStream[parleyv1.SubscribeResponse],
+) error {
+	for _, text := range b.texts {
+		delivery := &parleyv1.Delivery{Payload: []byte(text)}
+		if err := to.Send(&parleyv1.SubscribeResponse{Delivery: delivery}); err != nil {
+			return err
+		}
+	}
+	return b.err
+}
+
+// A list that ends before the last word says why.
+func TestListBreaksOff(t *testing.T) {
+	lost := connect.NewError(connect.CodeUnavailable, errors.New("gone"))
+	for _, c := range []struct {
+		serves breaking
+		want   string
+	}{
+		{breaking{texts: []string{"a1", lastWord}, err: lost}, "<nil>"},
+		{breaking{texts: []string{"a1"}, err: lost}, "unavailable: gone"},
+		{breaking{texts: []string{"a1"}}, "unexpected EOF"},
+	} {
+		_, handler := parleyv1.NewGroupServiceHandler(c.serves)
+		server := httptest.NewServer(handler)
+		group := parleyv1.NewGroupServiceClient(server.Client(), server.URL)
+		l, err := subscribe(t.Context(), client.Node{Client: &api.Client{Group: group}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-l.over
+		server.Close()
+		if fmt.Sprint(l.err) != c.want || !slices.Equal(l.texts, []string{"a1"}) {
+			t.Errorf("got %q and %v, want a1 and %s", l.texts, l.err, c.want)
+		}
+	}
+}
 
 // What is printed to be called is called as the shell can.
 func TestItself(t *testing.T) {

@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -26,7 +28,8 @@ const (
 
 // deliveryLog is what one process has delivered.
 type deliveryLog struct {
-	texts  []string      // may be read when over is closed
+	texts  []string      // may be read when over is closed, as may err
+	err    error         // why the last word has not come
 	enough chan struct{} // closed after so many deliveries
 	over   chan struct{} // closed when the last word has come, or nothing more comes
 }
@@ -84,9 +87,12 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 	if err := broadcast(ctx, clients[0], lastWord); err != nil {
 		return err
 	}
-	for _, l := range lists {
+	for i, l := range lists {
 		if err := await(ctx, l.over); err != nil {
 			return err
+		}
+		if l.err != nil && i != doomed {
+			return client.Said(clients[i], l.err)
 		}
 	}
 	return d.compare(lists, time.Since(died))
@@ -115,6 +121,7 @@ func subscribe(ctx context.Context, c client.Node) (*deliveryLog, error) {
 				close(l.enough)
 			}
 		}
+		l.err = cmp.Or(stream.Err(), io.ErrUnexpectedEOF)
 	}()
 	return l, nil
 }

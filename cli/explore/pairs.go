@@ -25,15 +25,6 @@ import (
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
 func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer, clear func()) error {
-	f := s.flags
-	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
-		if f.fs.Changed(other) {
-			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
-		}
-	}
-	if f.traceTo != "" {
-		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
-	}
 	found, err := split.Indistinguishable(ctx, s.options)
 	clear()
 	e := &pairing{search: s, App: a, pairs: found}
@@ -52,7 +43,7 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 			"a correct process, leads from one in which a value must be decided to one in which another must"
 	default:
 		e.outcome, e.exit = explore.Found.String(), console.Violated
-		e.argue(a.Width(f.width))
+		e.argue(a.Width(s.flags.width))
 	}
 	return e.finish(report)
 }

@@ -32,8 +32,12 @@ func searchProgress(a *console.App, width int) (show func(explore.Progress), cle
 		}, func() {}
 	}
 	var last atomic.Pointer[explore.Progress]
-	last.Store(new(explore.Progress))
-	clear = a.Progress(time.Second/4, func() string { return progressLine(*last.Load(), inUse(), a.Width(width)) })
+	clear = a.Progress(time.Second/4, func() string {
+		if p := last.Load(); p != nil {
+			return progressLine(*p, inUse(), a.Width(width))
+		}
+		return ""
+	})
 	return func(p explore.Progress) { last.Store(&p) }, clear
 }
 

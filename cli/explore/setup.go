@@ -139,6 +139,14 @@ func (f *flags) check(p parley.Protocol) error {
 	if f.model.Timeouts > 0 && p.Timing == parley.Synchronous {
 		return parley.FlagErrorf("timeouts", "in rounds a timer runs out when its time has come")
 	}
+	if f.pairs && f.traceTo != "" {
+		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
+	}
+	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
+		if f.pairs && f.fs.Changed(other) {
+			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
+		}
+	}
 	return nil
 }
 

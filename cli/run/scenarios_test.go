@@ -87,16 +87,18 @@ func flagsOf(t *testing.T, file string, flags []string) *flags {
 }
 
 // meets tells whether a run meets one expectation, and what came instead.
-func meets(r *show.Report, line string) error {
+func meets(r *show.Report, names console.Names, line string) error {
 	what, want, _ := strings.Cut(line, ": ")
 	who, how, _ := strings.Cut(what, " ")
-	have := []string{"no such property"}
+	id, _ := names.Parse(who, r.N)
+	process := names.Full(id) == who
+	have := []string{"no such process or property"}
 	switch {
-	case how == "delivers":
+	case process && how == "delivers":
 		have = r.Deliveries[who]
-	case how == "decides":
+	case process && how == "decides":
 		have = []string{r.Decisions[who]}
-	case how == "indicates":
+	case process && how == "indicates":
 		if have = r.Indications[who]; slices.Contains(have, want) {
 			return nil
 		}
@@ -122,7 +124,8 @@ func meets(r *show.Report, line string) error {
 // Every scenario of the folder shows what its header says.
 func TestScenarios(t *testing.T) {
 	eachScenario(t, func(t *testing.T, file string, one expected) {
-		s, err := flagsOf(t, file, one.flags).setup()
+		f := flagsOf(t, file, one.flags)
+		s, err := f.setup()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +138,25 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("%q: %v", one.flags, err)
 		}
 		for _, line := range one.lines {
-			if err := meets(r, line); err != nil {
+			if err := meets(r, f.Names, line); err != nil {
 				t.Errorf("%q: %v", one.flags, err)
 			}
 		}
 	})
+}
+
+// An expectation that is not met is found.
+func TestExpectationsCanFail(t *testing.T) {
+	r := &show.Report{N: 2, Deliveries: map[string][]string{"P1": {"a", "b"}}}
+	r.Verdicts = []show.Verdict{{Property: "FIFO order", Outcome: "held"}}
+	for line, want := range map[string]bool{
+		"P1 delivers: a, b": true, "P1 delivers: b, a": false, "P2 delivers: nothing": true, "P9 delivers: nothing": false,
+		"FIFO order: held": true, "order: held": false,
+	} {
+		if met := meets(r, console.Article, line) == nil; met != want {
+			t.Errorf("%s: %v", line, met)
+		}
+	}
 }
 
 // The table in the folder lists every scenario once, and nothing else; and each
@@ -200,7 +217,7 @@ func TestScenariosOnLinks(t *testing.T) {
 			if one.depends && !strings.HasSuffix(line, ": held") {
 				continue
 			}
-			if err := meets(r, line); err != nil {
+			if err := meets(r, f.Names, line); err != nil {
 				t.Errorf("%q: %v", one.flags, err)
 			}
 		}

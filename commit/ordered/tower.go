@@ -57,7 +57,7 @@ func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
 	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	fs.BoolVar(&t.given, "given", t.given, "take an order that the first process makes, to explore transactions alone; "+
-		"in any order --values='pay yyny' begins the transaction pay, on which the third process votes no")
+		"without --given, --values='pay yyny' begins the transaction pay, on which the third process votes no")
 	return func(t *tower, _ parley.Naming) error {
 		if t.M < 0 {
 			t.M = agreement.MostOral(t.N)

@@ -51,31 +51,29 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	defer end()
 	stop := make(chan struct{})
 	r.load.listen(whole)
-	asks := r.load.start(whole, stop, r.seed, "load")
+	r.load.start(whole, stop, r.seed, "load")
 	failed := r.harm(ctx, o, kinds)
 	took := r.load.now()
 	if failed == nil {
-		failed = r.wind(ctx, stop, asks)
+		failed = r.wind(ctx, stop)
 	}
 	end()
-	asks.Wait()
+	r.load.asks.Wait()
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
 	return errors.Join(failed, r.judge(o, took, failed == nil, r.again))
 }
 
-// start starts all clients that ask, which end when stop is closed or the context ends. name is
-// that of no other broadcasts.
-func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, name string) *sync.WaitGroup {
-	var asks sync.WaitGroup
+// start starts all clients that ask, which end when stop is closed or the context ends; asks waits for that. name
+// is that of no other broadcasts.
+func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, name string) {
 	for i := range workers {
-		asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
+		l.asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
 	}
 	for i := range l.clients {
-		asks.Go(func() { l.caster(ctx, i, name, stop) })
+		l.asks.Go(func() { l.caster(ctx, i, name, stop) })
 	}
-	return &asks
 }
 
 // listen starts to listen to all nodes until the context ends.
@@ -174,10 +172,10 @@ func (r *run) agreeAgain(ctx context.Context) (err error) {
 }
 
 // wind lets what is under way come to its end, and has all clients look at what is there.
-func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup) (err error) {
+func (r *run) wind(ctx context.Context, stop chan struct{}) (err error) {
 	defer must.Return(&err)
 	close(stop)
-	asks.Wait()
+	r.load.asks.Wait()
 	ctx, done := within(ctx, 2*r.heal)
 	defer done()
 	must.Get(r.well(ctx, "end"))

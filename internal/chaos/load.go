@@ -26,6 +26,7 @@ type load struct {
 
 	turn sync.RWMutex // held while something is asked; whoever holds it alone has the load rest
 	lies atomic.Int64 // how often it has rested
+	asks sync.WaitGroup
 
 	mu   sync.Mutex
 	outs []time.Duration // when commands of the table were answered

@@ -83,7 +83,7 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	l := r.load
 	l.history, l.outs = new(judge.History), nil
 	stop := make(chan struct{})
-	asks := l.start(ctx, stop, r.seed+uint64(turn)<<16, fmt.Sprint("minute ", turn))
+	l.start(ctx, stop, r.seed+uint64(turn)<<16, fmt.Sprint("minute ", turn))
 	until := l.now() + time.Minute
 	hold(ctx, 20*time.Second)
 	if turn%2 == 1 {
@@ -97,7 +97,7 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 		hold(ctx, 10*time.Second)
 	}
 	close(stop)
-	asks.Wait()
+	l.asks.Wait()
 	if err == nil {
 		err = r.closing(ctx)
 	}

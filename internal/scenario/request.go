@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -20,14 +21,18 @@ import (
 func request(q *sim.Request, _ []sim.Request) entry {
 	var to parley.Set
 	if q.Msg.Kind == problem.CarryTo { // it is written, and was made by RequestTo
-		var payload []byte
-		to, payload, _ = problem.Decode(q.Msg, parley.MaxProcesses)
-		q.Msg = problem.Request(payload)
+		receivers, payload, err := problem.Decode(q.Msg, parley.MaxProcesses)
+		if err != nil {
+			panic("scenario: " + err.Error())
+		}
+		to, q.Msg = receivers, problem.Request(payload)
 	}
 	var given []string
+	var kinds []parley.Kind
 	asks := func(
 		key string, what parley.Kind, read func(reader, ast.Node) (string, error), write func(names) string,
 	) field {
+		kinds = append(kinds, what)
 		return field{
 			key, func(r reader, n ast.Node) error {
 				given = append(given, key)
@@ -36,7 +41,10 @@ func request(q *sim.Request, _ []sim.Request) entry {
 				return err
 			},
 			func(n names) string {
-				if q.Msg.Kind != what {
+				switch {
+				case !slices.Contains(kinds, q.Msg.Kind):
+					panic(fmt.Sprintf("scenario: a request of kind %d", q.Msg.Kind))
+				case q.Msg.Kind != what:
 					return ""
 				}
 				return write(n)

@@ -15,6 +15,7 @@ import (
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
 	"parley/internal/scenario"
+	"parley/replica/service"
 	"parley/run"
 	"parley/sim"
 )
@@ -117,6 +118,20 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		again(p)
+	}
+}
+
+// What cannot be read again is not written.
+func TestFlagsOfUnreadable(t *testing.T) {
+	for _, m := range []parley.Msg{{Kind: parley.Decide}, {Kind: problem.CarryTo}, {Kind: service.Configure}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a request of kind %d is written", m.Kind)
+				}
+			}()
+			scenario.Flags(run.Plan{Requests: []sim.Request{{Msg: m}}}, parley.Protocol{}, name)
+		}()
 	}
 }
 

@@ -3,11 +3,12 @@ package tidy
 import (
 	"fmt"
 	"go/ast"
+	"go/types"
 	"testing"
 )
 
 // A goroutine has an owner that waits for its end: it is started by the Go of a
-// sync.WaitGroup for which its package waits, or any package if its name is exported.
+// sync.WaitGroup. For a variable its function waits; for a field its package, or any if its name is exported.
 // A go statement tells nobody of an end.
 
 // goStatements are the files with such statements, how many, and who knows of the end;
@@ -19,7 +20,6 @@ var goStatements = map[string]exception{
 	"cli/demo/demo.go":                       {1, "nodes close what it waits for"},
 	"cli/local/control.go":                   {1, "a channel that is closed"},
 	"cli/local/node.go":                      {1, "a channel that is closed when the process ends"},
-	"cli/console/console.go":                 {1, "a channel that is closed"},
 	"cluster/api/participant/participant.go": {1, "a channel that is closed when the answer is there"},
 	"cluster/lab/run.go":                     {1, "a channel that is closed when the process ends"},
 	"cluster/lab/crash.go":                   {1, "the process, which crashes in it"},
@@ -50,55 +50,62 @@ type exception struct {
 // package does not Wait.
 func goroutineBreaches(m *module, f *folder) (statements map[string][]string, unawaited []string) {
 	statements = make(map[string][]string)
-	waits := make(map[string]bool)
-	each := func(f *folder, visit func(s *source, n ast.Node)) {
+	waits := make(map[operand]bool)
+	each := func(f *folder, visit func(s *source, in ast.Decl, n ast.Node)) {
 		for _, s := range f.code {
-			ast.Inspect(s.syntax, func(n ast.Node) bool {
-				visit(s, n)
-				return true
-			})
+			for _, in := range s.syntax.Decls {
+				ast.Inspect(in, func(n ast.Node) bool {
+					visit(s, in, n)
+					return true
+				})
+			}
 		}
 	}
 	for _, other := range m.folders {
-		each(other, func(_ *source, n ast.Node) {
-			if of := operandOf(n, "Wait", 0); ast.IsExported(of) {
+		each(other, func(_ *source, in ast.Decl, n ast.Node) {
+			if of := operandOf(in, n, "Wait", 0); of.in == nil && ast.IsExported(of.name) {
 				waits[of] = true
 			}
 		})
 	}
-	each(f, func(s *source, n ast.Node) {
+	each(f, func(s *source, in ast.Decl, n ast.Node) {
 		if g, ok := n.(*ast.GoStmt); ok {
 			statements[s.path] = append(statements[s.path], m.at(g.Pos())+": a goroutine for which nobody waits")
 		}
-		if of := operandOf(n, "Wait", 0); of != "" {
-			waits[of] = true
-		}
+		waits[operandOf(in, n, "Wait", 0)] = true
 	})
-	each(f, func(_ *source, n ast.Node) {
-		if of := operandOf(n, "Go", 1); of != "" && !waits[of] {
-			unawaited = append(unawaited, fmt.Sprintf("%s: the package never waits for %s", m.at(n.Pos()), of))
+	each(f, func(_ *source, in ast.Decl, n ast.Node) {
+		if of := operandOf(in, n, "Go", 1); !waits[of] {
+			unawaited = append(unawaited, fmt.Sprintf("%s: the package never waits for %s", m.at(n.Pos()), of.name))
 		}
 	})
 	return statements, unawaited
 }
 
-// operandOf returns the last name of what a method is called on, "" for other nodes.
-func operandOf(n ast.Node, method string, args int) string {
+// operand is what a method is called on: a variable in a declaration, or a field.
+type operand struct {
+	in   ast.Decl
+	name string
+}
+
+// operandOf returns what a method is called on, nothing for other nodes. What is neither a variable nor a field is
+// named with the method, so that no other call has that name.
+func operandOf(in ast.Decl, n ast.Node, method string, args int) operand {
 	call, ok := n.(*ast.CallExpr)
 	if !ok || len(call.Args) != args {
-		return ""
+		return operand{}
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != method {
-		return ""
+		return operand{}
 	}
 	switch x := sel.X.(type) {
 	case *ast.Ident:
-		return x.Name
+		return operand{in, x.Name}
 	case *ast.SelectorExpr:
-		return x.Sel.Name
+		return operand{nil, x.Sel.Name}
 	}
-	return ""
+	return operand{in, types.ExprString(sel)}
 }
 
 func TestGoroutines(t *testing.T) {
@@ -134,6 +141,11 @@ func TestGoroutinesCatches(t *testing.T) {
 		{"func f(x *T) { x.work.Go(f); x.play.Wait() }", 0, []string{"never waits for work"}},
 		{"func f() { w.Go(f) }", 0, []string{"x/x.go:2: the package never waits for w"}},
 		{"func f() { w.Go() }", 0, nil},
+		{"func f() { w[0].Go(f); w[0].Wait() }", 0, []string{"never waits for w[0].Go"}},
+		{"func f() { g().Go(f); g().Wait() }", 0, []string{"never waits for g().Go"}},
+		{"func f() { (w).Go(f); w.Wait() }", 0, []string{"never waits for (w).Go"}},
+		{"func f() { w.Go(f) }; func g(w *exec.Cmd) { w.Wait() }", 0, []string{"never waits for w"}},
+		{"func f(x *T) { w.Go(f); x.w.Wait() }", 0, []string{"never waits for w"}},
 	} {
 		statements, unawaited := goroutineBreaches(m, plant(t, m, "x/x.go", "package x\n"+c.code))
 		expect(t, c.code, unawaited, c.unawaited...)

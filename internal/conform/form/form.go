@@ -27,10 +27,24 @@ func Decode(b []byte, into any) error {
 	if errors.As(err, &misfit) {
 		err = fmt.Errorf("%s, where %s was expected", misfit.Value, kindOf(misfit.Type))
 		if misfit.Field != "" {
-			err = fmt.Errorf("%s: %w", misfit.Field, err)
+			err = fmt.Errorf("%s: %w", keys(reflect.TypeOf(into), misfit.Field), err)
 		}
 	}
 	return err
+}
+
+// keys are the keys in a path of the decoder, which names embedded structs too.
+func keys(t reflect.Type, path string) string {
+	var out []string
+	for name := range strings.SplitSeq(path, ".") {
+		for t.Kind() == reflect.Pointer || nested(t) && t.Kind() != reflect.Struct {
+			t = t.Elem()
+		}
+		if f, is := fieldsOf(t)[name]; is {
+			out, t = append(out, name), f.Type
+		}
+	}
+	return strings.Join(out, ".")
 }
 
 // kindOf says what is read into a type.

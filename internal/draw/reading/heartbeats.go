@@ -15,9 +15,9 @@ type beatKind struct {
 	kind parley.Kind
 }
 
-// heartheartbeatsOf finds them in a run of n processes: messages that have nothing in them and
+// heartbeatsOf finds them in a run of n processes: messages that have nothing in them and
 // that most processes send again and again.
-func heartheartbeatsOf(n int, events []trace.Event) heartbeatFilter {
+func heartbeatsOf(n int, events []trace.Event) heartbeatFilter {
 	const often = 3 // that many times on the average are more than a protocol needs
 	type count struct {
 		from  parley.Set

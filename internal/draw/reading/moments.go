@@ -36,7 +36,7 @@ type Moments struct {
 // SpaceTime reads the moments off a run.
 func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Moments {
 	words := Words{o.Style, p}
-	beating := heartheartbeatsOf(p.N, events)
+	beating := heartbeatsOf(p.N, events)
 	if o.Beats || !beating.amid(events) {
 		beating = heartbeatFilter{}
 	}
