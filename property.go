@@ -2,9 +2,9 @@ package parley
 
 import "cmp"
 
-// Happening is one request made of a process from above, or one delivery or
+// ExternalEvent is one request made of a process from above, or one delivery or
 // indication that a process made to above.
-type Happening struct {
+type ExternalEvent struct {
 	At   ID // the process
 	From ID // of a delivery: whom it came from; else the process itself
 	When Tick
@@ -20,11 +20,11 @@ type Happening struct {
 type History struct {
 	N           int
 	Faulty      Set // nothing is promised about these
-	Requests    []Happening
-	Deliveries  []Happening
-	Indications []Happening // suspicions, views and the like
+	Requests    []ExternalEvent
+	Deliveries  []ExternalEvent
+	Indications []ExternalEvent // suspicions, views and the like
 	// Restarts are the times at which crashed processes came back.
-	Restarts []Happening
+	Restarts []ExternalEvent
 	// Over tells that the run has ended: nothing more was due, or the time was up.
 	Over bool
 	// Naming is how a reader calls the processes; nil: process 0, process 1, ...
@@ -68,9 +68,9 @@ type Property struct {
 	Measure func(h *History) string
 }
 
-// Assumptions are the circumstances of a run, which decide what a theorem
+// RunConditions are the circumstances of a run, which decide what a theorem
 // promises for it.
-type Assumptions struct {
+type RunConditions struct {
 	N, M   int
 	Faulty int        // how many processes are in fact faulty
 	Worst  FaultModel // the worst that any of them does
@@ -160,7 +160,7 @@ func (v Verdict) Violated() bool { return v.Promise.Holds && v.Broken != nil }
 
 // missedRounds tells what made somebody who is not called faulty miss a round. A restart does
 // not count where processes rejoin.
-func (a Assumptions) missedRounds(rejoins bool) string {
+func (a RunConditions) missedRounds(rejoins bool) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages"
@@ -177,7 +177,7 @@ func (a Assumptions) missedRounds(rejoins bool) string {
 // Judge checks every property of p against a history that is over. Faults that
 // are worse than p's model void what p promises, and so does, where there are
 // rounds, whatever makes a process miss one; but see [Protocol.Rejoins].
-func Judge(p Protocol, a Assumptions, h *History) []Verdict {
+func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {
 		for _, promise := range p.Promises(a) {

@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 			property("kept", nil), property("broken", no), property("lost", no), property("lucky", nil),
 			property("unknown", no),
 		},
-		Promises: func(a parley.Assumptions) []parley.Promise {
+		Promises: func(a parley.RunConditions) []parley.Promise {
 			return []parley.Promise{
 				{Property: "lucky", Because: "beyond"}, {Property: "lost", Because: "beyond"},
 				{Property: "broken", Holds: a.N == 4, Because: "theorem"}, {Property: "kept", Holds: true},
@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		},
 	}
 	var violated []string
-	verdicts := parley.Judge(p, parley.Assumptions{N: 4},
+	verdicts := parley.Judge(p, parley.RunConditions{N: 4},
 		&parley.History{N: 2, Faulty: parley.SetOf(1), Over: true})
 	for i, v := range verdicts {
 		if v.Property.Name != p.Properties[i].Name || v.Promise.Property != v.Property.Name ||
@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		t.Error(violated)
 	}
 	p.Promises = nil
-	for _, v := range parley.Judge(p, parley.Assumptions{N: 4},
+	for _, v := range parley.Judge(p, parley.RunConditions{N: 4},
 		&parley.History{N: 2, Faulty: parley.SetOf(1), Over: true}) {
 		if v.Violated() {
 			t.Error("a protocol without promises broke one")
@@ -114,8 +114,8 @@ func TestTraffic(t *testing.T) {
 // called faulty voids what a synchronous protocol promises, and no other. Where processes
 // rejoin, the protocol itself says what a restart leaves of that.
 func TestMissedRounds(t *testing.T) {
-	restarted := parley.Assumptions{Away: 1, Processes: parley.ProcessFaults{Restarted: true, LostDisk: true}}
-	for _, a := range []parley.Assumptions{
+	restarted := parley.RunConditions{Away: 1, Processes: parley.ProcessFaults{Restarted: true, LostDisk: true}}
+	for _, a := range []parley.RunConditions{
 		{Network: parley.NetworkFaults{Lost: true}}, {Network: parley.NetworkFaults{Cut: true}},
 		{Network: parley.NetworkFaults{Late: true}}, {Network: parley.NetworkFaults{Disconnected: true}},
 		{Processes: parley.ProcessFaults{Paused: true}}, {Processes: parley.ProcessFaults{Restarted: true}}, restarted,
@@ -124,7 +124,7 @@ func TestMissedRounds(t *testing.T) {
 			{Timing: parley.Synchronous}, {Timing: parley.Synchronous, Rejoins: true}, {Timing: parley.Asynchronous},
 		} {
 			p.Properties = []parley.Property{{Name: "x", Check: func(*parley.History) error { return nil }}}
-			p.Promises = func(a parley.Assumptions) []parley.Promise {
+			p.Promises = func(a parley.RunConditions) []parley.Promise {
 				return []parley.Promise{{Property: "x", Holds: true}}
 			}
 			restart := a.Processes.Restarted
@@ -138,9 +138,9 @@ func TestMissedRounds(t *testing.T) {
 
 // Together two rely on the stricter of each bound.
 func TestReliance(t *testing.T) {
-	a := parley.Reliance{Delay: 5, Drift: 9}
-	b := parley.Reliance{Delay: 7, Offset: 3, Drift: 2, FIFO: true}
-	if got := a.And(b); got != (parley.Reliance{Delay: 5, Offset: 3, Drift: 2, FIFO: true}) || got != b.And(a) {
+	a := parley.ModelAssumptions{Delay: 5, Drift: 9}
+	b := parley.ModelAssumptions{Delay: 7, Offset: 3, Drift: 2, FIFO: true}
+	if got := a.And(b); got != (parley.ModelAssumptions{Delay: 5, Offset: 3, Drift: 2, FIFO: true}) || got != b.And(a) {
 		t.Errorf("%+v, and the other way round %+v", got, b.And(a))
 	}
 }
@@ -151,8 +151,8 @@ func TestMeasured(t *testing.T) {
 		{Name: "bound", Check: func(*parley.History) error { return nil },
 			Measure: func(h *parley.History) string { return fmt.Sprintf("%d deliveries", len(h.Deliveries)) }},
 		{Name: "plain", Check: func(*parley.History) error { return nil }},
-	}, Promises: func(parley.Assumptions) []parley.Promise { return nil }}
-	all := parley.Judge(p, parley.Assumptions{N: 3}, &parley.History{N: 3, Deliveries: make([]parley.Happening, 2)})
+	}, Promises: func(parley.RunConditions) []parley.Promise { return nil }}
+	all := parley.Judge(p, parley.RunConditions{N: 3}, &parley.History{N: 3, Deliveries: make([]parley.ExternalEvent, 2)})
 	if all[0].Measured != "2 deliveries" || all[1].Measured != "" {
 		t.Errorf("measured %q and %q", all[0].Measured, all[1].Measured)
 	}

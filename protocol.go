@@ -44,9 +44,9 @@ const (
 	HearsBoth                   // from both: it tells them apart by Step.Carried
 )
 
-// Reliance is what a protocol was told of links and clocks, and relies on. A zero
+// ModelAssumptions is what a protocol was told of links and clocks, and relies on. A zero
 // bound stands for what the host itself promises.
-type Reliance struct {
+type ModelAssumptions struct {
 	Delay  Tick  // no message takes longer
 	Offset Tick  // at time 0 no clock is further from the true time
 	Drift  int64 // no clock drifts by more, in parts in a million
@@ -54,8 +54,8 @@ type Reliance struct {
 }
 
 // And is what two rely on together: of two bounds the smaller one.
-func (r Reliance) And(q Reliance) Reliance {
-	return Reliance{
+func (r ModelAssumptions) And(q ModelAssumptions) ModelAssumptions {
+	return ModelAssumptions{
 		Delay: smaller(r.Delay, q.Delay), Offset: smaller(r.Offset, q.Offset), Drift: smaller(r.Drift, q.Drift),
 		FIFO: r.FIFO || q.FIFO,
 	}
@@ -88,7 +88,7 @@ type Protocol struct {
 	// Hears tells how messages of its peers come to it. What Broadcasts must say.
 	Hears Hearing
 	// Relies is what it was told of links and clocks.
-	Relies Reliance
+	Relies ModelAssumptions
 	// Relays tells that correct processes pass on what reaches them, so that it is
 	// enough if a path joins any two. Without it a link that is not there is a cut.
 	Relays bool
@@ -118,7 +118,7 @@ type Protocol struct {
 	// Properties are what runs are checked for.
 	Properties []Property
 	// Promises says which properties hold under given assumptions, and why.
-	Promises func(Assumptions) []Promise
+	Promises func(RunConditions) []Promise
 	// Cost is the theorem's count for n processes and m faults, all correct.
 	Cost func(n, m int) Cost
 	// Size is how much of that cost one message to one receiver is.
@@ -132,7 +132,7 @@ type Protocol struct {
 	Explain func(e Env, m Msg, name func(ID) string) iter.Seq[string]
 	// Lies answers what a faulty process sends instead of what it honestly
 	// would: see Turn.
-	Lies func(s *Step, t *Turn) []Sent
+	Lies func(s *Step, t *Turn) []Outgoing
 	// Overhears tells that Lies looks at what the coalition has seen. Without it
 	// nothing of that is kept, and a Lies that looks at Turn.Seen all the same, its
 	// own or an adapter's around it, finds it empty: a liar who waits for what it
@@ -210,18 +210,20 @@ func ValueBits(v []byte) uint64 {
 	return 8 * uint64(len(v))
 }
 
-// Sent is a message and the place in the machine that it belongs to.
-type Sent struct {
+// Outgoing is a message and the place in the machine that it belongs to.
+type Outgoing struct {
 	Path  Path
 	Epoch uint32 // the view or incarnation it belongs to
 	Msg   Msg
 }
 
 // Equal tells whether the same is sent, to the same part of a machine.
-func (s Sent) Equal(o Sent) bool { return s.Path == o.Path && s.Epoch == o.Epoch && s.Msg.Equal(o.Msg) }
+func (s Outgoing) Equal(o Outgoing) bool {
+	return s.Path == o.Path && s.Epoch == o.Epoch && s.Msg.Equal(o.Msg)
+}
 
-// Got is a message that a member of a coalition received.
-type Got struct {
+// Received is a message that a member of a coalition received.
+type Received struct {
 	From, To ID
 	Round    int
 	Path     Path
@@ -238,18 +240,18 @@ type Got struct {
 type Turn struct {
 	Self, To ID
 	Round    int
-	Members  Set    // the coalition: Self may sign for all of them
-	Honest   []Sent // may be empty, may be several
+	Members  Set        // the coalition: Self may sign for all of them
+	Honest   []Outgoing // may be empty, may be several
 	// Seen goes through what the coalition has received in this round and the
 	// one before it: it may wait to hear the others before it speaks.
-	Seen iter.Seq[Got]
+	Seen iter.Seq[Received]
 	// Body returns how the layer above would lie in what is carried for it.
 	Body func(s *Step, b []byte) []byte
 	// Memo is for the adapter that is asked first: what it made of this turn it
 	// may use in those of the same member to other receivers, which follow.
 	Memo any
 	// Out is empty memory that an answer may be built in: out := t.Out[:0].
-	Out []Sent
+	Out []Outgoing
 }
 
 // Child returns the part of the turn that concerns one child of an adapter.
@@ -263,7 +265,7 @@ func (t *Turn) Child(bits int, child Path) *Turn {
 			part.Honest = append(part.Honest, sent)
 		}
 	}
-	part.Seen = func(yield func(Got) bool) {
+	part.Seen = func(yield func(Received) bool) {
 		for got := range t.Seen {
 			if mine(got.Path) {
 				got.Path >>= bits
@@ -277,7 +279,7 @@ func (t *Turn) Child(bits int, child Path) *Turn {
 }
 
 // Lift puts the path of a child back on what it sends.
-func Lift(sent []Sent, bits int, child Path) []Sent {
+func Lift(sent []Outgoing, bits int, child Path) []Outgoing {
 	for i := range sent {
 		sent[i].Path = sent[i].Path.Push(bits, child)
 	}

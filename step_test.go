@@ -216,21 +216,23 @@ func TestLogOf(t *testing.T) {
 
 // A turn's child sees its own part, and Lift puts back where it belongs.
 func TestTurn(t *testing.T) {
-	sent := func(p parley.Path) parley.Sent { return parley.Sent{Path: p, Msg: parley.Msg{Value: uint64(p)}} }
+	sent := func(p parley.Path) parley.Outgoing {
+		return parley.Outgoing{Path: p, Msg: parley.Msg{Value: uint64(p)}}
+	}
 	turn := &parley.Turn{
 		Self: 1, To: 2, Round: 3, Members: parley.SetOf(1),
-		Honest: []parley.Sent{sent(0b01), sent(0b10), sent(0b111)},
-		Seen:   slices.Values([]parley.Got{{From: 3, Path: 0b11}, {From: 4, Path: 0b1}, {From: 5, Path: 0b0}}),
+		Honest: []parley.Outgoing{sent(0b01), sent(0b10), sent(0b111)},
+		Seen:   slices.Values([]parley.Received{{From: 3, Path: 0b11}, {From: 4, Path: 0b1}, {From: 5, Path: 0b0}}),
 		Memo:   "of the whole",
 	}
 	child := turn.Child(1, 1)
 	seen := slices.Collect(child.Seen)
 	if child.Self != 1 || child.To != 2 || child.Round != 3 || child.Members != turn.Members ||
 		child.Memo != nil ||
-		!reflect.DeepEqual(seen, []parley.Got{{From: 3, Path: 1}, {From: 4, Path: 0}}) {
+		!reflect.DeepEqual(seen, []parley.Received{{From: 3, Path: 1}, {From: 4, Path: 0}}) {
 		t.Errorf("%+v %+v", child, seen)
 	}
-	want := []parley.Sent{{Path: 0, Msg: sent(0b01).Msg}, {Path: 0b11, Msg: sent(0b111).Msg}}
+	want := []parley.Outgoing{{Path: 0, Msg: sent(0b01).Msg}, {Path: 0b11, Msg: sent(0b111).Msg}}
 	if !reflect.DeepEqual(child.Honest, want) {
 		t.Errorf("%+v", child.Honest)
 	}

@@ -27,7 +27,7 @@ func randomMsg(r *rand.Rand) (parley.Env, parley.Msg) {
 func TestWireRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	var all []byte
-	var sent []parley.Sent
+	var sent []parley.Outgoing
 	for range 2000 {
 		e, m := randomMsg(r)
 		b := parley.Encode([]byte("head"), e, m)
@@ -39,7 +39,7 @@ func TestWireRoundTrip(t *testing.T) {
 			t.Fatalf("%+v %+v: %+v %+v %v", e, m, e2, m2, err)
 		}
 		all = parley.AppendMsg(all, e.Path, m)
-		sent = append(sent, parley.Sent{Path: e.Path, Msg: m})
+		sent = append(sent, parley.Outgoing{Path: e.Path, Msg: m})
 	}
 	for _, want := range sent {
 		path, m, rest, err := parley.ReadMsg(all)

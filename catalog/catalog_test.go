@@ -110,7 +110,7 @@ var byDesign = map[string][]string{
 func TestPromisedBySomebody(t *testing.T) {
 	promised := make(map[string]bool)
 	for _, p := range catalog.All() {
-		for _, v := range parley.Judge(p, parley.Assumptions{N: p.N, M: p.M}, &parley.History{N: p.N}) {
+		for _, v := range parley.Judge(p, parley.RunConditions{N: p.N, M: p.M}, &parley.History{N: p.N}) {
 			name := v.Property.Name
 			switch {
 			case v.Property.Mode == parley.Sometimes:
@@ -161,7 +161,7 @@ func TestAlone(t *testing.T) {
 			if s.Stats.OutOfSteps || s.Stats.Deliveries == 0 {
 				t.Errorf("%d steps, %d messages", s.Stats.Steps, s.Stats.Deliveries)
 			}
-			for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+			for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 				if v.Property.Mode == parley.Sometimes {
 					continue
 				}

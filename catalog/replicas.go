@@ -62,7 +62,7 @@ type replica struct {
 	c           service.Config
 	samples     []string
 	more        []parley.Property
-	promise     func(a parley.Assumptions, beneath parley.Promise) parley.Promise // of the one in more
+	promise     func(a parley.RunConditions, beneath parley.Promise) parley.Promise // of the one in more
 }
 
 // bankOver is the lecture's bank account on a broadcast.
@@ -89,7 +89,7 @@ func newsOver(name string, on order, n int) parley.Protocol {
 			Says:  "no correct process reads a response before the article, if its author had read that",
 			Check: understood, Vacuous: unread,
 		}},
-		promise: func(a parley.Assumptions, beneath parley.Promise) parley.Promise {
+		promise: func(a parley.RunConditions, beneath parley.Promise) parley.Promise {
 			p := parley.Promise{Property: understanding, Holds: beneath.Holds, Because: beneath.Because}
 			switch {
 			case on.property == problem.FIFOOrder:
@@ -154,8 +154,8 @@ func unread(h *parley.History) string {
 }
 
 // hadRead tells whether a process had read an article when it was asked something.
-func hadRead(h *parley.History, asked parley.Happening, article string) bool {
-	return slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {
+func hadRead(h *parley.History, asked parley.ExternalEvent, article string) bool {
+	return slices.ContainsFunc(h.Deliveries, func(d parley.ExternalEvent) bool {
 		words := strings.Fields(string(d.Msg.Body))
 		return d.At == asked.At && d.Order < asked.Order && d.Msg.Kind == service.Answer && len(words) > 1 &&
 			strings.TrimSuffix(words[1], ":") == article
@@ -167,7 +167,7 @@ func (r replica) protocol() parley.Protocol {
 	beneath := r.on.layers(r.c.N)
 	promised := stack.New(beneath...).Promises
 	r.c.Order, r.c.Transfer = []string{timestamp.OneSequence}, r.on.lacks == ""
-	r.c.Beneath = func(a parley.Assumptions) []parley.Promise {
+	r.c.Beneath = func(a parley.RunConditions) []parley.Promise {
 		out := promised(a)
 		if r.on.lacks != "" {
 			out = append(out, parley.Promise{Property: timestamp.OneSequence, Because: r.on.lacks})
@@ -179,7 +179,7 @@ func (r replica) protocol() parley.Protocol {
 	p.Samples, p.Properties = r.samples, append(p.Properties, r.more...)
 	if r.promise != nil {
 		layer := p.Promises
-		p.Promises = func(a parley.Assumptions) []parley.Promise { return append(layer(a), r.promises(a, promised(a))...) }
+		p.Promises = func(a parley.RunConditions) []parley.Promise { return append(layer(a), r.promises(a, promised(a))...) }
 	}
 	if r.c.Transfer {
 		p.Span, p.Relies.FIFO = 20_000, true
@@ -222,7 +222,7 @@ func flags(fs *flag.FlagSet, c *service.Config) func(*service.Config, parley.Nam
 }
 
 // promises says what holds of the properties in more, after what the order beneath promises.
-func (r replica) promises(a parley.Assumptions, beneath []parley.Promise) (out []parley.Promise) {
+func (r replica) promises(a parley.RunConditions, beneath []parley.Promise) (out []parley.Promise) {
 	for _, p := range beneath {
 		if p.Property == r.on.property {
 			out = append(out, r.promise(a, p))

@@ -78,19 +78,19 @@ var (
 
 // ofViews are the words of a group beneath, or alone.
 func ofViews(m parley.Msg, name func(parley.ID) string) string {
-	if m.Kind == group.Out && m.Value == 1 {
+	if m.Kind == group.Excluded && m.Value == 1 {
 		return "has left"
 	}
 	return inGroup.of(m, name)
 }
 
 var inGroup = phrases{
-	group.Leave:    "to leave",
-	group.State:    "to give its state at position SEQ",
-	group.Out:      "is out",
-	group.Wanted:   "gives its state at position SEQ to ORIGIN",
-	group.Restored: "has the state at position SEQ",
-	group.Resumed:  "goes on from its log behind position SEQ",
+	group.Leave:             "to leave",
+	group.State:             "to give its state at position SEQ",
+	group.Excluded:          "is out",
+	group.SnapshotWanted:    "gives its state at position SEQ to ORIGIN",
+	group.SnapshotInstalled: "has the state at position SEQ",
+	group.ReplayStarted:     "goes on from its log behind position SEQ",
 }
 
 // ofTransactions are the words of transactions side by side.

@@ -16,27 +16,27 @@ import (
 type faultColumn struct {
 	Name string // in the JSON list and the legend
 	head string // over the column
-	set  func(*parley.Assumptions)
+	set  func(*parley.RunConditions)
 }
 
 // faultColumns are the columns of the table of guarantees, each on its own.
 var faultColumns = []faultColumn{
-	{"m processes crash for good", "crash", func(a *parley.Assumptions) { a.Faulty = a.M }},
-	{"m processes omit to send or receive", "omit", func(a *parley.Assumptions) {
+	{"m processes crash for good", "crash", func(a *parley.RunConditions) { a.Faulty = a.M }},
+	{"m processes omit to send or receive", "omit", func(a *parley.RunConditions) {
 		a.Faulty, a.Worst = a.M, parley.OmissionFaults
 	}},
-	{"m processes lie (and forge no signature, where there are any)", "lie", func(a *parley.Assumptions) {
+	{"m processes lie (and forge no signature, where there are any)", "lie", func(a *parley.RunConditions) {
 		a.Faulty, a.Worst = a.M, parley.OralByzantineFaults
 	}},
-	{"links lose messages", "lost", func(a *parley.Assumptions) { a.Network.Lost = true }},
-	{"links double messages", "twice", func(a *parley.Assumptions) { a.Network.Doubled = true }},
-	{"links do not keep the order", "order", func(a *parley.Assumptions) { a.Network.Reordered = true }},
-	{"messages take longer than was promised", "late", func(a *parley.Assumptions) { a.Network.Late = true }},
-	{"the network is cut in parts for a time", "cut", func(a *parley.Assumptions) { a.Network.Cut = true }},
-	{"a process is suspected that has not crashed", "susp", func(a *parley.Assumptions) { a.Processes.Suspected = true }},
-	{"a process stands still for a time", "pause", func(a *parley.Assumptions) { a.Processes.Paused = true }},
-	{"a process crashes and comes back", "back", func(a *parley.Assumptions) { a.Away, a.Processes.Restarted = 1, true }},
-	{"a process comes back without its disk", "disk", func(a *parley.Assumptions) {
+	{"links lose messages", "lost", func(a *parley.RunConditions) { a.Network.Lost = true }},
+	{"links double messages", "twice", func(a *parley.RunConditions) { a.Network.Doubled = true }},
+	{"links do not keep the order", "order", func(a *parley.RunConditions) { a.Network.Reordered = true }},
+	{"messages take longer than was promised", "late", func(a *parley.RunConditions) { a.Network.Late = true }},
+	{"the network is cut in parts for a time", "cut", func(a *parley.RunConditions) { a.Network.Cut = true }},
+	{"a process is suspected that has not crashed", "susp", func(a *parley.RunConditions) { a.Processes.Suspected = true }},
+	{"a process stands still for a time", "pause", func(a *parley.RunConditions) { a.Processes.Paused = true }},
+	{"a process crashes and comes back", "back", func(a *parley.RunConditions) { a.Away, a.Processes.Restarted = 1, true }},
+	{"a process comes back without its disk", "disk", func(a *parley.RunConditions) {
 		a.Away, a.Processes.Restarted, a.Processes.LostDisk = 1, true, true
 	}},
 }
@@ -54,9 +54,9 @@ type guarantee struct {
 // guarantees asks the promises of a protocol, circumstance by circumstance.
 func guarantees(p parley.Protocol) []guarantee {
 	var out []guarantee
-	calm := promised(p, parley.Assumptions{N: p.N, M: p.M})
+	calm := promised(p, parley.RunConditions{N: p.N, M: p.M})
 	for _, c := range faultColumns {
-		a := parley.Assumptions{N: p.N, M: p.M}
+		a := parley.RunConditions{N: p.N, M: p.M}
 		c.set(&a)
 		if p.Faults == parley.SignedByzantineFaults {
 			a.Worst = min(a.Worst, p.Faults) // its signatures hold
@@ -93,7 +93,7 @@ func guarantees(p parley.Protocol) []guarantee {
 }
 
 // promised is the verdict on a run in which nothing happens, for its promises.
-func promised(p parley.Protocol, a parley.Assumptions) []parley.Verdict {
+func promised(p parley.Protocol, a parley.RunConditions) []parley.Verdict {
 	all := parley.Judge(p, a, &parley.History{N: p.N})
 	return slices.DeleteFunc(all, func(v parley.Verdict) bool { return v.Property.Mode == parley.Sometimes })
 }
@@ -146,7 +146,7 @@ func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 		fmt.Fprintf(&b, "Bound: %s\n", bound)
 	}
 	b.WriteString("\nProperties, and whether they are promised when nothing fails\n")
-	for _, v := range promised(p, parley.Assumptions{N: p.N, M: p.M}) {
+	for _, v := range promised(p, parley.RunConditions{N: p.N, M: p.M}) {
 		mark := "✓"
 		if !v.Promise.Holds {
 			mark = "✗"

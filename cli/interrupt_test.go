@@ -68,7 +68,7 @@ func (i *interruption) in(p parley.Protocol) parley.Protocol {
 		p.New = func(id parley.ID) parley.Machine { return stepping{fresh(id), i.step} }
 	}
 	if lies := p.Lies; lies != nil {
-		p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			i.step()
 			return lies(s, t)
 		}

@@ -20,7 +20,7 @@ import (
 func boastful(n int) parley.Protocol {
 	p := diffusion.New(diffusion.Config{N: n})
 	p.Name = "boastful"
-	p.Promises = func(parley.Assumptions) []parley.Promise {
+	p.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Agreement, Holds: true, Because: "it says so"}}
 	}
 	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
@@ -85,7 +85,7 @@ func promising(property string, check func(h *parley.History) error) parley.Prot
 	p := diffusion.New(diffusion.Config{N: 4})
 	p.Name, p.Flags = "promising", nil
 	p.Properties = append(slices.Clip(p.Properties), parley.Property{Name: property, Says: property, Check: check})
-	p.Promises = func(parley.Assumptions) []parley.Promise {
+	p.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: property, Holds: true, Because: "it says so"}}
 	}
 	return p

@@ -35,7 +35,7 @@ func TestStatus(t *testing.T) {
 		for range 3 {
 			must(t, second(r.table(1).KeyValue().Add(ctx, []byte("k"), 1)))
 		}
-		must(t, node.Group("b").Post([]byte("x")))
+		must(t, node.Group("b").BroadcastAsync([]byte("x")))
 		must(t, second(node.Commit(ctx, "tx", bodies("do", 0, 1))))
 		s := node.Status()
 		all := []string{"node1", "node2", "node3", "node4"}
@@ -94,7 +94,7 @@ func TestLeave(t *testing.T) {
 		if s := left.Status(); s.State != cluster.Left {
 			t.Errorf("it is %s", s.State)
 		}
-		if err := left.Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
+		if err := left.Group("g").BroadcastAsync(nil); !errors.Is(err, cluster.ErrClosed) {
 			t.Error(err)
 		}
 		if _, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
@@ -173,9 +173,9 @@ func TestDrain(t *testing.T) {
 			t.Error(err)
 		}
 		for what, err := range map[string]error{
-			"broadcast": node.Group("g").Post(nil),
+			"broadcast": node.Group("g").BroadcastAsync(nil),
 			"commit":    second(node.Commit(ctx, "tx", bodies("do", 0))),
-			"agree":     second(node.Agree(ctx, cluster.Question{})),
+			"agree":     second(node.Agree(ctx, cluster.AgreeRequest{})),
 		} {
 			if !errors.Is(err, cluster.ErrDraining) && !errors.Is(err, cluster.ErrClosed) {
 				t.Error(what, err)
@@ -208,9 +208,9 @@ func TestExpel(t *testing.T) {
 		for what, err := range map[string]error{
 			"group": second(out.Group("g").Broadcast(ctx, nil)), "table": second(out.Table("t").Open(ctx)),
 			"commit": second(out.Commit(ctx, "tx", bodies("do", 0))),
-			"agree":  second(out.Agree(ctx, cluster.Question{})), "expel": out.Expel(ctx, "node1"),
+			"agree":  second(out.Agree(ctx, cluster.AgreeRequest{})), "expel": out.Expel(ctx, "node1"),
 		} {
-			if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrOut) {
+			if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrNotMember) {
 				t.Error(what, err)
 			}
 		}
@@ -250,13 +250,13 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 		// It is out of the views, and knows of that from more than one, and goes on in the rest.
 		out := r.nodes[3].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
-		if err := out.Group("g").Post(nil); !errors.Is(err, cluster.ErrExpelled) {
+		if err := out.Group("g").BroadcastAsync(nil); !errors.Is(err, cluster.ErrExpelled) {
 			t.Error(err)
 		}
 		if position, err := out.Group("b").Broadcast(ctx, []byte("x")); err != nil || position == 0 {
 			t.Error(position, err)
 		}
-		if _, err := out.Agree(ctx, cluster.Question{}); err != nil {
+		if _, err := out.Agree(ctx, cluster.AgreeRequest{}); err != nil {
 			t.Error(err)
 		}
 		for i := range 3 {
@@ -269,8 +269,8 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 			eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
 		}
 		eventually(t, "it learns of that, too", func() bool {
-			err := out.Group("b").Post(nil)
-			return errors.Is(err, cluster.ErrExpelled) && errors.Is(second(out.Agree(ctx, cluster.Question{})), cluster.ErrExpelled)
+			err := out.Group("b").BroadcastAsync(nil)
+			return errors.Is(err, cluster.ErrExpelled) && errors.Is(second(out.Agree(ctx, cluster.AgreeRequest{})), cluster.ErrExpelled)
 		})
 	})
 }
@@ -289,7 +289,7 @@ func TestLostFolder(t *testing.T) {
 		}
 		r.lose(2)
 		r.configs[2].Rejoin = false
-		if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
+		if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrStaleIncarnation) {
 			t.Errorf("it joins: %v", err)
 		}
 		refused := uint64(0)

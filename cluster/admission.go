@@ -26,9 +26,9 @@ type admission struct {
 	done   chan struct{} // closed when it has ended
 }
 
-// ErrForgotten is the error of a node of which the others know a later life, or more than it has on its disk: they do
+// ErrStaleIncarnation is the error of a node of which the others know a later life, or more than it has on its disk: they do
 // not let it in. Its folder is lost, or an old copy, or another process runs under its name.
-var ErrForgotten = errors.New("the other nodes know a later life of this one, or more of it than its folder has, and " +
+var ErrStaleIncarnation = errors.New("the other nodes know a later life of this one, or more of it than its folder has, and " +
 	"refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins (--rejoin)")
 
 // patience is how long a node waits for the others when the cluster begins: a node that is not
@@ -50,7 +50,7 @@ func (a *admission) gather(ctx context.Context, again time.Duration) error {
 		up, refusing := a.mesh.Others()
 		switch {
 		case refusing.Len() > a.k.M: // not all of them lie
-			return ErrForgotten
+			return ErrStaleIncarnation
 		case up.Len() == all:
 			return ctx.Err()
 		}
@@ -104,7 +104,7 @@ func (a *admission) run() {
 				}
 			}
 			if _, refusing := a.mesh.Others(); refusing.Len() > a.k.M { // by nodes that were not there when it began
-				a.refused(ErrForgotten)
+				a.refused(ErrStaleIncarnation)
 				return
 			}
 			remember = beats%int(rememberEvery/diskEvery) == 0

@@ -39,7 +39,7 @@ func BenchmarkAgree(b *testing.B) {
 	before := spent()
 	for i := range took {
 		begin := time.Now()
-		if _, err := nodes[0].Agree(b.Context(), cluster.Question{Value: []byte("1")}); err != nil {
+		if _, err := nodes[0].Agree(b.Context(), cluster.AgreeRequest{Value: []byte("1")}); err != nil {
 			b.Fatal(err)
 		}
 		took[i] = time.Since(begin)
@@ -62,9 +62,9 @@ func BenchmarkAgreements(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			nodes := joined(b, 4, func(i int, config *cluster.Config) {
-				config.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
+				config.Agreements = []cluster.AgreementConfig{{Algorithm: cluster.EIG, M: 1}}
 				if config.Round = c.round; c.silent && i == 3 {
-					config.Lab = &cluster.Lab{Traitor: faulty.Silent}
+					config.FaultInjection = &cluster.FaultInjection{Traitor: faulty.Silent}
 				}
 			})
 			took := make([]time.Duration, b.N)
@@ -76,7 +76,7 @@ func BenchmarkAgreements(b *testing.B) {
 				callers.Go(func() {
 					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
 						begin := time.Now()
-						_, err := nodes[k%c.sources].Agree(b.Context(), cluster.Question{Value: []byte("1")})
+						_, err := nodes[k%c.sources].Agree(b.Context(), cluster.AgreeRequest{Value: []byte("1")})
 						switch {
 						case errors.Is(err, cluster.ErrAbstained):
 							abstained.Add(1)

@@ -23,7 +23,7 @@ func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 			value := fmt.Sprint(what, i)
 			// A node that is held up on a busy machine has to ask again.
 			for {
-				d, err := r.nodes[i].Load().Agree(ctx, cluster.Question{Value: []byte(value)})
+				d, err := r.nodes[i].Load().Agree(ctx, cluster.AgreeRequest{Value: []byte(value)})
 				if err == nil && string(d.Value) == value {
 					break
 				}
@@ -33,9 +33,9 @@ func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
-			v, err := r.nodes[i].Load().Propose(ctx, cluster.Proposal{Name: what, Value: []byte(value)})
+			v, err := r.nodes[i].Load().AgreeVector(ctx, cluster.VectorRequest{Name: what, Value: []byte(value)})
 			for ; err != nil && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-				v, err = r.nodes[i].Load().Propose(ctx, cluster.Proposal{Name: what, Value: []byte(value)})
+				v, err = r.nodes[i].Load().AgreeVector(ctx, cluster.VectorRequest{Name: what, Value: []byte(value)})
 			}
 			if vectors[i] = v; err != nil {
 				t.Errorf("%s: node %d: no vector: %v: %+v", what, i, err, r.nodes[i].Load().Status().Streams)
@@ -77,8 +77,8 @@ func takesPart(t *testing.T, r *rig, i int) {
 			asked.Go(func() {
 				node := r.nodes[id].Load()
 				for _, a := range []cluster.Algorithm{cluster.EIG, cluster.PhaseKing} {
-					_, _ = node.Agree(ctx, cluster.Question{Value: []byte("wake"), Algorithm: a})
-					_, _ = node.Propose(ctx, cluster.Proposal{Name: fmt.Sprint("wake", a, i, k), Value: []byte("wake"), Algorithm: a})
+					_, _ = node.Agree(ctx, cluster.AgreeRequest{Value: []byte("wake"), Algorithm: a})
+					_, _ = node.AgreeVector(ctx, cluster.VectorRequest{Name: fmt.Sprint("wake", a, i, k), Value: []byte("wake"), Algorithm: a})
 				}
 			})
 		}
@@ -95,7 +95,7 @@ func TestAgreeAfterRestarts(t *testing.T) {
 		r := newRig(t, 4, func(c *cluster.Config) {
 			onDisk(c, durable)
 			c.Round = 200 * time.Millisecond
-			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
+			c.Agreements = []cluster.AgreementConfig{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
 		})
 		restarted(t, r, "before", 40*time.Second)
 		for i := range r.nodes {

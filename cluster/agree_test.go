@@ -70,7 +70,7 @@ func TestAgree(t *testing.T) {
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
 			for source, node := range nodes[:2] {
 				for k, value := range []string{"attack", "", "\x00"} {
-					d, err := node.Agree(ctx, cluster.Question{Value: []byte(value), Algorithm: a})
+					d, err := node.Agree(ctx, cluster.AgreeRequest{Value: []byte(value), Algorithm: a})
 					if err != nil {
 						t.Fatal(a, err)
 					}
@@ -96,7 +96,7 @@ func TestEvidence(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		all := ledgers(nodes)
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
-			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
+			d, err := nodes[1].Agree(t.Context(), cluster.AgreeRequest{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
 			must(t, err)
 			if len(d.Evidence) != 4 {
 				t.Fatalf("%v: %d accounts", a, len(d.Evidence))
@@ -127,7 +127,7 @@ func TestEvidence(t *testing.T) {
 func TestTraitors(t *testing.T) {
 	for _, size := range [][2]int{{4, 1}, {7, 2}} {
 		n, m := size[0], size[1]
-		for _, how := range []faulty.Behaviour{faulty.TwoFaced, faulty.Silent, faulty.Flip, faulty.Random} {
+		for _, how := range []faulty.Behavior{faulty.TwoFaced, faulty.Silent, faulty.Flip, faulty.Random} {
 			t.Run(fmt.Sprintf("%d/%s", n, how.Name), func(t *testing.T) {
 				bubble(t, func(t *testing.T) { betrayed(t, n, m, cluster.EIG, how, 50) })
 			})
@@ -145,11 +145,11 @@ func TestTooManyTraitors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
 			if c.Round = roomy; i >= 2 {
-				c.Lab = &cluster.Lab{Traitor: faulty.Flip}
+				c.FaultInjection = &cluster.FaultInjection{Traitor: faulty.Flip}
 			}
 		})
 		all := ledgers(nodes)
-		must(t, second(nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")})))
+		must(t, second(nodes[0].Agree(t.Context(), cluster.AgreeRequest{Value: []byte("1")})))
 		within(t, 5*time.Second, "the other correct node decides", func() bool { return len(all[1].values(0)) == 1 })
 		if got := all[1].values(0); got["eig m=1 source 0 slot 1"] != "0" {
 			t.Errorf("node 2 decided %v in spite of two liars", got)
@@ -158,10 +158,10 @@ func TestTooManyTraitors(t *testing.T) {
 }
 
 // betrayed has the last m of n nodes lie while all ask for agreements, so many in all.
-func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) {
+func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behavior, count int) {
 	nodes := joined(t, n, func(i int, c *cluster.Config) {
 		if c.Round = roomy; i >= n-m {
-			c.Lab = &cluster.Lab{Traitor: how}
+			c.FaultInjection = &cluster.FaultInjection{Traitor: how}
 		}
 	})
 	all := ledgers(nodes)
@@ -169,7 +169,7 @@ func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour,
 	for k := range count {
 		asked.Go(func() {
 			value := fmt.Sprint(k % 2)
-			d, err := nodes[k%n].Agree(t.Context(), cluster.Question{Value: []byte(value), Algorithm: a, M: m})
+			d, err := nodes[k%n].Agree(t.Context(), cluster.AgreeRequest{Value: []byte(value), Algorithm: a, M: m})
 			if k%n < n-m && (err != nil || string(d.Value) != value) {
 				t.Errorf("node %d asked for %s: %q, %v", k%n, value, d.Value, err)
 			}
@@ -196,16 +196,16 @@ func TestRefusedQuestions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		for _, c := range []struct {
-			q    cluster.Question
+			q    cluster.AgreeRequest
 			want string
 			is   error
 		}{
-			{cluster.Question{Value: make([]byte, 1025)}, "at most 1024", cluster.ErrTooLarge},
-			{cluster.Question{M: 2}, "at most 1 liars with eig", cluster.ErrRefused},
-			{cluster.Question{M: -1}, "at least 1", cluster.ErrRefused},
-			{cluster.Question{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm", cluster.ErrRefused},
-			{cluster.Question{Algorithm: 9}, "there is no algorithm 9", cluster.ErrRefused},
-			{cluster.Question{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error(), cluster.ErrReserved},
+			{cluster.AgreeRequest{Value: make([]byte, 1025)}, "at most 1024", cluster.ErrTooLarge},
+			{cluster.AgreeRequest{M: 2}, "at most 1 liars with eig", cluster.ErrRefused},
+			{cluster.AgreeRequest{M: -1}, "at least 1", cluster.ErrRefused},
+			{cluster.AgreeRequest{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm", cluster.ErrRefused},
+			{cluster.AgreeRequest{Algorithm: 9}, "there is no algorithm 9", cluster.ErrRefused},
+			{cluster.AgreeRequest{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error(), cluster.ErrReserved},
 		} {
 			_, err := nodes[0].Agree(t.Context(), c.q)
 			if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
@@ -214,14 +214,14 @@ func TestRefusedQuestions(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := nodes[0].Agree(ctx, cluster.Question{})
+		_, err := nodes[0].Agree(ctx, cluster.AgreeRequest{})
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
 			t.Error(err)
 		}
 		if err := nodes[3].Close(); err != nil {
 			t.Error(err)
 		}
-		_, err = nodes[3].Agree(t.Context(), cluster.Question{})
+		_, err = nodes[3].Agree(t.Context(), cluster.AgreeRequest{})
 		if !errors.Is(err, cluster.ErrClosed) && !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
 			t.Errorf("a closed node: %v", err)
 		}
@@ -236,7 +236,7 @@ func TestRoundTooShort(t *testing.T) {
 		within(t, 10*time.Second, "delays are measured", func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that it may begin
 			defer cancel()
-			_, err = nodes[0].Agree(ctx, cluster.Question{})
+			_, err = nodes[0].Agree(ctx, cluster.AgreeRequest{})
 			return err != nil && strings.Contains(err.Error(), "it must have")
 		})
 		var short *cluster.RoundError
@@ -257,7 +257,7 @@ func TestAlone(t *testing.T) {
 		}
 		within(t, 5*time.Second, "they are missed", func() bool {
 			ctx := soon(t, time.Second)
-			_, err := nodes[0].Agree(ctx, cluster.Question{})
+			_, err := nodes[0].Agree(ctx, cluster.AgreeRequest{})
 			return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
 		})
 	})
@@ -271,7 +271,7 @@ func TestConsensus(t *testing.T) {
 		for i, node := range nodes[:3] {
 			asked.Go(func() {
 				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-				p := cluster.Proposal{
+				p := cluster.VectorRequest{
 					Name: "temperature", Value: fmt.Appendf(nil, "%d", 20+i), Algorithm: a, M: 1, Gather: 500 * time.Millisecond,
 				}
 				value, v, err := node.Consensus(t.Context(), p, consensus.Median, []byte("0"))
@@ -286,7 +286,7 @@ func TestConsensus(t *testing.T) {
 		}
 		asked.Wait()
 		// Who asks too late is told what was agreed on.
-		v, err := nodes[3].Propose(t.Context(), cluster.Proposal{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
+		v, err := nodes[3].AgreeVector(t.Context(), cluster.VectorRequest{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
 		if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -296,17 +296,17 @@ func TestConsensus(t *testing.T) {
 // Liars do not use up a name: what they call for and say early decides nothing, and what
 // correct nodes hand in later is in the vector, whatever the liars do then.
 func TestNameIsNotUsedUp(t *testing.T) {
-	for _, how := range []faulty.Behaviour{faulty.Honest, faulty.TwoFaced, faulty.Random, faulty.Silent} {
+	for _, how := range []faulty.Behavior{faulty.Honest, faulty.TwoFaced, faulty.Random, faulty.Silent} {
 		t.Run(how.Name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				nodes := joined(t, 4, func(i int, c *cluster.Config) {
 					if c.Round = roomy; i == 3 {
-						c.Lab = &cluster.Lab{Traitor: how}
+						c.FaultInjection = &cluster.FaultInjection{Traitor: how}
 					}
 				})
 				early, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
-				_, err := nodes[3].Propose(early, cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond})
+				_, err := nodes[3].AgreeVector(early, cluster.VectorRequest{Name: "x", Value: []byte("mine"), Gather: time.Millisecond})
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cluster.ErrUnknown) {
 					t.Errorf("a lone node agrees: %v", err)
 				}
@@ -315,7 +315,7 @@ func TestNameIsNotUsedUp(t *testing.T) {
 				for i, node := range nodes[:3] {
 					asked.Go(func() {
 						var err error
-						vectors[i], err = node.Propose(t.Context(), cluster.Proposal{
+						vectors[i], err = node.AgreeVector(t.Context(), cluster.VectorRequest{
 							Name: "x", Value: fmt.Append(nil, i), Gather: 300 * time.Millisecond,
 						})
 						if err != nil {
@@ -344,16 +344,16 @@ func TestRefusedProposals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
 		for _, c := range []struct {
-			p    cluster.Proposal
+			p    cluster.VectorRequest
 			want string
 			is   error
 		}{
-			{cluster.Proposal{}, "a name of 0 bytes", cluster.ErrRefused},
-			{cluster.Proposal{Name: strings.Repeat("x", 65)}, "a name of 65 bytes", cluster.ErrRefused},
-			{cluster.Proposal{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956", cluster.ErrTooLarge},
-			{cluster.Proposal{Name: "x", Gather: -1}, "gathering", cluster.ErrRefused},
-			{cluster.Proposal{Name: "x", M: 2}, "at most 1 liars", cluster.ErrRefused},
-			{cluster.Proposal{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m", cluster.ErrRefused},
+			{cluster.VectorRequest{}, "a name of 0 bytes", cluster.ErrRefused},
+			{cluster.VectorRequest{Name: strings.Repeat("x", 65)}, "a name of 65 bytes", cluster.ErrRefused},
+			{cluster.VectorRequest{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956", cluster.ErrTooLarge},
+			{cluster.VectorRequest{Name: "x", Gather: -1}, "gathering", cluster.ErrRefused},
+			{cluster.VectorRequest{Name: "x", M: 2}, "at most 1 liars", cluster.ErrRefused},
+			{cluster.VectorRequest{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m", cluster.ErrRefused},
 		} {
 			_, _, err := nodes[0].Consensus(t.Context(), c.p, consensus.Rule{}, nil)
 			if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
@@ -367,16 +367,16 @@ func TestRefusedProposals(t *testing.T) {
 func TestVectorIsTheCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-		p := cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond}
+		p := cluster.VectorRequest{Name: "x", Value: []byte("mine"), Gather: time.Millisecond}
 		var other sync.WaitGroup
 		other.Go(func() {
-			if _, err := nodes[1].Propose(t.Context(), p); err != nil {
+			if _, err := nodes[1].AgreeVector(t.Context(), p); err != nil {
 				t.Error(err)
 			}
 		})
 		defer other.Wait()
 		for range 2 {
-			v, err := nodes[0].Propose(t.Context(), p)
+			v, err := nodes[0].AgreeVector(t.Context(), p)
 			if err != nil || len(v.Values) != 4 || string(v.Values[0]) != "mine" && v.Values[0] != nil {
 				t.Fatalf("%q, %v", v.Values, err)
 			}

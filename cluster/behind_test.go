@@ -59,7 +59,7 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 		}
 		r.configs[2].Disk = copied
 		for try := range 5 {
-			if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
+			if err := stops(r, 2); !errors.Is(err, cluster.ErrStaleIncarnation) {
 				t.Fatalf("try %d with an old copy: %v", try, err)
 			}
 		}
@@ -83,7 +83,7 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 		r.configs[2].Disk = copied
 		for range 2 { // refused once, it is refused for good, though each life writes a record and little is missing
 			for try := range 5 {
-				if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
+				if err := stops(r, 2); !errors.Is(err, cluster.ErrStaleIncarnation) {
 					t.Fatalf("try %d with an old copy: %v", try, err)
 				}
 			}
@@ -108,7 +108,7 @@ func TestRefusedLater(t *testing.T) {
 		r.start(0, 1)
 		select {
 		case err := <-why:
-			if !errors.Is(err, cluster.ErrForgotten) {
+			if !errors.Is(err, cluster.ErrStaleIncarnation) {
 				t.Errorf("it stops for another reason: %v", err)
 			}
 		case <-time.After(time.Minute):

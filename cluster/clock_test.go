@@ -54,7 +54,7 @@ func TestClock(t *testing.T) {
 			if how != "" && i == 3 {
 				b, err := faulty.Parse(how)
 				must(t, err)
-				c.Lab = &cluster.Lab{Traitor: b}
+				c.FaultInjection = &cluster.FaultInjection{Traitor: b}
 			}
 		})
 		if how != "" {
@@ -101,12 +101,12 @@ func TestPause(t *testing.T) {
 			case 0:
 				c.Clock = clock
 			case 3:
-				c.Lab = &cluster.Lab{Traitor: faulty.Silent}
+				c.FaultInjection = &cluster.FaultInjection{Traitor: faulty.Silent}
 			}
 		})
 		synchronized(t, nodes[:3]...)
 		ask := func() error {
-			_, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("x")})
+			_, err := nodes[0].Agree(t.Context(), cluster.AgreeRequest{Value: []byte("x")})
 			return err
 		}
 		if err := ask(); err != nil { // before the first one of all others are asked whether they have begun
@@ -144,7 +144,7 @@ func TestDrift(t *testing.T) {
 				c.Clock = host.Skewed{Clock: host.NewElapsed(), Drift: 6000}
 			}
 		})
-		q := cluster.Question{Value: []byte("x"), M: 1}
+		q := cluster.AgreeRequest{Value: []byte("x"), M: 1}
 		within(t, 120*time.Second, "too fast for rounds", func() bool {
 			_, err := nodes[3].Agree(t.Context(), q)
 			var wrong *cluster.RoundError
@@ -162,9 +162,9 @@ func TestDrift(t *testing.T) {
 func TestBeyond(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var told logged
-		far := faulty.Behaviour{
+		far := faulty.Behavior{
 			Name: "far", Model: parley.OralByzantineFaults,
-			Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
+			Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Outgoing {
 				for i := range turn.Honest {
 					if turn.Honest[i].Msg.Kind == convergence.Time {
 						turn.Honest[i].Msg.Value += uint64(time.Hour)
@@ -179,7 +179,7 @@ func TestBeyond(t *testing.T) {
 			case 0:
 				c.Log = told.logger()
 			case 3:
-				c.Lab = &cluster.Lab{Traitor: far}
+				c.FaultInjection = &cluster.FaultInjection{Traitor: far}
 			}
 		})
 		synchronized(t, nodes[:3]...)

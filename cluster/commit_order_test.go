@@ -76,7 +76,7 @@ func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 			if i++; i == 4 && fault != "down" {
 				b, err := faulty.Parse(fault)
 				must(t, err)
-				c.Lab = &cluster.Lab{Traitor: b}
+				c.FaultInjection = &cluster.FaultInjection{Traitor: b}
 			}
 		})
 		if fault == "down" {

@@ -86,7 +86,7 @@ type Config struct {
 	// the most of them first. They share what a node has of time and memory for what liars may
 	// begin: the first one has half of it, and the others share the rest. Name the only one
 	// that is needed, and it has everything: twice as many may go on at a time.
-	Agreements []Agreement
+	Agreements []AgreementConfig
 	// Links are what nodes are linked by, alike at all of them; by default streams.
 	Links Links
 	// SignerKey is what this node signs with, where agreements need that; the members know
@@ -94,8 +94,8 @@ type Config struct {
 	SignerKey ed25519.PrivateKey
 	// Trace, if it is set, has the node write down all that its machines do.
 	Trace *Tracing
-	// Lab makes the node lie. It is for laboratories alone.
-	Lab *Lab
+	// FaultInjection makes the node lie. It is for laboratories alone.
+	FaultInjection *FaultInjection
 	// Broken is called if the node can not go on: its disk failed, or a machine broke. Every call of
 	// the node fails from then on, with ErrClosed and the reason, and Join does if it has not returned.
 	// Broken may be called more than once, and must not block; who is told closes the node. Without
@@ -106,10 +106,10 @@ type Config struct {
 	hooks hooks
 }
 
-// Lab is for laboratories: it makes a node lie.
-type Lab struct {
+// FaultInjection is for laboratories: it makes a node lie.
+type FaultInjection struct {
 	// Traitor is how the node behaves in agreements, and in groups of level Byzantine.
-	Traitor faulty.Behaviour
+	Traitor faulty.Behavior
 }
 
 // hooks are what tests change. 0 stands for what a node does otherwise.

@@ -297,7 +297,7 @@ func (rec recording) judge(t *testing.T, r *rig, c cell, other int) (outcome str
 		return unknown
 	case err == nil:
 		return whole
-	case errors.Is(err, cluster.ErrForgotten) && lost && strings.Contains(err.Error(), "--rejoin"):
+	case errors.Is(err, cluster.ErrStaleIncarnation) && lost && strings.Contains(err.Error(), "--rejoin"):
 		return behind
 	}
 	t.Errorf("%s: %v", name, err)

@@ -52,7 +52,7 @@ func (c Config) alike() (list []string) {
 		add("%v", c.Links)
 	}
 	if len(c.Agreements) > 0 {
-		names := lists.Of(c.Agreements, func(a Agreement) string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) })
+		names := lists.Of(c.Agreements, func(a AgreementConfig) string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) })
 		add("[%s]", strings.Join(names, " "))
 	}
 	return list

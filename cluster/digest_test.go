@@ -20,7 +20,7 @@ func TestDigestStays(t *testing.T) {
 		Times:      Times{Beat: time.Millisecond, Retry: time.Minute},
 		Clocks:     ClockConfig{Error: time.Millisecond, Drift: 200, Period: time.Minute},
 		Commit:     CommitConfig{Protocol: Agreed, Votes: time.Minute, Open: 10},
-		Agreements: []Agreement{{Algorithm: EIG, M: 1}, {Algorithm: SM, M: 2}},
+		Agreements: []AgreementConfig{{Algorithm: EIG, M: 1}, {Algorithm: SM, M: 2}},
 	}
 	for want, c := range map[string]Config{
 		"4991f28238a1a248": {Members: members},
@@ -43,7 +43,7 @@ func TestDigestOfEachOption(t *testing.T) {
 	base := func() *Config {
 		return &Config{
 			Members: make([]Member, 1), Groups: make([]GroupConfig, 1), Tables: make([]TableConfig, 1),
-			Agreements: make([]Agreement, 1), Commit: CommitConfig{Protocol: Agreed},
+			Agreements: make([]AgreementConfig, 1), Commit: CommitConfig{Protocol: Agreed},
 		}
 	}
 	var changed []string

@@ -239,10 +239,10 @@ func (d *turning) fails(t *testing.T, node *cluster.Node) {
 	_, _, query := node.Table("t").Query(ctx, nil)
 	_, _, inspect := node.Table("t").Inspect(ctx)
 	_, commit := node.Commit(ctx, "tx", map[string][]byte{"node1": nil})
-	_, agree := node.Agree(ctx, cluster.Question{Value: []byte("x")})
-	_, propose := node.Propose(ctx, cluster.Proposal{Name: "x", Value: []byte("x")})
+	_, agree := node.Agree(ctx, cluster.AgreeRequest{Value: []byte("x")})
+	_, propose := node.AgreeVector(ctx, cluster.VectorRequest{Name: "x", Value: []byte("x")})
 	for what, err := range map[string]error{
-		"broadcast": cast, "post": node.Group("g").Post(nil), "open": open, "query": query, "inspect": inspect,
+		"broadcast": cast, "post": node.Group("g").BroadcastAsync(nil), "open": open, "query": query, "inspect": inspect,
 		"commit": commit, "agree": agree, "propose": propose, "drain": node.Drain(ctx), "leave": node.Leave(ctx),
 	} {
 		if !errors.Is(err, cluster.ErrClosed) {

@@ -42,7 +42,7 @@ func TestFirstOnSlowDisks(t *testing.T) {
 		r := newRig(t, 4, func(c *cluster.Config) {
 			onDisk(c, false)
 			c.Round, c.Disk = roomy, (&brittle{Disk: c.Disk, slow: 3 * roomy}).disk()
-			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
+			c.Agreements = []cluster.AgreementConfig{{Algorithm: cluster.EIG, M: 1}}
 		})
 		r.stop(0)
 		r.start(0)
@@ -56,13 +56,13 @@ func TestFirstOnSlowDisks(t *testing.T) {
 			node, own := r.nodes[i].Load(), []byte(fmt.Sprint("of ", i))
 			for k := range 24 {
 				asked.Go(func() {
-					if _, err := node.Agree(ctx, cluster.Question{Value: own}); err != nil {
+					if _, err := node.Agree(ctx, cluster.AgreeRequest{Value: own}); err != nil {
 						t.Errorf("question %d of node %d: %v", k, i, err)
 					}
 				})
 			}
 			asked.Go(func() {
-				v, err := node.Propose(ctx, cluster.Proposal{Name: "first", Value: own, Gather: roomy})
+				v, err := node.AgreeVector(ctx, cluster.VectorRequest{Name: "first", Value: own, Gather: roomy})
 				missing := 0 // of those whose disk takes a round longer than the others'
 				for id, value := range v.Values {
 					if value == nil {

@@ -124,7 +124,7 @@ func ExampleNode_Agree() {
 	nodes, end := several(4, func(c *cluster.Config) { // four processes would call cluster.Join each
 		c.Round = 5 * time.Second // the longest that anybody waits for a node that is silent
 		if c.Name == "node3" {
-			c.Lab = &cluster.Lab{Traitor: faulty.TwoFaced}
+			c.FaultInjection = &cluster.FaultInjection{Traitor: faulty.TwoFaced}
 		}
 	})
 	defer end()
@@ -137,7 +137,7 @@ func ExampleNode_Agree() {
 	}
 	defer nodes[1].Decisions(decided)() // the call stops it
 	defer nodes[3].Decisions(decided)()
-	d, err := nodes[0].Agree(context.Background(), cluster.Question{Value: []byte("attack")})
+	d, err := nodes[0].Agree(context.Background(), cluster.AgreeRequest{Value: []byte("attack")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -158,7 +158,7 @@ func ExampleNode_Consensus() {
 	var all sync.WaitGroup
 	for i, degrees := range []string{"20", "21", "99"} {
 		all.Go(func() {
-			p := cluster.Proposal{Name: "noon", Value: []byte(degrees), Gather: time.Second}
+			p := cluster.VectorRequest{Name: "noon", Value: []byte(degrees), Gather: time.Second}
 			median, vector, err := nodes[i].Consensus(context.Background(), p, consensus.Median, []byte("0"))
 			if err != nil {
 				fmt.Println(err)

@@ -55,7 +55,7 @@ func TestByzantineGroupBeginsAnew(t *testing.T) {
 			t.Helper()
 			for k, until := 0, time.Now().Add(30*time.Second); time.Now().Before(until); k++ {
 				one := fmt.Sprint(what, " ", k)
-				if nodes[i].Group("g").Post([]byte(one)) != nil { // while it is out itself
+				if nodes[i].Group("g").BroadcastAsync([]byte(one)) != nil { // while it is out itself
 					time.Sleep(20 * time.Millisecond)
 					continue
 				}

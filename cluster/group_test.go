@@ -96,7 +96,7 @@ func killed(t *testing.T, level cluster.Level, each int) []*told {
 					_ = node.Close()
 					return
 				}
-				if err := node.Group("g").Post(tagged(k, n, heard[i])); err != nil {
+				if err := node.Group("g").BroadcastAsync(tagged(k, n, heard[i])); err != nil {
 					if i < n-1 {
 						t.Error(err)
 					}
@@ -232,7 +232,7 @@ func TestComesBack(t *testing.T) {
 		})
 		say := func(node *cluster.Node, number int) {
 			t.Helper()
-			must(t, node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))))
+			must(t, node.Group("g").BroadcastAsync(binary.BigEndian.AppendUint64(nil, uint64(number))))
 		}
 		say(nodes[2], 1)
 		eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
@@ -283,7 +283,7 @@ func TestBroadcastAt(t *testing.T) {
 				t.Errorf("level %s in a group of level total: %v", level, err)
 			}
 		}
-		if err := g.Post(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
+		if err := g.BroadcastAsync(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
 			t.Errorf("a payload of a megabyte: %v", err)
 		}
 	})
@@ -315,7 +315,7 @@ func TestSubscribe(t *testing.T) {
 		for i, node := range nodes {
 			senders.Go(func() {
 				for k := range each {
-					if err := node.Group("g").Post(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
+					if err := node.Group("g").BroadcastAsync(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -350,7 +350,7 @@ func TestSubscribe(t *testing.T) {
 		}
 		resumed, err := nodes[2].Group("g").Subscribe(all[len(all)-1].Position + 1)
 		must(t, err)
-		must(t, nodes[0].Group("g").Post([]byte("more")))
+		must(t, nodes[0].Group("g").BroadcastAsync([]byte("more")))
 		for _, s := range []*cluster.Subscription{late, resumed} {
 			if got := read(t, s, 1); string(got[0].Payload) != "more" {
 				t.Errorf("%s", got[0].Payload)
@@ -369,7 +369,7 @@ func TestSubscribe(t *testing.T) {
 		if _, err := nodes[1].Group("g").Subscribe(0); !errors.Is(err, cluster.ErrClosed) {
 			t.Error(err)
 		}
-		if err := nodes[1].Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
+		if err := nodes[1].Group("g").BroadcastAsync(nil); !errors.Is(err, cluster.ErrClosed) {
 			t.Error(err)
 		}
 	})
@@ -391,7 +391,7 @@ func TestSlowSubscriber(t *testing.T) {
 				quick, err := g.Subscribe(0)
 				must(t, err)
 				say := func() cluster.Delivery {
-					must(t, g.Post(make([]byte, 64)))
+					must(t, g.BroadcastAsync(make([]byte, 64)))
 					return read(t, quick, 1)[0]
 				}
 				first := say()
@@ -406,11 +406,11 @@ func TestSlowSubscriber(t *testing.T) {
 					last = say()
 				}
 				for range 2 {
-					if _, err := slow.Next(t.Context()); !errors.Is(err, cluster.ErrSlow) {
+					if _, err := slow.Next(t.Context()); !errors.Is(err, cluster.ErrSlowSubscriber) {
 						t.Error(err)
 					}
 				}
-				if _, err := g.Subscribe(first.Position); !errors.Is(err, cluster.ErrGone) {
+				if _, err := g.Subscribe(first.Position); !errors.Is(err, cluster.ErrNotRetained) {
 					t.Error(err)
 				}
 				kept := 0
@@ -420,7 +420,7 @@ func TestSlowSubscriber(t *testing.T) {
 						break
 					}
 				}
-				if _, err := g.Subscribe(last.Position - 100<<16); kept != 99 || !errors.Is(err, cluster.ErrGone) {
+				if _, err := g.Subscribe(last.Position - 100<<16); kept != 99 || !errors.Is(err, cluster.ErrNotRetained) {
 					t.Errorf("%d are kept, %v", kept+1, err)
 				}
 			})
@@ -442,7 +442,7 @@ func TestAllComeBack(t *testing.T) {
 		s, err := nodes[1].Group("g").Subscribe(0)
 		must(t, err)
 		for k := range 20 {
-			must(t, nodes[k%3].Group("g").Post([]byte{byte(k)}))
+			must(t, nodes[k%3].Group("g").BroadcastAsync([]byte{byte(k)}))
 		}
 		before := read(t, s, 20)
 		for _, node := range nodes {
@@ -461,7 +461,7 @@ func TestAllComeBack(t *testing.T) {
 		if t.Failed() {
 			t.FailNow()
 		}
-		must(t, nodes[0].Group("g").Post([]byte("more")))
+		must(t, nodes[0].Group("g").BroadcastAsync([]byte("more")))
 		if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
 			t.Fatal(err)
 		}
@@ -502,7 +502,7 @@ func TestComesBackAmongLiars(t *testing.T) {
 		})
 		say := func(i int, what string) {
 			t.Helper()
-			must(t, nodes[i].Group("g").Post([]byte(what)))
+			must(t, nodes[i].Group("g").BroadcastAsync([]byte(what)))
 		}
 		has := func(i int, what string) func() bool {
 			return func() bool {
@@ -537,7 +537,7 @@ func TestComesBackAmongLiars(t *testing.T) {
 			hosts[3].Network().Heal(hosts[3], hosts[:3]...)
 		}
 		eventually(t, "its own is delivered", func() bool {
-			_ = nodes[3].Group("g").Post([]byte("own")) // while it is out that fails
+			_ = nodes[3].Group("g").BroadcastAsync([]byte("own")) // while it is out that fails
 			return has(last, "3:own")() && has(0, "3:own")()
 		})
 		say(1, "last")

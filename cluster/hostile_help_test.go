@@ -254,7 +254,7 @@ func (s *siege) decides() {
 	value := fmt.Sprint("value ", s.asked)
 	var short *cluster.RoundError
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		d, err := s.nodes[1].Agree(s.t.Context(), cluster.Question{Value: []byte(value)})
+		d, err := s.nodes[1].Agree(s.t.Context(), cluster.AgreeRequest{Value: []byte(value)})
 		if err == nil && string(d.Value) == value {
 			return
 		}

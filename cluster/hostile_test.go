@@ -130,7 +130,7 @@ func (s *siege) levels(of1 uint32) []hostile {
 		out = append(out, hostile{"in a level", c.why, false, func() [][]byte {
 			ctx, cancel := context.WithTimeout(s.t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, _ = s.nodes[1].Agree(ctx, cluster.Question{Value: []byte("x")})
+			_, _ = s.nodes[1].Agree(ctx, cluster.AgreeRequest{Value: []byte("x")})
 			last := s.lastSlot(of1)
 			return [][]byte{message(of1, frame(last, 0, nil)), message(of1, frame(last, 1, inside(c.list...)))}
 		}})
@@ -461,7 +461,7 @@ func TestHostileReader(t *testing.T) {
 			for _, node := range s.nodes[1:] {
 				sending.Go(func() {
 					for ctx.Err() == nil { // what becomes of it does not matter
-						_, _ = node.Agree(ctx, cluster.Question{Value: make([]byte, cluster.MaxValue)})
+						_, _ = node.Agree(ctx, cluster.AgreeRequest{Value: make([]byte, cluster.MaxValue)})
 					}
 				})
 			}

@@ -68,7 +68,7 @@ func (r *rig) ready(i int, key, want string) (took time.Duration) {
 				r.tb.Fatalf("node %d is ready after %v and answers %q, %v", i, took, value, err)
 			}
 			return took
-		case err == nil && value != want, err != nil && !errors.Is(err, cluster.ErrOut):
+		case err == nil && value != want, err != nil && !errors.Is(err, cluster.ErrNotMember):
 			r.tb.Fatalf("node %d is not ready after %v and answers %q, %v", i, took, value, err)
 		case took > 30*time.Second:
 			r.tb.Fatalf("node %d is not ready after %v", i, took)

@@ -24,7 +24,7 @@ func TestHistoryOutlivesRestarts(t *testing.T) {
 		group := func(i int, level cluster.Level) *cluster.Group { return r.nodes[i].Load().Group(level.String()) }
 		again := func(i int, level cluster.Level, what string, try func() error) { // until it is in the group
 			err := try()
-			for ; errors.Is(err, cluster.ErrOut); err = try() {
+			for ; errors.Is(err, cluster.ErrNotMember); err = try() {
 				time.Sleep(5 * time.Millisecond)
 			}
 			if err != nil {

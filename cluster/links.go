@@ -8,11 +8,11 @@ import (
 	"parley/membership/detector"
 )
 
-// carrier takes what comes on the links.
-type carrier struct{ n *Node }
+// frameHandler takes what comes on the links.
+type frameHandler struct{ n *Node }
 
 // Frame gives a frame to the machine that it is for, unless its sender is expelled.
-func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
+func (c frameHandler) Frame(from parley.ID, channel uint32, b []byte) {
 	n := c.n
 	if n.c.hooks.Hear != nil {
 		n.c.hooks.Hear(from, channel, b)
@@ -33,7 +33,7 @@ func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
 }
 
 // againstLiars tells whether what is on a channel holds although some members lie.
-func (c carrier) againstLiars(channel uint32) bool {
+func (c frameHandler) againstLiars(channel uint32) bool {
 	switch {
 	case channel < kernel.FirstGroup, channel >= kernel.FirstStream && channel <= kernel.LastStream:
 		return true
@@ -44,17 +44,17 @@ func (c carrier) againstLiars(channel uint32) bool {
 }
 
 // Burst sends what the frames have made machines say.
-func (c carrier) Burst(parley.ID) { c.n.k.Host.Flush() }
+func (c frameHandler) Burst(parley.ID) { c.n.k.Host.Flush() }
 
 // Up tells a node that is connected again where this one's disk stands, and machines that it is there.
-func (c carrier) Up(id parley.ID, life uint64) {
+func (c frameHandler) Up(id parley.ID, life uint64) {
 	c.n.members.Tell(parley.Msg{Kind: detector.Mended, Origin: id})
 	c.n.admission.tell(id)
 	c.n.members.Linked(id, life)
 }
 
 // Down tells machines that a link has broken.
-func (c carrier) Down(id parley.ID, _ error) {
+func (c frameHandler) Down(id parley.ID, _ error) {
 	c.n.admission.part()
 	c.n.members.Tell(parley.Msg{Kind: detector.Broke, Origin: id})
 }

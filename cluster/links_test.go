@@ -28,7 +28,7 @@ func TestAgreeOverDatagrams(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := onDatagrams(t, nil)
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
-			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a})
+			d, err := nodes[1].Agree(t.Context(), cluster.AgreeRequest{Value: []byte("attack"), Algorithm: a})
 			if err != nil || string(d.Value) != "attack" {
 				t.Errorf("%v: %q, %v", a, d.Value, err)
 			}
@@ -36,7 +36,7 @@ func TestAgreeOverDatagrams(t *testing.T) {
 		var asked sync.WaitGroup
 		for i, node := range nodes {
 			asked.Go(func() {
-				v, err := node.Propose(t.Context(), cluster.Proposal{Name: "x", Value: fmt.Append(nil, i), Gather: 500 * time.Millisecond})
+				v, err := node.AgreeVector(t.Context(), cluster.VectorRequest{Name: "x", Value: fmt.Append(nil, i), Gather: 500 * time.Millisecond})
 				if got := fmt.Sprintf("%s", v.Values); err != nil || got != "[0 1 2 3]" {
 					t.Errorf("node %d: %s, %v", i, got, err)
 				}
@@ -81,7 +81,7 @@ func TestDatagramsAreLost(t *testing.T) {
 			asked.Go(func() {
 				for k := range each {
 					value := fmt.Sprint(i, k)
-					if d, err := node.Agree(t.Context(), cluster.Question{Value: []byte(value)}); err != nil || string(d.Value) != value {
+					if d, err := node.Agree(t.Context(), cluster.AgreeRequest{Value: []byte(value)}); err != nil || string(d.Value) != value {
 						t.Errorf("node %d asked for %s: %q, %v", i, value, d.Value, err)
 					}
 				}
@@ -118,7 +118,7 @@ func TestCallsCarryAll(t *testing.T) {
 			}
 		})
 		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
-			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a})
+			d, err := nodes[1].Agree(t.Context(), cluster.AgreeRequest{Value: []byte("attack"), Algorithm: a})
 			if err != nil || string(d.Value) != "attack" {
 				t.Errorf("%v: %q, %v", a, d.Value, err)
 			}
@@ -128,7 +128,7 @@ func TestCallsCarryAll(t *testing.T) {
 		for i, node := range nodes {
 			casting.Go(func() {
 				for k := range each {
-					if err := node.Group("g").Post(tagged(k, 4, &all[i])); err != nil {
+					if err := node.Group("g").BroadcastAsync(tagged(k, 4, &all[i])); err != nil {
 						t.Error(err)
 					}
 				}

@@ -28,7 +28,7 @@ func TestLostFolderAfterRestarts(t *testing.T) {
 		r.configs[2].Rejoin = false
 		var lost sync.WaitGroup
 		lost.Go(func() {
-			if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
+			if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrStaleIncarnation) {
 				t.Errorf("it joins: %v", err)
 			}
 		})

@@ -53,11 +53,11 @@ const (
 	MaxProposal = stream.MaxProposal
 )
 
-// Agreement is a kind of agreement: by an algorithm, in spite of M liars.
-type Agreement = agree.Agreement
+// AgreementConfig is a kind of agreement: by an algorithm, in spite of M liars.
+type AgreementConfig = agree.Config
 
-// Question asks for an agreement on a value of this node's.
-type Question = agree.Question
+// AgreeRequest asks for an agreement on a value of this node's.
+type AgreeRequest = agree.Request
 
 // Decision is what all correct nodes agree on.
 type Decision = agree.Decision
@@ -65,13 +65,13 @@ type Decision = agree.Decision
 // Stop ends what the call that returned it began: call it, or its Close.
 type Stop = agree.Stop
 
-// Proposal hands in this node's value for an agreement of all nodes on the vector of their values.
-type Proposal = agree.Proposal
+// VectorRequest hands in this node's value for an agreement of all nodes on the vector of their values.
+type VectorRequest = agree.VectorRequest
 
 // Vector is what all correct nodes agree on under one name.
 type Vector = agree.Vector
 
-// Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.Propose]
+// Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.AgreeVector]
 // and [Node.Consensus] is, by [errors.Is], either [ErrUnknown]: it was handed to the machine, and the
 // others may decide, on this node's value or without it, or may have; or else nothing came
 // of it, nor will. That is [ErrTooLarge] of a value, [ErrRefused] of what makes no sense, was not
@@ -136,20 +136,20 @@ type Group = groups.Group
 // Subscription reads what a group delivers here. It is for one goroutine.
 type Subscription = groups.Subscription
 
-// GoneError is [ErrGone], with the first position from which on all is kept here.
+// GoneError is [ErrNotRetained], with the first position from which on all is kept here.
 type GoneError = groups.GoneError
 
 // The errors of groups and tables, beside [ErrClosed], [ErrRefused] and [ErrUnknown].
 var (
-	// ErrOut is the error of a member that the group has excluded, for good or until it has
+	// ErrNotMember is the error of a member that the group has excluded, for good or until it has
 	// joined again.
-	ErrOut = kernel.ErrOut
+	ErrNotMember = kernel.ErrNotMember
 	// ErrTooLarge is the error of a payload that no pack has room for, or of a value.
 	ErrTooLarge = kernel.ErrTooLarge
-	// ErrSlow is the error of a subscription that fell behind what is kept: it is cut off.
-	ErrSlow = groups.ErrSlow
-	// ErrGone is the error of a subscription to what is no longer kept here, or has never been.
-	ErrGone = groups.ErrGone
+	// ErrSlowSubscriber is the error of a subscription that fell behind what is kept: it is cut off.
+	ErrSlowSubscriber = groups.ErrSlowSubscriber
+	// ErrNotRetained is the error of a subscription to what is no longer kept here, or has never been.
+	ErrNotRetained = groups.ErrNotRetained
 	// ErrNotConfigured is the error of every call to a group or table that the configuration does
 	// not have.
 	ErrNotConfigured = kernel.ErrNotConfigured
@@ -177,7 +177,7 @@ type Session = tables.Session
 // KeyValue is a client of a table of keys and values.
 type KeyValue = tables.KeyValue
 
-// The errors of tables, beside [ErrOut] and [ErrClosed]. Each error of a command is, by [errors.Is], either
+// The errors of tables, beside [ErrNotMember] and [ErrClosed]. Each error of a command is, by [errors.Is], either
 // ErrUnknown, or else nothing of the command was done, nor will be.
 var (
 	// ErrRefused: nothing was done.
@@ -203,12 +203,12 @@ type ClockConfig = clocks.Config
 // Reading is what a node's clock shows.
 type Reading = clocks.Reading
 
-// Lateness is how late a process woke.
-type Lateness = clocks.Lateness
+// WakeLatency is how late a process woke.
+type WakeLatency = clocks.WakeLatency
 
 // Wakes measures how late this process wakes, until the context ends. A pause is what takes
 // more than a fifth of a round.
-func Wakes(ctx context.Context, round time.Duration) Lateness { return clocks.Wakes(ctx, round) }
+func Wakes(ctx context.Context, round time.Duration) WakeLatency { return clocks.Wakes(ctx, round) }
 
 // Participant is what does this node's part of transactions.
 type Participant = commits.Participant
@@ -238,7 +238,7 @@ const (
 	MaxPart = commits.MaxPart
 )
 
-// The errors of transactions, beside [ErrClosed], [ErrRefused] and [ErrOut].
+// The errors of transactions, beside [ErrClosed], [ErrRefused] and [ErrNotMember].
 var (
 	ErrBlocked       = commits.ErrBlocked
 	ErrTaken         = commits.ErrTaken

@@ -102,8 +102,8 @@ func (n *Node) prepare() {
 		Signs: c.SignerKey != nil, Log: c.Log, Compact: c.hooks.Compact, Drift: func() float64 { return n.clock.Rate() },
 		Members: lists.Of(c.Members, func(m Member) string { return m.Name }),
 	}
-	if c.Lab != nil {
-		n.k.Lies = &c.Lab.Traitor
+	if c.FaultInjection != nil {
+		n.k.Lies = &c.FaultInjection.Traitor
 	}
 	var ended context.Context
 	ended, n.stop = context.WithCancel(context.Background())
@@ -173,7 +173,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 func (n *Node) link() (err error) {
 	c := mesh.Config{
 		Links: n.c.Links, Listener: n.c.Listen, Network: n.c.Network, Self: n.c.Self, Trust: n.c.Trust,
-		Digest: n.c.digest(), Handler: carrier{n}, Hooks: n.c.hooks.Hooks,
+		Digest: n.c.digest(), Handler: frameHandler{n}, Hooks: n.c.hooks.Hooks,
 		Addresses: lists.Of(n.c.Members, func(m Member) string { return m.Address }),
 		Judge: func(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down {
 			return n.lives.Judge(n.k.Name(id), h, cert.Serial(leaf), lives.Latest(n.c.Durable))

@@ -34,7 +34,7 @@ func TestTotalOrder(t *testing.T) {
 				for k := range uint32(each) {
 					payload := make([]byte, 64)
 					binary.LittleEndian.PutUint32(payload, k)
-					if err := node.Group("g").Post(payload); err != nil {
+					if err := node.Group("g").BroadcastAsync(payload); err != nil {
 						t.Error(err)
 						return
 					}

@@ -127,14 +127,14 @@ func TestNotConfigured(t *testing.T) {
 			"Get":       func() error { _, _, err := table.KeyValue().Get(ctx, []byte("x")); return err },
 			"Inspect":   func() error { _, _, err := table.Inspect(ctx); return err },
 			"Broadcast": func() error { _, err := group.Broadcast(ctx, []byte("x")); return err },
-			"Post":      func() error { return group.Post([]byte("x")) },
+			"Post":      func() error { return group.BroadcastAsync([]byte("x")) },
 			"Subscribe": func() error { _, err := group.Subscribe(0); return err },
 		} {
 			if err := ask(); !errors.Is(err, cluster.ErrNotConfigured) || len(err.Error()) > 256 {
 				t.Errorf("%s: got %v, want ErrNotConfigured", what, err)
 			}
 		}
-		if err := group.Post(nil); !strings.HasSuffix(err.Error(), `there is no group "nowhere": configured are total`) {
+		if err := group.BroadcastAsync(nil); !strings.HasSuffix(err.Error(), `there is no group "nowhere": configured are total`) {
 			t.Errorf("got %v, want the names that there are", err)
 		}
 	})

@@ -46,9 +46,11 @@ func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx
 //
 // It fails without having begun if messages to the others are too slow for the length of
 // a round, with a *RoundError.
-func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) { return n.agree.Agree(ctx, q) }
+func (n *Node) Agree(ctx context.Context, q AgreeRequest) (Decision, error) {
+	return n.agree.Agree(ctx, q)
+}
 
-// Propose is interactive consistency: all correct nodes that ask under one name get the
+// AgreeVector is interactive consistency: all correct nodes that ask under one name get the
 // same vector, in which the value of every correct node that was in time with it stands
 // for that node; unless what that node asks for at a time is more than one value has room
 // for, and then it takes turns.
@@ -64,14 +66,14 @@ func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) { return
 // If the context ends before, this node takes its value back; it may be in the vector all
 // the same: the error is ErrUnknown then, and to ask again under the name tells. Fewer than
 // m+1 nodes that ask wait until their contexts end.
-func (n *Node) Propose(ctx context.Context, p Proposal) (Vector, error) {
-	return n.agree.Propose(ctx, p)
+func (n *Node) AgreeVector(ctx context.Context, p VectorRequest) (Vector, error) {
+	return n.agree.AgreeVector(ctx, p)
 }
 
 // Consensus is Propose and then a rule of the vector: [consensus.Majority] if it has no
 // function, or one of the others, or the caller's own. In the vector otherwise stands for
 // a node that had handed in nothing. Rule and otherwise must be alike at all nodes.
-func (n *Node) Consensus(ctx context.Context, p Proposal, rule consensus.Rule, otherwise []byte,
+func (n *Node) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	return n.agree.Consensus(ctx, p, rule, otherwise)
 }

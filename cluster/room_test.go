@@ -77,7 +77,7 @@ func TestNearlyFullDisk(t *testing.T) {
 		_, _, do := node.Table("t").Do(ctx, session, 1, nil)
 		_, committed := node.Commit(ctx, "tx", bodies("do", 0, 1))
 		refusedForRoom(t, r.configs[0].Dir, map[string]error{
-			"broadcast": cast, "post": node.Group("g").Post([]byte("x")), "open": open, "do": do, "put": put("no"),
+			"broadcast": cast, "post": node.Group("g").BroadcastAsync([]byte("x")), "open": open, "do": do, "put": put("no"),
 			"commit": committed,
 		})
 		if v, _, err := kv.Get(ctx, []byte("k")); err != nil || string(v) != "under way" {

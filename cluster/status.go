@@ -57,7 +57,7 @@ type RefusedStatus = kernel.RefusedStatus
 
 // The errors of a node that takes nothing new.
 var (
-	// ErrExpelled is the error of a node that the others have expelled. It is [ErrOut].
+	// ErrExpelled is the error of a node that the others have expelled. It is [ErrNotMember].
 	ErrExpelled = kernel.ErrExpelled
 	// ErrDraining is the error of a request to a node that takes no new ones. It is [ErrRefused].
 	ErrDraining = kernel.ErrDraining

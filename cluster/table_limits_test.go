@@ -128,10 +128,10 @@ func TestTableExcluded(t *testing.T) {
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			_, _, err := r.table(2).Do(ctx, session, 1, add)
-			if !errors.Is(err, cluster.ErrUnknown) || !errors.Is(err, cluster.ErrOut) {
+			if !errors.Is(err, cluster.ErrUnknown) || !errors.Is(err, cluster.ErrNotMember) {
 				t.Errorf("what was under way: %v", err)
 			}
-			if _, _, err := r.table(2).Do(ctx, session, 2, add); !errors.Is(err, cluster.ErrOut) || errors.Is(err, cluster.ErrUnknown) {
+			if _, _, err := r.table(2).Do(ctx, session, 2, add); !errors.Is(err, cluster.ErrNotMember) || errors.Is(err, cluster.ErrUnknown) {
 				t.Errorf("what is asked then: %v", err)
 			}
 		})
@@ -269,7 +269,7 @@ func TestIncarnation(t *testing.T) {
 		}
 		r.stop(2)
 		r.configs[2].Disk = copied
-		if _, err := cluster.Join(t.Context(), r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
+		if _, err := cluster.Join(t.Context(), r.configs[2]); !errors.Is(err, cluster.ErrStaleIncarnation) {
 			t.Error(err)
 		}
 		eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "old incarnation") })

@@ -130,7 +130,7 @@ func TestCommandOfWhoHasLeft(t *testing.T) {
 		second, same := make(chan error, 1), bytes.Clone(own)
 		go func() {
 			_, _, err := a.Do(ctx, session, 1, same)
-			for errors.Is(err, cluster.ErrOut) { // the other two may decide on a view before they hear of this node
+			for errors.Is(err, cluster.ErrNotMember) { // the other two may decide on a view before they hear of this node
 				time.Sleep(50 * time.Millisecond)
 				_, _, err = a.Do(ctx, session, 1, same)
 			}

@@ -39,7 +39,7 @@ func (p *patient) try(ctx context.Context, ask func(ctx context.Context, t *clus
 			case errors.Is(err, cluster.ErrExpired):
 				return err
 			case !errors.Is(err, cluster.ErrUnknown) && !errors.Is(err, cluster.ErrRefused) &&
-				!errors.Is(err, cluster.ErrOut) && !errors.Is(err, cluster.ErrClosed):
+				!errors.Is(err, cluster.ErrNotMember) && !errors.Is(err, cluster.ErrClosed):
 				return fmt.Errorf("an error of no kind: %w", err)
 			case errors.Is(err, cluster.ErrUnknown):
 				p.again++

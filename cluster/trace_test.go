@@ -71,7 +71,7 @@ func TestTraces(t *testing.T) {
 		for k := range each {
 			for i, node := range nodes {
 				for _, level := range levels {
-					must(t, node.Group(level.String()).Post(fmt.Appendf(nil, "%d of %d", k, i)))
+					must(t, node.Group(level.String()).BroadcastAsync(fmt.Appendf(nil, "%d of %d", k, i)))
 				}
 			}
 		}
@@ -81,7 +81,7 @@ func TestTraces(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		if _, err := nodes[0].Agree(context.Background(), cluster.Question{Value: []byte("x"), Algorithm: cluster.SM, M: 1}); err != nil {
+		if _, err := nodes[0].Agree(context.Background(), cluster.AgreeRequest{Value: []byte("x"), Algorithm: cluster.SM, M: 1}); err != nil {
 			t.Log(err) // the machine may be too slow
 		}
 		file, err := nodes[0].DumpFlight()

@@ -7,10 +7,10 @@ import (
 	"parley"
 )
 
-// alike are the ways in which processes may change names, and what shares parts of a
+// symmetry are the ways in which processes may change names, and what shares parts of a
 // state have under them. Of the states that are one up to names the one met first is
 // visited; its fingerprint is the smallest of all.
-type alike struct {
+type symmetry struct {
 	w        *runner
 	perms    [][]parley.ID
 	parts    map[renamed]uint64
@@ -24,10 +24,10 @@ type renamed struct {
 	part uint32
 }
 
-// newAlike returns every permutation of the processes that are alike, but the one that
+// newSymmetry returns every permutation of the processes that are alike, but the one that
 // changes nothing.
-func newAlike(w *runner, who parley.Set) alike {
-	a := alike{
+func newSymmetry(w *runner, who parley.Set) symmetry {
+	a := symmetry{
 		w: w, parts: make(map[renamed]uint64), messages: make(map[renamed]uint64),
 		threads: make(map[renamed]uint64),
 	}
@@ -54,7 +54,7 @@ func newAlike(w *runner, who parley.Set) alike {
 
 // print is the fingerprint of a state, and of all that differ from it by the names of
 // processes that are alike.
-func (a *alike) print(s *state) uint64 {
+func (a *symmetry) print(s *state) uint64 {
 	x := a.w.x
 	least := s.print(s.sum)
 	for k := range a.perms {
@@ -74,7 +74,7 @@ func (a *alike) print(s *state) uint64 {
 }
 
 // part is the share that a component has if the processes change names.
-func (a *alike) part(k int, number uint32) uint64 {
+func (a *symmetry) part(k int, number uint32) uint64 {
 	x, at := a.w.x, renamed{k, number}
 	share, known := a.parts[at]
 	if known {
@@ -109,7 +109,7 @@ func (a *alike) part(k int, number uint32) uint64 {
 }
 
 // message is the share that an element of the flight has then.
-func (a *alike) message(k int, elem uint32) uint64 {
+func (a *symmetry) message(k int, elem uint32) uint64 {
 	x, at := a.w.x, renamed{k, elem}
 	share, known := a.messages[at]
 	if known {
@@ -133,7 +133,7 @@ func (a *alike) message(k int, elem uint32) uint64 {
 }
 
 // thread is the share that what one process was asked and delivered has then.
-func (a *alike) thread(k int, number uint32) uint64 {
+func (a *symmetry) thread(k int, number uint32) uint64 {
 	if number == 0 {
 		return 0
 	}

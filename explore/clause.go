@@ -47,8 +47,8 @@ type outcome struct {
 // quiet tells that nothing is seen of it elsewhere.
 func (o *outcome) quiet() bool { return len(o.sends) == 0 && o.outs == 0 }
 
-// call is a component, what happens to it, and in synchronous protocols when.
-type call struct {
+// clauseInput is a component, what happens to it, and in synchronous protocols when.
+type clauseInput struct {
 	part uint32
 	in   input
 	now  parley.Tick
@@ -62,7 +62,7 @@ type runner struct {
 	machines [][]parley.Machine // by root and seat
 	step     parley.Step
 	vars     parley.Vars
-	calls    memo[call, []outcome]
+	calls    memo[clauseInput, []outcome]
 	script   []choice
 	asked    int
 	key      []byte
@@ -74,11 +74,11 @@ type runner struct {
 }
 
 // outcomes returns what comes of a call. It is computed once by each worker.
-func (w *runner) outcomes(c call) []outcome {
+func (w *runner) outcomes(c clauseInput) []outcome {
 	return w.calls.of(c, func() []outcome { return w.compute(c) })
 }
 
-func (w *runner) compute(c call) []outcome {
+func (w *runner) compute(c clauseInput) []outcome {
 	switch part := w.x.components.at(c.part); c.in.kind() {
 	case crash:
 		next := w.x.fallen(part)
@@ -91,7 +91,7 @@ func (w *runner) compute(c call) []outcome {
 }
 
 // perform runs a clause once for each sequence of answers.
-func (w *runner) perform(c call) []outcome {
+func (w *runner) perform(c clauseInput) []outcome {
 	var list []outcome
 	w.script = w.script[:0]
 	for {
@@ -160,7 +160,7 @@ func (w *runner) Refused(_, _ parley.ID, _ string) {}
 
 // once runs a clause with the present script and appends what comes of it: one outcome,
 // or one for each place in which the process crashes. A machine may panic.
-func (w *runner) once(c call, list []outcome) (all []outcome) {
+func (w *runner) once(c clauseInput, list []outcome) (all []outcome) {
 	x := w.x
 	defer func() {
 		switch why := recover().(type) {
@@ -189,20 +189,20 @@ func (w *runner) once(c call, list []outcome) (all []outcome) {
 	return list
 }
 
-// done is a clause that has run, before its effects are carried out.
-type done struct {
+// clauseResult is a clause that has run, before its effects are carried out.
+type clauseResult struct {
 	machine parley.Machine
-	next    component
+	next    processState
 	seen    []event
 	elapsed parley.Tick // on the process's own clock, where each has one
 	crashed int         // after so many effects; -1: not
 }
 
 // clause runs the clause that a call asks for. Its effects are in the step.
-func (w *runner) clause(c call) done {
+func (w *runner) clause(c clauseInput) clauseResult {
 	x, part := w.x, w.x.components.at(c.part)
 	seat, s := &x.roots[part.root].seats[part.seat], &w.step
-	d := done{machine: w.machine(part), next: *part}
+	d := clauseResult{machine: w.machine(part), next: *part}
 	*s = parley.Step{
 		Self: seat.ids[0], N: x.p.N, Now: c.now, Members: seat.members, Host: w, Effects: s.Effects[:0],
 	}
@@ -226,7 +226,7 @@ func (w *runner) clause(c call) done {
 		q := x.roots[part.root].requests[id][x.askedOf(part, id)]
 		s.Self = id
 		d.next.asked += 1 << (4 * seat.place[id])
-		d.seen = append(d.seen, event{trace.Request, parley.Happening{At: id, From: id, Msg: q}})
+		d.seen = append(d.seen, event{trace.Request, parley.ExternalEvent{At: id, From: id, Msg: q}})
 		d.machine.Request(s, q)
 	case expire:
 		t := part.timers[c.in.ref()]
@@ -247,7 +247,7 @@ func (w *runner) clause(c call) done {
 }
 
 // comesBack starts a process again after a crash.
-func (w *runner) comesBack(d *done, lost bool) {
+func (w *runner) comesBack(d *clauseResult, lost bool) {
 	s := &w.step
 	d.next.down, d.next.lives = false, d.next.lives+1
 	var how parley.Msg
@@ -256,13 +256,13 @@ func (w *runner) comesBack(d *done, lost bool) {
 	} else if len(d.next.durable) > 0 && !parley.LoadDurable(d.machine, 0, d.next.durable) {
 		panic("explore: a machine does not load the durable state that it saved")
 	}
-	d.seen = append(d.seen, event{trace.Restart, parley.Happening{At: s.Self, From: s.Self, Msg: how}})
+	d.seen = append(d.seen, event{trace.Restart, parley.ExternalEvent{At: s.Self, From: s.Self, Msg: how}})
 	s.Restart, s.Log, s.Life = true, d.next.log, uint64(d.next.lives)
 	d.machine.Start(s)
 }
 
 // settle carries out effects, and returns the component after them and what leaves it.
-func (w *runner) settle(c call, d *done, effects []parley.Effect) outcome {
+func (w *runner) settle(c clauseInput, d *clauseResult, effects []parley.Effect) outcome {
 	x, next, seen := w.x, d.next, slices.Clip(d.seen)
 	next.log = slices.Clip(next.log)
 	next.timers = slices.Clone(next.timers)
@@ -313,11 +313,11 @@ func (w *runner) settle(c call, d *done, effects []parley.Effect) outcome {
 }
 
 func eventOf(op trace.Op, e *parley.Effect, from parley.ID) event {
-	return event{op, parley.Happening{At: e.From, From: from, Path: e.Path, Msg: e.Msg}}
+	return event{op, parley.ExternalEvent{At: e.From, From: from, Path: e.Path, Msg: e.Msg}}
 }
 
 // send appends the messages of one send.
-func (w *runner) send(list []uint32, e *parley.Effect, c call) []uint32 {
+func (w *runner) send(list []uint32, e *parley.Effect, c clauseInput) []uint32 {
 	x := w.x
 	first, last := e.To, e.To
 	if e.To == parley.All {
@@ -336,10 +336,10 @@ func (w *runner) send(list []uint32, e *parley.Effect, c call) []uint32 {
 	return list
 }
 
-func (w *runner) machine(c *component) parley.Machine { return w.machines[c.root][c.seat] }
+func (w *runner) machine(c *processState) parley.Machine { return w.machines[c.root][c.seat] }
 
 // fresh puts a new machine into the place of one that crashed.
-func (w *runner) fresh(c *component) parley.Machine {
+func (w *runner) fresh(c *processState) parley.Machine {
 	r := w.x.roots[c.root]
 	m := w.x.fresh(r, &r.seats[c.seat])
 	w.machines[c.root][c.seat] = m
@@ -347,7 +347,7 @@ func (w *runner) fresh(c *component) parley.Machine {
 }
 
 // older is a component after some time in which nothing happened to it.
-func (w *runner) older(part *component, d parley.Tick) component {
+func (w *runner) older(part *processState, d parley.Tick) processState {
 	next := *part
 	if part.down {
 		return next
@@ -379,9 +379,9 @@ func (w *runner) onTheWay(m *message) uint32 {
 func (w *runner) halted() bool { return w.budget.Interrupted() || !w.again && w.budget.Halted() }
 
 // component returns the number of a component. The memory of its machine's state is not kept.
-func (w *runner) component(c *component) uint32 {
+func (w *runner) component(c *processState) uint32 {
 	w.key = c.key(w.key[:0])
-	return w.x.components.number(w.key, func(at *component) {
+	return w.x.components.number(w.key, func(at *processState) {
 		*at = *c
 		at.machine = bytes.Clone(c.machine)
 		at.share = digest('c', w.key)

@@ -7,9 +7,9 @@ import (
 	"parley/explore/internal/timer"
 )
 
-// component is one state of one seat: of a process, or of the coalition. It does not
+// processState is one state of one seat: of a process, or of the coalition. It does not
 // change once it has a number.
-type component struct {
+type processState struct {
 	root  int
 	seat  int
 	down  bool
@@ -34,10 +34,10 @@ func told(before uint64, of parley.ID, life uint64) uint64 {
 }
 
 // life numbers the life that a process is in, from 1.
-func (c *component) life() uint64 { return uint64(c.lives)%15 + 1 }
+func (c *processState) life() uint64 { return uint64(c.lives)%15 + 1 }
 
 // key appends what tells components apart.
-func (c *component) key(b []byte) []byte {
+func (c *processState) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.root))
 	b = binary.AppendUvarint(b, uint64(c.seat))
 	down := byte(0)

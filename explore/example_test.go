@@ -18,7 +18,7 @@ func Example() {
 		report, err := explore.Search(context.Background(), explore.Options{
 			Protocol: eig.New(problem.Instance{N: n, M: 1, Default: []byte("0")}, lockstep.Simulated),
 			Roots: []explore.Root{{
-				Faulty:   map[parley.ID]faulty.Behaviour{2: faulty.Any}, // whatever it can say
+				Faulty:   map[parley.ID]faulty.Behavior{2: faulty.Any}, // whatever it can say
 				Requests: []explore.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
 			}},
 			Beyond:  true, // three are fewer than the theorem demands

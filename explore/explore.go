@@ -69,7 +69,7 @@ type Options struct {
 	// Roots are how runs begin; at least one.
 	Roots []Root
 	Model Model
-	Step  Grain
+	Step  StepSize
 	Order Order
 	// Depth is how many moves a run has at most, and States how many different states
 	// are visited at most; 0: no limit.
@@ -116,7 +116,7 @@ type Options struct {
 type Root struct {
 	// Faulty processes form one coalition. A behaviour that asks Choose is tried with
 	// every answer; faulty.Any does nothing else.
-	Faulty map[parley.ID]faulty.Behaviour
+	Faulty map[parley.ID]faulty.Behavior
 	// Requests of one process are made in this order; in synchronous protocols before
 	// round 0, in others, and those on call, at any time.
 	Requests []Request
@@ -156,13 +156,13 @@ type Model struct {
 	Timeouts int
 }
 
-// Grain is how much one move is.
-type Grain uint8
+// StepSize is how much one move is.
+type StepSize uint8
 
 // The grains.
 const (
-	Messages Grain = iota // a delivery, a timer, a crash at a time
-	Rounds                // synchronous protocols: all up to the end of a round
+	Messages StepSize = iota // a delivery, a timer, a crash at a time
+	Rounds                   // synchronous protocols: all up to the end of a round
 )
 
 // Order is in which order states are visited.
@@ -232,10 +232,10 @@ type Finding struct {
 	Property string // the one that breaks; empty: the goal was reached
 	Why      string
 	Promised bool
-	// Assumptions are what the promise was judged by, and Over tells that nothing more
+	// RunConditions are what the promise was judged by, and Over tells that nothing more
 	// was due.
-	Assumptions parley.Assumptions
-	Over        bool
+	RunConditions parley.RunConditions
+	Over          bool
 	// Run has no steps if the context ended before they were made again.
 	Run Run
 }
@@ -244,8 +244,8 @@ type Finding struct {
 // with the move in which one does, of which nothing comes.
 const NoPanic = "no panic"
 
-// Outspoken is faulty.Any without silence: every answer but the last is the host's.
-var Outspoken = faulty.Behaviour{Name: "outspoken", Model: faulty.Any.Model,
+// NeverSilent is faulty.Any without silence: every answer but the last is the host's.
+var NeverSilent = faulty.Behavior{Name: "outspoken", Model: faulty.Any.Model,
 	Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int { return s.Choose(n - 1) }}
 
 // Search tells whether a search can be made at all, makes it, and reports. The context

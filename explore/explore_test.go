@@ -233,7 +233,7 @@ func (f *falling) State(v *parley.Vars) {
 func TestPanic(t *testing.T) {
 	p := parley.Protocol{
 		Name: "falling", N: 3, Kinds: []string{"", "M"}, New: func(parley.ID) parley.Machine { return new(falling) },
-		Promises: func(parley.Assumptions) []parley.Promise { return nil },
+		Promises: func(parley.RunConditions) []parley.Promise { return nil },
 	}
 	o := explore.Options{
 		Protocol: p, Roots: asking(cast(0, "a"), cast(1, "b")), Workers: 2, Walks: 100,
@@ -246,7 +246,7 @@ func TestPanic(t *testing.T) {
 			t.Fatalf("order %d: %s, %+v", o.Order, r.Outcome, r.Findings)
 		}
 		// All begin, two are asked, and both messages arrive.
-		if f := r.Findings[0]; len(f.Run.Steps) != 7 || f.Over || !f.Promised || f.Assumptions.N != 3 {
+		if f := r.Findings[0]; len(f.Run.Steps) != 7 || f.Over || !f.Promised || f.RunConditions.N != 3 {
 			t.Errorf("order %d: %+v", o.Order, f)
 		}
 	}
@@ -289,7 +289,7 @@ func TestFinding(t *testing.T) {
 		}
 		log := f.Run.Log(true)
 		for _, e := range log.Events {
-			at := parley.Happening{At: e.At, From: e.Peer, Msg: e.Msg}
+			at := parley.ExternalEvent{At: e.At, From: e.Peer, Msg: e.Msg}
 			switch e.Op {
 			case trace.Request:
 				h.Requests = append(h.Requests, at)
@@ -322,7 +322,7 @@ func TestRefused(t *testing.T) {
 		"300 of one kind of fault":              {Protocol: p, Roots: asking(), Model: explore.Model{Losses: 300}},
 		"processes 0 and 1 are not alike":       {Protocol: p, Roots: asking(cast(0, "a")), Alike: parley.Everyone(3)},
 		"a process is faulty that is none of": {Protocol: p, Roots: []explore.Root{{
-			Faulty: map[parley.ID]faulty.Behaviour{3: faulty.Any}}}},
+			Faulty: map[parley.ID]faulty.Behavior{3: faulty.Any}}}},
 		"a process is alike that is none of": {Protocol: p, Roots: asking(), Alike: parley.SetOf(2, 3)},
 		"processes that come back are not": {Protocol: p, Roots: asking(), Alike: parley.SetOf(1, 2),
 			Model: explore.Model{Crashes: 1, Restarts: 1}},
@@ -341,14 +341,14 @@ func TestOutcomesAreCounted(t *testing.T) {
 	defer cancel()
 	p := bracha.New(bracha.Config{N: 4, M: 1})
 	lies, asked := p.Lies, 0
-	p.Lies = func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+	p.Lies = func(s *parley.Step, turn *parley.Turn) []parley.Outgoing {
 		if asked++; asked == 600 {
 			cancel()
 		}
 		return lies(s, turn)
 	}
 	r, err := explore.Search(ctx, explore.Options{Protocol: p, Workers: 1, Roots: []explore.Root{{
-		Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any}, Requests: []explore.Request{cast(0, "a")},
+		Faulty: map[parley.ID]faulty.Behavior{1: faulty.Any}, Requests: []explore.Request{cast(0, "a")},
 	}}})
 	if err != nil || r.Outcome != explore.Interrupted || r.States > 10 || r.Outcomes < 100 {
 		t.Errorf("got %v, %d states and %d outcomes (%v), want few states and what was computed", r.Outcome, r.States, r.Outcomes, err)

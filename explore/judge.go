@@ -7,12 +7,12 @@ import (
 	"parley/trace"
 )
 
-// judge decides about properties: once for each past, with whoever is down.
-type judge struct {
+// propertyChecker decides about properties: once for each past, with whoever is down.
+type propertyChecker struct {
 	x      *search
 	shards [16]struct {
 		sync.Mutex
-		known map[question]bool
+		known map[verdictKey]bool
 	}
 	mu       sync.Mutex
 	findings []found
@@ -20,8 +20,8 @@ type judge struct {
 	tally    Tally
 }
 
-// question is all that a verdict depends on.
-type question struct {
+// verdictKey is all that a verdict depends on.
+type verdictKey struct {
 	past uint32
 	down uint16
 	root uint16
@@ -33,19 +33,19 @@ type question struct {
 type found struct {
 	root     int
 	id       id
-	trail    []made // of a run at random, which has no id
-	last     []made // moves beyond the state, in the last of which a machine panics
+	trail    []takenTransition // of a run at random, which has no id
+	last     []takenTransition // moves beyond the state, in the last of which a machine panics
 	property string
 	why      string
 	promised bool
-	question question
+	question verdictKey
 }
 
 // enough is how many findings are kept.
 const enough = 100
 
 // keep keeps what was found, and ends the search if that is enough.
-func (j *judge) keep(list []found) {
+func (j *propertyChecker) keep(list []found) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.findings = append(j.findings, list[:min(len(list), enough-len(j.findings))]...)
@@ -55,7 +55,7 @@ func (j *judge) keep(list []found) {
 }
 
 // saw notes a property that is to hold sometimes, and does.
-func (j *judge) saw(name string) {
+func (j *propertyChecker) saw(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.seen == nil {
@@ -65,7 +65,7 @@ func (j *judge) saw(name string) {
 }
 
 // seenBy is the history that a question is about. Who is down counts as faulty.
-func (j *judge) seenBy(q *question) *parley.History {
+func (j *propertyChecker) seenBy(q *verdictKey) *parley.History {
 	x := j.x
 	h := x.history(q.past, x.roots[q.root].faulty, q.over)
 	for p := range parley.ID(x.p.N) {
@@ -77,7 +77,7 @@ func (j *judge) seenBy(q *question) *parley.History {
 }
 
 // broken returns which properties that count do not hold of a history.
-func (j *judge) broken(q *question, h *parley.History) (out []found) {
+func (j *propertyChecker) broken(q *verdictKey, h *parley.History) (out []found) {
 	x := j.x
 	all := parley.Judge(x.p, j.assumptions(q, h), h)
 	j.tally.Add(all, h.Over, x.o.Beyond)
@@ -96,7 +96,7 @@ func (j *judge) broken(q *question, h *parley.History) (out []found) {
 }
 
 // assumptions are the circumstances of the runs that a question is about.
-func (j *judge) assumptions(q *question, h *parley.History) parley.Assumptions {
+func (j *propertyChecker) assumptions(q *verdictKey, h *parley.History) parley.RunConditions {
 	x := j.x
 	had := func(budget int) bool { return q.had>>budget&1 == 1 }
 	a := trace.Facts{Worst: x.roots[q.root].worst}
@@ -113,12 +113,12 @@ func (j *judge) assumptions(q *question, h *parley.History) parley.Assumptions {
 			a.Processes.Suspected = true
 		}
 	}
-	return a.Assumptions(x.p, h)
+	return a.RunConditions(x.p, h)
 }
 
 // add puts an event into the list of a history that it belongs to.
 func add(h *parley.History, e *event) {
-	at := e.Happening
+	at := e.ExternalEvent
 	at.Order = uint64(len(h.Requests) + len(h.Deliveries) + len(h.Indications) + len(h.Restarts) + 1)
 	trace.Record(h, e.op, at)
 }

@@ -61,6 +61,6 @@ func (p pair) hash() uint64 {
 	return uint64(p[0])*0x9e3779b97f4a7c15 + uint64(p[1])*0xc2b2ae3d27d4eb4f
 }
 
-func (c call) hash() uint64 {
+func (c clauseInput) hash() uint64 {
 	return uint64(c.part)*0x9e3779b97f4a7c15 + uint64(c.in)*0xc2b2ae3d27d4eb4f + uint64(c.now)*0x165667b19e3779f9
 }

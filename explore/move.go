@@ -6,34 +6,34 @@ import (
 	"parley"
 )
 
-// What happens in a move.
-type What uint8
+// TransitionKind happens in a move.
+type TransitionKind uint8
 
 // The moves.
 const (
-	Arrival   What = iota // a message is delivered
-	Loss                  // a message is lost
-	Doubling              // a message is delivered, and will be once more
-	Asking                // a process is asked from above
-	Expiry                // a timer runs out
-	Crash                 // a process crashes between two steps
-	Restart               // a process comes back
-	LostDisk              // a process comes back without what was durable
-	Suspicion             // a process is told that another one has crashed
-	Slander               // the same, and it has not
-	Start                 // a process begins
+	OnDelivery       TransitionKind = iota // a message is delivered
+	OnLoss                                 // a message is lost
+	OnDuplicate                            // a message is delivered, and will be once more
+	OnRequest                              // a process is asked from above
+	OnTimeout                              // a timer runs out
+	OnCrash                                // a process crashes between two steps
+	OnRestart                              // a process comes back
+	OnLostDisk                             // a process comes back without what was durable
+	OnSuspicion                            // a process is told that another one has crashed
+	OnFalseSuspicion                       // the same, and it has not
+	OnStart                                // a process begins
 )
 
-func (w What) String() string {
+func (w TransitionKind) String() string {
 	return [...]string{
 		"delivery", "loss", "delivery that comes twice", "request", "timeout", "crash", "restart",
 		"restart without a disk", "suspicion", "false suspicion", "start",
 	}[w]
 }
 
-// turn is a move that a state allows; what comes of it may depend on choices.
-type turn struct {
-	what What
+// transition is a move that a state allows; what comes of it may depend on choices.
+type transition struct {
+	what TransitionKind
 	at   parley.ID // whose move it is
 	of   parley.ID // the sender, or who is suspected
 	in   input     // what happens to the component; 0 if nothing does
@@ -44,9 +44,9 @@ type turn struct {
 	lost uint32      // the message that is lost
 }
 
-// made is a move, what came of it, and the component before; none if a message is lost.
-type made struct {
-	turn    turn
+// takenTransition is a move, what came of it, and the component before; none if a message is lost.
+type takenTransition struct {
+	turn    transition
 	outcome *outcome
 	before  uint32
 }

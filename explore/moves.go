@@ -17,26 +17,26 @@ type mover struct {
 	// The move that is being made.
 	next     state
 	aged     state
-	turn     turn
+	turn     transition
 	outcome  *outcome
 	explored uint64 // messages of the flight that need not be delivered after it
 	ties     int    // the number of the next move of a timer that is due with another one
 	arrive   func(s, next *state, number int)
-	fell     func(s *state, t turn, o *outcome) // a machine panics
+	fell     func(s *state, t transition, o *outcome) // a machine panics
 
 	// Searches by rounds: how many moves deep within the round that began in origin.
 	origin *state
 	level  int
 	stack  []*state
-	steps  []made
+	steps  []takenTransition
 	number int
 	closed parley.Tick // when a correct process closed a round last
 	finish func(s, next *state, number int)
 }
 
 // made is the present move in a state.
-func (w *mover) made(s *state) made {
-	return made{w.turn, w.outcome, s.parts[w.x.slot(s, w.turn.at)]}
+func (w *mover) made(s *state) takenTransition {
+	return takenTransition{w.turn, w.outcome, s.parts[w.x.slot(s, w.turn.at)]}
 }
 
 // successors makes the moves of a state and calls w.arrive with every state that one
@@ -79,10 +79,10 @@ func (w *mover) along(s *state, i int, awake, beside bool) {
 	x, n := w.x, len(s.flight)
 	number := x.message(s.flight[i])
 	q := x.messages.at(number)
-	t := turn{what: Arrival, at: q.to, of: q.from, in: deliver | input(number), elem: i, cost: -1, now: s.now}
+	t := transition{what: OnDelivery, at: q.to, of: q.from, in: deliver | input(number), elem: i, cost: -1, now: s.now}
 	down := !x.reliable && x.components.at(s.parts[x.slot(s, q.to)]).down
 	if down {
-		t.what, t.in, t.lost = Loss, 0, number
+		t.what, t.in, t.lost = OnLoss, 0, number
 	}
 	if awake {
 		w.try(s, &t, i)
@@ -94,13 +94,13 @@ func (w *mover) along(s *state, i int, awake, beside bool) {
 		return
 	}
 	if x.may(s, losses) {
-		w.try(s, &turn{what: Loss, at: q.to, of: q.from, elem: i, cost: losses, now: s.now, lost: number}, n+i)
+		w.try(s, &transition{what: OnLoss, at: q.to, of: q.from, elem: i, cost: losses, now: s.now, lost: number}, n+i)
 	}
 	if x.may(s, doubles) {
-		t.what, t.elem, t.cost = Doubling, -1, doubles
+		t.what, t.elem, t.cost = OnDuplicate, -1, doubles
 		w.try(s, &t, 2*n+i)
 	}
-	t.what, t.elem, t.cost = Arrival, i, -1
+	t.what, t.elem, t.cost = OnDelivery, i, -1
 	w.crashing(s, &t, 3*n+i)
 }
 
@@ -115,7 +115,7 @@ func (w *mover) local(s *state, base int) (due bool) {
 		}
 		part := x.components.at(s.parts[x.slot(s, p)])
 		group := base + int(p)*turns
-		t := turn{at: p, elem: -1, cost: -1, now: s.now}
+		t := transition{at: p, elem: -1, cost: -1, now: s.now}
 		switch {
 		case part.down:
 			w.comeBack(s, t, group)
@@ -127,7 +127,7 @@ func (w *mover) local(s *state, base int) (due bool) {
 			continue
 		}
 		if x.may(s, crashes) {
-			t.what, t.in, t.cost = Crash, crash, crashes
+			t.what, t.in, t.cost = OnCrash, crash, crashes
 			w.try(s, &t, group+4)
 		}
 		due = w.suspect(s, part, t, group+8) || due
@@ -154,7 +154,7 @@ const turns = 8 + 2*most
 
 // expire makes the moves in which the timer runs out that is due first, or another one of
 // the same process that is due then, and those in which the process crashes on it.
-func (w *mover) expire(s *state, t turn, group int) {
+func (w *mover) expire(s *state, t transition, group int) {
 	x := w.x
 	list := x.components.at(s.parts[x.slot(s, t.at)]).timers
 	for k := range list {
@@ -171,7 +171,7 @@ func (w *mover) expire(s *state, t turn, group int) {
 }
 
 // crashing makes a move in which the process crashes, if it may.
-func (w *mover) crashing(s *state, t *turn, group int) {
+func (w *mover) crashing(s *state, t *transition, group int) {
 	if w.x.may(s, crashes) && !w.x.roots[s.root].faulty.Has(t.at) {
 		amidst := *t
 		amidst.in |= amid
@@ -181,10 +181,10 @@ func (w *mover) crashing(s *state, t *turn, group int) {
 
 // spontaneous makes the moves in which a process is asked or a timer of it runs out, at
 // any time.
-func (w *mover) spontaneous(s *state, part *component, t turn, group int) (due bool) {
+func (w *mover) spontaneous(s *state, part *processState, t transition, group int) (due bool) {
 	x := w.x
 	if x.askedOf(part, t.at) < len(x.roots[s.root].requests[t.at]) {
-		t.what, t.in = Asking, ask|input(t.at)
+		t.what, t.in = OnRequest, ask|input(t.at)
 		w.try(s, &t, group)
 		w.crashing(s, &t, group+1)
 		due = true
@@ -193,29 +193,29 @@ func (w *mover) spontaneous(s *state, part *component, t turn, group int) (due b
 		return due
 	}
 	if x.may(s, timeouts) && part.timers[0].Of == t.at {
-		t.what, t.in, t.cost = Expiry, expire, timeouts
+		t.what, t.in, t.cost = OnTimeout, expire, timeouts
 		w.expire(s, t, group+2)
 	}
 	return true
 }
 
 // comeBack makes the moves in which a process that is down restarts.
-func (w *mover) comeBack(s *state, t turn, group int) {
+func (w *mover) comeBack(s *state, t transition, group int) {
 	if !w.x.may(s, restarts) {
 		return
 	}
-	t.what, t.in, t.cost = Restart, restart, restarts
+	t.what, t.in, t.cost = OnRestart, restart, restarts
 	w.try(s, &t, group)
 	w.crashing(s, &t, group+2)
 	if w.x.may(s, disks) {
-		t.what, t.in = LostDisk, restart|1
+		t.what, t.in = OnLostDisk, restart|1
 		w.try(s, &t, group+1)
 		w.crashing(s, &t, group+3)
 	}
 }
 
 // suspect makes the moves in which a process is told of another one's crash.
-func (w *mover) suspect(s *state, part *component, t turn, group int) (due bool) {
+func (w *mover) suspect(s *state, part *processState, t transition, group int) (due bool) {
 	x := w.x
 	for of := range parley.ID(x.p.N) {
 		other := x.components.at(s.parts[x.slot(s, of)])
@@ -227,13 +227,13 @@ func (w *mover) suspect(s *state, part *component, t turn, group int) (due bool)
 		switch {
 		case down && x.o.Model.Detect:
 			if x.o.Model.Overtaking || !x.sent(s, of, t.at) {
-				t.what, t.cost = Suspicion, -1
+				t.what, t.cost = OnSuspicion, -1
 				w.try(s, &t, group+int(of))
 				w.crashing(s, &t, group+most+int(of))
 			}
 			due = true
 		case !down && x.may(s, suspicions):
-			t.what, t.cost = Slander, suspicions
+			t.what, t.cost = OnFalseSuspicion, suspicions
 			w.try(s, &t, group+int(of))
 			w.crashing(s, &t, group+most+int(of))
 		}
@@ -242,12 +242,12 @@ func (w *mover) suspect(s *state, part *component, t turn, group int) (due bool)
 }
 
 // try makes a move, with everything that may come of it.
-func (w *mover) try(s *state, t *turn, group int) {
+func (w *mover) try(s *state, t *transition, group int) {
 	if group > maxGroup {
 		panic(tooLarge(fmt.Sprintf("a state has more than %d kinds of moves", maxGroup)))
 	}
 	x := w.x
-	if t.what == Loss {
+	if t.what == OnLoss {
 		next := &w.next
 		s.copyTo(next)
 		w.turn, w.outcome = *t, nil
@@ -257,7 +257,7 @@ func (w *mover) try(s *state, t *turn, group int) {
 		return
 	}
 	slot := x.slot(s, t.at)
-	list := w.outcomes(call{s.parts[slot], t.in, t.now})
+	list := w.outcomes(clauseInput{s.parts[slot], t.in, t.now})
 	for k := range list {
 		if w.halted() {
 			return
@@ -345,7 +345,7 @@ func (w *mover) later(s *state, d parley.Tick) *state {
 	for i := range x.roots[s.root].seats {
 		slot := int(x.roots[s.root].seats[i].ids[0])
 		old := s.parts[slot]
-		t.parts[slot] = w.outcomes(call{old, pass, d})[0].next
+		t.parts[slot] = w.outcomes(clauseInput{old, pass, d})[0].next
 		t.sum += x.components.at(t.parts[slot]).share - x.components.at(old).share
 	}
 	x.rewake(t)

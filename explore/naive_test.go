@@ -87,7 +87,7 @@ func (m *toy) act(s *parley.Step, left uint64, what ...uint64) {
 
 func toys(seed uint64, n int) parley.Protocol {
 	return parley.Protocol{
-		Name: "toys", N: n, Kinds: []string{"", "M"}, Relies: parley.Reliance{Delay: 7},
+		Name: "toys", N: n, Kinds: []string{"", "M"}, Relies: parley.ModelAssumptions{Delay: 7},
 		New: func(self parley.ID) parley.Machine { return &toy{seed: seed, self: self} },
 	}
 }
@@ -496,7 +496,7 @@ func both(t *testing.T, o explore.Options, asked [][]parley.Msg) (fast, slow map
 		}
 		var all []one
 		lists := make([][]one, o.Protocol.N)
-		add := func(list []parley.Happening, what func(h *parley.Happening) string) {
+		add := func(list []parley.ExternalEvent, what func(h *parley.ExternalEvent) string) {
 			for i := range list {
 				h := &list[i]
 				lists[h.At] = append(lists[h.At], one{h.Order, what(h)})
@@ -505,9 +505,9 @@ func both(t *testing.T, o explore.Options, asked [][]parley.Msg) (fast, slow map
 				}
 			}
 		}
-		add(v.History.Requests, func(*parley.Happening) string { return "asked" })
-		add(v.History.Deliveries, func(h *parley.Happening) string { return fmt.Sprint("deliver ", h.Msg.Value) })
-		add(v.History.Restarts, func(h *parley.Happening) string { return fmt.Sprint("restart ", h.Msg.Value) })
+		add(v.History.Requests, func(*parley.ExternalEvent) string { return "asked" })
+		add(v.History.Deliveries, func(h *parley.ExternalEvent) string { return fmt.Sprint("deliver ", h.Msg.Value) })
+		add(v.History.Restarts, func(h *parley.ExternalEvent) string { return fmt.Sprint("restart ", h.Msg.Value) })
 		sorted := func(list []one) []string {
 			slices.SortFunc(list, func(a, b one) int { return int(a.order) - int(b.order) })
 			seen := []string{}

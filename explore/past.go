@@ -11,25 +11,25 @@ import (
 // event is a happening, and the list of a history that it belongs to.
 type event struct {
 	op trace.Op
-	parley.Happening
+	parley.ExternalEvent
 }
 
-// outs is what one move lets be seen from above.
-type outs struct {
+// observations is what one move lets be seen from above.
+type observations struct {
 	events []event
 }
 
-// past is what was seen from above so far, each process by itself if that is not Ordered.
+// history is what was seen from above so far, each process by itself if that is not Ordered.
 // One that came about in several orders has the first.
-type past struct {
+type history struct {
 	parent  uint32
 	outs    uint32
 	threads []uint32 // by process: what it was asked and delivered
 	share   uint64
 }
 
-// thread is what one process was asked and delivered: the last event, and those before.
-type thread struct {
+// processHistory is what one process was asked and delivered: the last event, and those before.
+type processHistory struct {
 	parent uint32
 	last   event
 	share  uint64
@@ -52,12 +52,12 @@ func (x *space) extended(before, what uint32) uint32 {
 		}
 		parent := threads[of]
 		key := eventKey(binary.AppendUvarint(nil, uint64(parent)), &e)
-		threads[of] = x.threads.number(key, func(at *thread) {
+		threads[of] = x.threads.number(key, func(at *processHistory) {
 			b := binary.LittleEndian.AppendUint64(nil, x.shareOf(parent))
-			*at = thread{parent, e, digest('t', eventKey(b, &e))}
+			*at = processHistory{parent, e, digest('t', eventKey(b, &e))}
 		})
 	}
-	return x.pasts.number(threadsKey(threads), func(at *past) {
+	return x.pasts.number(threadsKey(threads), func(at *history) {
 		at.parent, at.outs, at.threads, at.share = before, what, threads, x.sumThreads(threads)
 	})
 }

@@ -16,7 +16,7 @@ type Run struct {
 
 // Step is one move of a run, and what came of it.
 type Step struct {
-	What What
+	Kind TransitionKind
 	At   parley.ID // where it happens
 	Of   parley.ID // the sender, or who is suspected
 	// Time is the time of the run, where messages arrive in time; else the number of the step.
@@ -56,7 +56,7 @@ func (w *worker) runTo(f *found) Run {
 }
 
 // retrace goes back from a state to the beginning, and forth again.
-func (w *worker) retrace(at id) []made {
+func (w *worker) retrace(at id) []takenTransition {
 	x := w.search
 	var numbers []int
 	for at != 0 {
@@ -90,12 +90,12 @@ func (w *worker) retrace(at id) []made {
 }
 
 // replay makes a move again, to see what the process asks for.
-func (w *worker) replay(m *made, now parley.Tick) Step {
+func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
 	x, t := w.search, &m.turn
-	out := Step{What: t.what, At: t.at, Of: t.of, Time: now}
+	out := Step{Kind: t.what, At: t.at, Of: t.of, Time: now}
 	part := x.components.at(m.before)
 	switch {
-	case t.what == Loss:
+	case t.what == OnLoss:
 		q := x.messages.at(t.lost)
 		out.Msg, out.Path, out.Epoch = q.msg, q.path, q.epoch
 		return out
@@ -117,7 +117,7 @@ func (w *worker) replay(m *made, now parley.Tick) Step {
 	if m.outcome.panics != "" {
 		return out // nothing comes of it
 	}
-	w.clause(call{m.before, t.in, t.now})
+	w.clause(clauseInput{m.before, t.in, t.now})
 	parley.DurableFirst(w.step.Effects)
 	out.Effects = slices.Clone(w.step.Effects)
 	if m.outcome.effects >= 0 {
@@ -136,22 +136,22 @@ func (r *Run) Log(keep bool) *trace.Log {
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		e := trace.Event{Op: s.What.op(), At: s.At, Time: s.Time, Path: s.Path, Epoch: s.Epoch, Msg: s.Msg}
-		switch s.What {
-		case Arrival, Loss, Doubling:
+		e := trace.Event{Op: s.Kind.op(), At: s.At, Time: s.Time, Path: s.Path, Epoch: s.Epoch, Msg: s.Msg}
+		switch s.Kind {
+		case OnDelivery, OnLoss, OnDuplicate:
 			e.Peer = s.Of
 			k := key(s.Of, s.At, s.Epoch, s.Path, s.Msg)
 			if ids := sent[k]; len(ids) > 0 {
 				e.Cause = ids[0]
-				if s.What != Doubling {
+				if s.Kind != OnDuplicate {
 					sent[k] = ids[1:]
 				}
 			}
-		case Expiry:
+		case OnTimeout:
 			e.Msg = parley.Msg{Value: uint64(s.Timer)}
-		case LostDisk:
+		case OnLostDisk:
 			e.Msg = parley.Msg{Value: 1}
-		case Suspicion, Slander:
+		case OnSuspicion, OnFalseSuspicion:
 			e.Msg = parley.Msg{Kind: parley.Suspect, Origin: s.Of}
 		}
 		l.Add(e)
@@ -180,10 +180,10 @@ func (r *Run) Log(keep bool) *trace.Log {
 }
 
 // op is how a trace calls a move.
-func (w What) op() trace.Op {
+func (w TransitionKind) op() trace.Op {
 	return [...]trace.Op{
-		Arrival: trace.Receive, Loss: trace.Lose, Doubling: trace.Receive, Asking: trace.Request, Expiry: trace.Timeout,
-		Crash: trace.Crash, Restart: trace.Restart, LostDisk: trace.Restart, Suspicion: trace.Suspect,
-		Slander: trace.Suspect, Start: trace.Start,
+		OnDelivery: trace.Receive, OnLoss: trace.Lose, OnDuplicate: trace.Receive, OnRequest: trace.Request, OnTimeout: trace.Timeout,
+		OnCrash: trace.Crash, OnRestart: trace.Restart, OnLostDisk: trace.Restart, OnSuspicion: trace.Suspect,
+		OnFalseSuspicion: trace.Suspect, OnStart: trace.Start,
 	}[w]
 }

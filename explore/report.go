@@ -55,7 +55,7 @@ func (x *search) report() Report {
 		f := &x.judge.findings[i]
 		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: again.runTo(f), Over: f.question.over}
 		if f.question.past != 0 {
-			g.Assumptions = x.judge.assumptions(&f.question, x.judge.seenBy(&f.question))
+			g.RunConditions = x.judge.assumptions(&f.question, x.judge.seenBy(&f.question))
 		}
 		r.Findings = append(r.Findings, g)
 	}

@@ -120,10 +120,10 @@ func (fallen) Close(_ *parley.Step, r int) {
 // when it is made again. What went wrong in that move counts.
 func TestPanicReplays(t *testing.T) {
 	slandered := scriptedBy(2, scripted{receive: func(*parley.Step, parley.Msg, *uint64) { panic("no!") }})
-	slandered.Promises = func(parley.Assumptions) []parley.Promise { return nil }
+	slandered.Promises = func(parley.RunConditions) []parley.Promise { return nil }
 	r := search(t, explore.Options{Protocol: slandered, Roots: asking(), Model: explore.Model{FalseSuspicions: 1}})
 	f := r.Findings[0]
-	if last := f.Run.Steps[len(f.Run.Steps)-1]; last.What != explore.Slander || !f.Assumptions.Processes.Suspected {
+	if last := f.Run.Steps[len(f.Run.Steps)-1]; last.Kind != explore.OnFalseSuspicion || !f.RunConditions.Processes.Suspected {
 		t.Errorf("%+v", f)
 	}
 	inRounds := lockstep.Of(lockstep.Protocol{
@@ -152,7 +152,7 @@ func TestPanicReplays(t *testing.T) {
 // no count.
 func TestRunsCounted(t *testing.T) {
 	o := explore.Options{
-		Protocol: forgetful(), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any}}}, Step: explore.Rounds,
+		Protocol: forgetful(), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{1: faulty.Any}}}, Step: explore.Rounds,
 	}
 	for order, want := range []uint64{64, 0} {
 		o.Order = explore.Order(order)
@@ -167,7 +167,7 @@ func forgetful() parley.Protocol {
 	return lockstep.Of(lockstep.Protocol{
 		Protocol: parley.Protocol{
 			Name: "forgetful", N: 3, M: 1, Faults: parley.OralByzantineFaults, Kinds: []string{"", "NUMBER"},
-			Lies: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			Lies: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 				out := slices.Clone(t.Honest)
 				out[0].Msg.Value += uint64(s.Choose(2))
 				return out
@@ -202,7 +202,7 @@ func TestShortened(t *testing.T) {
 		}
 		return nil
 	}}}
-	p.Promises = func(a parley.Assumptions) []parley.Promise {
+	p.Promises = func(a parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: "quiet", Holds: a.Faulty == 0}}
 	}
 	r := search(t, explore.Options{

@@ -26,7 +26,7 @@ func (w *mover) first(s *state) (due bool) {
 	if len(s.flight) > 0 {
 		number := x.message(s.flight[0])
 		q := x.messages.at(number)
-		w.try(s, &turn{what: Arrival, at: q.to, of: q.from, in: deliver | input(number), cost: -1, now: s.now}, 0)
+		w.try(s, &transition{what: OnDelivery, at: q.to, of: q.from, in: deliver | input(number), cost: -1, now: s.now}, 0)
 		return true
 	}
 	if s.wake == timer.Never {
@@ -40,12 +40,12 @@ func (w *mover) first(s *state) (due bool) {
 // within takes in a state in the middle of a round, or at its end.
 func (w *mover) within(from, next *state, _ int) {
 	x, closed := w.x, w.closed
-	if w.turn.what == Expiry && !x.roots[next.root].faulty.Has(w.turn.at) {
+	if w.turn.what == OnTimeout && !x.roots[next.root].faulty.Has(w.turn.at) {
 		w.closed = next.now
 	}
 	if w.level == len(w.stack) {
 		w.stack = append(w.stack, new(state))
-		w.steps = append(w.steps, made{})
+		w.steps = append(w.steps, takenTransition{})
 	}
 	s := w.stack[w.level]
 	next.copyTo(s)

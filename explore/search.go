@@ -18,7 +18,7 @@ type search struct {
 	signer sim.Signer
 
 	visited visited
-	judge   judge
+	judge   propertyChecker
 
 	depth   atomic.Int64
 	waiting atomic.Int64 // states
@@ -59,7 +59,7 @@ func newSearch(ctx context.Context, o Options) *search {
 func (x *search) worker() *worker {
 	w := &worker{search: x}
 	w.Signer, w.x, w.budget, w.counted = x.signer, &x.space, &x.Budget, &x.results
-	w.calls, w.coverage = newMemo[call, []outcome](call.hash), newCoverage()
+	w.calls, w.coverage = newMemo[clauseInput, []outcome](clauseInput.hash), newCoverage()
 	w.queues, w.pasts = newMemo[pair, uint32](pair.hash), newMemo[pair, uint32](pair.hash)
 	w.fell, w.visit = w.falls, w.arriveAt
 	for _, r := range x.roots {
@@ -68,7 +68,7 @@ func (x *search) worker() *worker {
 			list = append(list, x.fresh(r, &r.seats[i]))
 		}
 		w.machines = append(w.machines, list)
-		w.alike = append(w.alike, newAlike(&w.runner, x.o.Alike.Minus(r.faulty)))
+		w.alike = append(w.alike, newSymmetry(&w.runner, x.o.Alike.Minus(r.faulty)))
 	}
 	return w
 }

@@ -53,7 +53,7 @@ func (w *mover) calm(s *state, which uint64) uint64 {
 		if x.components.at(part).down {
 			continue
 		}
-		for _, o := range w.outcomes(call{part, deliver | input(number), s.now}) {
+		for _, o := range w.outcomes(clauseInput{part, deliver | input(number), s.now}) {
 			if o.panics == "" && x.components.at(o.next).wakes() <= s.now {
 				which &^= 1 << i
 			}
@@ -68,18 +68,18 @@ func (w *mover) calm(s *state, which uint64) uint64 {
 func (w *mover) ordered(part, message uint32, now parley.Tick) bool {
 	visible := func(o outcome) bool { return o.outs != 0 }
 	return w.outcome != nil && visible(*w.outcome) && !w.x.components.at(part).down &&
-		slices.ContainsFunc(w.outcomes(call{part, deliver | input(message), now}), visible)
+		slices.ContainsFunc(w.outcomes(clauseInput{part, deliver | input(message), now}), visible)
 }
 
 // commutes tells whether the present move and the arrival of a message at the same
 // component come to the same in either order: the component is in the end the same, and
 // nobody sees more of it.
 func (w *mover) commutes(part, message uint32, now parley.Tick) bool {
-	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
+	if w.turn.what != OnDelivery || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
 		return false
 	}
 	silent := func(part uint32, in input) (uint32, bool) {
-		list := w.outcomes(call{part, in, now})
+		list := w.outcomes(clauseInput{part, in, now})
 		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil || list[0].panics != "" {
 			return 0, false
 		}

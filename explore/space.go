@@ -30,18 +30,18 @@ type space struct {
 	limits [budgets]uint8
 	roots  []*root
 
-	components table[component]
+	components table[processState]
 	messages   table[message]
 	queues     table[queue]
-	outs       table[outs]
-	pasts      table[past]
-	threads    table[thread]
+	outs       table[observations]
+	pasts      table[history]
+	threads    table[processHistory]
 }
 
 // root is how runs begin, with its processes seated.
 type root struct {
 	faulty   parley.Set
-	how      map[parley.ID]faulty.Behaviour
+	how      map[parley.ID]faulty.Behavior
 	worst    parley.FaultModel
 	seats    []seat
 	slot     [most]uint8 // where the component of a process is: the first process of its seat
@@ -98,7 +98,7 @@ func (x *space) fresh(r *root, s *seat) parley.Machine {
 func (x *space) slot(s *state, p parley.ID) int { return int(x.roots[s.root].slot[p]) }
 
 // askedOf is how many requests a process has got.
-func (x *space) askedOf(part *component, p parley.ID) int {
+func (x *space) askedOf(part *processState, p parley.ID) int {
 	seat := &x.roots[part.root].seats[part.seat]
 	return part.asked >> (4 * seat.place[p]) & 15
 }
@@ -108,11 +108,11 @@ func (x *space) may(s *state, budget int) bool { return s.used[budget] < x.limit
 
 // spend takes a move from the budgets. What is on its way to a process that is down for
 // good is forgotten.
-func (x *space) spend(s *state, t *turn) {
+func (x *space) spend(s *state, t *transition) {
 	if t.cost >= 0 {
 		s.used[t.cost]++
 	}
-	if t.what == LostDisk {
+	if t.what == OnLostDisk {
 		s.used[disks]++
 	}
 	if t.in&amid != 0 && t.cost != crashes {
@@ -136,14 +136,14 @@ func (x *space) forgotten(s *state, p parley.ID) bool {
 }
 
 // due returns the turn of the first process of which a timer is due at a time.
-func (x *space) due(s *state, at parley.Tick) (turn, bool) {
+func (x *space) due(s *state, at parley.Tick) (transition, bool) {
 	if s.wake > at {
-		return turn{}, false
+		return transition{}, false
 	}
 	for i := range x.roots[s.root].seats {
 		seat := &x.roots[s.root].seats[i]
 		if part := x.components.at(s.parts[seat.ids[0]]); part.wakes() <= at {
-			return turn{what: Expiry, at: part.timers[0].Of, in: expire, elem: -1, cost: -1, now: at}, true
+			return transition{what: OnTimeout, at: part.timers[0].Of, in: expire, elem: -1, cost: -1, now: at}, true
 		}
 	}
 	panic("explore: a timer is due and is not found")
@@ -158,8 +158,8 @@ func (x *space) rewake(s *state) {
 }
 
 // fallen is a component after a crash.
-func (x *space) fallen(c *component) component {
-	out := component{root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives}
+func (x *space) fallen(c *processState) processState {
+	out := processState{root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives}
 	if x.limits[restarts] > 0 {
 		out.durable, out.log = c.durable, c.log
 	}
@@ -170,7 +170,7 @@ func (x *space) fallen(c *component) component {
 // out at its time; what is sent because of a message is sent when that has arrived at
 // the latest; but rounds on call begin when the clock of a process shows that they do, so that
 // it is sent then. The coalition, which rushes, is heard at once.
-func (x *space) arrives(c call) parley.Tick {
+func (x *space) arrives(c clauseInput) parley.Tick {
 	sent, most := c.now, x.delay
 	if c.in.kind() == deliver && !x.p.OnCall {
 		sent = max(sent, x.messages.at(c.in.ref()).due)
@@ -191,7 +191,7 @@ func (x *space) seen(list []event) uint32 {
 		part := eventKey(nil, &list[i])
 		key = parley.AppendBytes(key, part)
 	}
-	return x.outs.number(key, func(at *outs) { at.events = list })
+	return x.outs.number(key, func(at *observations) { at.events = list })
 }
 
 // within is the time in which messages arrive: what the protocol relies on, or as in the
@@ -206,8 +206,8 @@ func Rush(p parley.Protocol) parley.Tick {
 }
 
 // question is what is to be answered in a state.
-func (x *space) question(s *state, over bool) question {
-	q := question{past: s.past, root: uint16(s.root), over: over}
+func (x *space) question(s *state, over bool) verdictKey {
+	q := verdictKey{past: s.past, root: uint16(s.root), over: over}
 	for i, used := range s.used {
 		if used > 0 {
 			q.had |= 1 << i

@@ -81,7 +81,7 @@ func (s *state) unpack(list []uint32, n int) []uint32 {
 }
 
 // wakes is when the first timer of a component is due.
-func (c *component) wakes() parley.Tick {
+func (c *processState) wakes() parley.Tick {
 	if len(c.timers) == 0 {
 		return timer.Never
 	}

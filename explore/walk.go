@@ -41,7 +41,7 @@ func (w *worker) walk(random *rand.Rand) {
 		w.trail = trail
 		w.check(s, 0, false)
 		met := 0
-		var move []made
+		var move []takenTransition
 		due := w.moves(s, 0, func(from, reached *state, _ int) {
 			if met++; random.IntN(met) > 0 {
 				return
@@ -64,9 +64,9 @@ func (w *worker) walk(random *rand.Rand) {
 }
 
 // latest is the move of the grain of the search that has just been made in a state.
-func (w *worker) latest(from *state) []made {
+func (w *worker) latest(from *state) []takenTransition {
 	if w.search.o.Step == Rounds {
 		return slices.Clone(w.steps[:w.level])
 	}
-	return []made{w.made(from)}
+	return []takenTransition{w.made(from)}
 }

@@ -12,15 +12,15 @@ import (
 type worker struct {
 	mover
 	search  *search
-	settled [1 << 13]question                // by a hash: questions that were answered last
-	alike   []alike                          // by root
+	settled [1 << 13]verdictKey              // by a hash: questions that were answered last
+	alike   []symmetry                       // by root
 	visit   func(s, next *state, number int) // arriveAt
 
 	here  state
-	trail []made     // of a run at random
-	out   []uint32   // states to be visited, packed
-	full  [][]uint32 // blocks of them
-	spare [][]uint32 // blocks that have been visited
+	trail []takenTransition // of a run at random
+	out   []uint32          // states to be visited, packed
+	full  [][]uint32        // blocks of them
+	spare [][]uint32        // blocks that have been visited
 
 	count   int   // of moves that the search does not know of yet
 	waiting int64 // and of states
@@ -29,7 +29,7 @@ type worker struct {
 // beginning is a first state, and what happened before it.
 type beginning struct {
 	state state
-	trail []made
+	trail []takenTransition
 }
 
 // begin makes the first states of a root: the processes start in order, and where there
@@ -38,17 +38,17 @@ func (w *worker) begin(number int) []beginning {
 	x, r := w.search, w.search.roots[number]
 	s := state{root: number}
 	none := make([]uint32, x.p.N)
-	s.past = x.pasts.number(threadsKey(none), func(at *past) { at.threads = none })
+	s.past = x.pasts.number(threadsKey(none), func(at *history) { at.threads = none })
 	for i := range r.seats {
 		seat := &r.seats[i]
-		c := component{root: number, seat: i, machine: parley.Save(x.fresh(r, seat), 0, nil)}
+		c := processState{root: number, seat: i, machine: parley.Save(x.fresh(r, seat), 0, nil)}
 		part := w.component(&c)
 		s.parts[seat.ids[0]] = part
 		s.sum += x.components.at(part).share
 	}
 	s.wake = timer.Never
 	list := []beginning{{state: s}}
-	each := func(t turn) {
+	each := func(t transition) {
 		var after []beginning
 		for i := range list {
 			after = w.begun(after, &list[i], t)
@@ -56,12 +56,12 @@ func (w *worker) begin(number int) []beginning {
 		list = after
 	}
 	for p := range parley.ID(x.p.N) {
-		each(turn{what: Start, at: p, in: begin | input(p), elem: -1, cost: -1})
+		each(transition{what: OnStart, at: p, in: begin | input(p), elem: -1, cost: -1})
 	}
 	for p := range parley.ID(x.p.N) {
 		if !x.asks {
 			for range r.requests[p] {
-				each(turn{what: Asking, at: p, in: ask | input(p), elem: -1, cost: -1})
+				each(transition{what: OnRequest, at: p, in: ask | input(p), elem: -1, cost: -1})
 			}
 		}
 	}
@@ -69,21 +69,21 @@ func (w *worker) begin(number int) []beginning {
 }
 
 // begun appends what comes of a beginning by one more move, in which the process may crash.
-func (w *worker) begun(list []beginning, b *beginning, t turn) []beginning {
+func (w *worker) begun(list []beginning, b *beginning, t transition) []beginning {
 	x := w.search
 	slot := x.slot(&b.state, t.at)
 	before := b.state.parts[slot]
 	if x.components.at(before).down {
 		return append(list, *b)
 	}
-	add := func(t turn, o *outcome) {
-		next := beginning{trail: append(slices.Clip(b.trail), made{t, o, before})}
+	add := func(t transition, o *outcome) {
+		next := beginning{trail: append(slices.Clip(b.trail), takenTransition{t, o, before})}
 		b.state.copyTo(&next.state)
 		w.apply(&next.state, slot, o)
 		x.spend(&next.state, &t)
 		list = append(list, next)
 	}
-	outcomes := w.outcomes(call{before, t.in, 0})
+	outcomes := w.outcomes(clauseInput{before, t.in, 0})
 	for k := range outcomes {
 		if outcomes[k].panics == "" {
 			add(t, &outcomes[k])
@@ -97,7 +97,7 @@ func (w *worker) begun(list []beginning, b *beginning, t turn) []beginning {
 		return list
 	}
 	t.in |= amid
-	cut := w.outcomes(call{before, t.in, 0})
+	cut := w.outcomes(clauseInput{before, t.in, 0})
 	for k := range cut {
 		// One after which nothing is missing but what is in the process might as well
 		// crash later.
@@ -226,7 +226,7 @@ func (w *worker) check(s *state, at id, over bool) {
 	shard.Lock()
 	defer shard.Unlock()
 	if shard.known == nil {
-		shard.known = make(map[question]bool)
+		shard.known = make(map[verdictKey]bool)
 	}
 	if _, known := shard.known[q]; known {
 		return
@@ -248,7 +248,7 @@ func (w *worker) check(s *state, at id, over bool) {
 }
 
 // view is a state as a goal sees it.
-func (w *worker) view(s *state, q *question) *View {
+func (w *worker) view(s *state, q *verdictKey) *View {
 	x := w.search
 	v := &View{History: x.judge.seenBy(q), Faulty: x.roots[q.root].faulty}
 	for p := range parley.ID(x.p.N) {
@@ -270,7 +270,7 @@ func (w *worker) view(s *state, q *question) *View {
 
 // falls keeps that a machine panics in a move. One that is to crash in the midst of this
 // move panics without that too.
-func (w *worker) falls(s *state, t turn, o *outcome) {
+func (w *worker) falls(s *state, t transition, o *outcome) {
 	if w.again || t.in&amid != 0 {
 		return
 	}
@@ -278,7 +278,7 @@ func (w *worker) falls(s *state, t turn, o *outcome) {
 	if t.cost >= 0 {
 		q.had |= 1 << t.cost
 	}
-	last := []made{{t, o, s.parts[w.search.slot(s, t.at)]}}
+	last := []takenTransition{{t, o, s.parts[w.search.slot(s, t.at)]}}
 	if w.origin != nil {
 		s, last = w.origin, append(slices.Clone(w.steps[:w.level]), last...)
 	}

@@ -9,10 +9,10 @@ import (
 	"parley"
 )
 
-// Behaviour is how one faulty process behaves. Without any function it is
+// Behavior is how one faulty process behaves. Without any function it is
 // honest. Choose answers the choices of the protocol's own Lies; Tell replaces
 // them altogether.
-type Behaviour struct {
+type Behavior struct {
 	Name string
 	// Model is the mildest fault model that has such a process: who crashes does
 	// no more than crash, and who may lie is Byzantine.
@@ -21,7 +21,7 @@ type Behaviour struct {
 	// silence, and what lies between are lies.
 	Choose func(s *parley.Step, t *parley.Turn, k, n int) int
 	// Tell returns what the process sends in its turn.
-	Tell func(s *parley.Step, t *parley.Turn) []parley.Sent
+	Tell func(s *parley.Step, t *parley.Turn) []parley.Outgoing
 	// Overhears tells that Tell looks at Turn.Seen, as Protocol.Overhears does
 	// for Lies.
 	Overhears bool
@@ -29,7 +29,7 @@ type Behaviour struct {
 	Hear func(s *parley.Step, from parley.ID, m parley.Msg) bool
 	// Down tells whether the process has crashed: from then on nothing happens to it.
 	Down func(now parley.Tick) bool
-	// Rounds tells that the behaviour counts rounds: see [Behaviour.Suits].
+	// Rounds tells that the behaviour counts rounds: see [Behavior.Suits].
 	Rounds bool
 	// Twin runs two honest copies under one identity: each half of the system
 	// hears and is heard by one of them.
@@ -39,17 +39,17 @@ type Behaviour struct {
 // The behaviours that have no parameter.
 var (
 	// Honest behaves as the protocol says; it is faulty in name.
-	Honest = Behaviour{Name: "honest"}
+	Honest = Behavior{Name: "honest"}
 	// Silent never sends anything.
-	Silent = Behaviour{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Sent { return nil }}
+	Silent = Behavior{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Outgoing { return nil }}
 	// Flip tells everybody the first lie there is: 1 for 0 and 0 for 1.
-	Flip = Behaviour{Name: "flip", Model: parley.SignedByzantineFaults,
+	Flip = Behavior{Name: "flip", Model: parley.SignedByzantineFaults,
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 			return min(1, n-2)
 		}}
 	// TwoFaced is honest to the lower half of the processes and flips what it
 	// tells the upper half.
-	TwoFaced = Behaviour{Name: "twofaced", Model: parley.SignedByzantineFaults,
+	TwoFaced = Behavior{Name: "twofaced", Model: parley.SignedByzantineFaults,
 		Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
 			if upper(t.To, s.N) {
 				return min(1, n-2)
@@ -57,22 +57,22 @@ var (
 			return 0
 		}}
 	// Random draws every answer anew, for every receiver.
-	Random = Behaviour{Name: "random", Model: parley.SignedByzantineFaults,
+	Random = Behavior{Name: "random", Model: parley.SignedByzantineFaults,
 		Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int {
 			return s.Choose(n)
 		}}
 	// Twin is two honest copies under one name.
-	Twin = Behaviour{Name: "twin", Model: parley.SignedByzantineFaults, Twin: true}
+	Twin = Behavior{Name: "twin", Model: parley.SignedByzantineFaults, Twin: true}
 	// SendOmission is honest but loses what it sends, each time with one half.
-	SendOmission = Behaviour{Name: "omit-send", Model: parley.OmissionFaults,
-		Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	SendOmission = Behavior{Name: "omit-send", Model: parley.OmissionFaults,
+		Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if s.Choose(2) == 1 {
 				return nil
 			}
 			return t.Honest
 		}}
 	// ReceiveOmission is honest but loses what it receives, each time with one half.
-	ReceiveOmission = Behaviour{Name: "omit-receive", Model: parley.OmissionFaults,
+	ReceiveOmission = Behavior{Name: "omit-receive", Model: parley.OmissionFaults,
 		Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool {
 			return s.Choose(2) == 0
 		}}
@@ -80,20 +80,20 @@ var (
 
 // Any leaves every answer to the host, under the name that says so: a simulator
 // draws it, as with Random, and an explorer tries them all.
-var Any = Behaviour{Name: "any", Model: Random.Model, Choose: Random.Choose}
+var Any = Behavior{Name: "any", Model: Random.Model, Choose: Random.Choose}
 
 // Crash is honest until it has sent to the given number of processes in the
 // given round, in the order of their names, and is heard no more. It is for
 // protocols in rounds, whose messages carry the round in Seq.
-func Crash(round, sends int) Behaviour {
-	return Behaviour{
+func Crash(round, sends int) Behavior {
+	return Behavior{
 		Name: fmt.Sprintf("crash@r%d:%d", round, sends), Rounds: true,
-		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			before := int(t.To)
 			if t.To > t.Self {
 				before--
 			}
-			var said []parley.Sent
+			var said []parley.Outgoing
 			for _, sent := range t.Honest {
 				// Frames and the messages of rounds carry the round in Seq.
 				r := int(sent.Msg.Seq)
@@ -107,10 +107,10 @@ func Crash(round, sends int) Behaviour {
 }
 
 // CrashAt is honest until the given time, and does nothing from then on.
-func CrashAt(at parley.Tick) Behaviour {
-	return Behaviour{
+func CrashAt(at parley.Tick) Behavior {
+	return Behavior{
 		Name: "crash@" + time.Duration(at).String(),
-		Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if s.Now >= at {
 				return nil
 			}
@@ -122,7 +122,7 @@ func CrashAt(at parley.Tick) Behaviour {
 
 // Suits returns why the behavior means nothing in p, nil if it does: a protocol without
 // rounds has none to crash in.
-func (b Behaviour) Suits(p parley.Protocol) error {
+func (b Behavior) Suits(p parley.Protocol) error {
 	if !b.Rounds || p.Timing == parley.Synchronous {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (b Behaviour) Suits(p parley.Protocol) error {
 }
 
 // Cast returns which processes are faulty, and the worst that any of them does.
-func Cast(how map[parley.ID]Behaviour) (who parley.Set, worst parley.FaultModel) {
+func Cast(how map[parley.ID]Behavior) (who parley.Set, worst parley.FaultModel) {
 	// order: a set has none, and the worst is looked for
 	for id, b := range how {
 		who.Add(id)
@@ -143,18 +143,18 @@ func Cast(how map[parley.ID]Behaviour) (who parley.Set, worst parley.FaultModel)
 // Script leaves the word to the protocol's Lies and answers each of its choices
 // with 0. With a Lies that is a script, an exact list of what is sent, the
 // process says just that.
-var Script = Behaviour{Name: "script", Model: parley.SignedByzantineFaults,
+var Script = Behavior{Name: "script", Model: parley.SignedByzantineFaults,
 	Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}
 
 // named are the behaviours without parameters, as on the command line.
-var named = []Behaviour{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmission, ReceiveOmission}
+var named = []Behavior{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmission, ReceiveOmission}
 
 // Named returns the behaviours that have no parameter.
-func Named() []Behaviour { return append([]Behaviour(nil), named...) }
+func Named() []Behavior { return append([]Behavior(nil), named...) }
 
 // Parse reads a behaviour as it is written on the command line: a name, or
 // crash@rR, crash@rR:K or crash@DURATION.
-func Parse(text string) (Behaviour, error) {
+func Parse(text string) (Behavior, error) {
 	var names []string
 	for _, b := range named {
 		if b.Name == text {
@@ -166,25 +166,25 @@ func Parse(text string) (Behaviour, error) {
 		text, strings.Join(names, ", "))
 	when, isCrash := strings.CutPrefix(text, "crash@")
 	if !isCrash {
-		return Behaviour{}, unknown
+		return Behavior{}, unknown
 	}
 	if in, isRound := strings.CutPrefix(when, "r"); isRound {
 		r, k, mid := strings.Cut(in, ":")
 		round, err := strconv.ParseUint(r, 10, 16)
 		if err != nil {
-			return Behaviour{}, unknown
+			return Behavior{}, unknown
 		}
 		sends := uint64(0)
 		if mid {
 			if sends, err = strconv.ParseUint(k, 10, 16); err != nil {
-				return Behaviour{}, unknown
+				return Behavior{}, unknown
 			}
 		}
 		return Crash(int(round), int(sends)), nil
 	}
 	d, err := time.ParseDuration(when)
 	if err != nil || d < 0 {
-		return Behaviour{}, unknown
+		return Behavior{}, unknown
 	}
 	return CrashAt(parley.Tick(d)), nil
 }

@@ -38,20 +38,20 @@ type Coalition struct {
 	members   []member
 	place     [parley.MaxProcesses]uint8 // where a process is among the members
 
-	waiting bool         // the timer to speak is set
-	seen    []parley.Got // what members received since the coalition spoke
-	before  []parley.Got // and what they had received when it did
+	waiting bool              // the timer to speak is set
+	seen    []parley.Received // what members received since the coalition spoke
+	before  []parley.Received // and what they had received when it did
 
-	answers answers       // scratch
-	turn    parley.Turn   // scratch
-	honest  []parley.Sent // scratch
-	asked   []parley.Sent // scratch
+	answers answers           // scratch
+	turn    parley.Turn       // scratch
+	honest  []parley.Outgoing // scratch
+	asked   []parley.Outgoing // scratch
 }
 
 // member is one faulty process.
 type member struct {
 	id      parley.ID
-	how     Behaviour
+	how     Behavior
 	machine parley.Machine
 	twin    parley.Machine // the second copy of a twin
 
@@ -61,7 +61,7 @@ type member struct {
 // New returns the coalition of the given processes. It speaks rush ticks after
 // its honest copies would have: with lockstep, late in the round but in time.
 // With rush 0 it speaks at once.
-func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behaviour) *Coalition {
+func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
 		m := member{id: id, how: how[id], machine: p.New(id)}
@@ -109,7 +109,7 @@ func other(value []byte) []byte {
 // behaviour has it hear.
 func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if c.overhears && !c.ids.Has(from) {
-		c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Epoch: s.Epoch, Msg: q})
+		c.seen = append(c.seen, parley.Received{From: from, To: s.Self, Path: s.Path, Epoch: s.Epoch, Msg: q})
 	}
 	m := c.of(s.Self)
 	if m.down(s) {
@@ -295,7 +295,7 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 }
 
 // send sends messages in the name of a member.
-func send(s *parley.Step, from, to parley.ID, said []parley.Sent) {
+func send(s *parley.Step, from, to parley.ID, said []parley.Outgoing) {
 	for i := range said {
 		s.Effects = append(s.Effects, parley.Effect{
 			Op: parley.OpSend, From: from, To: to, Path: said[i].Path, Epoch: said[i].Epoch, Msg: said[i].Msg,
@@ -304,17 +304,17 @@ func send(s *parley.Step, from, to parley.ID, said []parley.Sent) {
 }
 
 // honestTo appends what the copies of a member would send to a process.
-func (m *member) honestTo(to parley.ID, list []parley.Sent) []parley.Sent {
+func (m *member) honestTo(to parley.ID, list []parley.Outgoing) []parley.Outgoing {
 	for i := range m.held {
 		if e := &m.held[i]; e.To == to || e.To == parley.All {
-			list = append(list, parley.Sent{Path: e.Path, Epoch: e.Epoch, Msg: e.Msg})
+			list = append(list, parley.Outgoing{Path: e.Path, Epoch: e.Epoch, Msg: e.Msg})
 		}
 	}
 	return list
 }
 
 // tell returns what a member says to a correct process.
-func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Sent) []parley.Sent {
+func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Outgoing) []parley.Outgoing {
 	t := &c.turn
 	c.asked = append(c.asked[:0], honest...) // a liar may write into what it is shown
 	t.To, t.Honest = to, c.asked
@@ -333,7 +333,7 @@ func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parle
 }
 
 // all goes through what the coalition has received in this round and the last.
-func (c *Coalition) all(yield func(parley.Got) bool) {
+func (c *Coalition) all(yield func(parley.Received) bool) {
 	for _, g := range c.before {
 		if !yield(g) {
 			return
@@ -368,8 +368,8 @@ func (a *answers) Choose(n int) int {
 
 // inOrder sorts what was received by its links: in which order the links brought
 // it is no part of the coalition's state.
-func inOrder(seen []parley.Got) {
-	slices.SortStableFunc(seen, func(a, b parley.Got) int {
+func inOrder(seen []parley.Received) {
+	slices.SortStableFunc(seen, func(a, b parley.Received) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 }
@@ -408,8 +408,8 @@ func (m *member) state(v *parley.Vars) {
 	})
 }
 
-func visitGot(v *parley.Vars, name string, list *[]parley.Got) {
-	parley.Slice(v, name, list, func(_ int, g *parley.Got) {
+func visitGot(v *parley.Vars, name string, list *[]parley.Received) {
+	parley.Slice(v, name, list, func(_ int, g *parley.Received) {
 		v.ID("from", &g.From)
 		v.ID("to", &g.To)
 		parley.Num(v, "path", &g.Path)

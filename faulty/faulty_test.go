@@ -62,7 +62,7 @@ func voting() parley.Protocol {
 	}, lockstep.Simulated)
 }
 
-func lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := slices.Clone(t.Honest)
 	switch s.Choose(4) {
 	case 1:
@@ -79,7 +79,7 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 type said map[[2]int]int // round, receiver
 
 // told runs with the given processes faulty and returns what process 2 told.
-func told(t *testing.T, seed uint64, how map[parley.ID]faulty.Behaviour) said {
+func told(t *testing.T, seed uint64, how map[parley.ID]faulty.Behavior) said {
 	t.Helper()
 	s := sim.Options{Protocol: voting(), Faulty: how, Seed: seed, Log: &trace.Log{Keep: true}}
 	for id := range parley.ID(n) {
@@ -107,14 +107,14 @@ func told(t *testing.T, seed uint64, how map[parley.ID]faulty.Behaviour) said {
 	return out
 }
 
-func one(b faulty.Behaviour) map[parley.ID]faulty.Behaviour {
-	return map[parley.ID]faulty.Behaviour{2: b}
+func one(b faulty.Behavior) map[parley.ID]faulty.Behavior {
+	return map[parley.ID]faulty.Behavior{2: b}
 }
 
 // Each behaviour says what it is said to: to every process in every round.
 func TestBehaviours(t *testing.T) {
 	for _, c := range []struct {
-		how  faulty.Behaviour
+		how  faulty.Behavior
 		want func(r, to int) int
 	}{
 		{faulty.Honest, func(r, to int) int { return 1 }},
@@ -164,7 +164,7 @@ func TestBehaviours(t *testing.T) {
 // Behaviours of chance say everything they may, and nothing else.
 func TestChance(t *testing.T) {
 	for _, c := range []struct {
-		how  faulty.Behaviour
+		how  faulty.Behavior
 		want []int
 	}{
 		{faulty.Random, []int{-1, 1, 7, 8}}, {faulty.Any, []int{-1, 1, 7, 8}},
@@ -190,7 +190,7 @@ func TestChance(t *testing.T) {
 // The copy of a process that omits to receive does not hear about one half; that
 // of a twin hears its own half of the others.
 func TestHearing(t *testing.T) {
-	heard := func(how faulty.Behaviour, name string) (values []string) {
+	heard := func(how faulty.Behavior, name string) (values []string) {
 		c := faulty.New(voting(), 0, one(how))
 		s := step(2)
 		c.Start(s)
@@ -291,7 +291,7 @@ func TestCanonicalCoalition(t *testing.T) {
 	p := voting()
 	p.Overhears = true
 	make := func(order ...parley.ID) *faulty.Coalition {
-		c := faulty.New(p, 0, map[parley.ID]faulty.Behaviour{2: faulty.Flip, 4: faulty.Flip})
+		c := faulty.New(p, 0, map[parley.ID]faulty.Behavior{2: faulty.Flip, 4: faulty.Flip})
 		for _, id := range []parley.ID{2, 4} {
 			s := step(id)
 			c.Start(s)
@@ -337,7 +337,7 @@ func (a *alternating) Refused(parley.ID, parley.ID, string)  {}
 func TestRushing(t *testing.T) {
 	spoken := 0
 	for seed := range uint64(50) {
-		watching := faulty.Behaviour{Name: "watching", Overhears: true, Tell: func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+		watching := faulty.Behavior{Name: "watching", Overhears: true, Tell: func(s *parley.Step, turn *parley.Turn) []parley.Outgoing {
 			r := turn.Honest[0].Msg.Seq
 			seen := make(map[[2]parley.ID]bool)
 			for got := range turn.Seen {
@@ -357,7 +357,7 @@ func TestRushing(t *testing.T) {
 			spoken++
 			return turn.Honest
 		}}
-		for at, v := range told(t, seed, map[parley.ID]faulty.Behaviour{2: watching, 4: watching}) {
+		for at, v := range told(t, seed, map[parley.ID]faulty.Behavior{2: watching, 4: watching}) {
 			if v != 1 {
 				t.Fatalf("seed %d: %v is told %d", seed, at, v)
 			}
@@ -371,7 +371,7 @@ func TestRushing(t *testing.T) {
 // A member signs for every member and for nobody else.
 func TestSignAs(t *testing.T) {
 	signed, refused := 0, 0
-	signing := faulty.Behaviour{Name: "signing", Tell: func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+	signing := faulty.Behavior{Name: "signing", Tell: func(s *parley.Step, turn *parley.Turn) []parley.Outgoing {
 		for id := range parley.ID(n) {
 			func() {
 				defer func() {
@@ -388,7 +388,7 @@ func TestSignAs(t *testing.T) {
 		}
 		return turn.Honest
 	}}
-	told(t, 1, map[parley.ID]faulty.Behaviour{2: signing, 4: signing})
+	told(t, 1, map[parley.ID]faulty.Behavior{2: signing, 4: signing})
 	if turns := 3 * 2 * (n - 2); signed != 2*turns || refused != (n-2)*turns {
 		t.Error(signed, "signatures,", refused, "refused")
 	}
@@ -398,7 +398,7 @@ func TestSignAs(t *testing.T) {
 // of the host and those of Lies are not.
 func TestChooseAsksHost(t *testing.T) {
 	asked := 0
-	how := faulty.Behaviour{Name: "asking", Choose: func(s *parley.Step, turn *parley.Turn, k, m int) int {
+	how := faulty.Behavior{Name: "asking", Choose: func(s *parley.Step, turn *parley.Turn, k, m int) int {
 		if k != 0 || m != 4 {
 			t.Errorf("choice %d of %d", k, m)
 		}
@@ -418,7 +418,7 @@ func TestChooseAsksHost(t *testing.T) {
 // to wait for.
 func TestAtOnce(t *testing.T) {
 	p := parley.Protocol{N: n, New: func(parley.ID) parley.Machine { return &parrot{} }}
-	c := faulty.New(p, 0, map[parley.ID]faulty.Behaviour{2: faulty.Honest, 4: faulty.Silent})
+	c := faulty.New(p, 0, map[parley.ID]faulty.Behavior{2: faulty.Honest, 4: faulty.Silent})
 	if seat := c.Seat(); !slices.Equal(seat.IDs, []parley.ID{2, 4}) || !seat.Rushing ||
 		seat.Machine != parley.Machine(c) {
 		t.Errorf("%+v", seat)

@@ -13,13 +13,13 @@ import (
 type frames struct{ p Protocol }
 
 // open returns the messages of a frame, none if it does not parse.
-func open(body []byte) []parley.Sent {
+func open(body []byte) []parley.Outgoing {
 	if !well(body) {
 		return nil
 	}
-	var out []parley.Sent
+	var out []parley.Outgoing
 	for len(body) > 0 {
-		var sent parley.Sent
+		var sent parley.Outgoing
 		sent.Path, sent.Msg, body, _ = parley.ReadMsg(body)
 		out = append(out, sent)
 	}
@@ -106,11 +106,11 @@ func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 // lies opens each frame of the turn, lets the protocol lie about what is in it,
 // and closes it again. If nothing is left of something, the frame is missing;
 // a process that had nothing to say and says nothing still sends its frame.
-func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	o, known := t.Memo.(*opened)
 	if !known {
-		o = &opened{said: make([]parley.Sent, 0, 4), turn: *t}
-		o.turn.Seen = func(yield func(parley.Got) bool) { eachSeen(t, yield) }
+		o = &opened{said: make([]parley.Outgoing, 0, 4), turn: *t}
+		o.turn.Seen = func(yield func(parley.Received) bool) { eachSeen(t, yield) }
 		t.Memo = o
 	}
 	o.out = o.out[:0]
@@ -130,10 +130,10 @@ func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 }
 
 // eachSeen goes through the messages of the frames that a coalition has seen.
-func eachSeen(t *parley.Turn, yield func(parley.Got) bool) {
+func eachSeen(t *parley.Turn, yield func(parley.Received) bool) {
 	for got := range t.Seen {
 		for _, sent := range open(got.Msg.Body) {
-			if !yield(parley.Got{From: got.From, To: got.To, Round: int(got.Msg.Seq), Path: sent.Path, Msg: sent.Msg}) {
+			if !yield(parley.Received{From: got.From, To: got.To, Round: int(got.Msg.Seq), Path: sent.Path, Msg: sent.Msg}) {
 				return
 			}
 		}
@@ -144,11 +144,11 @@ func eachSeen(t *parley.Turn, yield func(parley.Got) bool) {
 // honestly sent the same frame, and told one of a few lies.
 type opened struct {
 	body   []byte
-	parts  []parley.Sent // of the frame with this body
+	parts  []parley.Outgoing // of the frame with this body
 	turn   parley.Turn
-	out    []parley.Sent
-	said   []parley.Sent
-	honest []parley.Sent // a copy of parts, which a liar may write into
+	out    []parley.Outgoing
+	said   []parley.Outgoing
+	honest []parley.Outgoing // a copy of parts, which a liar may write into
 	buf    []byte
 	closed [][]byte // bodies made so far
 }
@@ -163,7 +163,7 @@ func (o *opened) open(body []byte) {
 const fewBodies = 4
 
 // close returns the body of a frame of the given messages.
-func (o *opened) close(said []parley.Sent) []byte {
+func (o *opened) close(said []parley.Outgoing) []byte {
 	if len(said) == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (o *opened) close(said []parley.Sent) []byte {
 }
 
 // Open returns the messages in a frame, none if it is malformed or no frame.
-func Open(m parley.Msg) []parley.Sent {
+func Open(m parley.Msg) []parley.Outgoing {
 	if m.Kind != Frame {
 		return nil
 	}

@@ -46,14 +46,14 @@ func NewInstance(p Protocol, when Schedule, self parley.ID, number uint64) *Inst
 	if when.Slack < 0 || when.Slack > when.Delta {
 		panic("lockstep: the slack is a part of a round")
 	}
-	if when.delay() < 1 && when.OnCall {
+	if when.delay() < 1 && when.OnDemand {
 		panic("lockstep: rounds on call last for two messages and four times the slack")
 	}
 	m := &Instance{
 		p: p, self: self, when: when, number: number, begin: when.Begin, round: -1, rounds: p.New(self),
 		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
 	}
-	if when.OnCall {
+	if when.OnDemand {
 		m.begin = far
 	}
 	return m
@@ -75,7 +75,7 @@ type Counting interface {
 // Reset leaves the instance as NewInstance makes it, under another number.
 func (m *Instance) Reset(number uint64) {
 	m.number, m.begin, m.round = number, m.when.Begin, -1
-	if m.when.OnCall {
+	if m.when.OnDemand {
 		m.begin = far
 	}
 	m.now.clear()
@@ -343,7 +343,7 @@ func (m *Instance) Rounds() Rounds { return m.rounds }
 // State visits the number and the beginning only where instances have their own.
 func (m *Instance) State(v *parley.Vars) {
 	parley.Num(v, "round", &m.round)
-	if m.when.OnCall {
+	if m.when.OnDemand {
 		parley.Num(v, "number", &m.number)
 		if m.round >= 0 && !m.Over() {
 			v.Time("begin", &m.begin)

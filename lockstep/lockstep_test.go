@@ -298,11 +298,11 @@ func TestFrames(t *testing.T) {
 	b.start(0)
 	_, sent := bodies(b.timeout(100))
 	if have := lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: sent[0]}); !reflect.DeepEqual(have,
-		[]parley.Sent{{Msg: say(1)}}) {
+		[]parley.Outgoing{{Msg: say(1)}}) {
 		t.Errorf("%+v", have)
 	}
 	if have := lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: sent[1]}); !reflect.DeepEqual(have,
-		[]parley.Sent{{Msg: say(1)}, {Path: 3, Msg: say(2)}}) {
+		[]parley.Outgoing{{Msg: say(1)}, {Path: 3, Msg: say(2)}}) {
 		t.Errorf("%+v", have)
 	}
 	if lockstep.Open(parley.Msg{Kind: 2, Body: sent[1]}) != nil ||

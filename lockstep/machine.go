@@ -52,9 +52,9 @@ func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
 // after a crash, or starts too late, has missed rounds and takes no part.
 func (m *machine) Start(s *parley.Step) {
 	switch {
-	case s.Restart || !m.one.when.OnCall && s.Now > m.one.begin:
+	case s.Restart || !m.one.when.OnDemand && s.Now > m.one.begin:
 		m.one.Abstain()
-	case !m.one.when.OnCall:
+	case !m.one.when.OnDemand:
 		s.SetTimer(roundEnds, m.one.begin-s.Now)
 	}
 }
@@ -62,7 +62,7 @@ func (m *machine) Start(s *parley.Step) {
 // Request hands in the initial value. It opens an instance on call, and so does a
 // Call without a value, which asks nothing of one that is open.
 func (m *machine) Request(s *parley.Step, q parley.Msg) {
-	onCall, waits := m.one.when.OnCall, m.one.Waits()
+	onCall, waits := m.one.when.OnDemand, m.one.Waits()
 	switch {
 	case q.Kind != Call:
 		m.one.Request(s, q)
@@ -95,7 +95,7 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if q.Kind >= parley.Local { // an indication of a layer beneath: rounds have no clause for it
 		return
 	}
-	if m.one.when.OnCall && m.one.Waits() && q.Value == 0 && Opens(q) {
+	if m.one.when.OnDemand && m.one.Waits() && q.Value == 0 && Opens(q) {
 		m.open(s)
 	}
 	before := m.one.round

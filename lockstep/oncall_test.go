@@ -20,7 +20,7 @@ import (
 
 var deep = flag.Bool("deep", false, "explore all cases")
 
-var onCall = lockstep.Schedule{Delta: 1000, OnCall: true}
+var onCall = lockstep.Schedule{Delta: 1000, OnDemand: true}
 
 func (b *bench) request(t parley.Tick, m parley.Msg) []parley.Effect {
 	return b.at(t, func() { b.machine.Request(&b.s, m) })
@@ -127,7 +127,7 @@ func TestRestartOnCall(t *testing.T) {
 // round all is in time at the worst, and with a tick more for each of them it is not.
 func TestBoundOnCall(t *testing.T) {
 	const n = 4
-	when := lockstep.Schedule{Delta: 2000, Slack: 50, OnCall: true}
+	when := lockstep.Schedule{Delta: 2000, Slack: 50, OnDemand: true}
 	for _, test := range []struct {
 		delay parley.Tick
 		late  bool
@@ -147,9 +147,9 @@ func TestBoundOnCall(t *testing.T) {
 }
 
 // onlyTo says what an honest process would, to one process alone.
-func onlyTo(one parley.ID) faulty.Behaviour {
-	return faulty.Behaviour{Name: "calls one", Model: parley.OralByzantineFaults,
-		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+func onlyTo(one parley.ID) faulty.Behavior {
+	return faulty.Behavior{Name: "calls one", Model: parley.OralByzantineFaults,
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if t.To != one {
 				return nil
 			}
@@ -172,7 +172,7 @@ func (c *called) run(t *testing.T) *sim.Sim {
 	n, m := c.p.N, c.p.M
 	r := rand.New(rand.NewPCG(c.seed, 11))
 	opt := sim.Options{Protocol: c.p, Seed: c.seed, Delay: sim.Delay{Least: 1, Most: c.most},
-		Faulty: make(map[parley.ID]faulty.Behaviour)}
+		Faulty: make(map[parley.ID]faulty.Behavior)}
 	how := append(faulty.Named(), onlyTo(parley.ID(r.IntN(n))), onlyTo(parley.ID(r.IntN(n))))
 	var liars []parley.ID
 	for _, id := range r.Perm(n)[:m] {
@@ -219,7 +219,7 @@ func (c *called) run(t *testing.T) *sim.Sim {
 // broken are the properties that do not hold, but for the validity of a value that
 // came when the source had been called already.
 func (c *called) broken(s *sim.Sim, promised bool) (out []string) {
-	for _, v := range parley.Judge(c.p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(c.p, s.RunConditions(), &s.History) {
 		if v.Broken != nil && (v.Promise.Holds || !promised) && (v.Property.Name != problem.Validity || !c.spoke) {
 			out = append(out, v.Property.Name)
 		}
@@ -324,7 +324,7 @@ func TestExhaustiveOnCall(t *testing.T) {
 		}
 		r, err := explore.Search(context.Background(), explore.Options{
 			Protocol: p, Workers: 2, Alike: c.alike, Model: explore.Model{FIFO: true},
-			Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{c.liar: faulty.Any},
+			Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{c.liar: faulty.Any},
 				Requests: []explore.Request{{At: c.asked, Msg: q}}}},
 		})
 		if err != nil {

@@ -18,7 +18,7 @@
 // missing for it, as if its senders had been silent.
 //
 // An instance may have its time from a common schedule, or begin on call
-// (Schedule.OnCall): a process begins round 0 when it is asked, or at the first frame
+// (Schedule.OnDemand): a process begins round 0 when it is asked, or at the first frame
 // of round 0 of any process, and counts its deadlines from there. Since it sends a
 // frame to all others at once, all correct processes begin within one message delay
 // of the first of them, whatever liars do; a liar alone can make that happen early,
@@ -84,22 +84,22 @@ type Protocol struct {
 	Most func(round int) int
 	// RenameAll is Rename for all that one process sent another in a round, where
 	// paths name processes too and change with them. Without it paths stay.
-	RenameAll func(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent
+	RenameAll func(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing
 }
 
 // Renamed returns what one process sent another in a round as it would be if the
 // processes had changed names, by RenameAll or else message by message.
-func (p Protocol) Renamed(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent {
+func (p Protocol) Renamed(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
 	if p.RenameAll != nil {
 		return p.RenameAll(e, sent, perm)
 	}
 	if p.Rename == nil {
 		return sent
 	}
-	out := make([]parley.Sent, len(sent))
+	out := make([]parley.Outgoing, len(sent))
 	for i, one := range sent {
 		e.Path = one.Path
-		out[i] = parley.Sent{Path: one.Path, Msg: p.Rename(e, one.Msg, perm)}
+		out[i] = parley.Outgoing{Path: one.Path, Msg: p.Rename(e, one.Msg, perm)}
 	}
 	return out
 }
@@ -118,13 +118,13 @@ type Schedule struct {
 	// Early lets a process close a round as soon as it has a frame of all the
 	// others. Deadlines stay where they are.
 	Early bool
-	// OnCall lets the instance begin when it is called, for each process at a time of
+	// OnDemand lets the instance begin when it is called, for each process at a time of
 	// its own clock, and Begin means nothing. Delta must then exceed two largest delays
 	// and four times the Slack: for the one who calls, the one who hears the call and
 	// begins, the one who sends and the one who receives. Clocks need not show the same.
 	// An instance that nobody correct is asked for, or hears of, does not end: it has not
 	// begun. A process that starts, or comes back, when it may have begun counts as faulty.
-	OnCall bool
+	OnDemand bool
 }
 
 // Call asks a process to begin an instance on call, if it has not begun, without a
@@ -133,7 +133,7 @@ const Call parley.Kind = parley.Local + 0x40
 
 // delay is the largest delay that there is room for.
 func (w Schedule) delay() parley.Tick {
-	if w.OnCall {
+	if w.OnDemand {
 		return (w.Delta - 4*w.slack()) / 2
 	}
 	return w.Delta - 2*w.slack()
@@ -160,7 +160,7 @@ var Simulated = Schedule{Delta: 1000}
 
 // Called is the schedule on call of simulated runs, in which messages take 900 ticks
 // at most too.
-var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnCall: true}
+var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnDemand: true}
 
 // Derive returns p with its deliveries turned into others: f is called for each
 // delivery of p, in its place, and delivers what it likes.

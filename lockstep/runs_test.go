@@ -63,7 +63,7 @@ func TestEarly(t *testing.T) {
 		for _, silent := range []bool{false, true} {
 			opt := sim.Options{Protocol: lockstep.Of(saying(n), lockstep.Simulated), Seed: seed}
 			if silent {
-				opt.Faulty = map[parley.ID]faulty.Behaviour{parley.ID(seed % n): faulty.Silent}
+				opt.Faulty = map[parley.ID]faulty.Behavior{parley.ID(seed % n): faulty.Silent}
 			}
 			plain := sim.Run(opt)
 			opt.Protocol = lockstep.Of(saying(n), early)
@@ -306,7 +306,7 @@ func TestFrameFunctions(t *testing.T) {
 func TestFrameLies(t *testing.T) {
 	p := tellers(3, 2, nil)
 	var turns []parley.Turn
-	p.Lies = func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+	p.Lies = func(s *parley.Step, turn *parley.Turn) []parley.Outgoing {
 		saw := *turn
 		saw.Seen = nil
 		for got := range turn.Seen {
@@ -319,27 +319,27 @@ func TestFrameLies(t *testing.T) {
 		case turn.Round == 0 && turn.To == 1:
 			return nil
 		case turn.Round == 1:
-			return append(slices.Clone(turn.Honest), parley.Sent{Path: 5, Msg: parley.Msg{Kind: 3}})
+			return append(slices.Clone(turn.Honest), parley.Outgoing{Path: 5, Msg: parley.Msg{Kind: 3}})
 		}
 		return turn.Honest
 	}
 	full := lockstep.Of(p, hours)
 	s := &parley.Step{Self: 0, N: 3}
-	turn := func(to parley.ID, frames ...parley.Msg) []parley.Sent {
-		var honest []parley.Sent
+	turn := func(to parley.ID, frames ...parley.Msg) []parley.Outgoing {
+		var honest []parley.Outgoing
 		for _, m := range frames {
-			honest = append(honest, parley.Sent{Msg: m})
+			honest = append(honest, parley.Outgoing{Msg: m})
 		}
 		return full.Lies(s, &parley.Turn{To: to, Honest: honest,
-			Seen: slices.Values([]parley.Got{{From: 2, Msg: frame(1, 4)}})})
+			Seen: slices.Values([]parley.Received{{From: 2, Msg: frame(1, 4)}})})
 	}
-	for name, c := range map[string]struct{ have, want []parley.Sent }{
-		"honest":               {turn(2, frame(0, 1, 2)), []parley.Sent{{Msg: frame(0, 1, 2)}}},
+	for name, c := range map[string]struct{ have, want []parley.Outgoing }{
+		"honest":               {turn(2, frame(0, 1, 2)), []parley.Outgoing{{Msg: frame(0, 1, 2)}}},
 		"nothing of something": {turn(1, frame(0, 1, 2)), nil},
-		"nothing of nothing":   {turn(1, frame(0)), []parley.Sent{{Msg: frame(0)}}},
-		"one more": {turn(1, frame(1, 7)), []parley.Sent{{Msg: parley.Msg{Kind: lockstep.Frame, Seq: 1,
+		"nothing of nothing":   {turn(1, frame(0)), []parley.Outgoing{{Msg: frame(0)}}},
+		"one more": {turn(1, frame(1, 7)), []parley.Outgoing{{Msg: parley.Msg{Kind: lockstep.Frame, Seq: 1,
 			Body: parley.AppendMsg(frame(1, 7).Body, 5, parley.Msg{Kind: 3})}}}},
-		"two rounds at once": {turn(1, frame(0, 1), frame(2, 3)), []parley.Sent{{Msg: frame(2, 3)}}},
+		"two rounds at once": {turn(1, frame(0, 1), frame(2, 3)), []parley.Outgoing{{Msg: frame(2, 3)}}},
 		"no frame":           {turn(1), nil},
 	} {
 		if len(c.have) != len(c.want) || len(c.want) > 0 && !reflect.DeepEqual(c.have, c.want) {

@@ -7,42 +7,42 @@ import (
 )
 
 // Timeout is the timer. It was set with the question, and the disk held both.
-func (b *Returning) Timeout(s *parley.Step) {
+func (b *Rejoining) Timeout(s *parley.Step) {
 	if !b.mute && s.Now >= b.due && b.meets && !b.left {
 		b.left, b.since = true, s.Now
 	}
 	b.Pipeline.Timeout(s)
 }
 
-// Find takes in Where, a question where this process is: Value is 1 if there is something
+// HandlePosition takes in Where, a question where this process is: Value is 1 if there is something
 // to do, and Seq the floor of who asks: who takes part begins what is missing up to there,
 // as fast as the window lets, which is no more than a liar can have him do by frames. Who takes
 // part, and is asked because there is something to do, reserves slots before he answers. And
 // At, an answer: Value is the last slot that has begun there, or may have, and Seq how the
 // process stands: 0 it is out and does not know a slot, 1 it is out, 2 it is ready to go
 // on with others who are, 3 it takes part.
-func (b *Returning) Find(s *parley.Step, from parley.ID, q parley.Msg) {
+func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Origin != 0 || len(q.Body) > 0:
 		s.Refuse(from, "fields that are not used")
-	case q.Kind == b.c.Where && q.Seq <= mostSlot && q.Value <= 1:
-		if b.phase == in && q.Seq > b.opened && b.wanted <= b.opened {
+	case q.Kind == b.c.PositionQuery && q.Seq <= mostSlot && q.Value <= 1:
+		if b.phase == participating && q.Seq > b.opened && b.wanted <= b.opened {
 			b.want(s, b.opened+min(q.Seq-b.opened, b.window), true)
 		}
 		if q.Value == 1 {
 			b.prepare(s)
 		}
-		s.Send(from, parley.Msg{Kind: b.c.At, Value: max(b.floor, b.opened), Seq: b.stage(b.known)})
+		s.Send(from, parley.Msg{Kind: b.c.PositionReply, Value: max(b.floor, b.opened), Seq: b.stage(b.known)})
 		if news := q.Value == 1 && !b.wants || b.told[from].old == stale; news && !b.settled {
 			b.wants = b.wants || q.Value == 1
 			b.hurry(s)
 		}
-	case q.Kind == b.c.At && q.Seq <= takes && q.Value <= mostSlot:
+	case q.Kind == b.c.PositionReply && q.Seq <= takes && q.Value <= mostSlot:
 		if b.settled && b.poll == 0 { // it has never asked; else this one may be late
 			s.Refuse(from, "an answer that nobody waits for")
 			return
 		}
-		b.told[from] = told{stage: q.Seq, high: q.Value}
+		b.told[from] = peerPosition{stage: q.Seq, high: q.Value}
 	default:
 		s.Refuse(from, "no message of who comes back")
 		return
@@ -51,13 +51,13 @@ func (b *Returning) Find(s *parley.Step, from parley.ID, q parley.Msg) {
 	b.turn(s)
 }
 
-func (b *Returning) early(k uint64) bool {
+func (b *Rejoining) early(k uint64) bool {
 	return b.n >= 2*b.c.M+2 && k-b.window <= b.over && b.called(k)
 }
 
-func (b *Returning) opens(s *parley.Step, k uint64) bool {
+func (b *Rejoining) opens(s *parley.Step, k uint64) bool {
 	switch b.phase {
-	case asking, listening:
+	case locating, listening:
 		return false
 	case ready:
 		if !b.called(k) {
@@ -68,9 +68,9 @@ func (b *Returning) opens(s *parley.Step, k uint64) bool {
 	return true
 }
 
-func (b *Returning) hears(s *parley.Step, from parley.ID, q parley.Msg) bool {
+func (b *Rejoining) hears(s *parley.Step, from parley.ID, q parley.Msg) bool {
 	k := q.Value
-	if b.phase == asking {
+	if b.phase == locating {
 		if q.Seq == 0 && k <= mostSlot {
 			b.latest[from] = max(b.latest[from], k)
 		}
@@ -95,8 +95,8 @@ func (b *Returning) hears(s *parley.Step, from parley.ID, q parley.Msg) bool {
 }
 
 // ends counts the slots in which this process was cut off.
-func (b *Returning) ends(s *parley.Step, k uint64, r *slot) bool {
-	if c, ok := r.one.Rounds().(Cut); ok && !r.apart && c.Apart() {
+func (b *Rejoining) ends(s *parley.Step, k uint64, r *slot) bool {
+	if c, ok := r.one.Rounds().(Isolation); ok && !r.apart && c.Isolated() {
 		s.Refuse(s.Self, "heard too few: abstains")
 		r.apart = true
 		if b.missed == 0 {
@@ -109,28 +109,28 @@ func (b *Returning) ends(s *parley.Step, k uint64, r *slot) bool {
 	}
 	b.apart++
 	b.clean = k
-	b.lost = b.lost || b.apart >= max(b.window, 3) || b.c.Whole && b.phase == in && k > b.base
+	b.lost = b.lost || b.apart >= max(b.window, 3) || b.c.Whole && b.phase == participating && k > b.base
 	return false
 }
 
 // ask begins to return.
-func (b *Returning) ask(s *parley.Step) {
+func (b *Rejoining) ask(s *parley.Step) {
 	b.forget()
 	b.astray, b.apart, b.lost = parley.Set{}, 0, false
-	b.phase, b.since, b.poll, b.pause = asking, s.Now, s.Now, b.when.Delta
+	b.phase, b.since, b.poll, b.pause = locating, s.Now, s.Now, b.when.Delta
 	b.settled, b.wants, b.meets = false, false, false
 	b.turn(s)
 }
 
 // leave lets all go that has begun, and begins to return.
-func (b *Returning) leave(s *parley.Step) {
+func (b *Rejoining) leave(s *parley.Step) {
 	s.Refuse(s.Self, "lost touch: returns")
 	b.floor, b.known = max(b.floor, b.opened), true
 	b.place(b.opened, s.Now-b.Age())
 	b.ask(s)
 }
 
-func (b *Returning) turn(s *parley.Step) {
+func (b *Rejoining) turn(s *parley.Step) {
 	if b.mute {
 		return
 	}
@@ -139,7 +139,7 @@ func (b *Returning) turn(s *parley.Step) {
 		return
 	}
 	switch b.phase {
-	case asking:
+	case locating:
 		if due := b.since + b.Age(); s.Now < due {
 			b.wake(s, due)
 		} else if b.count(out) >= b.most() {
@@ -154,7 +154,7 @@ func (b *Returning) turn(s *parley.Step) {
 		} else if b.count(takes) < b.rank || b.high() >= b.floor {
 			b.release(s, ready)
 		} // or else the others begin what is missing
-	case in:
+	case participating:
 		if b.meets {
 			b.greeted(s.Now)
 		} else {
@@ -172,7 +172,7 @@ func (b *Returning) turn(s *parley.Step) {
 }
 
 // meet asks the others whether they are prepared.
-func (b *Returning) meet(s *parley.Step) {
+func (b *Rejoining) meet(s *parley.Step) {
 	b.meets, b.left, b.settled, b.wants = true, false, false, true
 	b.since, b.poll, b.pause = s.Now, s.Now, b.when.Delta
 	for i := range b.told {
@@ -184,7 +184,7 @@ func (b *Returning) meet(s *parley.Step) {
 
 // greeted is for when all are prepared; or n-1-m are, and the others have had a round more; or fewer
 // are in all the time there is, and it is up to the rounds to find out.
-func (b *Returning) greeted(now parley.Tick) {
+func (b *Rejoining) greeted(now parley.Tick) {
 	answers, waited := b.count(takes), now-b.since
 	if answers == b.n-1 || b.left &&
 		(answers >= b.most() && waited >= b.when.Delta || waited >= patience*b.when.Delta) {
@@ -193,7 +193,7 @@ func (b *Returning) greeted(now parley.Tick) {
 }
 
 // goOn is for who is ready, or goes on already.
-func (b *Returning) goOn(s *parley.Step) {
+func (b *Rejoining) goOn(s *parley.Step) {
 	if b.phase < ready {
 		return
 	}
@@ -203,9 +203,9 @@ func (b *Returning) goOn(s *parley.Step) {
 	}
 	if b.phase == ready && b.wants && b.count(waits) >= b.most() {
 		b.clean = b.opened
-		b.release(s, going)
+		b.release(s, advancing)
 	}
-	if b.phase != going {
+	if b.phase != advancing {
 		return
 	}
 	last := b.clean + 3*(b.window+1)
@@ -229,7 +229,7 @@ func (b *Returning) goOn(s *parley.Step) {
 
 // release begins a phase in which slots may begin: those that were called for before begin
 // now.
-func (b *Returning) release(s *parley.Step, to phase) {
+func (b *Rejoining) release(s *parley.Step, to phase) {
 	b.phase, b.since, b.pause = to, s.Now, b.when.Delta
 	if to == ready && b.count(takes) >= b.rank {
 		b.enter(s, b.opened)
@@ -238,19 +238,19 @@ func (b *Returning) release(s *parley.Step, to phase) {
 }
 
 // enter has the process take part in slots behind base.
-func (b *Returning) enter(s *parley.Step, base uint64) {
-	b.phase, b.since, b.pause, b.base, b.wants = in, s.Now, b.when.Delta, base, false
+func (b *Rejoining) enter(s *parley.Step, base uint64) {
+	b.phase, b.since, b.pause, b.base, b.wants = participating, s.Now, b.when.Delta, base, false
 	b.missed, b.apart = 0, 0
 	b.begin(s)
 	b.settled = b.whole && b.count(takes) >= b.most()
 }
 
 // inquire asks all where they are.
-func (b *Returning) inquire(s *parley.Step) {
+func (b *Rejoining) inquire(s *parley.Step) {
 	for i := range b.told {
 		b.told[i].old = min(b.told[i].old+1, stale)
 	}
-	m := parley.Msg{Kind: b.c.Where, Seq: b.floor}
+	m := parley.Msg{Kind: b.c.PositionQuery, Seq: b.floor}
 	if b.wants {
 		m.Value = 1
 	}
@@ -262,7 +262,7 @@ func (b *Returning) inquire(s *parley.Step) {
 }
 
 // hurry asks soon, for something has changed.
-func (b *Returning) hurry(s *parley.Step) {
+func (b *Rejoining) hurry(s *parley.Step) {
 	b.pause = b.when.Delta
 	if b.poll > s.Now+b.pause {
 		b.poll = s.Now + b.pause

@@ -29,13 +29,13 @@ import (
 //
 // A process that abstains in a slot takes part in later ones and delivers none from that
 // on. One that comes back after a crash takes no part in any: it cannot know which have
-// begun; see [Returning] for how it may find out. Signed protocols are
+// begun; see [Rejoining] for how it may find out. Signed protocols are
 // refused, for what is signed in one instance would count in all.
 type Pipeline struct {
 	p     lockstep.Protocol
 	when  lockstep.Schedule
 	self  parley.ID
-	above Above
+	above SlotHandler
 	part  part
 
 	ring
@@ -68,7 +68,7 @@ type part interface {
 // always is the part of a process that is never out: after a crash it is mute.
 type always struct{ missed *uint64 }
 
-func (always) at() phase                                      { return in }
+func (always) at() phase                                      { return participating }
 func (always) opens(*parley.Step, uint64) bool                { return true }
 func (always) early(uint64) bool                              { return false }
 func (always) speaks(*parley.Step, uint64)                    {}
@@ -78,21 +78,21 @@ func (always) noted(*parley.Vars, *slot)                      {}
 
 func (a always) ends(_ *parley.Step, k uint64, _ *slot) bool { return *a.missed == 0 || k < *a.missed }
 
-// Above is the machine that embeds a pipeline. Neither function may call the pipeline.
-type Above interface {
-	// Fill is asked what this process says in a slot, at the moment in which it begins,
+// SlotHandler is the machine that embeds a pipeline. Neither function may call the pipeline.
+type SlotHandler interface {
+	// ProposalFor is asked what this process says in a slot, at the moment in which it begins,
 	// whoever called for it: the value is in round 0's frame.
-	Fill(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
-	// Over tells what this process's instance of a slot delivered: slot by slot, in
+	ProposalFor(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
+	// SlotDone tells what this process's instance of a slot delivered: slot by slot, in
 	// order, none left out. delivered is the pipeline's own.
-	Over(s *parley.Step, slot uint64, delivered []parley.Effect)
+	SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect)
 }
 
 // NewPipeline makes one process. It panics if the schedule is not on call, the window is less than 1,
 // or the protocol signs.
-func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above Above) *Pipeline {
+func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above SlotHandler) *Pipeline {
 	switch {
-	case !when.OnCall:
+	case !when.OnDemand:
 		panic("mux: slots begin on call")
 	case window < 1:
 		panic("mux: slots need a window")
@@ -104,13 +104,13 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	return l
 }
 
-// Hold keeps all slots from beginning; what comes of them is kept. Release lets those begin
+// Pause keeps all slots from beginning; what comes of them is kept. Release lets those begin
 // that are called for. All correct processes must be released within the time that the
 // schedule allows for a call to be heard by all.
-func (l *Pipeline) Hold() { l.waits = true }
+func (l *Pipeline) Pause() { l.waits = true }
 
-// Release is the end of a Hold.
-func (l *Pipeline) Release(s *parley.Step) {
+// Resume is the end of a Hold.
+func (l *Pipeline) Resume(s *parley.Step) {
 	if !l.waits {
 		return
 	}
@@ -126,8 +126,8 @@ func (l *Pipeline) begin(s *parley.Step) {
 	l.open(s)
 }
 
-// Held tells whether the pipeline waits to be released.
-func (l *Pipeline) Held() bool { return l.waits }
+// Paused tells whether the pipeline waits to be released.
+func (l *Pipeline) Paused() bool { return l.waits }
 
 // Age is how long after slot k has begun slot k+window may begin: longer than any
 // correct process takes until slot k is over, counted from when another one began it.
@@ -138,8 +138,8 @@ func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.D
 // return: then it is the first since it came back last, and Over leaves out what it missed.
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
-// Muted tells whether this process takes no part: see Mute, or none yet: see Returns.
-func (l *Pipeline) Muted() bool { return l.mute || l.part.at() != in }
+// Inactive tells whether this process takes no part: see Mute, or none yet: see Returns.
+func (l *Pipeline) Inactive() bool { return l.mute || l.part.at() != participating }
 
 // Waits tells of a muted process that it could take part, and does when there is something to do.
 func (l *Pipeline) Waits() bool { return !l.mute && l.part.at() >= ready }
@@ -152,16 +152,16 @@ func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
 	return l.slot(k).one.Rounds()
 }
 
-// Mute ends all part that the process takes: for one that comes back after a crash.
-func (l *Pipeline) Mute() { l.mute = true }
+// Deactivate ends all part that the process takes: for one that comes back after a crash.
+func (l *Pipeline) Deactivate() { l.mute = true }
 
-// Call asks for a slot, and all before it, to begin: at once if the window allows.
+// OpenSlot asks for a slot, and all before it, to begin: at once if the window allows.
 // Slot 0 stands for the next one.
-func (l *Pipeline) Call(s *parley.Step, k uint64) { l.call(s, k, false) }
+func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.call(s, k, false) }
 
 // call is Call. own tells that the slot waits for half a round if nobody else has asked for it.
 func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
-	if l.Muted() {
+	if l.Inactive() {
 		return
 	}
 	l.catchUp(s)
@@ -225,7 +225,7 @@ func (l *Pipeline) open(s *parley.Step) {
 			l.abstain(k, one)
 		} else {
 			l.part.speaks(s, k)
-			if m, ok := l.above.Fill(s, k); ok {
+			if m, ok := l.above.ProposalFor(s, k); ok {
 				one.Request(s, m)
 			}
 			one.Open(s, r.begin)
@@ -326,7 +326,7 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		l.letGo(r)
 		l.over = k
 		if counts {
-			l.above.Over(s, k, r.out)
+			l.above.SlotDone(s, k, r.out)
 		}
 		clear(r.out)
 		r.out = r.out[:0]

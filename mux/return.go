@@ -8,7 +8,7 @@ import (
 	"parley/lockstep"
 )
 
-// Returns lets processes of a pipeline come back: after a crash, or when they have lost
+// RejoinConfig lets processes of a pipeline come back: after a crash, or when they have lost
 // touch with the others. It needs messages of the machine's own, and n >= 2m+2: with fewer
 // processes a liar can keep who comes back out, or have it begin at a time of his own.
 //
@@ -60,28 +60,28 @@ import (
 //
 // A process has lost touch if m+1 others begin slots that are more than a window away, or if
 // it has heard too few in a whole window of slots; or in one, if Whole says so.
-type Returns struct {
-	M         int         // how many processes may be faulty
-	Where, At parley.Kind // the messages: see Find
+type RejoinConfig struct {
+	M                            int         // how many processes may be faulty
+	PositionQuery, PositionReply parley.Kind // the messages: see Find
 	// Whole is for machines that need all slots: one that misses a slot has lost touch.
 	Whole bool
 }
 
-// Cut is what rounds are that know whether their process was cut off from the others.
-type Cut interface {
-	// Apart tells whether it was, so that what it decided may be nobody else's.
-	Apart() bool
+// Isolation is what rounds are that know whether their process was cut off from the others.
+type Isolation interface {
+	// Isolated tells whether it was, so that what it decided may be nobody else's.
+	Isolated() bool
 }
 
 // phase is how far a process is.
 type phase uint8
 
 const (
-	in        phase = iota // it takes part
-	asking                 // where the others are
-	listening              // for the slots that begin
-	ready                  // it could take part, but nobody it can join goes on
-	going                  // it runs through slots of which nothing is told
+	participating phase = iota // it takes part
+	locating                   // where the others are
+	listening                  // for the slots that begin
+	ready                      // it could take part, but nobody it can join goes on
+	advancing                  // it runs through slots of which nothing is told
 )
 
 // What a process tells of itself, in the Seq of At.
@@ -92,8 +92,8 @@ const (
 	takes                 // it takes part
 )
 
-// Returning is a pipeline that a process comes back to.
-type Returning struct {
+// Rejoining is a pipeline that a process comes back to.
+type Rejoining struct {
 	Pipeline
 	standing
 	answers
@@ -110,18 +110,18 @@ type Returning struct {
 	met    bool        // that is over
 }
 
-// NewReturning makes one process, where [NewPipeline] would make one that cannot return.
-func NewReturning(
-	p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above Above, c Returns,
-) *Returning {
+// NewRejoining makes one process, where [NewPipeline] would make one that cannot return.
+func NewRejoining(
+	p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above SlotHandler, c RejoinConfig,
+) *Rejoining {
 	rank := c.M + 1
 	if p.N < 2*c.M+2 {
 		rank = max(1, p.N-1-c.M)
 	}
-	b := &Returning{
+	b := &Rejoining{
 		Pipeline: *NewPipeline(p, when, window, self, above),
 		standing: standing{whole: true, settled: true},
-		answers:  answers{c: c, n: p.N, rank: rank, told: make([]told, p.N), latest: make([]uint64, p.N)},
+		answers:  answers{c: c, n: p.N, rank: rank, told: make([]peerPosition, p.N), latest: make([]uint64, p.N)},
 	}
 	b.forget()
 	b.part = b
@@ -130,7 +130,7 @@ func NewReturning(
 
 // Start is the machine's Start. intact tells that who finds nothing of before has not
 // taken part before, though it has lived.
-func (b *Returning) Start(s *parley.Step, intact bool) {
+func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	if !s.Restart {
 		b.seal(s, 0)
 		return
@@ -140,18 +140,18 @@ func (b *Returning) Start(s *parley.Step, intact bool) {
 	b.ask(s)
 }
 
-// Call is the pipeline's. A slot that nobody else has called for waits for half a round.
-func (b *Returning) Call(s *parley.Step, k uint64) { b.call(s, k, true) }
+// OpenSlot is the pipeline's. A slot that nobody else has called for waits for half a round.
+func (b *Rejoining) OpenSlot(s *parley.Step, k uint64) { b.call(s, k, true) }
 
 // Lose has the process return, for its machine has lost touch.
-func (b *Returning) Lose(s *parley.Step) {
+func (b *Rejoining) Lose(s *parley.Step) {
 	b.lost = true
 	b.turn(s)
 }
 
 // Want tells that there is something to do. It comes before Settled is asked: before the first
 // slot a process is settled until then, and not any more.
-func (b *Returning) Want(s *parley.Step) {
+func (b *Rejoining) Want(s *parley.Step) {
 	if b.settled && !b.met && b.over == 0 {
 		b.meet(s)
 	} else if !b.wants && !b.settled {
@@ -180,7 +180,7 @@ type standing struct {
 func (b *standing) at() phase { return b.phase }
 
 // In tells whether the process takes part.
-func (b *standing) In() bool { return b.phase == in }
+func (b *standing) In() bool { return b.phase == participating }
 
 // Speaks tells whether the process may say something in slots that others begin.
 func (b *standing) Speaks() bool { return b.In() && (b.settled || b.meets) }
@@ -202,9 +202,9 @@ func (b *standing) Whole(yes bool) { b.whole = yes }
 // stage is how this process stands.
 func (b *standing) stage(known bool) uint64 {
 	switch {
-	case b.phase == in && b.whole:
+	case b.phase == participating && b.whole:
 		return takes
-	case b.phase == in || b.phase >= ready:
+	case b.phase == participating || b.phase >= ready:
 		return waits
 	case known:
 		return out
@@ -214,15 +214,15 @@ func (b *standing) stage(known bool) uint64 {
 
 // answers are what the others have told, or shown.
 type answers struct {
-	c      Returns
+	c      RejoinConfig
 	n      int
-	rank   int      // which of the greatest answers, or slots heard of, a correct process's is below
-	told   []told   // by process: its last answer
-	latest []uint64 // by process: the last slot that it was heard to begin
+	rank   int            // which of the greatest answers, or slots heard of, a correct process's is below
+	told   []peerPosition // by process: its last answer
+	latest []uint64       // by process: the last slot that it was heard to begin
 }
 
-// told is one process's answer.
-type told struct {
+// peerPosition is one process's answer.
+type peerPosition struct {
 	stage uint64
 	high  uint64
 	old   uint8 // how often it was asked since; stale: it has not answered
@@ -274,7 +274,7 @@ func (b *answers) called(k uint64) bool {
 // forget forgets what was heard of the others.
 func (b *answers) forget() {
 	for i := range b.told {
-		b.told[i] = told{old: stale}
+		b.told[i] = peerPosition{old: stale}
 	}
 	clear(b.latest)
 }
@@ -325,16 +325,16 @@ func (b *reserved) reach(s *parley.Step, k, window uint64) {
 }
 
 // prepare reserves the next slots, if nothing is under way that would wait for the disk.
-func (b *Returning) prepare(s *parley.Step) {
-	if b.phase == in && b.over == b.opened {
+func (b *Rejoining) prepare(s *parley.Step) {
+	if b.phase == participating && b.over == b.opened {
 		b.reach(s, b.opened+1, b.window)
 	}
 }
 
-func (b *Returning) speaks(s *parley.Step, k uint64) { b.reach(s, k, b.window) }
+func (b *Rejoining) speaks(s *parley.Step, k uint64) { b.reach(s, k, b.window) }
 
 // State visits what is known of a return, and the slots. The reserve outlives a crash.
-func (b *Returning) State(v *parley.Vars) {
+func (b *Rejoining) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "reserve", &b.reserve)
 		v.Bool("sealed", &b.sealed)
@@ -349,7 +349,7 @@ func (b *Returning) State(v *parley.Vars) {
 	v.Bool("known", &b.known)
 	parley.Num(v, "floor", &b.floor)
 	parley.Num(v, "records", &b.records)
-	parley.PerProcess(v, "told", b.told, func(_ parley.ID, t *told) {
+	parley.PerProcess(v, "told", b.told, func(_ parley.ID, t *peerPosition) {
 		parley.Num(v, "stage", &t.stage)
 		parley.Num(v, "high", &t.high)
 		parley.Num(v, "old", &t.old)
@@ -369,7 +369,7 @@ func (b *Returning) State(v *parley.Vars) {
 	b.Pipeline.State(v)
 }
 
-func (b *Returning) noted(v *parley.Vars, r *slot) {
+func (b *Rejoining) noted(v *parley.Vars, r *slot) {
 	if r.came == nil {
 		r.came = make([]bool, b.n)
 	}

@@ -68,13 +68,13 @@ func Part(path parley.Path, k int) (part int, inside parley.Path) {
 }
 
 // Inside returns one part of a process made by [Rounds] or [OfSources].
-func Inside(r lockstep.Rounds, part int) lockstep.Rounds { return r.(*process).parts[part] }
+func Inside(r lockstep.Rounds, part int) lockstep.Rounds { return r.(*parallelProcess).parts[part] }
 
 // widthOf is ceil(log2 k): how many bits of a path name one of k parts.
 func widthOf(k int) int { return bits.Len(uint(k - 1)) }
 
-// side is what is common to all processes of one composition.
-type side struct {
+// parallel is what is common to all processes of one composition.
+type parallel struct {
 	parts   []lockstep.Protocol
 	bits    int
 	sources bool // part i is about process i
@@ -84,7 +84,7 @@ func compose(name string, parts []lockstep.Protocol, sources bool) lockstep.Prot
 	if len(parts) == 0 {
 		panic("mux: " + name + " has no parts")
 	}
-	c := side{parts: parts, bits: widthOf(len(parts)), sources: sources}
+	c := parallel{parts: parts, bits: widthOf(len(parts)), sources: sources}
 	out := lockstep.Protocol{
 		Protocol: parley.Protocol{
 			Name:    name,
@@ -119,15 +119,15 @@ func compose(name string, parts []lockstep.Protocol, sources bool) lockstep.Prot
 	return out
 }
 
-// process is one process: its part in every part.
-type process struct {
-	side
+// parallelProcess is one process: its part in every part.
+type parallelProcess struct {
+	parallel
 	self  parley.ID
 	parts []lockstep.Rounds
 }
 
-func (c side) process(self parley.ID) lockstep.Rounds {
-	p := &process{side: c, self: self}
+func (c parallel) process(self parley.ID) lockstep.Rounds {
+	p := &parallelProcess{parallel: c, self: self}
 	for _, part := range c.parts {
 		p.parts = append(p.parts, part.New(self))
 	}
@@ -135,73 +135,73 @@ func (c side) process(self parley.ID) lockstep.Rounds {
 }
 
 // within runs a clause of part i and marks what it asks for.
-func (p *process) within(s *parley.Step, i int, clause func(lockstep.Rounds)) {
+func (p *parallelProcess) within(s *parley.Step, i int, clause func(lockstep.Rounds)) {
 	mark := s.Mark()
 	clause(p.parts[i])
 	s.Lower(mark, p.bits, parley.Path(i))
 }
 
-func (p *process) Request(s *parley.Step, m parley.Msg) {
+func (p *parallelProcess) Request(s *parley.Step, m parley.Msg) {
 	for i := range p.parts {
-		if p.side.parts[i].Proposers.Has(p.self) {
+		if p.parallel.parts[i].Proposers.Has(p.self) {
 			p.within(s, i, func(part lockstep.Rounds) { part.Request(s, m) })
 		}
 	}
 }
 
-func (p *process) Emit(s *parley.Step, r int) {
+func (p *parallelProcess) Emit(s *parley.Step, r int) {
 	for i := range p.parts {
-		if r <= p.side.parts[i].Last {
+		if r <= p.parallel.parts[i].Last {
 			p.within(s, i, func(part lockstep.Rounds) { part.Emit(s, r) })
 		}
 	}
 }
 
-func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+func (p *parallelProcess) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	i := int(s.Pop(p.bits))
 	switch {
 	case i >= len(p.parts):
 		s.Refuse(from, "message to a part there is not")
-	case r > p.side.parts[i].Last:
+	case r > p.parallel.parts[i].Last:
 		s.Refuse(from, "message to a part that is over")
 	default:
 		p.within(s, i, func(part lockstep.Rounds) { part.Absorb(s, r, from, m) })
 	}
 }
 
-func (p *process) Close(s *parley.Step, r int) {
+func (p *parallelProcess) Close(s *parley.Step, r int) {
 	for i := range p.parts {
-		if r <= p.side.parts[i].Last {
+		if r <= p.parallel.parts[i].Last {
 			p.within(s, i, func(part lockstep.Rounds) { part.Close(s, r) })
 		}
 	}
 }
 
 // Reset begins all parts anew.
-func (p *process) Reset() {
+func (p *parallelProcess) Reset() {
 	for i, part := range p.parts {
 		if r, ok := part.(lockstep.Reusable); ok {
 			r.Reset()
 		} else {
-			p.parts[i] = p.side.parts[i].New(p.self)
+			p.parts[i] = p.parallel.parts[i].New(p.self)
 		}
 	}
 }
 
-func (p *process) State(v *parley.Vars) {
+func (p *parallelProcess) State(v *parley.Vars) {
 	if p.sources {
 		parley.PerProcess(v, "part", p.parts, func(id parley.ID, part *lockstep.Rounds) {
-			v.Inner(p.side.parts[id].Name, *part, p.side.parts[id].Rename)
+			v.Inner(p.parallel.parts[id].Name, *part, p.parallel.parts[id].Rename)
 		})
 		return
 	}
 	for i, part := range p.parts {
-		v.Inner("part["+strconv.Itoa(i)+"]", part, p.side.parts[i].Rename)
+		v.Inner("part["+strconv.Itoa(i)+"]", part, p.parallel.parts[i].Rename)
 	}
 }
 
 // bound is the first of the parts' that objects.
-func (c side) bound(n, m int) error {
+func (c parallel) bound(n, m int) error {
 	for _, p := range c.parts {
 		if p.Bound != nil {
 			if err := p.Bound(n, m); err != nil {
@@ -213,7 +213,7 @@ func (c side) bound(n, m int) error {
 }
 
 // cost adds up the parts, round by round.
-func (c side) cost(n, m int) parley.Cost {
+func (c parallel) cost(n, m int) parley.Cost {
 	parts := c.parts
 	if c.sources {
 		parts = slices.Repeat(parts[:1], n) // there are as many as there are processes
@@ -236,7 +236,7 @@ func (c side) cost(n, m int) parley.Cost {
 	return sum
 }
 
-func (c side) memory() uint64 {
+func (c parallel) memory() uint64 {
 	var sum parley.Traffic
 	for _, p := range c.parts {
 		if p.Memory != nil {
@@ -248,13 +248,13 @@ func (c side) memory() uint64 {
 
 // open finds the part that a message belongs to and takes it off the address.
 // Paths come from peers too: there may be no such part.
-func (c side) open(e parley.Env) (i int, inside parley.Env, ok bool) {
+func (c parallel) open(e parley.Env) (i int, inside parley.Env, ok bool) {
 	inside = e
 	i, inside.Path = Part(e.Path, len(c.parts))
 	return i, inside, i < len(c.parts) && e.Round <= c.parts[i].Last
 }
 
-func (c side) size(e parley.Env, m parley.Msg) parley.Traffic {
+func (c parallel) size(e parley.Env, m parley.Msg) parley.Traffic {
 	i, e, ok := c.open(e)
 	if !ok || c.parts[i].Size == nil {
 		return parley.Traffic{}
@@ -264,7 +264,7 @@ func (c side) size(e parley.Env, m parley.Msg) parley.Traffic {
 
 // explain puts the number of the part before each row, or the process that the
 // part is about.
-func (c side) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+func (c parallel) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		i, e, ok := c.open(e)
 		if !ok || c.parts[i].Explain == nil {
@@ -284,8 +284,8 @@ func (c side) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) i
 
 // lies asks every part that is not over, even where an honest process would say
 // nothing.
-func (c side) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func (c parallel) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	for i, p := range c.parts {
 		if t.Round > p.Last {
 			continue
@@ -300,7 +300,7 @@ func (c side) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return out
 }
 
-func (c side) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+func (c parallel) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	if i, e, ok := c.open(e); ok {
 		return c.parts[i].Rename(e, m, perm)
 	}
@@ -309,14 +309,14 @@ func (c side) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 
 // renameAll renames what each part sent and puts the parts in their new order,
 // as an honest process would have sent it.
-func (c side) renameAll(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent {
-	byPart := make([][]parley.Sent, len(c.parts))
+func (c parallel) renameAll(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
+	byPart := make([][]parley.Outgoing, len(c.parts))
 	for _, one := range sent {
 		if i, inside, ok := c.open(parley.Env{Path: one.Path, Round: e.Round}); ok {
-			byPart[i] = append(byPart[i], parley.Sent{Path: inside.Path, Msg: one.Msg})
+			byPart[i] = append(byPart[i], parley.Outgoing{Path: inside.Path, Msg: one.Msg})
 		}
 	}
-	renamed := make([][]parley.Sent, len(c.parts))
+	renamed := make([][]parley.Outgoing, len(c.parts))
 	for i, list := range byPart {
 		to := i
 		if c.sources {
@@ -324,7 +324,7 @@ func (c side) renameAll(e parley.Env, sent []parley.Sent, perm []parley.ID) []pa
 		}
 		renamed[to] = parley.Lift(c.parts[i].Renamed(e, list, perm), c.bits, parley.Path(to))
 	}
-	var out []parley.Sent
+	var out []parley.Outgoing
 	for _, list := range renamed {
 		out = append(out, list...)
 	}

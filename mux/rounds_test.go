@@ -38,7 +38,7 @@ func gather(name string, n, rounds int, proposers ...parley.ID) lockstep.Protoco
 			Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 				return slices.Values([]string{fmt.Sprintf("%s says %s in %d", name(e.From), m.Body, m.Seq)})
 			},
-			Lies: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			Lies: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 				for got := range t.Seen {
 					if got.Msg.Seq != uint64(got.Round) || got.Round > t.Round || string(got.Msg.Body[1:]) != name {
 						panic(fmt.Sprintf("a liar of %s sees a message not its own in round %d: %v", name, t.Round, got))
@@ -52,7 +52,7 @@ func gather(name string, n, rounds int, proposers ...parley.ID) lockstep.Protoco
 					panic(fmt.Sprintf("a liar of %s is asked about round %d in round %d", name, m.Seq, t.Round))
 				}
 				m.Body = []byte("X" + name)
-				return []parley.Sent{{Path: t.Honest[0].Path, Msg: m}}
+				return []parley.Outgoing{{Path: t.Honest[0].Path, Msg: m}}
 			},
 		},
 		Last: rounds - 1,
@@ -122,7 +122,7 @@ func delivered(t *testing.T, p lockstep.Protocol, opt sim.Options) (map[parley.P
 }
 
 // flips tells everybody the lie that there is.
-var flips = map[parley.ID]faulty.Behaviour{
+var flips = map[parley.ID]faulty.Behavior{
 	2: {Name: "flips", Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }},
 }
 
@@ -146,7 +146,7 @@ func TestSideBySideIsAlone(t *testing.T) {
 		{"seq in mux", mux.Rounds("outer", []lockstep.Protocol{b, seq.Of("then", a, c)}),
 			map[parley.Path]lockstep.Protocol{0: b, 1: seq.Of("then", a, c)}},
 	} {
-		for _, liars := range []map[parley.ID]faulty.Behaviour{nil, flips} {
+		for _, liars := range []map[parley.ID]faulty.Behavior{nil, flips} {
 			t.Run(fmt.Sprintf("%s/%d liars", test.name, len(liars)), func(t *testing.T) {
 				got, s := delivered(t, test.whole, sim.Options{Faulty: liars, Measure: true})
 				if len(got) != len(test.parts) {
@@ -198,14 +198,14 @@ func TestSum(t *testing.T) {
 func TestStrayMessages(t *testing.T) {
 	a, b, c := gather("A", 4, 3, 0), gather("B", 4, 1, 0), gather("C", 4, 1, 0)
 	p := mux.Rounds("three", []lockstep.Protocol{a, b, c})
-	stray := faulty.Behaviour{Name: "stray", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	stray := faulty.Behavior{Name: "stray", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		frame := t.Honest[0].Msg
 		for _, path := range []parley.Path{3, 1, 7} {
 			frame.Body = parley.AppendMsg(frame.Body, path, parley.Msg{Kind: 1, Seq: frame.Seq, Body: []byte("XX")})
 		}
-		return []parley.Sent{{Msg: frame}}
+		return []parley.Outgoing{{Msg: frame}}
 	}}
-	got, s := delivered(t, p, sim.Options{Faulty: map[parley.ID]faulty.Behaviour{3: stray}})
+	got, s := delivered(t, p, sim.Options{Faulty: map[parley.ID]faulty.Behavior{3: stray}})
 	// Each of three correct processes in each of three rounds refuses two messages
 	// to part 3; part 1 is over after one.
 	if s.Stats.Refused["message to a part there is not"] != 18 || s.Stats.Refused["message to a part that is over"] != 6 {
@@ -229,10 +229,10 @@ func TestStrayMessages(t *testing.T) {
 // A liar is asked about every part that is not over, where it has nothing to say
 // too, and shown what belongs to that part.
 func TestLies(t *testing.T) {
-	always := []parley.Sent{{Msg: parley.Msg{Kind: 1, Body: []byte("lie")}}} // one slice for all
+	always := []parley.Outgoing{{Msg: parley.Msg{Kind: 1, Body: []byte("lie")}}} // one slice for all
 	part := func(name string, rounds int) lockstep.Protocol {
 		p := gather(name, 4, rounds, 0)
-		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			for got := range t.Seen {
 				if string(got.Msg.Body) != name {
 					panic(fmt.Sprintf("a liar of %s sees %v", name, got))
@@ -243,12 +243,12 @@ func TestLies(t *testing.T) {
 		return p
 	}
 	p := mux.Rounds("three", []lockstep.Protocol{part("A", 2), part("B", 1), part("C", 2)})
-	seen := slices.Values([]parley.Got{
+	seen := slices.Values([]parley.Received{
 		{Path: 2, Msg: parley.Msg{Body: []byte("C")}}, {Path: 1, Msg: parley.Msg{Body: []byte("B")}},
 	})
 	for round, want := range []string{"[0 1 2]", "[0 2]"} {
 		var paths []parley.Path
-		turn := &parley.Turn{Self: 1, Round: round, Seen: seen, Honest: []parley.Sent{{Path: 0}}}
+		turn := &parley.Turn{Self: 1, Round: round, Seen: seen, Honest: []parley.Outgoing{{Path: 0}}}
 		for _, sent := range p.Lies(&parley.Step{}, turn) {
 			paths = append(paths, sent.Path)
 		}

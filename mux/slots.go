@@ -38,12 +38,12 @@ func (f framed) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 }
 
 // lies lets the protocol lie in every slot by itself, frame by frame.
-func (f framed) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func (f framed) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	for i := range t.Honest {
 		turn, k := *t, t.Honest[i].Msg.Value
 		turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
-		turn.Seen = func(yield func(parley.Got) bool) {
+		turn.Seen = func(yield func(parley.Received) bool) {
 			for got := range t.Seen {
 				if got.Msg.Kind == lockstep.Frame && got.Msg.Value == k && !yield(got) {
 					return

@@ -29,7 +29,7 @@ func BenchmarkSlots(b *testing.B) {
 					return sim.Request{When: parley.Tick(next), Msg: parley.Msg{Kind: parley.Propose, Seq: next,
 						Body: []byte("1")}}, next <= uint64(b.N)
 				},
-				Observe: func(op trace.Op, _ parley.Happening) {
+				Observe: func(op trace.Op, _ parley.ExternalEvent) {
 					if op == trace.Deliver {
 						over++
 					}

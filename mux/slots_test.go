@@ -43,7 +43,7 @@ func ofEach(p parley.Property) parley.Property {
 	check := p.Check
 	p.Vacuous, p.Check = nil, func(h *parley.History) error {
 		bySlot := make(map[uint64]*parley.History)
-		each := func(all []parley.Happening, list func(*parley.History) *[]parley.Happening) {
+		each := func(all []parley.ExternalEvent, list func(*parley.History) *[]parley.ExternalEvent) {
 			for _, one := range all {
 				if bySlot[one.Msg.Seq] == nil {
 					only := *h
@@ -54,8 +54,8 @@ func ofEach(p parley.Property) parley.Property {
 				*to = append(*to, one)
 			}
 		}
-		each(h.Requests, func(h *parley.History) *[]parley.Happening { return &h.Requests })
-		each(h.Deliveries, func(h *parley.History) *[]parley.Happening { return &h.Deliveries })
+		each(h.Requests, func(h *parley.History) *[]parley.ExternalEvent { return &h.Requests })
+		each(h.Deliveries, func(h *parley.History) *[]parley.ExternalEvent { return &h.Deliveries })
 		for slot, only := range bySlot {
 			if err := check(only); err != nil {
 				return fmt.Errorf("slot %d: %w", slot, err)
@@ -79,7 +79,7 @@ type value struct {
 
 func (m *slots) Start(s *parley.Step) {
 	if s.Restart {
-		m.line.Mute()
+		m.line.Deactivate()
 	}
 }
 
@@ -91,7 +91,7 @@ func (m *slots) Request(s *parley.Step, q parley.Msg) {
 		}
 		m.values = append(m.values, value{slot, q})
 	}
-	m.line.Call(s, slot)
+	m.line.OpenSlot(s, slot)
 }
 
 // value returns the place of the value for a slot, -1 if there is none.
@@ -107,7 +107,7 @@ func (m *slots) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 
 func (m *slots) Timeout(s *parley.Step, _ parley.Timer) { m.line.Timeout(s) }
 
-func (m *slots) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+func (m *slots) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	i := m.value(slot)
 	if i < 0 {
 		s.Indicate(parley.Msg{Kind: opened, Seq: slot})
@@ -118,7 +118,7 @@ func (m *slots) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	return q, true
 }
 
-func (m *slots) Over(s *parley.Step, slot uint64, delivered []parley.Effect) {
+func (m *slots) SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect) {
 	for _, e := range delivered {
 		e.Msg.Seq = slot
 		s.Effects = append(s.Effects, e)
@@ -149,10 +149,10 @@ func inSlots(s *sim.Sim) map[parley.ID][]string {
 
 // withholder is honest but for the last round, in which it says nothing to one process:
 // that one has to wait for the end of the round in every slot, and the others have not.
-func withholder(from parley.ID, last uint64) faulty.Behaviour {
-	return faulty.Behaviour{Name: "withholds", Model: parley.OralByzantineFaults,
-		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-			return slices.DeleteFunc(t.Honest, func(one parley.Sent) bool {
+func withholder(from parley.ID, last uint64) faulty.Behavior {
+	return faulty.Behavior{Name: "withholds", Model: parley.OralByzantineFaults,
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
+			return slices.DeleteFunc(t.Honest, func(one parley.Outgoing) bool {
 				return t.To == from && one.Msg.Seq == last
 			})
 		}}
@@ -160,9 +160,9 @@ func withholder(from parley.ID, last uint64) faulty.Behaviour {
 
 // caller calls slots of its own accord, near and far, from one process or from all, for
 // a time.
-func caller(to parley.ID) faulty.Behaviour {
-	return faulty.Behaviour{Name: "calls", Model: parley.OralByzantineFaults,
-		Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func caller(to parley.ID) faulty.Behavior {
+	return faulty.Behavior{Name: "calls", Model: parley.OralByzantineFaults,
+		Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			out := slices.Clone(t.Honest)
 			for _, one := range t.Honest {
 				if s.Now < 40000 && (t.To == to || s.Choose(4) == 0) {
@@ -182,11 +182,11 @@ type line struct {
 }
 
 // run has the source give its values as fast as it can, and some others call.
-func (l line) run(how ...faulty.Behaviour) *sim.Sim {
+func (l line) run(how ...faulty.Behavior) *sim.Sim {
 	r := rand.New(rand.NewPCG(l.seed, 5))
 	opt := sim.Options{
 		Protocol: slotsOf(eig.Rounds(oral(l.n, l.m)), lockstep.Called, l.window), Seed: l.seed,
-		Faulty: make(map[parley.ID]faulty.Behaviour), Steps: 1 << 22,
+		Faulty: make(map[parley.ID]faulty.Behavior), Steps: 1 << 22,
 	}
 	for i, id := range r.Perm(l.n)[:l.m] {
 		opt.Faulty[parley.ID(id)] = how[i%len(how)]
@@ -353,7 +353,7 @@ func TestSlotsMissed(t *testing.T) {
 // process calls a later one, or it would be too late in that one.
 func TestOwnSlotsBeforeOthers(t *testing.T) {
 	m, host := &slots{}, &turnedAway{}
-	line := mux.NewReturning(eig.Rounds(oral(4, 1)), lockstep.Called, 2, 0, m, mux.Returns{M: 1, Where: 2, At: 3})
+	line := mux.NewRejoining(eig.Rounds(oral(4, 1)), lockstep.Called, 2, 0, m, mux.RejoinConfig{M: 1, PositionQuery: 2, PositionReply: 3})
 	m.line = &line.Pipeline
 	s := &parley.Step{N: 4, Host: host}
 	line.Start(s, true)
@@ -375,9 +375,9 @@ func TestOwnSlotsBeforeOthers(t *testing.T) {
 		}
 		at(now, clause)
 	}
-	until(1, func() { line.Call(s, 1) })
-	until(10, func() { line.Call(s, 2) })
-	until(4500, func() { line.Call(s, 3) })
+	until(1, func() { line.OpenSlot(s, 1) })
+	until(10, func() { line.OpenSlot(s, 2) })
+	until(4500, func() { line.OpenSlot(s, 3) })
 	until(5000, func() { m.Receive(s, 2, parley.Msg{Kind: lockstep.Frame, Value: 4}) })
 	until(20_000, func() {})
 	if m.line.Done() != 4 || m.line.Missed() > 0 || len(host.why) > 0 {

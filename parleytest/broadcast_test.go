@@ -23,7 +23,7 @@ func relaying(n int, change func(p *relay)) parley.Protocol {
 			return p
 		},
 		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery),
-		Promises: func(a parley.Assumptions) []parley.Promise {
+		Promises: func(a parley.RunConditions) []parley.Promise {
 			var out []parley.Promise
 			for _, name := range []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery} {
 				out = append(out, problem.Promise(a, name, "who delivers has told all others"))
@@ -106,7 +106,7 @@ func broadcastMutants() []mutant {
 		return mutant{name: name, check: check, p: relaying(4, change)}
 	}
 	promising := relaying(4, nil)
-	promising.Promises = func(a parley.Assumptions) []parley.Promise {
+	promising.Promises = func(a parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Agreement, Holds: true, Because: "it is said so"}}
 	}
 	dear := relaying(4, nil)

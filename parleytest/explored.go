@@ -92,7 +92,7 @@ func Proposals(each ...string) []explore.Root {
 func Liars(n, m int, runs []explore.Root) []explore.Root {
 	var out []explore.Root
 	for set := range 1 << n {
-		how := make(map[parley.ID]faulty.Behaviour)
+		how := make(map[parley.ID]faulty.Behavior)
 		for id := range n {
 			if set>>id&1 == 1 {
 				how[parley.ID(id)] = faulty.Any

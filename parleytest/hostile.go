@@ -68,7 +68,7 @@ func spoken(s suite, seed uint64) []trace.Event {
 	for id := range parley.ID(min(s.p.M, s.p.N-1)) {
 		if s.byzantine() {
 			if r.Faulty == nil {
-				r.Faulty = make(map[parley.ID]faulty.Behaviour)
+				r.Faulty = make(map[parley.ID]faulty.Behavior)
 			}
 			r.Faulty[parley.ID(s.p.N)-1-id] = faulty.Random
 		}
@@ -226,14 +226,14 @@ func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
 }
 
 // messages returns the messages that a body is made of, if it is.
-func messages(body []byte) []parley.Sent {
-	var out []parley.Sent
+func messages(body []byte) []parley.Outgoing {
+	var out []parley.Outgoing
 	for len(body) > 0 {
 		path, m, rest, err := parley.ReadMsg(body)
 		if err != nil {
 			return nil
 		}
-		out, body = append(out, parley.Sent{Path: path, Msg: m}), rest
+		out, body = append(out, parley.Outgoing{Path: path, Msg: m}), rest
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func Panics(f func()) (did bool) {
 // that do not hold, promised or not. what says which run it is.
 func Judge(t testing.TB, p parley.Protocol, s *sim.Sim, what any) (broken []string) {
 	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 		switch {
 		case v.Broken == nil || v.Property.Mode == parley.Sometimes:
 			continue

@@ -98,20 +98,20 @@ func inTheory() []mutant {
 		})},
 		{name: "no properties", check: "promises", p: changed(func(p *parley.Protocol) { p.Properties = nil })},
 		{name: "no promises", check: "promises", p: changed(func(p *parley.Protocol) {
-			p.Promises = func(parley.Assumptions) []parley.Promise { return nil }
+			p.Promises = func(parley.RunConditions) []parley.Promise { return nil }
 		})},
 		{name: "never sometimes", check: "promises", p: FloodSet(4, 1),
 			o: parleytest.Options{Alphabet: []string{"0"}}},
 		{name: "liars never heard", check: "promises", p: lying(func(p *parley.Protocol) {
 			made := p.New
 			p.New = func(self parley.ID) parley.Machine { return deaf{made(self)} }
-			p.Promises = func(parley.Assumptions) []parley.Promise {
+			p.Promises = func(parley.RunConditions) []parley.Promise {
 				return []parley.Promise{{Property: "integrity", Holds: true}}
 			}
 		})},
 		{name: "lies refused, the truth heard", check: "promises", says: "no lie", p: lying(func(p *parley.Protocol) {
-			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
-				return [][]parley.Sent{t.Honest, {{Msg: parley.Msg{Kind: lockstep.Frame + 1}}}, nil}[s.Choose(3)]
+			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+				return [][]parley.Outgoing{t.Honest, {{Msg: parley.Msg{Kind: lockstep.Frame + 1}}}, nil}[s.Choose(3)]
 			}
 		})},
 		{name: "rounds too short for the delays", check: "promises", p: FloodSet(4, 1), o: parleytest.Options{
@@ -229,7 +229,7 @@ func inMachines() []mutant {
 		})},
 		{name: "choice 0 is a lie", check: "lies", p: lying(func(p *parley.Protocol) {
 			lies := p.Lies
-			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 				said := lies(s, t)
 				if reflect.DeepEqual(said, t.Honest) {
 					return nil

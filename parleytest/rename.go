@@ -52,8 +52,8 @@ func renaming(s suite, seed uint64, perm []parley.ID) (one, two run) {
 	}
 	if seed%2 == 1 && s.p.M > 0 {
 		silent := parley.ID(seed) % parley.ID(s.p.N)
-		one.Faulty = map[parley.ID]faulty.Behaviour{silent: faulty.Silent}
-		two.Faulty = map[parley.ID]faulty.Behaviour{perm[silent]: faulty.Silent}
+		one.Faulty = map[parley.ID]faulty.Behavior{silent: faulty.Silent}
+		two.Faulty = map[parley.ID]faulty.Behavior{perm[silent]: faulty.Silent}
 	}
 	return one, two
 }

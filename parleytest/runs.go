@@ -72,7 +72,7 @@ func (s suite) draw(p parley.Protocol, seed uint64, howMany int) run {
 	for _, i := range r.Perm(p.N)[:min(howMany, p.N)] {
 		id := parley.ID(i)
 		if out.Faulty == nil {
-			out.Faulty = make(map[parley.ID]faulty.Behaviour)
+			out.Faulty = make(map[parley.ID]faulty.Behavior)
 		}
 		out.Faulty[id] = s.behaviour(p, r)
 	}
@@ -104,8 +104,8 @@ func crashes(honest run, r *rand.Rand, howMany int) []sim.Crash {
 }
 
 // behaviour draws how a process fails within the fault model.
-func (s suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behaviour {
-	all := []faulty.Behaviour{faulty.Crash(r.IntN(4), r.IntN(p.N))}
+func (s suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behavior {
+	all := []faulty.Behavior{faulty.Crash(r.IntN(4), r.IntN(p.N))}
 	if p.Faults >= parley.SignedByzantineFaults {
 		all = append(all, garbage)
 	}
@@ -119,8 +119,8 @@ func (s suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behaviour {
 
 // garbage says what no program of the protocol would say: its messages with a
 // field, a length or a byte changed, or twice.
-var garbage = faulty.Behaviour{Name: "garbage", Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var said []parley.Sent
+var garbage = faulty.Behavior{Name: "garbage", Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var said []parley.Outgoing
 	for _, sent := range t.Honest {
 		changed := sent
 		changed.Msg = mutated(s.Choose, s.N, sent.Msg)
@@ -151,7 +151,7 @@ func (r run) garbled() bool {
 // judge returns the properties of a run with what was promised of them. Without
 // Promises all are promised.
 func judge(p parley.Protocol, got *sim.Sim) []parley.Verdict {
-	verdicts := parley.Judge(p, got.Assumptions(), &got.History)
+	verdicts := parley.Judge(p, got.RunConditions(), &got.History)
 	if p.Promises == nil {
 		for i := range verdicts {
 			verdicts[i].Promise.Holds = true
@@ -242,7 +242,7 @@ func (r run) overhear(told *uint64) {
 
 // counted returns tell with what it says that is not honest counted.
 func counted(tell teller, lies *uint64) teller {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		honest := slices.Clone(t.Honest) // a liar may write into what it is shown
 		said := tell(s, t)
 		for _, one := range said {
@@ -255,7 +255,7 @@ func counted(tell teller, lies *uint64) teller {
 }
 
 // teller is what says something in the place of an honest process.
-type teller = func(*parley.Step, *parley.Turn) []parley.Sent
+type teller = func(*parley.Step, *parley.Turn) []parley.Outgoing
 
 // determinism runs seeds twice.
 func determinism(s suite) error {

@@ -30,7 +30,7 @@ func beyond(s suite) error {
 		systems = []Beyond{{Protocol: p, Faulty: p.M}}
 	}
 	within := make(map[string]bool)
-	for _, promise := range promised(s.p, parley.Assumptions{N: s.p.N, M: s.p.M, Faulty: s.p.M}) {
+	for _, promise := range promised(s.p, parley.RunConditions{N: s.p.N, M: s.p.M, Faulty: s.p.M}) {
 		within[promise.Property] = promise.Holds
 	}
 	for _, b := range systems {
@@ -41,7 +41,7 @@ func beyond(s suite) error {
 	return nil
 }
 
-func promised(p parley.Protocol, a parley.Assumptions) []parley.Promise {
+func promised(p parley.Protocol, a parley.RunConditions) []parley.Promise {
 	if p.Promises != nil {
 		return p.Promises(a)
 	}
@@ -122,16 +122,16 @@ func lies(s suite) error {
 	if s.p.Lies == nil {
 		return skip("no Lies")
 	}
-	zero := faulty.Behaviour{
+	zero := faulty.Behavior{
 		Name:   "zero",
 		Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 },
 	}
 	for seed := range uint64(s.some(20)) {
 		r := s.honest(s.p, seed)
 		liar := parley.ID(seed) % parley.ID(s.p.N)
-		r.Faulty = map[parley.ID]faulty.Behaviour{liar: faulty.Honest}
+		r.Faulty = map[parley.ID]faulty.Behavior{liar: faulty.Honest}
 		_, honest := r.traced(true)
-		r.Faulty = map[parley.ID]faulty.Behaviour{liar: zero}
+		r.Faulty = map[parley.ID]faulty.Behavior{liar: zero}
 		_, log := r.traced(true)
 		if !slices.EqualFunc(received(honest), received(log), sameEvent) {
 			return fmt.Errorf("%s: Lies does not tell the truth if every choice is 0", r)

@@ -15,7 +15,7 @@ import (
 func ExampleSpec_Simulate() {
 	result, err := run.Spec{
 		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
-		Faulty:   map[parley.ID]faulty.Behaviour{2: faulty.TwoFaced},
+		Faulty:   map[parley.ID]faulty.Behavior{2: faulty.TwoFaced},
 		Values:   map[parley.ID][]byte{0: []byte("1")},
 		Seed:     1,
 	}.Simulate()

@@ -14,7 +14,7 @@ func Lying(p parley.Protocol) parley.Protocol {
 		return p
 	}
 	own := p.Lies
-	p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		said := t.Honest
 		if own != nil {
 			asks := counter{Host: s.Host}
@@ -24,7 +24,7 @@ func Lying(p parley.Protocol) parley.Protocol {
 				return said
 			}
 		}
-		var out []parley.Sent
+		var out []parley.Outgoing
 		for _, one := range said {
 			all := lies(one, s.N)
 			switch k := s.Choose(len(all) + 2); k {
@@ -53,8 +53,8 @@ func (c *counter) Choose(n int) int {
 
 // lies are what may be sent in the place of a message, itself first: one with another
 // payload, or another value if there is no payload, and so on.
-func lies(honest parley.Sent, n int) []parley.Sent {
-	out := []parley.Sent{honest}
+func lies(honest parley.Outgoing, n int) []parley.Outgoing {
+	out := []parley.Outgoing{honest}
 	lie := func(change func(m *parley.Msg)) {
 		one := honest
 		change(&one.Msg)

@@ -27,7 +27,7 @@ func (a *answering) Choose(n int) int {
 func said(p parley.Protocol, k int, honest parley.Msg) (out []string, h *answering) {
 	h = &answering{k: k}
 	s := &parley.Step{N: p.N, Host: h}
-	for _, one := range p.Lies(s, &parley.Turn{Self: 1, To: 2, Honest: []parley.Sent{{Msg: honest}}}) {
+	for _, one := range p.Lies(s, &parley.Turn{Self: 1, To: 2, Honest: []parley.Outgoing{{Msg: honest}}}) {
 		m := one.Msg
 		out = append(out, fmt.Sprintf("%d/%d/%d/%s", m.Origin, m.Seq, m.Value, m.Body))
 	}

@@ -31,7 +31,7 @@ type Plan struct {
 	Detect      parley.Tick // how much later crashes are told of, exactly; 0: not at all
 	Heal, Until parley.Tick
 	Steps       uint64
-	Promised    parley.Reliance // what the protocol may rely on
+	Promised    parley.ModelAssumptions // what the protocol may rely on
 
 	Workload Workload
 	Random   Random

@@ -31,11 +31,11 @@ func upTo(last uint64) iter.Seq[uint64] {
 // promises all the same what it cannot keep.
 func boastful() run.Spec {
 	p := eig.New(problem.Instance{N: 3, M: 1, Default: []byte("0")}, lockstep.Simulated)
-	p.Promises = func(parley.Assumptions) []parley.Promise {
+	p.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Validity, Holds: true, Because: "so it says"}}
 	}
 	return run.Spec{
-		Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{2: faulty.Random},
+		Protocol: p, Faulty: map[parley.ID]faulty.Behavior{2: faulty.Random},
 		Values: map[parley.ID][]byte{0: []byte("1")},
 		Plan:   run.Plan{Random: run.Random{Suspicions: 2, Pauses: 1}},
 	}
@@ -45,7 +45,7 @@ func boastful() run.Spec {
 func TestSimulate(t *testing.T) {
 	p := eig.New(problem.Instance{N: 4, M: 1}, lockstep.Simulated)
 	s := run.Spec{
-		Protocol: p, Seed: 7, Faulty: map[parley.ID]faulty.Behaviour{3: faulty.Random},
+		Protocol: p, Seed: 7, Faulty: map[parley.ID]faulty.Behavior{3: faulty.Random},
 		Values: map[parley.ID][]byte{0: []byte("1")},
 	}
 	a, err := s.Simulate()
@@ -82,12 +82,12 @@ func TestSimulate(t *testing.T) {
 func TestCheck(t *testing.T) {
 	p := diffusion.New(diffusion.Config{N: 3})
 	for _, c := range []struct {
-		faulty map[parley.ID]faulty.Behaviour
+		faulty map[parley.ID]faulty.Behavior
 		want   string
 	}{
-		{map[parley.ID]faulty.Behaviour{3: faulty.Silent}, "faulty process 3: there are 3, from 0"},
-		{map[parley.ID]faulty.Behaviour{1: faulty.Crash(1, 0)}, "process 1: crash@r1"},
-		{map[parley.ID]faulty.Behaviour{0: faulty.Silent, 1: faulty.Silent, 2: faulty.Silent}, "all 3 processes are faulty"},
+		{map[parley.ID]faulty.Behavior{3: faulty.Silent}, "faulty process 3: there are 3, from 0"},
+		{map[parley.ID]faulty.Behavior{1: faulty.Crash(1, 0)}, "process 1: crash@r1"},
+		{map[parley.ID]faulty.Behavior{0: faulty.Silent, 1: faulty.Silent, 2: faulty.Silent}, "all 3 processes are faulty"},
 	} {
 		s := run.Spec{Protocol: p, Faulty: c.faulty}
 		if _, err := s.Simulate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -172,7 +172,7 @@ func TestSweepGoesOn(t *testing.T) {
 func ExampleSweep() {
 	spec := run.Spec{
 		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
-		Faulty:   map[parley.ID]faulty.Behaviour{2: faulty.Random},
+		Faulty:   map[parley.ID]faulty.Behavior{2: faulty.Random},
 		Values:   map[parley.ID][]byte{0: []byte("1")},
 	}
 	report, err := run.Sweep(context.Background(), spec, upTo(1000), run.SweepOptions{})

@@ -22,7 +22,7 @@ import (
 type Spec struct {
 	Protocol parley.Protocol
 	// Faulty says how each faulty process behaves. Those that crash by the Plan are not here.
-	Faulty map[parley.ID]faulty.Behaviour
+	Faulty map[parley.ID]faulty.Behavior
 	// Values are the initial values of the processes in Protocol.Proposers; a process without
 	// one proposes an empty value. A proposal in Plan.Requests takes the place of the value.
 	Values map[parley.ID][]byte
@@ -135,7 +135,7 @@ func (s Spec) Simulate() (*Result, error) {
 // Judge checks every property of the protocol against the run.
 func (r *Result) Judge() []parley.Verdict {
 	p := r.Spec.Protocol
-	return parley.Judge(p, r.Facts.Assumptions(p, r.History), r.History)
+	return parley.Judge(p, r.Facts.RunConditions(p, r.History), r.History)
 }
 
 // Tree returns the information tree of a process. The protocol must have one.

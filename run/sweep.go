@@ -49,7 +49,7 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	t.History.Naming = s.Name
 	t.Delivered = uint64(len(t.History.Deliveries))
 	t.Faults, t.Received, t.GivenUp = memory.Stats.Faults(), memory.Stats.Deliveries, memory.Stats.OutOfSteps
-	t.Verdicts = parley.Judge(s.Protocol, memory.Assumptions(), t.History)
+	t.Verdicts = parley.Judge(s.Protocol, memory.RunConditions(), t.History)
 	return t
 }
 

@@ -167,14 +167,14 @@ func (c pair) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return p.Rename(inside, m, perm)
 }
 
-func (c pair) renameAll(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent {
+func (c pair) renameAll(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
 	p, inside := c.whose(e)
 	return p.Renamed(inside, sent, perm)
 }
 
 // lies asks the protocol whose round it is, and shows it of what the coalition
 // has seen only what is its own.
-func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	p, turn := c.a, *t
 	from, until := 0, c.first
 	if t.Round >= c.first {
@@ -184,7 +184,7 @@ func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 	if p.Lies == nil {
 		return t.Honest
 	}
-	turn.Seen = func(yield func(parley.Got) bool) {
+	turn.Seen = func(yield func(parley.Received) bool) {
 		for got := range t.Seen {
 			if from <= got.Round && got.Round < until {
 				got.Round -= from

@@ -41,8 +41,8 @@ func propose(values []string) []sim.Request {
 // script is a liar whose lies depend on round, receiver and place alone. Its
 // rounds count from the given one, so that it can tell the same to a part that is
 // run by itself.
-func script(first uint64) faulty.Behaviour {
-	return faulty.Behaviour{Name: "script", Choose: func(_ *parley.Step, t *parley.Turn, k, n int) int {
+func script(first uint64) faulty.Behavior {
+	return faulty.Behavior{Name: "script", Choose: func(_ *parley.Step, t *parley.Turn, k, n int) int {
 		round := first + t.Honest[0].Msg.Seq
 		return int((round*31 + uint64(t.To)*7 + uint64(k) + 1) * 0x9E3779B97F4A7C15 >> 40 % uint64(n))
 	}}
@@ -58,7 +58,7 @@ func run(p lockstep.Protocol, seed, first uint64, values []string) ([]string, *s
 	})
 	opt := sim.Options{Protocol: lockstep.Of(p, lockstep.Simulated), Seed: seed, Requests: propose(values), Measure: true}
 	if seed%2 == 1 {
-		opt.Faulty = map[parley.ID]faulty.Behaviour{parley.ID(seed / 2 % n): script(first)}
+		opt.Faulty = map[parley.ID]faulty.Behavior{parley.ID(seed / 2 % n): script(first)}
 	}
 	return decided, sim.Run(opt)
 }
@@ -145,7 +145,7 @@ func TestLies(t *testing.T) {
 	spy := func(name string, last int) lockstep.Protocol {
 		p := om.Rounds(instance(0))
 		p.Last = last
-		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			asked += fmt.Sprintf("%s in %d sees", name, t.Round)
 			for got := range t.Seen {
 				asked += fmt.Sprintf(" %d:%s", got.Round, got.Msg.Body)
@@ -155,16 +155,16 @@ func TestLies(t *testing.T) {
 		return p
 	}
 	p := seq.Of("three", spy("A", 1), seq.Of("two", spy("B", 0), spy("C", 2)))
-	var seen []parley.Got
+	var seen []parley.Received
 	for r := range p.Last + 1 {
-		seen = append(seen, parley.Got{Round: r, Msg: parley.Msg{Body: fmt.Appendf(nil, "r%d", r)}})
+		seen = append(seen, parley.Received{Round: r, Msg: parley.Msg{Body: fmt.Appendf(nil, "r%d", r)}})
 	}
 	for round, want := range []string{
 		"A in 0 sees 0:r0 1:r1", "A in 1 sees 0:r0 1:r1", "B in 0 sees 0:r2",
 		"C in 0 sees 0:r3 1:r4 2:r5", "C in 1 sees 0:r3 1:r4 2:r5", "C in 2 sees 0:r3 1:r4 2:r5",
 	} {
 		asked = ""
-		turn := &parley.Turn{Round: round, Seen: slices.Values(seen), Honest: make([]parley.Sent, 2)}
+		turn := &parley.Turn{Round: round, Seen: slices.Values(seen), Honest: make([]parley.Outgoing, 2)}
 		if said := p.Lies(nil, turn); asked != want || len(said) != 1 {
 			t.Errorf("in round %d: %s, want %s", round, asked, want)
 		}
@@ -251,7 +251,7 @@ func TestDumbParts(t *testing.T) {
 		p.Bound(1, 1) != nil || p.Cost(n, 1).Rounds != p.Last+1 {
 		t.Error("something is said")
 	}
-	honest := []parley.Sent{{Path: 3}}
+	honest := []parley.Outgoing{{Path: 3}}
 	if said := p.Lies(nil, &parley.Turn{Honest: honest}); len(said) != 1 {
 		t.Error("who knows no lies does not tell the truth")
 	}

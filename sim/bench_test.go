@@ -160,7 +160,7 @@ func BenchmarkBracha(b *testing.B) {
 		opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: problem.Request([]byte{byte(id)})})
 	}
 	judge := func(s *sim.Sim) {
-		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 			if v.Broken != nil || !v.Promise.Holds {
 				b.Fatal(v.Property.Name, v.Promise.Because, v.Broken)
 			}

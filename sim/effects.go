@@ -45,12 +45,12 @@ func (s *Sim) perform(at parley.ID, effects []parley.Effect) {
 				s.Stats.measure(&s.opt.Protocol, e, 1)
 			}
 		case parley.OpDeliver:
-			s.seen(trace.Deliver, parley.Happening{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
+			s.seen(trace.Deliver, parley.ExternalEvent{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
 			if e.Msg.Kind == parley.Suspect {
 				s.Stats.suspicion(!s.faulty.Has(e.From) && s.serves(e.Msg.Origin))
 			}
-			s.seen(trace.Indicate, parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
+			s.seen(trace.Indicate, parley.ExternalEvent{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
 			s.armed++
 			when := s.procs[e.From].arm(e, s.armed, s.now, s.skewed)

@@ -74,15 +74,15 @@ func TestAssumptionsOfOneThatCameBack(t *testing.T) {
 	}
 	s := run(sim.Crash{At: 1, When: 500})
 	want := parley.ProcessFaults{Restarted: true, LostDisk: true, Paused: true}
-	if a := s.Assumptions(); a.Faulty != 1 || a.Processes != want {
+	if a := s.RunConditions(); a.Faulty != 1 || a.Processes != want {
 		t.Errorf("%+v", a)
 	}
 	s = run()
-	if a := s.Assumptions(); a.Faulty != 0 || a.Processes != want {
+	if a := s.RunConditions(); a.Faulty != 0 || a.Processes != want {
 		t.Errorf("%+v", a)
 	}
 	s.History.Faulty.Add(1)
-	if a := s.Assumptions(); a.Faulty != 1 || a.Processes != (parley.ProcessFaults{}) {
+	if a := s.RunConditions(); a.Faulty != 1 || a.Processes != (parley.ProcessFaults{}) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -95,11 +95,11 @@ func TestCrashThatNeverComes(t *testing.T) {
 		opt := sim.Options{
 			Protocol: scripted(3, nil, func(*parley.Step, string) {}), Until: 5000, Crashes: []sim.Crash{{At: 2, When: 7}, c},
 			Requests: []sim.Request{{When: 10, Msg: say(1)}},
-			Faulty:   map[parley.ID]faulty.Behaviour{0: faulty.Silent},
+			Faulty:   map[parley.ID]faulty.Behavior{0: faulty.Silent},
 			Between:  func(s *sim.Sim) { during = append(during, s.History.Faulty) },
 		}
 		s := sim.Run(opt)
-		if s.History.Faulty != parley.SetOf(0, 2) || s.Assumptions().Faulty != 2 || !s.History.Over {
+		if s.History.Faulty != parley.SetOf(0, 2) || s.RunConditions().Faulty != 2 || !s.History.Over {
 			t.Errorf("%+v: faulty %v", c, slices.Collect(s.History.Faulty.All()))
 		}
 		if len(during) == 0 || during[0] != parley.SetOf(0, 1, 2) {

@@ -17,7 +17,7 @@ func Example() {
 	log := &trace.Log{Keep: true}
 	sim.Run(sim.Options{
 		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("retreat")}, lockstep.Simulated),
-		Faulty:   map[parley.ID]faulty.Behaviour{2: faulty.Random},
+		Faulty:   map[parley.ID]faulty.Behavior{2: faulty.Random},
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("attack")}}},
 		Seed:     1,
 		Log:      log,

@@ -239,7 +239,7 @@ func (s *Sim) restart(id parley.ID) {
 	if len(state) > 0 && !parley.LoadDurable(p.seat.Machine, s.Clock(id), state) {
 		panic("sim: a machine does not load the durable state it saved")
 	}
-	s.seen(trace.Restart, parley.Happening{At: id, From: id, Msg: m})
+	s.seen(trace.Restart, parley.ExternalEvent{At: id, From: id, Msg: m})
 	s.trace(trace.Event{Op: trace.Restart, At: id, Msg: m})
 	for of := range s.procs {
 		if s.procs[of].down {
@@ -264,13 +264,13 @@ func (s *Sim) suspect(at, of parley.ID) {
 	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
 }
 
-// Assumptions are the circumstances of the run so far, for [parley.Judge]: not what
+// RunConditions are the circumstances of the run so far, for [parley.Judge]: not what
 // the options might have done, but what happened. Call it when the run is over. What
 // befell liars, and processes that the caller has added to the faulty ones of the
 // history, is a part of their being faulty. Who crashed for good was correct until
 // then, and what befell it before counts.
-func (s *Sim) Assumptions() parley.Assumptions {
-	return s.Facts().Assumptions(s.opt.Protocol, &s.History)
+func (s *Sim) RunConditions() parley.RunConditions {
+	return s.Facts().RunConditions(s.opt.Protocol, &s.History)
 }
 
 // Facts returns what no event of the run so far tells, as the header of its trace has it.

@@ -28,7 +28,7 @@ func TestSuspicions(t *testing.T) {
 	log := &trace.Log{Keep: true}
 	s := sim.Run(sim.Options{
 		Protocol: p, Log: log, Crashes: []sim.Crash{{At: 1, When: 50}},
-		Faulty: map[parley.ID]faulty.Behaviour{3: faulty.Silent},
+		Faulty: map[parley.ID]faulty.Behavior{3: faulty.Silent},
 		Suspicions: []sim.Suspicion{
 			{At: 0, Of: 1, When: 40}, {At: 0, Of: 1, When: 60}, {At: 1, Of: 0, When: 70}, {At: 2, Of: 0, When: 0},
 			{At: 2, Of: 3, When: 80},
@@ -47,7 +47,7 @@ func TestSuspicions(t *testing.T) {
 		}
 	}
 	want(t, told, "2@0 0", "0@40 1", "0@60 1", "2@80 3")
-	if !s.Assumptions().Processes.Suspected {
+	if !s.RunConditions().Processes.Suspected {
 		t.Error("no suspicion among the assumptions")
 	}
 }
@@ -91,7 +91,7 @@ func TestDetect(t *testing.T) {
 			pairs[[2]parley.ID{1, 3}] == 0 || pairs[[2]parley.ID{0, 1}]+pairs[[2]parley.ID{2, 1}] > 0 {
 			t.Fatalf("seed %d: %v", seed, pairs)
 		}
-		if s.Stats.FalseSuspicions > 0 || s.Assumptions().Processes.Suspected {
+		if s.Stats.FalseSuspicions > 0 || s.RunConditions().Processes.Suspected {
 			t.Fatalf("seed %d: %+v", seed, s.Stats)
 		}
 	}
@@ -179,7 +179,7 @@ func TestPauses(t *testing.T) {
 		"0@300 receive 0 from 0", "0@300 request 8", "0@300 timeout 3", "0@300 receive 1 from 1", "0@320 timeout 4"}
 	out, s := run([]sim.Pause{{At: 0, From: 100, For: 200}})
 	want(t, out, late...)
-	if s.Stats.Pauses != 1 || !s.Assumptions().Processes.Paused {
+	if s.Stats.Pauses != 1 || !s.RunConditions().Processes.Paused {
 		t.Errorf("%+v", s.Stats)
 	}
 	out, _ = run([]sim.Pause{{At: 0, From: 100, For: 100}, {At: 0, From: 110, For: 190}, {At: 0, From: 150, For: 10}})
@@ -265,7 +265,7 @@ func TestCrashWhen(t *testing.T) {
 		if gone := c.want == nil; gone != s.History.Faulty.Has(0) {
 			t.Errorf("faulty: %v", s.History.Faulty)
 		}
-		if lost := c.name == "twice"; lost != (s.Stats.LostDisks == 1) || lost != s.Assumptions().Processes.LostDisk {
+		if lost := c.name == "twice"; lost != (s.Stats.LostDisks == 1) || lost != s.RunConditions().Processes.LostDisk {
 			t.Errorf("%+v", s.Stats)
 		}
 	}
@@ -278,47 +278,47 @@ func TestAssumptions(t *testing.T) {
 	half := parley.SetOf(3, 4)
 	for name, c := range map[string]struct {
 		opt  sim.Options
-		want func(a *parley.Assumptions)
+		want func(a *parley.RunConditions)
 	}{
-		"nothing":         {sim.Options{}, func(*parley.Assumptions) {}},
-		"hardly any loss": {sim.Options{Loss: 1e-12, Twice: 1e-12}, func(*parley.Assumptions) {}},
-		"loss":            {sim.Options{Loss: 0.5}, func(a *parley.Assumptions) { a.Network.Lost = true }},
-		"doubling":        {sim.Options{Twice: 0.5}, func(a *parley.Assumptions) { a.Network.Doubled = true }},
-		"no order":        {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}}, func(a *parley.Assumptions) { a.Network.Reordered = true }},
-		"order":           {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}, FIFO: true}, func(*parley.Assumptions) {}},
+		"nothing":         {sim.Options{}, func(*parley.RunConditions) {}},
+		"hardly any loss": {sim.Options{Loss: 1e-12, Twice: 1e-12}, func(*parley.RunConditions) {}},
+		"loss":            {sim.Options{Loss: 0.5}, func(a *parley.RunConditions) { a.Network.Lost = true }},
+		"doubling":        {sim.Options{Twice: 0.5}, func(a *parley.RunConditions) { a.Network.Doubled = true }},
+		"no order":        {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}}, func(a *parley.RunConditions) { a.Network.Reordered = true }},
+		"order":           {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}, FIFO: true}, func(*parley.RunConditions) {}},
 		"slower than said": {sim.Options{
-			Promised: parley.Reliance{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2},
-		}, func(a *parley.Assumptions) { a.Network.Late = true }},
-		"as slow as said": {sim.Options{Promised: parley.Reliance{Delay: 50}, Links: []sim.Link{{Delay: sim.Delay{Least: 50, Most: 50}}}},
-			func(*parley.Assumptions) {}},
+			Promised: parley.ModelAssumptions{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2},
+		}, func(a *parley.RunConditions) { a.Network.Late = true }},
+		"as slow as said": {sim.Options{Promised: parley.ModelAssumptions{Delay: 50}, Links: []sim.Link{{Delay: sim.Delay{Least: 50, Most: 50}}}},
+			func(*parley.RunConditions) {}},
 		"a slow link": {sim.Options{Links: []sim.Link{{From: half, Delay: sim.Delay{Least: 2, Most: 2}}}},
-			func(a *parley.Assumptions) { a.Network.Late = true }},
+			func(a *parley.RunConditions) { a.Network.Late = true }},
 		"a partition": {sim.Options{Links: []sim.Link{{From: half, To: parley.Everyone(n).Minus(half), Since: 100, Until: 200, Loss: 1}}},
-			func(a *parley.Assumptions) { a.Network.Cut = true }},
+			func(a *parley.RunConditions) { a.Network.Cut = true }},
 		"a partition for good": {sim.Options{Links: []sim.Link{{From: half, To: parley.Everyone(n).Minus(half), Loss: 1}}},
-			func(a *parley.Assumptions) { a.Network.Cut, a.Network.Disconnected = true, true }},
+			func(a *parley.RunConditions) { a.Network.Cut, a.Network.Disconnected = true, true }},
 		"three parts": {sim.Options{Links: []sim.Link{{Loss: 1}, {From: half, To: half}, {From: parley.SetOf(0, 1), To: parley.SetOf(0, 1)}}},
-			func(a *parley.Assumptions) {
+			func(a *parley.RunConditions) {
 				a.Network.Cut, a.Network.Disconnected, a.Processes.Minority = true, true, true
 			}},
 		"a partition that healed": {sim.Options{Heal: 250, Links: []sim.Link{{From: half, To: parley.Everyone(n).Minus(half), Loss: 1}}},
-			func(a *parley.Assumptions) { a.Network.Cut = true }},
+			func(a *parley.RunConditions) { a.Network.Cut = true }},
 		"a crash": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100}}},
-			func(a *parley.Assumptions) { a.Faulty = 1 }},
+			func(a *parley.RunConditions) { a.Faulty = 1 }},
 		"most crash": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100}, {At: 2, When: 100}, {At: 3, When: 100}}},
-			func(a *parley.Assumptions) { a.Faulty, a.Processes.Minority = 3, true }},
+			func(a *parley.RunConditions) { a.Faulty, a.Processes.Minority = 3, true }},
 		"the source crashes": {sim.Options{Crashes: []sim.Crash{{At: 0, When: 100}}},
-			func(a *parley.Assumptions) { a.Faulty, a.SourceFaulty = 1, true }},
+			func(a *parley.RunConditions) { a.Faulty, a.SourceFaulty = 1, true }},
 		"a restart": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100, Back: 10}}},
-			func(a *parley.Assumptions) { a.Away, a.Processes.Restarted = 1, true }},
-		"a pause":         {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"a wrong clock":   {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"one that drifts": {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+			func(a *parley.RunConditions) { a.Away, a.Processes.Restarted = 1, true }},
+		"a pause":         {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.RunConditions) { a.Processes.Paused = true }},
+		"a wrong clock":   {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.RunConditions) { a.Processes.Paused = true }},
+		"one that drifts": {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.RunConditions) { a.Processes.Paused = true }},
 		"a clock as was said": {sim.Options{
-			Promised: parley.Reliance{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}},
-		}, func(*parley.Assumptions) {}},
-		"a liar": {sim.Options{Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Flip, 2: faulty.Silent}},
-			func(a *parley.Assumptions) { a.Faulty, a.Worst = 2, faulty.Flip.Model }},
+			Promised: parley.ModelAssumptions{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}},
+		}, func(*parley.RunConditions) {}},
+		"a liar": {sim.Options{Faulty: map[parley.ID]faulty.Behavior{1: faulty.Flip, 2: faulty.Silent}},
+			func(a *parley.RunConditions) { a.Faulty, a.Worst = 2, faulty.Flip.Model }},
 	} {
 		opt := c.opt
 		opt.Protocol = flooding(n, 4)
@@ -326,9 +326,9 @@ func TestAssumptions(t *testing.T) {
 		if opt.Delay == (sim.Delay{}) {
 			opt.Delay = all
 		}
-		want := parley.Assumptions{N: n, M: 2}
+		want := parley.RunConditions{N: n, M: 2}
 		c.want(&want)
-		if have := sim.Run(opt).Assumptions(); have != want {
+		if have := sim.Run(opt).RunConditions(); have != want {
 			t.Errorf("%s:\nhave %+v\nwant %+v", name, have, want)
 		}
 	}
@@ -336,23 +336,23 @@ func TestAssumptions(t *testing.T) {
 	// way from one to the other is missed when it crashes.
 	line := []parley.Set{parley.SetOf(1), parley.SetOf(0, 2), parley.SetOf(1, 3), parley.SetOf(2, 4), parley.SetOf(3)}
 	opt := sim.Options{Protocol: flooding(n, 4), Delay: all, Graph: line}
-	if a := sim.Run(opt).Assumptions(); !a.Network.Cut {
+	if a := sim.Run(opt).RunConditions(); !a.Network.Cut {
 		t.Errorf("nobody relays, and links that are not there cut nobody off: %+v", a)
 	}
 	opt.Protocol.Relays = true
-	if a := sim.Run(opt).Assumptions(); a.Network != (parley.NetworkFaults{}) || a.Processes.Minority {
+	if a := sim.Run(opt).RunConditions(); a.Network != (parley.NetworkFaults{}) || a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}
 	opt.Crashes = []sim.Crash{{At: 2, When: 5}}
-	if a := sim.Run(opt).Assumptions(); !a.Network.Disconnected || !a.Processes.Minority {
+	if a := sim.Run(opt).RunConditions(); !a.Network.Disconnected || !a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}
 	opt.Graph[3] = parley.SetOf(1, 4) // back by 3 to 1, and no way there
-	if a := sim.Run(opt).Assumptions(); !a.Network.Disconnected || !a.Processes.Minority {
+	if a := sim.Run(opt).RunConditions(); !a.Network.Disconnected || !a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}
 	opt.Graph[1].Add(3)
-	if a := sim.Run(opt).Assumptions(); a.Network.Disconnected || a.Processes.Minority {
+	if a := sim.Run(opt).RunConditions(); a.Network.Disconnected || a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}
 }

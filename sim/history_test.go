@@ -18,7 +18,7 @@ func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 		requests := []sim.Request{{At: 1, When: 5, Msg: parley.Msg{Kind: parley.Propose, Value: 1}}}
 		s := sim.Run(sim.Options{
 			Protocol: newEcho(4, 3), Seed: seed, Log: log, Loss: 0.2, Twice: 0.1, Until: 50_000, Requests: requests,
-			Faulty:  map[parley.ID]faulty.Behaviour{3: faulty.Flip},
+			Faulty:  map[parley.ID]faulty.Behavior{3: faulty.Flip},
 			Crashes: []sim.Crash{{At: 2, When: 500}, {At: 1, When: 300, Back: 900, LostDisk: seed%2 == 1}},
 		})
 		h := trace.Header{N: 4, Facts: s.Facts()}
@@ -30,7 +30,7 @@ func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 			t.Errorf("seed %d: got %d processes, over %t, faulty %v, want %d, %t, %v",
 				seed, made.N, made.Over, made.Faulty, s.History.N, s.History.Over, s.History.Faulty)
 		}
-		same := func(what string, got, want []parley.Happening) {
+		same := func(what string, got, want []parley.ExternalEvent) {
 			if !slices.EqualFunc(got, want, alike) || !slices.IsSortedFunc(got, inOrder) {
 				t.Errorf("seed %d: got %s\n%+v, want\n%+v", seed, what, got, want)
 			}
@@ -42,16 +42,16 @@ func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 		if len(made.Restarts) == 0 {
 			t.Errorf("seed %d: got no restart, want one", seed)
 		}
-		if got, want := h.Facts.Assumptions(newEcho(4, 3), made), s.Assumptions(); got != want {
+		if got, want := h.Facts.RunConditions(newEcho(4, 3), made), s.RunConditions(); got != want {
 			t.Errorf("seed %d: got %+v, want %+v", seed, got, want)
 		}
 	}
 }
 
-func inOrder(a, b parley.Happening) int { return int(a.Order) - int(b.Order) }
+func inOrder(a, b parley.ExternalEvent) int { return int(a.Order) - int(b.Order) }
 
 // alike compares two happenings whose numbers were given by different hosts.
-func alike(a, b parley.Happening) bool {
+func alike(a, b parley.ExternalEvent) bool {
 	return a.At == b.At && a.From == b.From && a.When == b.When && a.Path == b.Path && a.Msg.Kind == b.Msg.Kind &&
 		a.Msg.Seq == b.Msg.Seq && a.Msg.Value == b.Msg.Value && bytes.Equal(a.Msg.Body, b.Msg.Body)
 }

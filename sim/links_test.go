@@ -188,7 +188,7 @@ func TestGraph(t *testing.T) {
 // What is sent in an epoch arrives in it, of a process or of a coalition, and all
 // that is not sent has none.
 func TestEpoch(t *testing.T) {
-	for _, liars := range []map[parley.ID]faulty.Behaviour{nil, {0: faulty.Honest}} {
+	for _, liars := range []map[parley.ID]faulty.Behavior{nil, {0: faulty.Honest}} {
 		var got []string
 		p := scripted(2, nil, func(s *parley.Step, event string) {
 			switch {
@@ -251,7 +251,7 @@ func allFaults(seed uint64) sim.Options {
 		},
 		Suspicions: []sim.Suspicion{{At: 1, Of: 0, When: 900}, {At: 2, Of: 4, When: 4500}, {At: 0, Of: 1, When: 2500}},
 		Requests:   []sim.Request{{At: 2, When: 800, Msg: say(1)}, {At: 1, Msg: say(2)}},
-		Faulty:     map[parley.ID]faulty.Behaviour{5: faulty.SendOmission},
+		Faulty:     map[parley.ID]faulty.Behavior{5: faulty.SendOmission},
 	}
 }
 

@@ -34,7 +34,7 @@ func TestObserve(t *testing.T) {
 	}
 	listed := sim.Run(opt).History
 	want := make([]string, 0)
-	for op, list := range map[trace.Op][]parley.Happening{
+	for op, list := range map[trace.Op][]parley.ExternalEvent{
 		trace.Request: listed.Requests, trace.Deliver: listed.Deliveries,
 		trace.Indicate: listed.Indications, trace.Restart: listed.Restarts,
 	} {
@@ -58,7 +58,7 @@ func TestObserve(t *testing.T) {
 		return next, true
 	}
 	var have []string
-	opt.Observe = func(op trace.Op, h parley.Happening) {
+	opt.Observe = func(op trace.Op, h parley.ExternalEvent) {
 		have = append(have, fmt.Sprintf("%05d %s %+v", h.Order, op, h))
 	}
 	s := sim.Run(opt)
@@ -108,7 +108,7 @@ func TestFlat(t *testing.T) {
 		delivered := 0
 		opt := sim.Options{
 			Protocol: casting(n), More: casts(n, many), Loss: 0.1, Twice: 0.1,
-			Observe: func(op trace.Op, _ parley.Happening) {
+			Observe: func(op trace.Op, _ parley.ExternalEvent) {
 				if op == trace.Deliver {
 					delivered++
 				}
@@ -161,7 +161,7 @@ func TestReset(t *testing.T) {
 			opt = allFaults(seed)
 			opt.Log, opt.Until = &trace.Log{}, parley.Tick(200*seed) // left in the middle
 		case 1:
-			opt.Faulty = map[parley.ID]faulty.Behaviour{1: faulty.ReceiveOmission}
+			opt.Faulty = map[parley.ID]faulty.Behavior{1: faulty.ReceiveOmission}
 			opt.Steps = 40
 		}
 		fresh := sim.Run(opt)
@@ -170,7 +170,7 @@ func TestReset(t *testing.T) {
 		used.Reset(opt)
 		used.Run()
 		if opt.Log.Hash() != hash || !reflect.DeepEqual(used.Stats, fresh.Stats) ||
-			used.Assumptions() != fresh.Assumptions() || len(used.History.Deliveries) != len(fresh.History.Deliveries) {
+			used.RunConditions() != fresh.RunConditions() || len(used.History.Deliveries) != len(fresh.History.Deliveries) {
 			t.Fatalf("seed %d: another run\n%+v\n%+v", seed, used.Stats, fresh.Stats)
 		}
 	}

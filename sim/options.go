@@ -13,7 +13,7 @@ import (
 type Options struct {
 	Protocol parley.Protocol
 	// Faulty processes and how they behave. They form one coalition.
-	Faulty map[parley.ID]faulty.Behaviour
+	Faulty map[parley.ID]faulty.Behavior
 	Seed   uint64
 
 	// Delay bounds the time a message takes; by default 1 to 900 ticks, which
@@ -59,7 +59,7 @@ type Options struct {
 	// Promised is what the protocol was told of links and clocks, by default what it
 	// relies on itself; a delay that is 0 is that of these Options without any rule.
 	// What is worse shows among the assumptions of the run.
-	Promised parley.Reliance
+	Promised parley.ModelAssumptions
 
 	Signer Signer     // by default ideal tokens
 	Log    *trace.Log // nil: no trace
@@ -68,7 +68,7 @@ type Options struct {
 	// Observe, if not nil, is told of each request, delivery, indication and restart as
 	// it happens, of trace.Request, trace.Deliver, trace.Indicate or trace.Restart. The
 	// lists of the History then stay empty, so that a long run holds nothing of them.
-	Observe func(op trace.Op, h parley.Happening)
+	Observe func(op trace.Op, h parley.ExternalEvent)
 	// Between, if not nil, is called after each event, to look and to replace
 	// machines. An event is one clause of one process; but with a fixed delay, no
 	// loss and no Log a message to all arrives at all in one event, process by
@@ -136,7 +136,7 @@ func checked(opt Options) Options {
 		opt.Delay = Delay{1, 900}
 	}
 	checkChances("of links", opt.Delay, opt.Loss, opt.Twice)
-	if opt.Promised == (parley.Reliance{}) {
+	if opt.Promised == (parley.ModelAssumptions{}) {
 		opt.Promised = p.Relies
 	}
 	if opt.Promised.Delay == 0 {

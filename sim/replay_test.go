@@ -31,7 +31,7 @@ func replayed(seed uint64) map[string]sim.Options {
 	return map[string]sim.Options{
 		"liars": {
 			Protocol: sm.New(sm.Config{Instance: in}, lockstep.Simulated), Requests: propose(1, "1"),
-			Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Random, 2: faulty.TwoFaced},
+			Faulty: map[parley.ID]faulty.Behavior{0: faulty.Random, 2: faulty.TwoFaced},
 		},
 		"restarts": {
 			Protocol: twophase.New(twophase.Config{N: 4}), Requests: propose(4, "yes"), Until: 40_000,

@@ -226,7 +226,7 @@ func (s *Sim) request(at parley.ID, m parley.Msg) {
 	if s.procs[at].down || s.Stats.spent(s.opt.Steps) {
 		return
 	}
-	s.seen(trace.Request, parley.Happening{At: at, From: at, Msg: m})
+	s.seen(trace.Request, parley.ExternalEvent{At: at, From: at, Msg: m})
 	s.trace(trace.Event{Op: trace.Request, At: at, Msg: m})
 	s.do(at, 0, func(mc parley.Machine) { mc.Request(&s.step, m) })
 }
@@ -253,7 +253,7 @@ func (s *Sim) do(id parley.ID, path parley.Path, clause func(parley.Machine)) {
 
 // seen numbers what is seen from above, and has it in the history or tells who
 // observes the run.
-func (s *Sim) seen(op trace.Op, h parley.Happening) {
+func (s *Sim) seen(op trace.Op, h parley.ExternalEvent) {
 	s.order++
 	h.When, h.Order = s.now, s.order
 	if s.opt.Observe != nil {

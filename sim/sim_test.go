@@ -241,7 +241,7 @@ func TestRushing(t *testing.T) {
 	log := &trace.Log{Keep: true}
 	sim.Run(sim.Options{
 		Protocol: flooding(5, 50), Delay: sim.Delay{Least: 3, Most: 9}, Log: log,
-		Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Honest},
+		Faulty: map[parley.ID]faulty.Behavior{1: faulty.Honest},
 	})
 	seen := 0
 	for _, e := range log.Events {
@@ -262,7 +262,7 @@ func TestDeterminism(t *testing.T) {
 	hashes := make(map[string]bool)
 	for seed := range uint64(20) {
 		opt := sim.Options{Protocol: flooding(6, 20), Seed: seed, Loss: 0.1, Twice: 0.1,
-			Faulty: map[parley.ID]faulty.Behaviour{5: faulty.SendOmission}}
+			Faulty: map[parley.ID]faulty.Behavior{5: faulty.SendOmission}}
 		var runs []string
 		var stats []sim.Stats
 		for _, procs := range []int{1, 2} {
@@ -400,15 +400,15 @@ func TestHistory(t *testing.T) {
 	})
 	s := sim.Run(sim.Options{Protocol: p, Requests: []sim.Request{{At: 1, When: 4, Msg: say(7)}}})
 	order := uint64(0)
-	happened := func(from parley.ID, path parley.Path, m parley.Msg) parley.Happening {
+	happened := func(from parley.ID, path parley.Path, m parley.Msg) parley.ExternalEvent {
 		order++
-		return parley.Happening{At: 1, From: from, When: 4, Order: order, Path: path, Msg: m}
+		return parley.ExternalEvent{At: 1, From: from, When: 4, Order: order, Path: path, Msg: m}
 	}
 	want := parley.History{
 		N: 2, Over: true,
-		Requests:   []parley.Happening{happened(1, 0, say(7))},
-		Deliveries: []parley.Happening{happened(0, 5, say(1))},
-		Indications: []parley.Happening{
+		Requests:   []parley.ExternalEvent{happened(1, 0, say(7))},
+		Deliveries: []parley.ExternalEvent{happened(0, 5, say(1))},
+		Indications: []parley.ExternalEvent{
 			happened(1, 5, parley.Msg{Kind: parley.Suspect}), happened(1, 0, parley.Msg{Kind: parley.View, Seq: 2}),
 		},
 	}
@@ -475,8 +475,8 @@ func TestPanics(t *testing.T) {
 	}
 	well := scripted(2, nil, nil)
 	liar := asks(func(s *parley.Step) { s.SendAll(say(1)) })
-	forging := faulty.Behaviour{Tell: func(*parley.Step, *parley.Turn) []parley.Sent {
-		return []parley.Sent{{Msg: parley.Msg{Kind: parley.Suspect}}}
+	forging := faulty.Behavior{Tell: func(*parley.Step, *parley.Turn) []parley.Outgoing {
+		return []parley.Outgoing{{Msg: parley.Msg{Kind: parley.Suspect}}}
 	}}
 	for name, opt := range map[string]sim.Options{
 		"no processes":             {Protocol: parley.Protocol{}},
@@ -486,7 +486,7 @@ func TestPanics(t *testing.T) {
 		"delays upside down":       {Protocol: well, Delay: sim.Delay{Least: 7, Most: 5}},
 		"a broadcast into nothing": {Protocol: asks(func(s *parley.Step) { s.Broadcast(say(1)) })},
 		"a request of nothing":     {Protocol: asks(func(s *parley.Step) { s.Request(parley.Msg{Kind: parley.Propose}) })},
-		"a forged suspicion":       {Protocol: liar, Faulty: map[parley.ID]faulty.Behaviour{0: forging}},
+		"a forged suspicion":       {Protocol: liar, Faulty: map[parley.ID]faulty.Behavior{0: forging}},
 		"a crash at two times":     {Protocol: well, Crashes: []sim.Crash{{At: 0, Step: 1, When: 1}}},
 		"a crash of nobody":        {Protocol: well, Crashes: []sim.Crash{{At: 2, When: 1}}},
 		"a pause of no length":     {Protocol: well, Pauses: []sim.Pause{{At: 0, From: 1}}},
@@ -500,7 +500,7 @@ func TestPanics(t *testing.T) {
 		"delays of a rule":         {Protocol: well, Links: []sim.Link{{Delay: sim.Delay{Most: 5}}}},
 		"less than no loss":        {Protocol: well, Loss: -0.1},
 		"more than all twice":      {Protocol: well, Twice: 2},
-		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest},
+		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behavior{0: faulty.Honest},
 			Crashes: []sim.Crash{{At: 0, Step: 1}}},
 	} {
 		if !parleytest.Panics(func() { sim.Run(opt) }) {
@@ -519,7 +519,7 @@ func TestMeasure(t *testing.T) {
 		}
 	})
 	p.Size = func(e parley.Env, m parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1, Bits: m.Value} }
-	opt := sim.Options{Protocol: p, Measure: true, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}}
+	opt := sim.Options{Protocol: p, Measure: true, Faulty: map[parley.ID]faulty.Behavior{0: faulty.Honest}}
 	all := parley.Traffic{Messages: 3*3 + 3, Bits: 90 + 3}
 	if sent := sim.Run(opt).Stats.Sent; !reflect.DeepEqual(sent, []parley.Traffic{all}) {
 		t.Error(sent)
@@ -561,7 +561,7 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 	p.Timing = parley.Synchronous
-	got := sim.Run(sim.Options{Protocol: p, Until: 2000, Delay: unit, Faulty: map[parley.ID]faulty.Behaviour{
+	got := sim.Run(sim.Options{Protocol: p, Until: 2000, Delay: unit, Faulty: map[parley.ID]faulty.Behavior{
 		0: faulty.Honest, 3: faulty.Honest,
 	}}).Stats
 	if want := map[string]uint64{"from 0": 3, "from 1": 1, "kept": 5}; !reflect.DeepEqual(got.Refused, want) ||

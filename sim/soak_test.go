@@ -52,11 +52,11 @@ func (k *soak) next() (sim.Request, bool) {
 }
 
 // observe demands that all deliver the same at each position, one after another.
-func (k *soak) observe(op trace.Op, h parley.Happening) {
+func (k *soak) observe(op trace.Op, h parley.ExternalEvent) {
 	switch {
 	case op == trace.Indicate && h.Msg.Kind == parley.View:
 		k.views++
-	case op == trace.Indicate && h.Msg.Kind == group.Out:
+	case op == trace.Indicate && h.Msg.Kind == group.Excluded:
 		k.out++
 	case op == trace.Deliver:
 		const all = uint64(len(k.latest))

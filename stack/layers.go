@@ -93,8 +93,8 @@ func (l layers) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 }
 
 // lies asks every layer, even where it would honestly say nothing.
-func (l layers) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func (l layers) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	for i, p := range l.of {
 		part := t.Child(l.bits, parley.Path(i))
 		if i < len(l.of)-1 {
@@ -119,7 +119,7 @@ func (l layers) body(t *parley.Turn) func(s *parley.Step, b []byte) []byte {
 			return b
 		}
 		part := t.Child(l.bits, parley.Path(i))
-		part.Honest = []parley.Sent{{Path: path >> l.bits, Msg: m}}
+		part.Honest = []parley.Outgoing{{Path: path >> l.bits, Msg: m}}
 		if i < len(l.of)-1 {
 			part.Body = l.body(t)
 		}

@@ -15,7 +15,7 @@ const data parley.Kind = 1
 func carrier(name string, n int, machine func(self parley.ID) parley.Machine) parley.Protocol {
 	return parley.Protocol{
 		Name: name, N: n, M: n - 1, Serves: true, New: machine, Kinds: []string{"", "DATA"},
-		Lies: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		Lies: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			out := slices.Clone(t.Honest)
 			switch s.Choose(3) {
 			case 1:

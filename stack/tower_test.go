@@ -93,7 +93,7 @@ func TestNesting(t *testing.T) {
 	const n = 4
 	all := towers(n)
 	for seed := range uint64(50) {
-		var want []parley.Happening
+		var want []parley.ExternalEvent
 		for _, name := range []string{
 			"watch/flood/order/pass", "(watch/flood)/order/pass", "watch/(flood/order)/pass", "watch/flood/(order/pass)",
 			"(watch/(flood/(order)))/pass",
@@ -143,7 +143,7 @@ func TestSuspicionPasses(t *testing.T) {
 func TestLiesInWhatIsCarried(t *testing.T) {
 	n := 4
 	top := newPass(n)
-	top.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	top.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := slices.Clone(t.Honest)
 		for i := range out {
 			out[i].Msg.Body = []byte("lie")
@@ -152,7 +152,7 @@ func TestLiesInWhatIsCarried(t *testing.T) {
 	}
 	s := sim.Run(sim.Options{
 		Protocol: stack.New(newFlood(n), newOrder(n), top),
-		Faulty:   map[parley.ID]faulty.Behaviour{0: faulty.Flip},
+		Faulty:   map[parley.ID]faulty.Behavior{0: faulty.Flip},
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("truth")}}},
 	})
 	heard := make(map[string]int)
@@ -180,19 +180,19 @@ func TestForgedOnLinks(t *testing.T) {
 		p := towers(n)[name]
 		for seed := range uint64(20) {
 			forged := 0
-			forge := faulty.Behaviour{Name: "forge", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+			forge := faulty.Behavior{Name: "forge", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 				out := slices.Clone(t.Honest)
 				for _, path := range paths {
 					for k := range uint64(3) {
 						forged += 2
 						out = append(out,
-							parley.Sent{Path: path, Msg: parley.Msg{Kind: data, Seq: k + 1, Body: []byte("only you")}},
-							parley.Sent{Path: path, Msg: parley.Msg{Kind: 2, Value: 77, Body: []byte("only you")}})
+							parley.Outgoing{Path: path, Msg: parley.Msg{Kind: data, Seq: k + 1, Body: []byte("only you")}},
+							parley.Outgoing{Path: path, Msg: parley.Msg{Kind: 2, Value: 77, Body: []byte("only you")}})
 					}
 				}
 				return out
 			}}
-			opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behaviour{liar: forge}}
+			opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behavior{liar: forge}}
 			for id := range parley.ID(n) {
 				opt.Requests = append(opt.Requests, sim.Request{At: id, When: 100 * parley.Tick(id),
 					Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d", id)}})

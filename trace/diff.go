@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parting is where two traces part: their first events that differ.
-type Parting struct {
+// Divergence is where two traces part: their first events that differ.
+type Divergence struct {
 	// At is the number of events before it, which are the same: the event with ID At+1
 	// is the first that is another one, or is missing from one of the two.
 	At uint64
@@ -21,7 +21,7 @@ type Parting struct {
 
 // Diff compares two logs that kept their events and returns where they part, with up
 // to the given number of events before and after it, or nil if they are the same.
-func Diff(a, b *Log, context int) *Parting {
+func Diff(a, b *Log, context int) *Divergence {
 	at := 0
 	for at < len(a.Events) && at < len(b.Events) && len(differences(&a.Events[at], &b.Events[at])) == 0 {
 		at++
@@ -29,7 +29,7 @@ func Diff(a, b *Log, context int) *Parting {
 	if at == len(a.Events) && at == len(b.Events) {
 		return nil
 	}
-	p := &Parting{At: uint64(at), Common: a.Events[max(0, at-context):at]}
+	p := &Divergence{At: uint64(at), Common: a.Events[max(0, at-context):at]}
 	p.A, p.B = a.Events[at:min(len(a.Events), at+context+1)], b.Events[at:min(len(b.Events), at+context+1)]
 	if len(p.A) > 0 && len(p.B) > 0 {
 		p.Fields = differences(&p.A[0], &p.B[0])
@@ -58,7 +58,7 @@ func differences(a, b *Event) []string {
 }
 
 // String says in one line where the traces part.
-func (p *Parting) String() string {
+func (p *Divergence) String() string {
 	switch {
 	case len(p.A) == 0:
 		return fmt.Sprintf("the first trace ends after event %d, and the second goes on", p.At)

@@ -45,7 +45,7 @@ func TestDiff(t *testing.T) {
 			b := logOf(events)
 			for _, context := range []int{0, 3, 100} {
 				p := trace.Diff(l, b, context)
-				want := &trace.Parting{
+				want := &trace.Divergence{
 					At: uint64(i), Common: l.Events[max(0, i-context):i], Fields: []string{name},
 					A: l.Events[i:min(20, i+context+1)], B: b.Events[i:min(20, i+context+1)],
 				}

@@ -4,7 +4,7 @@ import "parley"
 
 // Record appends e to the list of h that op belongs to and tells whether there is one: a
 // history has what crosses the border to the layer above, and restarts.
-func Record(h *parley.History, op Op, e parley.Happening) bool {
+func Record(h *parley.History, op Op, e parley.ExternalEvent) bool {
 	switch op {
 	case Request:
 		h.Requests = append(h.Requests, e)
@@ -34,16 +34,16 @@ func (l *Log) History(h Header) *parley.History {
 		if e.Op == Deliver {
 			from = e.Peer
 		}
-		Record(out, e.Op, parley.Happening{At: e.At, From: from, When: e.Time, Order: e.ID, Path: e.Path, Msg: e.Msg})
+		Record(out, e.Op, parley.ExternalEvent{At: e.At, From: from, When: e.Time, Order: e.ID, Path: e.Path, Msg: e.Msg})
 	}
 	return out
 }
 
-// Assumptions returns the circumstances of a run of p with these facts, for
+// RunConditions returns the circumstances of a run of p with these facts, for
 // [parley.Judge]: those that the facts name, how many processes of hist are faulty or were
 // away, and whether these cut the graph of p into parts.
-func (f Facts) Assumptions(p parley.Protocol, hist *parley.History) parley.Assumptions {
-	a := parley.Assumptions{
+func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.RunConditions {
+	a := parley.RunConditions{
 		N: p.N, M: p.M, Faulty: hist.Faulty.Len(), Worst: f.Worst, Network: f.Network, Processes: f.Processes,
 	}
 	var back parley.Set

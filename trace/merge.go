@@ -22,8 +22,8 @@ type Merging struct {
 	Grace time.Duration
 }
 
-// Whole is what [Merge] makes.
-type Whole struct {
+// MergedTrace is what [Merge] makes.
+type MergedTrace struct {
 	Header Header // with Node.Self = Merged
 	Log    *Log
 	Liars  parley.Set
@@ -49,7 +49,7 @@ type Whole struct {
 
 // Complete tells why not all is known that happened at correct nodes; nil: all is. What a
 // node that crashed did last may be missing without anybody knowing.
-func (w *Whole) Complete() error {
+func (w *MergedTrace) Complete() error {
 	name := func(id parley.ID) string { return w.Header.Name(id) }
 	var why []error
 	for id := range w.Absent.All() {
@@ -84,7 +84,7 @@ func (h *Header) Name(id parley.ID) string {
 // every cause comes before what it brought about, and otherwise by the nodes' clocks.
 // Times are from the earliest beginning of a trace on; a clock that is behind is moved as
 // far as that order demands.
-func Merge(traces []Trace, how Merging) (*Whole, error) {
+func Merge(traces []Trace, how Merging) (*MergedTrace, error) {
 	if how.Grace == 0 {
 		how.Grace = time.Second
 	}
@@ -101,7 +101,7 @@ func Merge(traces []Trace, how Merging) (*Whole, error) {
 // merging is a merge under way.
 type merging struct {
 	how   Merging
-	w     *Whole
+	w     *MergedTrace
 	start int64                   // Unix time of tick 0
 	nodes []*lives                // by process; nil: nothing is known, or nothing to be believed
 	lost  map[sending][]parley.ID // at whom what was sent did not arrive, though they were up
@@ -141,7 +141,7 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 		return nil, errors.New("trace: nothing to merge")
 	}
 	first := traces[0].Header
-	g := &merging{how: how, lost: make(map[sending][]parley.ID), w: &Whole{
+	g := &merging{how: how, lost: make(map[sending][]parley.ID), w: &MergedTrace{
 		Liars: how.Liars, Dropped: make(map[parley.ID]uint64), Ends: make(map[parley.ID]parley.Tick),
 	}}
 	order := slices.Clone(traces)

@@ -88,7 +88,7 @@ func (w *town) run(steps int) {
 	}
 }
 
-func merged(t *testing.T, traces []trace.Trace, how trace.Merging) *trace.Whole {
+func merged(t *testing.T, traces []trace.Trace, how trace.Merging) *trace.MergedTrace {
 	t.Helper()
 	w, err := trace.Merge(traces, how)
 	if err != nil {

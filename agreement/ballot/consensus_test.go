@@ -203,15 +203,15 @@ func TestValue(t *testing.T) {
 func TestTerminationIsOfProposers(t *testing.T) {
 	p := ballot.New(ballot.Config{N: 3, M: 1})
 	h := parley.History{N: 3, Over: true, Faulty: parley.SetOf(2)}
-	h.Requests = []parley.Happening{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("a")}}}
-	h.Deliveries = []parley.Happening{{At: 0, Order: 1, Msg: parley.Msg{Kind: parley.Decide, Body: []byte("a")}}}
+	h.Requests = []parley.ExternalEvent{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("a")}}}
+	h.Deliveries = []parley.ExternalEvent{{At: 0, Order: 1, Msg: parley.Msg{Kind: parley.Decide, Body: []byte("a")}}}
 	ended := p.Properties[slices.IndexFunc(p.Properties, func(q parley.Property) bool {
 		return q.Name == problem.Termination
 	})].Check
 	if err := ended(&h); err != nil {
 		t.Error(err)
 	}
-	h.Requests = append(h.Requests, parley.Happening{At: 1, Msg: h.Requests[0].Msg})
+	h.Requests = append(h.Requests, parley.ExternalEvent{At: 1, Msg: h.Requests[0].Msg})
 	if ended(&h) == nil {
 		t.Error("process 1 has proposed and not decided")
 	}

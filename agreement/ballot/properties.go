@@ -35,8 +35,8 @@ func Properties() []parley.Property {
 	}
 }
 
-func decisions(h *parley.History) []parley.Happening {
-	var all []parley.Happening
+func decisions(h *parley.History) []parley.ExternalEvent {
+	var all []parley.ExternalEvent
 	for _, d := range h.Deliveries {
 		if d.Msg.Kind == parley.Decide {
 			all = append(all, d)
@@ -58,7 +58,7 @@ func alike(h *parley.History) error {
 
 func proposed(h *parley.History) error {
 	for _, d := range decisions(h) {
-		if !slices.ContainsFunc(h.Requests, func(r parley.Happening) bool {
+		if !slices.ContainsFunc(h.Requests, func(r parley.ExternalEvent) bool {
 			return r.Msg.Kind == parley.Propose && r.Order < d.Order && bytes.Equal(r.Msg.Body, d.Msg.Body)
 		}) {
 			return fmt.Errorf("%s decided %s, which nobody had proposed", h.Name(d.At), parley.Printable(d.Msg.Body))
@@ -93,7 +93,7 @@ func once(h *parley.History) error {
 	last := make(map[parley.ID]uint64) // when a process decided last
 	for _, d := range decisions(h) {
 		before, again := last[d.At]
-		back := func(r parley.Happening) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
+		back := func(r parley.ExternalEvent) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
 		if again && !slices.ContainsFunc(h.Restarts, back) {
 			return fmt.Errorf("%s decided twice", h.Name(d.At))
 		}
@@ -102,7 +102,7 @@ func once(h *parley.History) error {
 	return nil
 }
 
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	safe, because := true, "any two majorities share a process (Lamport 1998)"
 	if a.Processes.LostDisk {
 		safe, because = false, "a process came back without its promises"

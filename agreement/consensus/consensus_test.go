@@ -50,9 +50,9 @@ func words(n int, draw *rand.Rand, of ...string) []string {
 }
 
 // liars draws m processes and how each behaves.
-func liars(draw *rand.Rand, n, m int) map[parley.ID]faulty.Behaviour {
+func liars(draw *rand.Rand, n, m int) map[parley.ID]faulty.Behavior {
 	how := append(faulty.Named(), faulty.Crash(draw.IntN(m+1), draw.IntN(n)))
-	out := make(map[parley.ID]faulty.Behaviour)
+	out := make(map[parley.ID]faulty.Behavior)
 	for _, id := range draw.Perm(n)[:m] {
 		out[parley.ID(id)] = how[draw.IntN(len(how))]
 	}
@@ -193,7 +193,7 @@ func TestSignedConsensusNeedsMajority(t *testing.T) {
 	for seed := range uint64(100) {
 		opt := sim.Options{
 			Protocol: vector, Seed: seed, Requests: propose("1", "0", "1", "0"),
-			Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any, 3: faulty.Any},
+			Faulty: map[parley.ID]faulty.Behavior{1: faulty.Any, 3: faulty.Any},
 		}
 		if broken := parleytest.Judge(t, vector, sim.Run(opt), vector.Name); broken != nil {
 			t.Fatalf("seed %d: of the vector %v is broken", seed, broken)
@@ -226,11 +226,11 @@ func TestEveryLie(t *testing.T) {
 		for liar := range parley.ID(3) {
 			for values := range uint64(8) {
 				runs += parleytest.Every(func(choose func(n int) int) {
-					every := faulty.Behaviour{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
+					every := faulty.Behavior{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
 					s.Reset(sim.Options{
 						Protocol: p, Delay: sim.Delay{Least: 1, Most: 1},
 						Requests: propose(fmt.Sprint(values&1), fmt.Sprint(values>>1&1), fmt.Sprint(values>>2&1)),
-						Faulty:   map[parley.ID]faulty.Behaviour{liar: every},
+						Faulty:   map[parley.ID]faulty.Behavior{liar: every},
 					})
 					s.Run()
 					if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
@@ -268,9 +268,9 @@ func TestReadings(t *testing.T) {
 			if seed%2 == 1 {
 				values = slices.Repeat([]string{"21"}, 5)
 			}
-			how := make(map[parley.ID]faulty.Behaviour)
+			how := make(map[parley.ID]faulty.Behavior)
 			for _, id := range draw.Perm(5)[:2] {
-				how[parley.ID(id)] = []faulty.Behaviour{faulty.Honest, faulty.Any}[draw.IntN(2)]
+				how[parley.ID(id)] = []faulty.Behavior{faulty.Honest, faulty.Any}[draw.IntN(2)]
 				values[id] = string(c.Alphabet[draw.IntN(len(c.Alphabet))])
 			}
 			s := sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: propose(values...), Faulty: how})
@@ -300,7 +300,7 @@ func TestPromises(t *testing.T) {
 		c := config(t, over, n, m)
 		c.Rule = rule
 		var names []string
-		for _, p := range consensus.Rounds(c).Promises(parley.Assumptions{N: n, M: m, Faulty: faulty}) {
+		for _, p := range consensus.Rounds(c).Promises(parley.RunConditions{N: n, M: m, Faulty: faulty}) {
 			if p.Because == "" {
 				t.Errorf("%s is promised for no reason", p.Property)
 			}

@@ -187,8 +187,8 @@ func bounds(h *parley.History) (least, greatest []byte, ok bool) {
 }
 
 // promises adds to what holds of the vector what the rule makes of it.
-func (r Rule) promises(of func(parley.Assumptions) []parley.Promise) func(parley.Assumptions) []parley.Promise {
-	return func(a parley.Assumptions) []parley.Promise {
+func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunConditions) []parley.Promise {
+	return func(a parley.RunConditions) []parley.Promise {
 		var out []parley.Promise
 		for _, p := range of(a) {
 			switch p.Property {
@@ -209,7 +209,7 @@ func (r Rule) promises(of func(parley.Assumptions) []parley.Promise) func(parley
 
 // promise says whether a property of the rule holds, given that entries of
 // correct processes are what they said.
-func (r Rule) promise(a parley.Assumptions, entries parley.Promise, property string, holds bool) parley.Promise {
+func (r Rule) promise(a parley.RunConditions, entries parley.Promise, property string, holds bool) parley.Promise {
 	p := parley.Promise{Property: property, Because: r.because}
 	switch tooMany := outvoted(a.N, a.Faulty); {
 	case r.because == "":

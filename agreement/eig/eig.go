@@ -97,7 +97,7 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 			M:          c.M,
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
-			Promises: func(a parley.Assumptions) []parley.Promise {
+			Promises: func(a parley.RunConditions) []parley.Promise {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},

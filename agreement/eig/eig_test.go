@@ -21,7 +21,7 @@ import (
 type run struct {
 	c      eig.Config
 	value  string
-	faulty map[parley.ID]faulty.Behaviour
+	faulty map[parley.ID]faulty.Behavior
 	say    eig.Say // replaces the liars' own words, if set
 	seed   uint64
 	log    *trace.Log
@@ -93,7 +93,7 @@ func TestCostIsMeasured(t *testing.T) {
 // A value that does not arrive is the default, and is relayed as such.
 func TestMissingIsTheDefault(t *testing.T) {
 	c := config(4, 1)
-	r := run{c: c, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: {}}, log: &trace.Log{Keep: true},
+	r := run{c: c, value: "1", faulty: map[parley.ID]faulty.Behavior{0: {}}, log: &trace.Log{Keep: true},
 		say: func(_ []parley.ID, to parley.ID, _ []byte) []byte {
 			if to == 1 {
 				return nil
@@ -113,7 +113,7 @@ func TestMissingIsTheDefault(t *testing.T) {
 func TestNoStrictMajority(t *testing.T) {
 	c := config(6, 1)
 	words := []string{"", "a", "a", "b", "c", "d"}
-	s := run{c: c, value: "a", faulty: map[parley.ID]faulty.Behaviour{0: {}},
+	s := run{c: c, value: "a", faulty: map[parley.ID]faulty.Behavior{0: {}},
 		say: func(_ []parley.ID, to parley.ID, _ []byte) []byte { return []byte(words[to]) }}.do()
 	for id, v := range decisions(s, c) {
 		if v != "0" {
@@ -131,7 +131,7 @@ func TestManyValues(t *testing.T) {
 		made++
 		return fmt.Appendf(nil, "%d/%v/%v", made, path, to)
 	}
-	r := run{c: c, value: "the order of the day", faulty: map[parley.ID]faulty.Behaviour{2: {}, 5: {}, 9: {}}, say: say}
+	r := run{c: c, value: "the order of the day", faulty: map[parley.ID]faulty.Behavior{2: {}, 5: {}, 9: {}}, say: say}
 	s := r.do()
 	for id, v := range decisions(s, c) {
 		if v != "the order of the day" {
@@ -224,9 +224,9 @@ func TestAgainstOracle(t *testing.T) {
 		c.Source = parley.ID(rng.IntN(n))
 		c.Default = []byte{"012"[rng.IntN(3)]}
 		words := []string{"0", "1", "2", "", strings.Repeat("x", problem.MaxValue)}[:2+rng.IntN(4)]
-		r := run{c: c, value: words[rng.IntN(len(words))], faulty: map[parley.ID]faulty.Behaviour{}, seed: uint64(i)}
+		r := run{c: c, value: words[rng.IntN(len(words))], faulty: map[parley.ID]faulty.Behavior{}, seed: uint64(i)}
 		for range rng.IntN(n) {
-			r.faulty[parley.ID(rng.IntN(n))] = faulty.Behaviour{}
+			r.faulty[parley.ID(rng.IntN(n))] = faulty.Behavior{}
 		}
 		key := rng.Uint64()
 		r.say = func(path []parley.ID, to parley.ID, _ []byte) []byte {

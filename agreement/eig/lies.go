@@ -107,11 +107,11 @@ func levelOf(otherwise []byte, values [][]byte) []byte {
 	return encodeLevel(t.dict, codes, t.width)
 }
 
-// Tell lets a faulty process say what an adversary says, as a faulty.Behaviour
+// Tell lets a faulty process say what an adversary says, as a faulty.Behavior
 // at the level of rounds.
-func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Sent {
-	return func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for _, honest := range t.Honest {
 			var held [][]byte
 			for _, v := range Items(c, parley.Env{From: t.Self, Round: t.Round}, honest.Msg) {
@@ -123,7 +123,7 @@ func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Sent 
 				return v
 			})
 			if said {
-				out = append(out, parley.Sent{Path: honest.Path, Msg: m})
+				out = append(out, parley.Outgoing{Path: honest.Path, Msg: m})
 			}
 		}
 		return out
@@ -132,9 +132,9 @@ func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Sent 
 
 // lies: about each path a liar may tell the value it holds, any other of the
 // alphabet, or nothing.
-func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for _, honest := range t.Honest {
 			var said bool
 			m := honest.Msg
@@ -144,7 +144,7 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 				m.Body, said = lieLevel(s, c, t.Round, m.Body)
 			}
 			if said {
-				out = append(out, parley.Sent{Path: honest.Path, Msg: m})
+				out = append(out, parley.Outgoing{Path: honest.Path, Msg: m})
 			}
 		}
 		return out

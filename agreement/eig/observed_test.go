@@ -29,12 +29,12 @@ func TestLateSource(t *testing.T) {
 			draw := rand.New(rand.NewPCG(seed, 31))
 			c.Source = parley.ID(draw.IntN(c.N))
 			var to parley.Set
-			liars := make(map[parley.ID]faulty.Behaviour)
+			liars := make(map[parley.ID]faulty.Behavior)
 			for i, id := range draw.Perm(c.N) {
 				switch id := parley.ID(id); {
 				case id == c.Source:
 				case len(liars) < c.M-1:
-					liars[id] = []faulty.Behaviour{faulty.Flip, faulty.Random, faulty.Silent}[draw.IntN(3)]
+					liars[id] = []faulty.Behavior{faulty.Flip, faulty.Random, faulty.Silent}[draw.IntN(3)]
 				case i > 0 && draw.IntN(2) == 0:
 					to.Add(id)
 				}

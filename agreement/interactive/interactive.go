@@ -150,8 +150,8 @@ func (p *process) State(v *parley.Vars) {
 }
 
 // promises derives what holds of the vector from what holds of one agreement.
-func promises(part lockstep.Protocol) func(a parley.Assumptions) []parley.Promise {
-	return func(a parley.Assumptions) []parley.Promise {
+func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Promise {
+	return func(a parley.RunConditions) []parley.Promise {
 		of := func(property string, sourceFaulty bool) parley.Promise {
 			a.SourceFaulty = sourceFaulty
 			if part.Promises != nil {

@@ -71,10 +71,10 @@ func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) 
 	t.Helper()
 	s := new(sim.Sim)
 	runs = parleytest.Every(func(choose func(n int) int) {
-		every := faulty.Behaviour{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
+		every := faulty.Behavior{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
 		s.Reset(sim.Options{
 			Protocol: p, Requests: propose(values...), Delay: sim.Delay{Least: 1, Most: 1},
-			Faulty: map[parley.ID]faulty.Behaviour{liar: every},
+			Faulty: map[parley.ID]faulty.Behavior{liar: every},
 		})
 		s.Run()
 		if parleytest.Judge(t, p, s, p.Name) != nil {
@@ -121,7 +121,7 @@ func TestBeyondTheSignedBound(t *testing.T) {
 	for seed := range uint64(200) {
 		s := sim.Run(sim.Options{
 			Protocol: p, Seed: seed, Requests: propose(bits(5, seed)...),
-			Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any, 3: faulty.Any},
+			Faulty: map[parley.ID]faulty.Behavior{1: faulty.Any, 3: faulty.Any},
 		})
 		if slices.Contains(parleytest.Judge(t, p, s, p.Name), problem.Agreement) {
 			broken++
@@ -142,7 +142,7 @@ func TestPromises(t *testing.T) {
 	with := func(agreement, validity bool) []bool {
 		c := interactive.Config{Instance: instance(4, 1), Over: func(in problem.Instance) lockstep.Protocol {
 			p := eig.Rounds(in)
-			p.Promises = func(a parley.Assumptions) []parley.Promise {
+			p.Promises = func(a parley.RunConditions) []parley.Promise {
 				return []parley.Promise{
 					{Property: problem.Agreement, Holds: agreement || !a.SourceFaulty},
 					{Property: problem.Validity, Holds: validity || a.SourceFaulty},
@@ -151,7 +151,7 @@ func TestPromises(t *testing.T) {
 			return p
 		}}
 		var out []bool
-		for _, p := range interactive.Rounds(c).Promises(parley.Assumptions{N: 4, M: 1, Faulty: 1}) {
+		for _, p := range interactive.Rounds(c).Promises(parley.RunConditions{N: 4, M: 1, Faulty: 1}) {
 			out = append(out, p.Holds)
 		}
 		return out
@@ -199,7 +199,7 @@ func TestIsNAgreements(t *testing.T) {
 				}
 				return [][]byte{held, zero, []byte("1"), []byte("2"), nil}[x>>32%5]
 			}
-			liars := make(map[parley.ID]faulty.Behaviour)
+			liars := make(map[parley.ID]faulty.Behavior)
 			for _, id := range draw.Perm(in.N)[:in.M] {
 				liars[parley.ID(id)] = faulty.Script
 			}

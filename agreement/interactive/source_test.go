@@ -30,7 +30,7 @@ func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 			heard[i] = []string{"0", "1", "2", ""}[draw.IntN(4)]
 		}
 		// The source says what it likes in its own round, and is honest afterwards.
-		split := faulty.Behaviour{Name: "split", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		split := faulty.Behavior{Name: "split", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			frame := t.Honest[0]
 			switch {
 			case frame.Msg.Seq > 0:
@@ -39,11 +39,11 @@ func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 			default:
 				frame.Msg.Body = parley.AppendMsg(nil, 0, parley.Msg{Kind: interactive.Announced, Body: []byte(heard[t.To])})
 			}
-			return []parley.Sent{frame}
+			return []parley.Outgoing{frame}
 		}}
 		s := sim.Run(sim.Options{
 			Protocol: lockstep.Of(interactive.FromSource(in, king(in)), lockstep.Simulated), Seed: seed,
-			Faulty: map[parley.ID]faulty.Behaviour{3: split}, Requests: []sim.Request{{At: 3, Msg: parley.Msg{
+			Faulty: map[parley.ID]faulty.Behavior{3: split}, Requests: []sim.Request{{At: 3, Msg: parley.Msg{
 				Kind: parley.Propose, Body: []byte("1"),
 			}}},
 		})
@@ -56,7 +56,7 @@ func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 		}
 		alone := sim.Run(sim.Options{
 			Protocol: lockstep.Of(king(in), lockstep.Simulated), Seed: seed, Requests: propose(starts...),
-			Faulty: map[parley.ID]faulty.Behaviour{3: faulty.Honest},
+			Faulty: map[parley.ID]faulty.Behavior{3: faulty.Honest},
 		})
 		got, want := fmt.Sprintf("%s", problem.Decisions(&s.History)), fmt.Sprintf("%s", problem.Decisions(&alone.History))
 		if got != want || len(problem.Decisions(&s.History)) != 6 {
@@ -69,8 +69,8 @@ func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 func TestAnnouncementsRefused(t *testing.T) {
 	in := problem.Instance{N: 4, M: 1, Default: []byte("0")}
 	p := lockstep.Of(interactive.FromSource(in, eig.Rounds(in)), lockstep.Simulated)
-	say := func(list ...parley.Msg) faulty.Behaviour {
-		return faulty.Behaviour{Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	say := func(list ...parley.Msg) faulty.Behavior {
+		return faulty.Behavior{Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			frame := t.Honest[0]
 			if frame.Msg.Seq == 0 {
 				frame.Msg.Body = nil
@@ -78,7 +78,7 @@ func TestAnnouncementsRefused(t *testing.T) {
 					frame.Msg.Body = parley.AppendMsg(frame.Msg.Body, 0, m)
 				}
 			}
-			return []parley.Sent{frame}
+			return []parley.Outgoing{frame}
 		}}
 	}
 	one := parley.Msg{Kind: interactive.Announced, Body: []byte("1")}
@@ -97,7 +97,7 @@ func TestAnnouncementsRefused(t *testing.T) {
 		{2, []parley.Msg{one}, map[string]uint64{"announcement by another than the source": 3}},
 	} {
 		s := sim.Run(sim.Options{
-			Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{test.liar: say(test.said...)},
+			Protocol: p, Faulty: map[parley.ID]faulty.Behavior{test.liar: say(test.said...)},
 			Requests: []sim.Request{{Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
 		})
 		for why, times := range test.refused {

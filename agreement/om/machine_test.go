@@ -112,10 +112,10 @@ func TestJunkChangesNothing(t *testing.T) {
 	junk := 0
 	for seed := range uint64(60) {
 		c := om.Config{N: 7, M: 2, Source: parley.ID(seed % 7), Default: []byte("0")}
-		how := draw(seed, 7, 2, c.Source, []faulty.Behaviour{faulty.Script})
+		how := draw(seed, 7, 2, c.Source, []faulty.Behavior{faulty.Script})
 		say := liar(seed, "0", "1")
 		p := om.Rounds(c)
-		p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			said := om.Tell(c, say)(s, t)
 			for _, sent := range said {
 				again := message(sent.Msg.Body[:sent.Msg.Seq], "2")
@@ -123,10 +123,10 @@ func TestJunkChangesNothing(t *testing.T) {
 					forged := slices.Clone(again.Body)
 					if t.Round > 0 && parley.ID(i) != t.Self {
 						forged[t.Round-1] = i
-						said = append(said, parley.Sent{Msg: parley.Msg{Kind: om.Value, Seq: again.Seq, Body: forged}})
+						said = append(said, parley.Outgoing{Msg: parley.Msg{Kind: om.Value, Seq: again.Seq, Body: forged}})
 					}
 				}
-				said = append(said, parley.Sent{Msg: again}, parley.Sent{Msg: parley.Msg{Kind: 7}})
+				said = append(said, parley.Outgoing{Msg: again}, parley.Outgoing{Msg: parley.Msg{Kind: 7}})
 			}
 			return said
 		}
@@ -217,7 +217,7 @@ func TestLies(t *testing.T) {
 		alternatives := len(strings.Fields(want)) + 1
 		for k := range alternatives {
 			tb.answers, tb.asked = []int{k}, nil
-			honest := []parley.Sent{{Path: 5, Msg: message([]byte{2}, held)}}
+			honest := []parley.Outgoing{{Path: 5, Msg: message([]byte{2}, held)}}
 			turn := &parley.Turn{Self: 2, To: 1, Round: 1, Honest: honest}
 			said := tb.p.Lies(&tb.step, turn)
 			if !slices.Equal(tb.asked, []int{alternatives}) {
@@ -260,7 +260,7 @@ func TestExplain(t *testing.T) {
 func TestValuesAndNames(t *testing.T) {
 	for _, value := range []string{"", "0", "\x00\xff", strings.Repeat("v", problem.MaxValue)} {
 		c := om.Config{N: 4, M: 1, Source: 3, Default: []byte("other")}
-		s := run(om.New(c, lockstep.Simulated), 3, value, 1, map[parley.ID]faulty.Behaviour{1: faulty.Silent})
+		s := run(om.New(c, lockstep.Simulated), 3, value, 1, map[parley.ID]faulty.Behavior{1: faulty.Silent})
 		got := problem.Decisions(&s.History)
 		if len(got) != 3 || string(got[0]) != value || string(got[2]) != value {
 			t.Errorf("%q proposed, %q decided", value, got)
@@ -283,7 +283,7 @@ func TestValuesAndNames(t *testing.T) {
 	}
 
 	c = om.Config{N: parley.MaxProcesses, M: 1, Source: 7, Default: []byte("0")}
-	big := run(om.New(c, lockstep.Simulated), 7, "1", 1, map[parley.ID]faulty.Behaviour{255: faulty.Flip})
+	big := run(om.New(c, lockstep.Simulated), 7, "1", 1, map[parley.ID]faulty.Behavior{255: faulty.Flip})
 	if names := parleytest.Judge(t, om.New(c, lockstep.Simulated), big, c.M); names != nil || len(big.Stats.Refused) != 0 {
 		t.Errorf("n = 256: broken %v, refused %v", names, big.Stats.Refused)
 	}

@@ -67,7 +67,7 @@ func Rounds(c Config) lockstep.Protocol {
 			M:          c.M,
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
-			Promises: func(a parley.Assumptions) []parley.Promise {
+			Promises: func(a parley.RunConditions) []parley.Promise {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"OM(m) solves it for 3m+1 or more processes (lecture; Lamport, Shostak, Pease 1982, theorem 1)")
 			},

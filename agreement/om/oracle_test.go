@@ -95,7 +95,7 @@ func TestMachinesDecideAsTheRecursion(t *testing.T) {
 		size := sizes[rng.IntN(len(sizes))]
 		n, m := size[0], size[1]
 		c := om.Config{N: n, M: m, Source: parley.ID(rng.IntN(n)), Default: []byte{"012-"[rng.IntN(4)]}}
-		how := make(map[parley.ID]faulty.Behaviour)
+		how := make(map[parley.ID]faulty.Behavior)
 		for _, id := range rng.Perm(n)[:rng.IntN(n)] {
 			how[parley.ID(id)] = faulty.Script
 		}
@@ -129,7 +129,7 @@ func TestMachinesDecideAsTheRecursion(t *testing.T) {
 func TestAgreesWithEIG(t *testing.T) {
 	differ := func(n, m, faults int, seed uint64) bool {
 		c := om.Config{N: n, M: m, Source: parley.ID(seed % uint64(n)), Default: []byte("0")}
-		how := draw(seed, n, faults, c.Source, []faulty.Behaviour{faulty.Script})
+		how := draw(seed, n, faults, c.Source, []faulty.Behavior{faulty.Script})
 		say := liar(seed, "0", "1", "2")
 		gather := eig.Rounds(c)
 		gather.Lies = eig.Tell(c, say)

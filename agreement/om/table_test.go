@@ -13,7 +13,7 @@ import (
 // run lets the source propose the value while the faulty processes behave as
 // they are given.
 func run(
-	p parley.Protocol, source parley.ID, value string, seed uint64, how map[parley.ID]faulty.Behaviour,
+	p parley.Protocol, source parley.ID, value string, seed uint64, how map[parley.ID]faulty.Behavior,
 ) *sim.Sim {
 	return sim.Run(sim.Options{
 		Protocol: p, Faulty: how, Seed: seed, Measure: true,
@@ -28,8 +28,8 @@ func told(c om.Config, say om.Say) parley.Protocol {
 	return lockstep.Of(p, lockstep.Simulated)
 }
 
-func scripted(liars ...parley.ID) map[parley.ID]faulty.Behaviour {
-	how := make(map[parley.ID]faulty.Behaviour)
+func scripted(liars ...parley.ID) map[parley.ID]faulty.Behavior {
+	how := make(map[parley.ID]faulty.Behavior)
 	for _, id := range liars {
 		how[id] = faulty.Script
 	}

@@ -59,10 +59,10 @@ func TestCostIsWhatAnHonestRunSends(t *testing.T) {
 // draw picks faulty processes, the source among them in every second seed, and
 // a behaviour for each.
 func draw(
-	seed uint64, n, count int, source parley.ID, from []faulty.Behaviour,
-) map[parley.ID]faulty.Behaviour {
+	seed uint64, n, count int, source parley.ID, from []faulty.Behavior,
+) map[parley.ID]faulty.Behavior {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	how := make(map[parley.ID]faulty.Behaviour)
+	how := make(map[parley.ID]faulty.Behavior)
 	if seed%2 == 0 && count > 0 {
 		how[source] = from[rng.IntN(len(from))]
 	}

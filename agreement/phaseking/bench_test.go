@@ -16,10 +16,10 @@ import (
 // beyond, at one tick a message: n(n-1) frames in each of 3(m+1) rounds.
 func BenchmarkRun(b *testing.B) {
 	for _, nm := range [][2]int{{4, 1}, {13, 4}, {31, 10}, {100, 33}} {
-		for _, how := range []faulty.Behaviour{faulty.Honest, faulty.TwoFaced, faulty.Random} {
+		for _, how := range []faulty.Behavior{faulty.Honest, faulty.TwoFaced, faulty.Random} {
 			b.Run(fmt.Sprintf("n=%d,m=%d/%s", nm[0], nm[1], how.Name), func(b *testing.B) {
 				c := phaseking.Config{Instance: problem.Instance{N: nm[0], M: nm[1], Default: []byte("0")}}
-				liars := map[parley.ID]faulty.Behaviour{}
+				liars := map[parley.ID]faulty.Behavior{}
 				for i := range parley.ID(nm[1]) {
 					liars[i] = how
 				}

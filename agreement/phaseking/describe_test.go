@@ -36,7 +36,7 @@ func TestCostIsMeasured(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 5))
 				r := run{c: c, values: inputs(rng, c.N, "0", "1"), seed: seed}
 				if seed%2 == 1 {
-					r.faulty = map[parley.ID]faulty.Behaviour{parley.ID(rng.IntN(c.N)): faulty.Random}
+					r.faulty = map[parley.ID]faulty.Behavior{parley.ID(rng.IntN(c.N)): faulty.Random}
 				}
 				for round, sent := range r.do().Stats.Sent {
 					fewer = fewer || sent.Messages < want.PerRound[round].Messages && len(r.faulty) == 0
@@ -84,7 +84,7 @@ func TestPromises(t *testing.T) {
 		{phaseking.TwoRound, 5, 1, 1, true, "n > 4m"},
 	} {
 		p := phaseking.Rounds(config(test.f, test.n, test.m))
-		promises := p.Promises(parley.Assumptions{N: test.n, M: test.m, Faulty: test.faulty})
+		promises := p.Promises(parley.RunConditions{N: test.n, M: test.m, Faulty: test.faulty})
 		for _, promise := range promises {
 			isRule := promise.Property == problem.Agreement || promise.Property == problem.Validity
 			if promise.Holds != (test.holds || !isRule) || isRule && !strings.Contains(promise.Because, test.because) {
@@ -157,7 +157,7 @@ func TestLies(t *testing.T) {
 		turn := &parley.Turn{Self: 0, To: 1, Round: test.round}
 		if test.honest != "" {
 			m := parley.Msg{Kind: due(c.Form, test.round), Seq: uint64(test.round), Body: []byte(test.honest)}
-			turn.Honest = []parley.Sent{{Path: 5, Msg: m}}
+			turn.Honest = []parley.Outgoing{{Path: 5, Msg: m}}
 		}
 		var got []string
 		parleytest.Every(func(choose func(int) int) {

@@ -47,7 +47,7 @@ func (f Form) Bound(n, m int) error {
 }
 
 // promises adds to what all consensus promises what this one does not.
-func (f Form) promises(a parley.Assumptions) []parley.Promise {
+func (f Form) promises(a parley.RunConditions) []parley.Promise {
 	bound, paper := "n > 3m", "Berman, Garay, Perry 1989"
 	if f == TwoRound {
 		bound, paper = "n > 4m", "after Berman, Garay 1989"

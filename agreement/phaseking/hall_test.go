@@ -59,7 +59,7 @@ func (h *hall) propose(id parley.ID, v string) {
 
 // round runs one round. A liar's turn is asked about with what it honestly sends;
 // without a turn the protocol's own Lies answers.
-func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.Sent) {
+func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.Outgoing) {
 	if turn == nil {
 		turn = h.p.Lies
 	}
@@ -82,7 +82,7 @@ func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.S
 			case h.liars.Has(from) && !h.liars.Has(to):
 				t := &parley.Turn{Self: from, To: to, Round: r, Members: h.liars}
 				for _, m := range h.sent[from] {
-					t.Honest = append(t.Honest, parley.Sent{Msg: m})
+					t.Honest = append(t.Honest, parley.Outgoing{Msg: m})
 				}
 				s.Self = from
 				said := turn(s, t)
@@ -160,7 +160,7 @@ func TestPhaseLemmas(t *testing.T) {
 				k := int(seed) % (c.M + 1)
 				before, same := h.common()
 				for r := range perPhase(f) {
-					var turn func(*parley.Step, *parley.Turn) []parley.Sent
+					var turn func(*parley.Step, *parley.Turn) []parley.Outgoing
 					if seed/uint64(c.M+1)%2 == 1 {
 						turn = babble(rng)
 					}
@@ -190,11 +190,11 @@ func TestPhaseLemmas(t *testing.T) {
 
 // babble says several things at once, most of them not due: it proposes in rounds
 // of values and speaks as a king who is none.
-func babble(rng *rand.Rand) func(*parley.Step, *parley.Turn) []parley.Sent {
-	return func(_ *parley.Step, t *parley.Turn) (out []parley.Sent) {
+func babble(rng *rand.Rand) func(*parley.Step, *parley.Turn) []parley.Outgoing {
+	return func(_ *parley.Step, t *parley.Turn) (out []parley.Outgoing) {
 		for range rng.IntN(5) {
 			m := parley.Msg{Kind: parley.Kind(1 + rng.IntN(3)), Seq: uint64(t.Round), Body: []byte{"012"[rng.IntN(3)]}}
-			out = append(out, parley.Sent{Msg: m})
+			out = append(out, parley.Outgoing{Msg: m})
 		}
 		return out
 	}

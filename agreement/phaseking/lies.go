@@ -11,15 +11,15 @@ import (
 // or nothing. Where an honest process would have nothing to propose, it may
 // propose any value. No one but the king has a choice in the last round of a
 // phase: another's word as a king is refused.
-func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	values := c.Values()
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := c.Lies(s, t)
 		if len(t.Honest) == 0 && phases[c.Form][t.Round%len(phases[c.Form])] == Proposal {
 			// Silence is what is honest here, and is the last choice as everywhere.
 			if k := s.Choose(len(values) + 2); 0 < k && k <= len(values) {
 				m := parley.Msg{Kind: Proposal, Seq: uint64(t.Round), Body: values[k-1]}
-				out = append(out, parley.Sent{Msg: m})
+				out = append(out, parley.Outgoing{Msg: m})
 			}
 		}
 		return out

@@ -105,12 +105,12 @@ func oracle(r run) map[parley.ID]string {
 // when: also more than m of them, and systems beyond the bound.
 func scripted(rng *rand.Rand) run {
 	n := 2 + rng.IntN(8)
-	r := run{c: config(forms[rng.IntN(2)], n, rng.IntN(min(n-1, 4))), faulty: map[parley.ID]faulty.Behaviour{}}
+	r := run{c: config(forms[rng.IntN(2)], n, rng.IntN(min(n-1, 4))), faulty: map[parley.ID]faulty.Behavior{}}
 	r.c.Default = []byte{"012"[rng.IntN(3)]}
 	words := []string{"0", "1", "2", "", strings.Repeat("x", problem.MaxValue)}[:2+rng.IntN(4)]
 	r.values = inputs(rng, n, words...)
 	for range rng.IntN(n) {
-		r.faulty[parley.ID(rng.IntN(n))] = faulty.Behaviour{}
+		r.faulty[parley.ID(rng.IntN(n))] = faulty.Behavior{}
 	}
 	words = append(words, strings.Repeat("y", problem.MaxValue+1))
 	key := rng.Uint64()

@@ -29,7 +29,7 @@ type say func(round int, from, to parley.ID) (value string, said bool)
 type run struct {
 	c      phaseking.Config
 	values []string // the initial ones, by process
-	faulty map[parley.ID]faulty.Behaviour
+	faulty map[parley.ID]faulty.Behavior
 	say    say // replaces the liars' own words, if set
 	seed   uint64
 }
@@ -37,12 +37,12 @@ type run struct {
 func (r run) protocol() parley.Protocol {
 	p := phaseking.Rounds(r.c)
 	if r.say != nil {
-		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			v, said := r.say(t.Round, t.Self, t.To)
 			if !said {
 				return nil
 			}
-			return []parley.Sent{{Msg: parley.Msg{Kind: due(r.c.Form, t.Round), Seq: uint64(t.Round), Body: []byte(v)}}}
+			return []parley.Outgoing{{Msg: parley.Msg{Kind: due(r.c.Form, t.Round), Seq: uint64(t.Round), Body: []byte(v)}}}
 		}
 	}
 	return lockstep.Of(p, lockstep.Simulated)
@@ -116,7 +116,7 @@ func TestMayDecideWhatNobodyHeld(t *testing.T) {
 		kings := func(word string, speaks bool) map[parley.ID]string {
 			r := run{
 				c: config(f, n, 1), values: []string{"1", "1", "2", "3", "4"}[:n],
-				faulty: map[parley.ID]faulty.Behaviour{0: {}},
+				faulty: map[parley.ID]faulty.Behavior{0: {}},
 				say: func(round int, _, _ parley.ID) (string, bool) {
 					return word, speaks && due(f, round) == phaseking.King
 				},

@@ -114,7 +114,7 @@ func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
 
 // Lies lets a liar put what [Instance.Lie] has it tell in the place of each value
 // that is the body of a message.
-func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, one := range t.Honest {
 		var said bool
@@ -247,7 +247,7 @@ func SignedBound(n, m int) error {
 
 // Promises says that agreement and validity hold within the bound, if no more
 // than m processes are faulty, and that the rounds end whatever happens.
-func Promises(a parley.Assumptions, bound func(n, m int) error, theorem string) []parley.Promise {
+func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string) []parley.Promise {
 	holds, because := true, theorem
 	switch err := bound(a.N, a.M); {
 	case err != nil:

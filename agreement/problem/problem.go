@@ -178,7 +178,7 @@ func agreed(what string, but parley.ID, who, all string) parley.Property {
 	return parley.Property{
 		Name: Agreement, Says: "all correct " + all + " decide on the same " + what, Mode: parley.Always,
 		Check: func(h *parley.History) error {
-			var first *parley.Happening
+			var first *parley.ExternalEvent
 			for i := range h.Deliveries {
 				d := &h.Deliveries[i]
 				switch {
@@ -208,7 +208,7 @@ func Decisions(h *parley.History) map[parley.ID][]byte {
 func proposals(h *parley.History) map[parley.ID][]byte { return firsts(h.Requests, parley.Propose) }
 
 // firsts returns the body of the first message of a kind at each process.
-func firsts(list []parley.Happening, kind parley.Kind) map[parley.ID][]byte {
+func firsts(list []parley.ExternalEvent, kind parley.Kind) map[parley.ID][]byte {
 	out := make(map[parley.ID][]byte)
 	for _, x := range list {
 		if _, again := out[x.At]; x.Msg.Kind == kind && !again {

@@ -106,8 +106,8 @@ func pick[T ~uint8](name, text string, allowed []string) (T, error) {
 	return T(i), nil
 }
 
-func promises(c Config) func(parley.Assumptions) []parley.Promise {
-	return func(a parley.Assumptions) []parley.Promise {
+func promises(c Config) func(parley.RunConditions) []parley.Promise {
+	return func(a parley.RunConditions) []parley.Promise {
 		out := problem.Promises(a, c.Bounded(problem.SignedBound),
 			"with signed messages m+1 rounds suffice for any m (lecture; Lamport, Shostak, Pease 1982, theorem 2)")
 		for i := range out {

@@ -18,7 +18,7 @@ func Example() {
 	c := sm.Config{Instance: problem.Instance{N: 3, M: 1, Default: []byte("0")}}
 	s := sim.Run(sim.Options{
 		Protocol: sm.New(c, lockstep.Simulated),
-		Faulty:   map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced},
+		Faulty:   map[parley.ID]faulty.Behavior{0: faulty.TwoFaced},
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
 	})
 	d := problem.Decisions(&s.History)

@@ -33,8 +33,8 @@ func propose(c sm.Config, v string) []sim.Request {
 func ids(list ...parley.ID) []parley.ID { return list }
 
 // the gives one behaviour to several processes.
-func the(b faulty.Behaviour, who ...parley.ID) map[parley.ID]faulty.Behaviour {
-	out := make(map[parley.ID]faulty.Behaviour)
+func the(b faulty.Behavior, who ...parley.ID) map[parley.ID]faulty.Behavior {
+	out := make(map[parley.ID]faulty.Behavior)
 	for _, id := range who {
 		out[id] = b
 	}
@@ -90,7 +90,7 @@ func agree(d map[parley.ID]string) bool {
 
 // violated returns the first promise that a run broke.
 func violated(p parley.Protocol, s *sim.Sim) error {
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
+	a := parley.RunConditions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
 	for _, v := range parley.Judge(p, a, &s.History) {
 		if v.Violated() {
 			return fmt.Errorf("%s: %w", v.Property.Name, v.Broken)
@@ -101,7 +101,7 @@ func violated(p parley.Protocol, s *sim.Sim) error {
 
 // broken tells whether a run broke a property, promised or not.
 func broken(p parley.Protocol, s *sim.Sim, property string) bool {
-	for _, v := range parley.Judge(p, parley.Assumptions{N: p.N, M: p.M}, &s.History) {
+	for _, v := range parley.Judge(p, parley.RunConditions{N: p.N, M: p.M}, &s.History) {
 		if v.Property.Name == property {
 			return v.Broken != nil
 		}

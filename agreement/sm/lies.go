@@ -18,9 +18,9 @@ const most = 8
 // may withhold what it honestly would pass on; alone it has no other lie. With
 // others it may also show, in any round, a chain that the coalition signed among
 // itself on a value that its source never sent, or one that a fellow received.
-func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := liar{&c, instanceDigest(&c)}
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		if t.Self == c.Source {
 			return l.source(s, t)
 		}
@@ -35,8 +35,8 @@ type liar struct {
 
 // source: with one other value there are four answers: the value, the other,
 // both, and nothing.
-func (l liar) source(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func (l liar) source(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	for _, honest := range t.Honest {
 		own, _ := decode(honest.Msg.Body, nil)
 		values := append([][]byte{own.value}, l.c.Others(own.value)...)
@@ -52,8 +52,8 @@ func (l liar) source(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return out
 }
 
-func (l liar) lieutenant(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func (l liar) lieutenant(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	var said []chain
 	for _, honest := range t.Honest {
 		ch, _ := decode(honest.Msg.Body, nil)
@@ -137,6 +137,6 @@ func (l liar) sign(s *parley.Step, ch chain, signers ...parley.ID) []byte {
 	return ch.encode()
 }
 
-func say(round int, body []byte) parley.Sent {
-	return parley.Sent{Msg: parley.Msg{Kind: Signed, Seq: uint64(round), Body: body}}
+func say(round int, body []byte) parley.Outgoing {
+	return parley.Outgoing{Msg: parley.Msg{Kind: Signed, Seq: uint64(round), Body: body}}
 }

@@ -19,10 +19,10 @@ var sizes = []struct{ n, m int }{{4, 1}, {4, 2}, {5, 2}, {5, 3}, {6, 3}, {7, 5}}
 
 // draw returns a coalition of up to m processes of mixed behaviour. If collude is
 // set the source is one of m who all lie at random.
-func draw(rng *rand.Rand, c sm.Config, collude bool) map[parley.ID]faulty.Behaviour {
+func draw(rng *rand.Rand, c sm.Config, collude bool) map[parley.ID]faulty.Behavior {
 	who := rng.Perm(c.N)
 	how := append(faulty.Named(), faulty.Crash(rng.IntN(c.M+1), rng.IntN(c.N)))
-	out := make(map[parley.ID]faulty.Behaviour)
+	out := make(map[parley.ID]faulty.Behavior)
 	if collude {
 		out[c.Source] = faulty.Random
 		for _, id := range who {

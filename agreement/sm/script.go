@@ -22,12 +22,12 @@ type Forged struct {
 // signature of a correct process is taken from what the coalition has received
 // since round 0; what it has not, is made up. Since it remembers that, a script is
 // for runs from beginning to end, one after the other, and not for searches.
-func Script(c Config, sends []Forged) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func Script(c Config, sends []Forged) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := liar{&c, instanceDigest(&c)}
 	known := memory{last: -1, signed: make(map[act][]byte)}
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		known.hear(l.instance, t)
-		var out []parley.Sent
+		var out []parley.Outgoing
 		for _, f := range sends {
 			if f.From == t.Self && f.To == t.To && f.Round == t.Round {
 				out = append(out, say(t.Round, l.forge(s, t, f, known)))
@@ -100,9 +100,9 @@ func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged, known memory) []by
 // round a value that is new, with a chain of their own signatures that is as
 // long as the round demands, to one correct process alone. So none of it is
 // known before, and what is passed on always comes late.
-func Staircase(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func Staircase(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := liar{&c, instanceDigest(&c)}
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		r := t.Round
 		if !t.Members.Has(c.Source) || r >= t.Members.Len() || t.Self != step(t.Members, c.Source, r) {
 			return nil
@@ -116,7 +116,7 @@ func Staircase(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 			signers[k] = step(t.Members, c.Source, k)
 		}
 		value := strconv.Itoa(r)
-		return []parley.Sent{say(r, l.sign(s, chain{value: []byte(value)}, signers...))}
+		return []parley.Outgoing{say(r, l.sign(s, chain{value: []byte(value)}, signers...))}
 	}
 }
 

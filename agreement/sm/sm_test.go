@@ -302,9 +302,9 @@ func TestOneEncoding(t *testing.T) {
 		changed := *first
 		change(&changed)
 		p := sm.Rounds(c)
-		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if t.Round == 0 && t.To == 1 {
-				return []parley.Sent{{Msg: changed}}
+				return []parley.Outgoing{{Msg: changed}}
 			}
 			return nil
 		}

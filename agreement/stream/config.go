@@ -25,7 +25,7 @@ type Config struct {
 
 // Simulated is the schedule of simulated streams: on call, with room for messages of 900 ticks
 // also while a process rejoins.
-var Simulated = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnCall: true}
+var Simulated = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnDemand: true}
 
 // check returns why there is no such stream, nil if there is.
 func (c Config) check() error {
@@ -57,7 +57,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		Paper:  "article; lecture, relations among the agreement problems; slots and rejoining are Parley's own",
 		Timing: parley.Synchronous, Faults: rounds.Faults, N: c.N, M: c.M, Proposers: rounds.Proposers,
 		Kinds:   []string{"", "FRAME", "EVIDENCE?", "EVIDENCE", "WHERE?", "WHERE", "NAMES?", "NAMES"},
-		Relies:  parley.Reliance{Delay: j.delay},
+		Relies:  parley.ModelAssumptions{Delay: j.delay},
 		OnCall:  true,
 		Rejoins: true,
 		Span:    40 * j.age, // liars, and names that too few ask for, have slots begin without end
@@ -118,7 +118,7 @@ func (t Key) bound(n, m int) error {
 
 // promises says what holds in the circumstances of a run. A process that was down counts as
 // one of the m that may be faulty, in the whole run: how many are away at a time is not known.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	lacks := ""
 	switch err := c.bound(a.N, a.M); {
 	case err != nil:

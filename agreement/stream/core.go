@@ -20,7 +20,7 @@ type streamCore struct {
 	signed bool
 	// outOfTurn says that the machine gets decisions as they fall, in decided, and not slot by slot.
 	outOfTurn bool
-	slots     *mux.Returning
+	slots     *mux.Rejoining
 	asked     map[uint64]*evidenceRecorder // slots whose evidence is asked for
 	decided   []decision
 }
@@ -40,7 +40,7 @@ const (
 	// evidenceReply is the answer. Value: the slot. Body: Evidence.
 	evidenceReply
 	// positionQuery asks in which slots the others are, and positionReply answers: see
-	// [mux.Returning.Find].
+	// [mux.Rejoining.HandlePosition].
 	positionQuery
 	positionReply
 	// namesQuery asks for the names that are known after the slot in Value, and namesReply
@@ -53,11 +53,11 @@ const (
 const slotsTimer parley.Timer = 0
 
 // open makes the slots.
-func (o *streamCore) open(above mux.Above) {
+func (o *streamCore) open(above mux.SlotHandler) {
 	p := o.Rounds(o.N)
 	o.last, o.signed = p.Last, p.Faults == parley.SignedByzantineFaults
-	o.slots = mux.NewReturning(inSlots(p, o), o.when, o.Window, o.self, above,
-		mux.Returns{M: o.M, Where: positionQuery, At: positionReply, Whole: !o.outOfTurn})
+	o.slots = mux.NewRejoining(inSlots(p, o), o.when, o.Window, o.self, above,
+		mux.RejoinConfig{M: o.M, PositionQuery: positionQuery, PositionReply: positionReply, Whole: !o.outOfTurn})
 }
 
 // Slots returns the slots, whose progress a host may show.
@@ -123,8 +123,8 @@ func (a *timeliness) decides(all bool, self parley.ID, decided []byte) {
 	a.foreign = !bytes.Equal(decided, a.said)
 }
 
-// Apart reports whether it was late: see [mux.Cut].
-func (a *timeliness) Apart() bool { return a.few || a.foreign }
+// Isolated reports whether it was late: see [mux.Isolation].
+func (a *timeliness) Isolated() bool { return a.few || a.foreign }
 
 func (a *timeliness) State(v *parley.Vars) {
 	v.Bool("few", &a.few)
@@ -207,7 +207,7 @@ func (r *slotRounds) Close(s *parley.Step, round int) {
 			return o.outOfTurn && e.Op == parley.OpDeliver
 		}
 		r.decides(o.All(), o.self, e.Msg.Body)
-		if o.outOfTurn && !r.Apart() && o.slots.Tells(r.slot) {
+		if o.outOfTurn && !r.Isolated() && o.slots.Tells(r.slot) {
 			note := o.asked[r.slot]
 			if note != nil {
 				note.tree(r.p, r.Rounds)

@@ -73,7 +73,7 @@ func TestAccountsOfCorrectNodes(t *testing.T) {
 		ask := question(0, 0, 1, strings.Repeat("x", c.t.Limit()))
 		ask.Msg.Seq = wantEvidence
 		s := sim.Run(sim.Options{
-			Protocol: simulated(c.t, c.n), Requests: []sim.Request{ask}, Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Random},
+			Protocol: simulated(c.t, c.n), Requests: []sim.Request{ask}, Faulty: map[parley.ID]faulty.Behavior{1: faulty.Random},
 		})
 		told := 0
 		for _, d := range s.History.Deliveries {

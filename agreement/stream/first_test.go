@@ -46,7 +46,7 @@ func TestFirstQuestion(t *testing.T) {
 func TestFirstProposals(t *testing.T) {
 	for seed := range uint64(10) {
 		opt := returning(Key{EIG, 1, Everyone}, 4, seed)
-		opt.Faulty = map[parley.ID]faulty.Behaviour{3: faulty.Silent}
+		opt.Faulty = map[parley.ID]faulty.Behavior{3: faulty.Silent}
 		for id, when := range []parley.Tick{0, 4000, 0} {
 			one := proposal(parley.ID(id), when, 1, "first", fmt.Sprint("of ", id))
 			one.Msg.Seq = 6000 // to gather

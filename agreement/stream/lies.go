@@ -10,20 +10,20 @@ import (
 	"parley/lockstep"
 )
 
-// What a process that is asked for its position says of itself: see [mux.Returning.Find].
+// What a process that is asked for its position says of itself: see [mux.Rejoining.HandlePosition].
 var standings = [...]string{"is out and knows no slot", "is out", "is ready", "takes part"}
 
 const takesPart = uint64(len(standings) - 1)
 
 // teller is what says something in the place of an honest process.
-type teller = func(*parley.Step, *parley.Turn) []parley.Sent
+type teller = func(*parley.Step, *parley.Turn) []parley.Outgoing
 
 // lies returns the lies of the algorithm, frame by frame, each with the signatures of its
 // slot; and those about where a process is and which names it knows. Questions are asked as they
 // are, and evidence is the truth.
 func lies(ofFrame teller, signed bool) teller {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var told []parley.Sent
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var told []parley.Outgoing
 		for i, one := range t.Honest {
 			switch one.Msg.Kind {
 			case lockstep.Frame:
@@ -47,7 +47,7 @@ func lies(ofFrame teller, signed bool) teller {
 }
 
 // slotLies are the lies in a frame.
-func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool) []parley.Sent {
+func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool) []parley.Outgoing {
 	turn := *t
 	turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
 	if signed {
@@ -59,7 +59,7 @@ func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool
 }
 
 // replyLies are those about a reply: it is changed, or not given.
-func replyLies(s *parley.Step, honest parley.Sent, lies ...func(*parley.Msg)) []parley.Sent {
+func replyLies(s *parley.Step, honest parley.Outgoing, lies ...func(*parley.Msg)) []parley.Outgoing {
 	k := s.Choose(len(lies) + 2)
 	if k > len(lies) {
 		return nil
@@ -67,7 +67,7 @@ func replyLies(s *parley.Step, honest parley.Sent, lies ...func(*parley.Msg)) []
 	if k > 0 {
 		lies[k-1](&honest.Msg)
 	}
-	return []parley.Sent{honest}
+	return []parley.Outgoing{honest}
 }
 
 // explain shows a frame as what is in it.

@@ -24,16 +24,16 @@ type judged struct {
 // asked is a request, and what its process answered. Of a process that restarts the requests
 // before are void.
 type asked struct {
-	parley.Happening
+	parley.ExternalEvent
 	name    string // of its vector
 	value   []byte
 	void    bool
-	back    bool               // it was withdrawn
-	answers []parley.Happening // Decide, Undecided or Unanswered
+	back    bool                   // it was withdrawn
+	answers []parley.ExternalEvent // Decide, Undecided or Unanswered
 }
 
 // decided returns the decision, nil if there is none.
-func (q *asked) decided() *parley.Happening {
+func (q *asked) decided() *parley.ExternalEvent {
 	for i := range q.answers {
 		if q.answers[i].Msg.Kind == parley.Decide {
 			return &q.answers[i]
@@ -44,7 +44,7 @@ func (q *asked) decided() *parley.Happening {
 
 // refused reports whether the request came into no slot.
 func (q *asked) refused() bool {
-	return slices.ContainsFunc(q.answers, func(a parley.Happening) bool {
+	return slices.ContainsFunc(q.answers, func(a parley.ExternalEvent) bool {
 		return a.Msg.Kind == Unanswered && a.Msg.Seq == 0
 	})
 }
@@ -61,7 +61,7 @@ func began(h *parley.History, id parley.ID) (order uint64, when parley.Tick, aga
 
 // requests returns what the correct processes were asked, with their answers, and the
 // decisions of correct processes. A decision at a source that answers nothing is the error.
-func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Happening, err error) {
+func (j judged) requests(h *parley.History) (list []asked, decisions []parley.ExternalEvent, err error) {
 	for _, q := range h.Requests {
 		if q.Msg.Kind == Withdrawn {
 			for i := range list {
@@ -71,7 +71,7 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ha
 		if q.Msg.Kind != parley.Propose || !h.Correct(q.At) || !j.All() && q.At != j.Source {
 			continue
 		}
-		one := asked{Happening: q, value: q.Msg.Body}
+		one := asked{ExternalEvent: q, value: q.Msg.Body}
 		if j.All() {
 			one.name, one.value = RequestedValue(q.Msg)
 		}
@@ -80,7 +80,7 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ha
 		list = append(list, one)
 	}
 	told := slices.Concat(h.Deliveries, h.Indications)
-	slices.SortStableFunc(told, func(a, b parley.Happening) int { return cmp.Compare(a.Order, b.Order) })
+	slices.SortStableFunc(told, func(a, b parley.ExternalEvent) int { return cmp.Compare(a.Order, b.Order) })
 	for _, d := range told {
 		switch {
 		case !h.Correct(d.At):
@@ -99,11 +99,11 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ha
 // answers notes an answer with its request, in the same life of the process: the first one of that
 // number without an answer, or else the last; a refusal comes in the step of its request, so that the
 // last one is meant. It reports whether there is such a request.
-func answers(h *parley.History, list []asked, a parley.Happening) bool {
+func answers(h *parley.History, list []asked, a parley.ExternalEvent) bool {
 	at := -1
 	for i := range list {
 		q := &list[i]
-		between := func(r parley.Happening) bool { return r.At == a.At && q.Order < r.Order && r.Order < a.Order }
+		between := func(r parley.ExternalEvent) bool { return r.At == a.At && q.Order < r.Order && r.Order < a.Order }
 		if q.At != a.At || q.Msg.Value != a.Msg.Value || q.Order > a.Order || slices.ContainsFunc(h.Restarts, between) {
 			continue
 		}
@@ -161,7 +161,7 @@ func (j judged) vacuous(h *parley.History) string {
 func (j judged) agreement(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
 	if !j.All() {
-		first := make(map[uint64]parley.Happening)
+		first := make(map[uint64]parley.ExternalEvent)
 		for _, d := range decisions {
 			if f, known := first[d.Msg.Seq]; !known {
 				first[d.Msg.Seq] = d
@@ -172,7 +172,7 @@ func (j judged) agreement(h *parley.History) error {
 		}
 		return nil
 	}
-	first := make(map[string]*parley.Happening)
+	first := make(map[string]*parley.ExternalEvent)
 	for i := range list {
 		d := list[i].decided()
 		if d == nil {
@@ -203,7 +203,7 @@ func (j judged) values(h *parley.History) error {
 		var in, any *asked
 		for i := range list {
 			q := &list[i]
-			if slices.ContainsFunc(q.answers, func(a parley.Happening) bool { return a.Msg.Seq == d.Msg.Seq }) {
+			if slices.ContainsFunc(q.answers, func(a parley.ExternalEvent) bool { return a.Msg.Seq == d.Msg.Seq }) {
 				in = q
 			}
 			if q.Order < d.Order && !q.refused() && bytes.Equal(q.value, d.Msg.Body) {
@@ -343,8 +343,8 @@ func (j judged) askers(list []asked, name string) map[parley.ID]bool {
 	return all
 }
 
-func decidedIn(decisions []parley.Happening, id parley.ID, slot uint64) bool {
-	return slices.ContainsFunc(decisions, func(d parley.Happening) bool { return d.At == id && d.Msg.Seq == slot })
+func decidedIn(decisions []parley.ExternalEvent, id parley.ID, slot uint64) bool {
+	return slices.ContainsFunc(decisions, func(d parley.ExternalEvent) bool { return d.At == id && d.Msg.Seq == slot })
 }
 
 // rejoining: a process that restarted decides on what is asked for long enough after that.

@@ -107,12 +107,12 @@ func TestIsAskedWhileReturning(t *testing.T) {
 // All processes come back at once, each with another floor, and whoever lies: they go on.
 func TestAllReturn(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
-		for _, how := range []faulty.Behaviour{faulty.Honest, faulty.Silent, faulty.Random, faulty.TwoFaced} {
+		for _, how := range []faulty.Behavior{faulty.Honest, faulty.Silent, faulty.Random, faulty.TwoFaced} {
 			for seed := range uint64(3) {
 				one := Key{a, 1, 0}
 				what := fmt.Sprintf("%s %s seed %d", one, how.Name, seed)
 				opt := returning(one, 4, seed)
-				opt.Faulty = map[parley.ID]faulty.Behaviour{3: how}
+				opt.Faulty = map[parley.ID]faulty.Behavior{3: how}
 				for k := range uint64(38) {
 					opt.Requests = append(opt.Requests, question(0, parley.Tick(k)*300, k+1, fmt.Sprint(k)))
 				}
@@ -136,10 +136,10 @@ func TestAllReturn(t *testing.T) {
 
 // pusher is a liar that is everywhere at once: it calls for all slots that windows let, by a
 // frame for each beside those of its own, and tells who comes back any slot.
-func pusher(claims uint64) faulty.Behaviour {
-	how := faulty.Behaviour{Name: "pusher", Model: parley.SignedByzantineFaults}
-	how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+func pusher(claims uint64) faulty.Behavior {
+	how := faulty.Behavior{Name: "pusher", Model: parley.SignedByzantineFaults}
+	how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for _, one := range t.Honest {
 			if one.Msg.Kind == positionReply {
 				one.Msg.Value, one.Msg.Seq = claims, uint64(s.Choose(4))
@@ -164,7 +164,7 @@ func pusher(claims uint64) faulty.Behaviour {
 func TestReturnsNeverDisagree(t *testing.T) {
 	for _, size := range [][2]int{{4, 1}, {7, 2}} {
 		n, m := size[0], size[1]
-		for i, how := range []faulty.Behaviour{
+		for i, how := range []faulty.Behavior{
 			faulty.Silent, faulty.Flip, faulty.TwoFaced, faulty.Random, pusher(0), pusher(1000000), pusher(1 << 62),
 		} {
 			for seed := range uint64(6) {
@@ -172,9 +172,9 @@ func TestReturnsNeverDisagree(t *testing.T) {
 				what := fmt.Sprintf("%s among %d %s %d seed %d", one, n, how.Name, i, seed)
 				opt := returning(one, n, seed)
 				// Who is out counts as faulty: beside m liars nothing is promised meanwhile.
-				opt.Faulty = map[parley.ID]faulty.Behaviour{6: how}
+				opt.Faulty = map[parley.ID]faulty.Behavior{6: how}
 				if m == 1 {
-					opt.Faulty = map[parley.ID]faulty.Behaviour{3: how}
+					opt.Faulty = map[parley.ID]faulty.Behavior{3: how}
 				}
 				if seed%3 == 0 {
 					opt.Links = []sim.Link{
@@ -276,7 +276,7 @@ func TestNamesOfWhoReturns(t *testing.T) {
 			}
 			opt := returning(one, n, seed)
 			if liar {
-				opt.Faulty = map[parley.ID]faulty.Behaviour{3: pusher(seed)}
+				opt.Faulty = map[parley.ID]faulty.Behavior{3: pusher(seed)}
 			}
 			if opt.Crashes = []sim.Crash{{At: 1, When: 5000, Back: 40000, LostDisk: seed%2 == 0}}; cut {
 				opt.Crashes = nil
@@ -333,7 +333,7 @@ func TestNamesAllReturn(t *testing.T) {
 	for seed := range uint64(6) {
 		opt := returning(one, 4, seed)
 		if seed%2 == 0 {
-			opt.Faulty = map[parley.ID]faulty.Behaviour{3: faulty.Silent}
+			opt.Faulty = map[parley.ID]faulty.Behavior{3: faulty.Silent}
 		}
 		for id := range parley.ID(4) {
 			opt.Requests = append(opt.Requests, proposal(id, 0, 1, "x", fmt.Sprint(id)), proposal(id, 50000, 2, "y", fmt.Sprint(id)))
@@ -370,8 +370,8 @@ func TestHearsTooFew(t *testing.T) {
 // One liar's word is not enough for a name to be known, nor its silence for one to be free.
 func TestLiesAboutNames(t *testing.T) {
 	for _, told := range []nameOutcome{{name: "late", slot: 1}, {name: "early", slot: 1}} {
-		liar := faulty.Behaviour{Name: "lister", Model: parley.SignedByzantineFaults}
-		liar.Tell = func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
+		liar := faulty.Behavior{Name: "lister", Model: parley.SignedByzantineFaults}
+		liar.Tell = func(_ *parley.Step, turn *parley.Turn) []parley.Outgoing {
 			for i := range turn.Honest {
 				if m := &turn.Honest[i].Msg; m.Kind == namesReply {
 					m.Body = append([]byte{byte(told.slot), byte(len(told.name))}, told.name...)
@@ -380,7 +380,7 @@ func TestLiesAboutNames(t *testing.T) {
 			return turn.Honest
 		}
 		opt := returning(Key{EIG, 1, Everyone}, 4, 1)
-		opt.Faulty = map[parley.ID]faulty.Behaviour{3: liar}
+		opt.Faulty = map[parley.ID]faulty.Behavior{3: liar}
 		opt.Crashes = []sim.Crash{{At: 1, When: 2000, Back: 20000}}
 		for _, id := range []parley.ID{0, 2} {
 			opt.Requests = append(opt.Requests, proposal(id, 4000, 1, "early", "x"))

@@ -111,9 +111,9 @@ func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
 	m.after(s)
 }
 
-// Fill is called when a slot begins. The source says the value of its oldest request, or the
+// ProposalFor is called when a slot begins. The source says the value of its oldest request, or the
 // default; with signatures it says nothing instead of the default.
-func (m *sourceMachine) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+func (m *sourceMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.queue) == 0 || !m.slots.Settled() || !m.slots.Tells(slot) {
 		return parley.Msg{Kind: parley.Propose, Body: nothing}, m.self == m.Source && !m.signed
 	}
@@ -132,8 +132,8 @@ func (m *sourceMachine) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	return parley.Msg{Kind: parley.Propose, Body: one.value}, true
 }
 
-// Over does nothing: what falls in turn has been delivered before.
-func (m *sourceMachine) Over(*parley.Step, uint64, []parley.Effect) {}
+// SlotDone does nothing: what falls in turn has been delivered before.
+func (m *sourceMachine) SlotDone(*parley.Step, uint64, []parley.Effect) {}
 
 // record begins the evidence of a slot.
 func (m *sourceMachine) record(slot uint64) bool {
@@ -155,7 +155,7 @@ func (m *sourceMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		}
 		m.slots.Receive(s, from, q)
 	case q.Kind == positionQuery || q.Kind == positionReply:
-		m.slots.Find(s, from, q)
+		m.slots.HandlePosition(s, from, q)
 	case q.Origin != 0 || q.Seq != 0:
 		s.Refuse(from, "fields that are not used")
 		return
@@ -200,7 +200,7 @@ func (m *sourceMachine) after(s *parley.Step) {
 				break
 			}
 			opened := m.slots.Opened()
-			if m.slots.Call(s, 0); m.slots.Opened() == opened {
+			if m.slots.OpenSlot(s, 0); m.slots.Opened() == opened {
 				break // the window is full: the slot begins later
 			}
 		}

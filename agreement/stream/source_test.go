@@ -49,10 +49,10 @@ func outcomes(s *sim.Sim) (decided map[parley.ID]map[uint64]string, missing []ui
 // whoever lies: also where the rounds of all slots that go on end by the clock at once.
 func TestEveryQuestionIsAnswered(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
-		for i, how := range []faulty.Behaviour{faulty.Silent, faulty.Random, faulty.TwoFaced} {
+		for i, how := range []faulty.Behavior{faulty.Silent, faulty.Random, faulty.TwoFaced} {
 			for seed := range uint64(5) {
 				p := simulated(Key{a, 1, 0}, 4)
-				opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behaviour{2: how}, Steps: 1 << 20}
+				opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behavior{2: how}, Steps: 1 << 20}
 				const count = 30
 				for k := range uint64(count) {
 					opt.Requests = append(opt.Requests, question(0, parley.Tick(k*seed*100), k+1, fmt.Sprint(k%2)))
@@ -178,7 +178,7 @@ func TestLateProposal(t *testing.T) {
 // again in slot 2 has said nothing there.
 func TestChainOfAnotherSlot(t *testing.T) {
 	var first []byte
-	again := faulty.Behaviour{Name: "again", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	again := faulty.Behavior{Name: "again", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		for i, one := range t.Honest {
 			switch {
 			case one.Msg.Kind != lockstep.Frame || one.Msg.Seq > 0:
@@ -191,7 +191,7 @@ func TestChainOfAnotherSlot(t *testing.T) {
 		return t.Honest
 	}}
 	s := sim.Run(sim.Options{
-		Protocol: simulated(Key{SM, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{0: again},
+		Protocol: simulated(Key{SM, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behavior{0: again},
 		Requests: []sim.Request{question(0, 0, 1, "one"), question(0, 20000, 2, "two"), question(0, 40000, 3, "three")},
 	})
 	all, _ := outcomes(s)
@@ -225,7 +225,7 @@ func TestQuestionElsewhere(t *testing.T) {
 // A slot that nobody correct asked for is not told of, and the next question comes to its
 // slot all the same.
 func TestSlotsThatNobodyAskedFor(t *testing.T) {
-	calls := faulty.Behaviour{Name: "calls", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	calls := faulty.Behavior{Name: "calls", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := slices.Clone(t.Honest)
 		for _, one := range t.Honest {
 			if one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && one.Msg.Value < 5 {
@@ -237,7 +237,7 @@ func TestSlotsThatNobodyAskedFor(t *testing.T) {
 		return out
 	}}
 	s := sim.Run(sim.Options{
-		Protocol: simulated(Key{EIG, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: calls},
+		Protocol: simulated(Key{EIG, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behavior{3: calls},
 		Requests: []sim.Request{question(0, 0, 1, "one"), question(0, 200000, 2, "two")},
 	})
 	all, missing := outcomes(s)
@@ -252,8 +252,8 @@ func TestSlotsThatNobodyAskedFor(t *testing.T) {
 }
 
 // tells is a liar that says something else in one of its frames.
-func tells(change func(m *parley.Msg)) faulty.Behaviour {
-	return faulty.Behaviour{Name: "tells", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+func tells(change func(m *parley.Msg)) faulty.Behavior {
+	return faulty.Behavior{Name: "tells", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		for i := range t.Honest {
 			change(&t.Honest[i].Msg)
 		}
@@ -284,7 +284,7 @@ func TestStreamLimits(t *testing.T) {
 		}, "value over the limit of the stream"},
 	} {
 		s := sim.Run(sim.Options{
-			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behaviour{c.liar: tells(c.tells)},
+			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behavior{c.liar: tells(c.tells)},
 			Requests: []sim.Request{question(0, 0, 1, "one")},
 		})
 		all, _ := outcomes(s)
@@ -309,7 +309,7 @@ func TestLargestFrames(t *testing.T) {
 		{Key{EIG, 2, 0}, 7}, {Key{OM, 2, 0}, 7}, {Key{EIG, 3, 0}, 10}, {Key{OM, 3, 0}, 10},
 	} {
 		// The source tells each another value, and two of a kind with signatures.
-		liar := faulty.Behaviour{Name: "many", Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
+		liar := faulty.Behavior{Name: "many", Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Outgoing {
 			for i := range turn.Honest {
 				if m := &turn.Honest[i].Msg; m.Kind == lockstep.Frame && m.Seq == 0 && c.t.Algorithm != SM {
 					m.Body = bytes.Clone(m.Body)
@@ -319,7 +319,7 @@ func TestLargestFrames(t *testing.T) {
 			return turn.Honest
 		}}
 		s := sim.Run(sim.Options{
-			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behaviour{0: liar},
+			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behavior{0: liar},
 			Requests: []sim.Request{question(0, 0, 1, string(bytes.Repeat([]byte("x"), c.t.Limit())))},
 		})
 		if k := s.Stats.Refused["frame over the limit of the stream"]; k > 0 {

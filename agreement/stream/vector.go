@@ -165,7 +165,7 @@ func (m *vectorMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case q.Kind >= parley.Local:
 		return
 	case q.Kind == positionQuery || q.Kind == positionReply:
-		m.slots.Find(s, from, q)
+		m.slots.HandlePosition(s, from, q)
 	case q.Kind == namesQuery || q.Kind == namesReply:
 		m.hear(s, from, q)
 	case len(q.Body) > m.FrameLimit(m.N):
@@ -213,13 +213,13 @@ func (m *vectorMachine) after(s *parley.Step) {
 		s.SetTimer(namesTimer, next-s.Now)
 	}
 	if call {
-		m.slots.Call(s, 0)
+		m.slots.OpenSlot(s, 0)
 	}
 }
 
-// Fill says all that is pending, as far as there is room. What was said longest ago comes first, so
+// ProposalFor says all that is pending, as far as there is room. What was said longest ago comes first, so
 // that a name that no other process requests does not keep others out.
-func (m *vectorMachine) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+func (m *vectorMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.pending) == 0 || !m.slots.Speaks() {
 		return parley.Msg{}, false
 	}
@@ -246,8 +246,8 @@ func (m *vectorMachine) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	return parley.Msg{Kind: parley.Propose, Body: entry}, true
 }
 
-// Over takes the vector of a slot.
-func (m *vectorMachine) Over(s *parley.Step, slot uint64, delivered []parley.Effect) {
+// SlotDone takes the vector of a slot.
+func (m *vectorMachine) SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect) {
 	for _, e := range delivered {
 		if e.Msg.Kind != parley.Decide {
 			continue

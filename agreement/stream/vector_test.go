@@ -41,9 +41,9 @@ func vectors(s *sim.Sim) map[parley.ID]map[uint64][]string {
 // it from being heard.
 func TestALonelyProposal(t *testing.T) {
 	common := func(id parley.ID) string { return fmt.Sprintf("%0100d", id) }
-	for _, how := range []faulty.Behaviour{faulty.Honest, faulty.Silent, faulty.TwoFaced} {
+	for _, how := range []faulty.Behavior{faulty.Honest, faulty.Silent, faulty.TwoFaced} {
 		opt := sim.Options{
-			Protocol: simulated(Key{EIG, 1, Everyone}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: how}, Until: 60000,
+			Protocol: simulated(Key{EIG, 1, Everyone}, 4), Faulty: map[parley.ID]faulty.Behavior{3: how}, Until: 60000,
 		}
 		for id := range parley.ID(3) {
 			lonely := fmt.Sprintf("lonely%d", id)

@@ -105,7 +105,7 @@ func cost(n, _ int) parley.Cost {
 }
 
 // promises says what holds among correct processes.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	order := "" // what stands against total order
 	switch {
 	case a.Processes.Suspected:

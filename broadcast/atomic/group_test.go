@@ -72,7 +72,7 @@ func weathered(seed uint64, p parley.Protocol, back bool) sim.Options {
 // a majority of the last view lives.
 func excluded(h *parley.History) (outs int, majority bool) {
 	for _, e := range h.Indications {
-		if e.Msg.Kind == group.Out {
+		if e.Msg.Kind == group.Excluded {
 			h.Faulty.Add(e.At)
 			outs++
 		}
@@ -129,7 +129,7 @@ func TestReturnsInViews(t *testing.T) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 				restarts += len(s.History.Restarts)
-				joined += viewtest.Count(&s.History, group.Restored)
+				joined += viewtest.Count(&s.History, group.SnapshotInstalled)
 			}
 			t.Logf("%d restarts, %d snapshots", restarts, joined)
 			if restarts < 20 || joined < 20 {
@@ -155,11 +155,11 @@ func TestReturnToOthersMessages(t *testing.T) {
 	joined := 0
 	for opt.Seed = range 20 {
 		s := sim.Run(opt)
-		joins := func(e parley.Happening) bool { return e.At == 1 && e.Msg.Kind == group.Restored }
+		joins := func(e parley.ExternalEvent) bool { return e.At == 1 && e.Msg.Kind == group.SnapshotInstalled }
 		if at := slices.IndexFunc(s.History.Indications, joins); at >= 0 {
 			joined++
 			since := s.History.Indications[at].Order
-			if !slices.ContainsFunc(s.History.Deliveries, func(d parley.Happening) bool { return d.At == 1 && d.Order > since }) {
+			if !slices.ContainsFunc(s.History.Deliveries, func(d parley.ExternalEvent) bool { return d.At == 1 && d.Order > since }) {
 				t.Errorf("seed %d: it joins and delivers nothing", opt.Seed)
 			}
 		}
@@ -204,24 +204,24 @@ func TestWhatIsPromisedInViews(t *testing.T) {
 	safe := []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.Integrity, problem.UniformTotalOrder}
 	whole := append(slices.Clone(safe), problem.UniformPrefix)
 	everything := append(slices.Clone(whole), problem.UniformAgreement, problem.Validity)
-	suspected := parley.Assumptions{N: 4, Processes: parley.ProcessFaults{Suspected: true}}
+	suspected := parley.RunConditions{N: 4, Processes: parley.ProcessFaults{Suspected: true}}
 	for name, c := range map[string]struct {
 		c    group.Config
-		a    parley.Assumptions
+		a    parley.RunConditions
 		want []string
 	}{
-		"no fault":          {group.Config{N: 4, Return: true}, parley.Assumptions{N: 4}, everything},
-		"a crash":           {group.Config{N: 4}, parley.Assumptions{N: 4, Faulty: 1}, everything},
-		"too many crashes":  {group.Config{N: 4}, parley.Assumptions{N: 4, Faulty: 2}, whole},
+		"no fault":          {group.Config{N: 4, Return: true}, parley.RunConditions{N: 4}, everything},
+		"a crash":           {group.Config{N: 4}, parley.RunConditions{N: 4, Faulty: 1}, everything},
+		"too many crashes":  {group.Config{N: 4}, parley.RunConditions{N: 4, Faulty: 2}, whole},
 		"a false suspicion": {group.Config{N: 4}, suspected, whole},
 		"and a return":      {group.Config{N: 4, Return: true}, suspected, safe},
-		"a loss":            {group.Config{N: 4}, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Lost: true}}, whole},
-		"a cut and a return": {group.Config{N: 4, Return: true}, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Cut: true}},
+		"a loss":            {group.Config{N: 4}, parley.RunConditions{N: 4, Network: parley.NetworkFaults{Lost: true}}, whole},
+		"a cut and a return": {group.Config{N: 4, Return: true}, parley.RunConditions{N: 4, Network: parley.NetworkFaults{Cut: true}},
 			safe},
-		"a restart":  {group.Config{N: 4}, parley.Assumptions{N: 4, Processes: parley.ProcessFaults{Restarted: true}}, safe},
-		"outsiders":  {group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)}, parley.Assumptions{N: 4}, safe},
-		"reordering": {group.Config{N: 4}, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Reordered: true}}, nil},
-		"lost disk":  {group.Config{N: 4}, parley.Assumptions{N: 4, Processes: parley.ProcessFaults{LostDisk: true}}, safe},
+		"a restart":  {group.Config{N: 4}, parley.RunConditions{N: 4, Processes: parley.ProcessFaults{Restarted: true}}, safe},
+		"outsiders":  {group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)}, parley.RunConditions{N: 4}, safe},
+		"reordering": {group.Config{N: 4}, parley.RunConditions{N: 4, Network: parley.NetworkFaults{Reordered: true}}, nil},
+		"lost disk":  {group.Config{N: 4}, parley.RunConditions{N: 4, Processes: parley.ProcessFaults{LostDisk: true}}, safe},
 	} {
 		for _, promise := range atomic.InViews(c.c).Promises(c.a) {
 			if promise.Holds != slices.Contains(c.want, promise.Property) || promise.Because == "" {

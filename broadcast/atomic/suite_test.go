@@ -101,16 +101,16 @@ func TestWhatIsPromised(t *testing.T) {
 	everything := append([]string{problem.Agreement, problem.Validity, problem.Delivery}, order...)
 	for name, c := range map[string]struct {
 		detector bool
-		a        parley.Assumptions
+		a        parley.RunConditions
 		want     []string
 	}{
-		"no fault":          {false, parley.Assumptions{N: 4}, everything},
-		"crashes":           {true, parley.Assumptions{N: 4, Faulty: 3}, everything},
-		"nobody tells":      {false, parley.Assumptions{N: 4, Faulty: 1}, order},
-		"lost messages":     {true, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Lost: true}}, order},
-		"reordered, twice":  {true, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Reordered: true, Doubled: true}}, everything},
-		"a false suspicion": {true, parley.Assumptions{N: 4, Processes: parley.ProcessFaults{Suspected: true}}, order[:1]},
-		"a restart":         {true, parley.Assumptions{N: 4, Processes: parley.ProcessFaults{Restarted: true}}, order[:1]},
+		"no fault":          {false, parley.RunConditions{N: 4}, everything},
+		"crashes":           {true, parley.RunConditions{N: 4, Faulty: 3}, everything},
+		"nobody tells":      {false, parley.RunConditions{N: 4, Faulty: 1}, order},
+		"lost messages":     {true, parley.RunConditions{N: 4, Network: parley.NetworkFaults{Lost: true}}, order},
+		"reordered, twice":  {true, parley.RunConditions{N: 4, Network: parley.NetworkFaults{Reordered: true, Doubled: true}}, everything},
+		"a false suspicion": {true, parley.RunConditions{N: 4, Processes: parley.ProcessFaults{Suspected: true}}, order[:1]},
+		"a restart":         {true, parley.RunConditions{N: 4, Processes: parley.ProcessFaults{Restarted: true}}, order[:1]},
 	} {
 		for _, promise := range atomic.New(atomic.Config{N: 4, Detector: c.detector}).Promises(c.a) {
 			if promise.Holds != slices.Contains(c.want, promise.Property) || promise.Because == "" {

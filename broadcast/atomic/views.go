@@ -16,21 +16,21 @@ import (
 // of its sponsor and then, until it is a member, of what that delivers, and of the
 // cut, what is for itself.
 func InViews(c group.Config) parley.Protocol {
-	p := group.New(c, Service(c))
+	p := group.New(c, LayerSpec(c))
 	p.Name = "atomic-views"
 	p.Title = "uniform atomic broadcast to selected receivers, in two phases, a log round and views"
 	p.Paper = "lecture, atomic broadcast using message queues; Birman and Joseph 1987"
 	views.Complete(&p, c, problem.Of(problem.Integrity, problem.UniformTotalOrder, problem.UniformPrefix,
 		problem.UniformAgreement, problem.Validity, problem.Delivery),
-		func(a parley.Assumptions) []parley.Promise { return promises(c.WithDefaults(), a) })
+		func(a parley.RunConditions) []parley.Promise { return promises(c.WithDefaults(), a) })
 	p.Cost = costInViews
 	p.Flags = parley.Flags(c, group.Flags, InViews)
 	return p
 }
 
-// Service is the form in views as a layer of a group.
-func Service(c group.Config) group.Service {
-	return group.Service{
+// LayerSpec is the form in views as a layer of a group.
+func LayerSpec(c group.Config) group.LayerSpec {
+	return group.LayerSpec{
 		Name: "atomic", Kinds: kinds, Requests: []parley.Kind{parley.Carried, problem.CarryTo},
 		New:     func(self parley.ID, n int) group.Layer { return newLayer(self, n, c.Durable) },
 		Explain: explain(c.N, "message"),
@@ -47,7 +47,7 @@ func costInViews(n, m int) parley.Cost {
 }
 
 // promises says what theory promises of the form in views.
-func promises(c group.Config, a parley.Assumptions) []parley.Promise {
+func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	lacks := ""
 	if a.Network.Doubled || a.Network.Reordered {
 		lacks = "a link doubled messages or changed their order"

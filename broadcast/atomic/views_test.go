@@ -25,7 +25,7 @@ type hall struct {
 }
 
 func layerOf(self parley.ID, n int) group.Durable {
-	return atomic.Service(group.Config{N: n, Durable: true}).New(self, n).(group.Durable)
+	return atomic.LayerSpec(group.Config{N: n, Durable: true}).New(self, n).(group.Durable)
 }
 
 func newHall(n int) *hall {
@@ -168,7 +168,7 @@ func TestJoiner(t *testing.T) {
 // What a reader sees of the messages in views.
 func TestExplainInViews(t *testing.T) {
 	h := newHall(2)
-	explain := atomic.Service(group.Config{N: 2}).Explain
+	explain := atomic.LayerSpec(group.Config{N: 2}).Explain
 	var rows []string
 	h.cast(0, "m")
 	for _, from := range []parley.ID{0, 1, 0, 1} {

@@ -54,7 +54,7 @@ func (w *world) do(at parley.ID, clause func(parley.Machine)) {
 		case parley.OpDeliver:
 			w.order++
 			w.history.Deliveries = append(w.history.Deliveries,
-				parley.Happening{At: at, From: e.To, Order: w.order, Msg: e.Msg})
+				parley.ExternalEvent{At: at, From: e.To, Order: w.order, Msg: e.Msg})
 		default:
 			w.t.Fatalf("effect %d", e.Op)
 		}
@@ -65,7 +65,7 @@ func (w *world) do(at parley.ID, clause func(parley.Machine)) {
 func (w *world) cast(at parley.ID, text string, to ...parley.ID) {
 	m := problem.RequestTo(parley.SetOf(to...), []byte(text))
 	w.order++
-	w.history.Requests = append(w.history.Requests, parley.Happening{At: at, From: at, Order: w.order, Msg: m})
+	w.history.Requests = append(w.history.Requests, parley.ExternalEvent{At: at, From: at, Order: w.order, Msg: m})
 	w.do(at, func(mc parley.Machine) { mc.Request(&w.step, m) })
 }
 

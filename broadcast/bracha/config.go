@@ -88,7 +88,7 @@ func cost(n, _ int) parley.Cost {
 }
 
 // promises says what holds in the circumstances of a run.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	safe := fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
 	live := safe
 	if a.Faulty <= a.M {
@@ -108,7 +108,7 @@ func promises(a parley.Assumptions) []parley.Promise {
 }
 
 // missing tells why a message may not come to all, or nothing.
-func missing(a parley.Assumptions) string {
+func missing(a parley.RunConditions) string {
 	switch err := agree.OralBound(a.N, a.M); {
 	case err != nil:
 		return err.Error()

@@ -7,7 +7,7 @@ import "parley"
 // says nothing. Each
 // receiver may be told another tale. All liars know of one other value for each,
 // so that they can support each other's.
-func lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, honest := range t.Honest {
 		m := honest.Msg

@@ -14,12 +14,12 @@ import (
 )
 
 // behaviours are all that a faulty process may do.
-func behaviours() []faulty.Behaviour {
-	first := func(k int) faulty.Behaviour { // one lie, again and again
-		return faulty.Behaviour{Name: fmt.Sprint("lie ", k), Model: parley.OralByzantineFaults,
+func behaviours() []faulty.Behavior {
+	first := func(k int) faulty.Behavior { // one lie, again and again
+		return faulty.Behavior{Name: fmt.Sprint("lie ", k), Model: parley.OralByzantineFaults,
 			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return min(k, n-2) }}
 	}
-	split := faulty.Behaviour{Name: "split", Model: parley.OralByzantineFaults, // one lie to each half
+	split := faulty.Behavior{Name: "split", Model: parley.OralByzantineFaults, // one lie to each half
 		Choose: func(_ *parley.Step, t *parley.Turn, _, n int) int { return min(2+int(t.To)%2, n-2) }}
 	return append(faulty.Named(), faulty.CrashAt(700), faulty.Any, first(1), first(2), first(3), first(4), first(5), split)
 }
@@ -27,7 +27,7 @@ func behaviours() []faulty.Behaviour {
 // lying is a run in which some processes lie and all broadcast.
 func lying(c bracha.Config, seed uint64, liars int) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 1))
-	opt := sim.Options{Protocol: bracha.New(c), Seed: seed, Faulty: make(map[parley.ID]faulty.Behaviour)}
+	opt := sim.Options{Protocol: bracha.New(c), Seed: seed, Faulty: make(map[parley.ID]faulty.Behavior)}
 	all := behaviours()
 	how := all[r.IntN(len(all))]
 	for _, i := range r.Perm(c.N)[:liars] {
@@ -60,7 +60,7 @@ func TestTheorem(t *testing.T) {
 		for seed := range seeds(500) {
 			opt := lying(c, seed, c.M)
 			s := sim.Run(opt)
-			for _, v := range parley.Judge(opt.Protocol, s.Assumptions(), &s.History) {
+			for _, v := range parley.Judge(opt.Protocol, s.RunConditions(), &s.History) {
 				if !v.Promise.Holds {
 					t.Fatalf("n=%d m=%d: %s is not promised: %s", c.N, c.M, v.Property.Name, v.Promise.Because)
 				}

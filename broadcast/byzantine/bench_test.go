@@ -29,7 +29,7 @@ func BenchmarkOrder(b *testing.B) {
 					return sim.Request{At: parley.ID(asked % 4), When: 100 * parley.Tick(asked/(4*each)),
 						Msg: problem.Request(payload)}, asked <= b.N
 				},
-				Observe: func(op trace.Op, _ parley.Happening) {
+				Observe: func(op trace.Op, _ parley.ExternalEvent) {
 					if op == trace.Deliver {
 						delivered++
 					}

@@ -4,7 +4,7 @@
 // The problem: reliable broadcast, and two correct processes deliver any two messages
 // in the same order, with n > 3m processes of which m may fail in any way.
 //
-// The model: rounds on call (lockstep.Schedule.OnCall), oral messages. The order is one
+// The model: rounds on call (lockstep.Schedule.OnDemand), oral messages. The order is one
 // of consecutive slots; a slot is m+1 rounds. In a slot every process has one batch of
 // requests, or none, and all agree on the vector of the digests of the batches: one
 // agreement by exponential information gathering for each process, side by side. Who
@@ -210,7 +210,7 @@ func (p *process) Slots() *mux.Pipeline { return p.cur.line }
 // Start. Who comes back does not know what has begun.
 func (p *process) Start(s *parley.Step) {
 	if s.Restart {
-		p.cur.line.Mute()
+		p.cur.line.Deactivate()
 		p.leave(s)
 	}
 }

@@ -25,19 +25,19 @@ func TestSuite(t *testing.T) {
 }
 
 // withholds says nothing in round 0 but to some.
-func withholds(but parley.Set) faulty.Behaviour {
-	return faulty.Behaviour{Name: "withholds its batch", Model: parley.OralByzantineFaults,
-		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-			return slices.DeleteFunc(t.Honest, func(one parley.Sent) bool {
+func withholds(but parley.Set) faulty.Behavior {
+	return faulty.Behavior{Name: "withholds its batch", Model: parley.OralByzantineFaults,
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
+			return slices.DeleteFunc(t.Honest, func(one parley.Outgoing) bool {
 				return one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && !but.Has(t.To)
 			})
 		}}
 }
 
 // answers what is asked wrongly, is asked twice, and is silent otherwise as an honest one.
-var wrongAnswers = faulty.Behaviour{Name: "answers wrongly", Model: parley.OralByzantineFaults,
-	Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+var wrongAnswers = faulty.Behavior{Name: "answers wrongly", Model: parley.OralByzantineFaults,
+	Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for _, one := range t.Honest {
 			if one.Msg.Kind == byzantine.Bytes {
 				one.Msg.Body = []byte("wrong")
@@ -48,9 +48,9 @@ var wrongAnswers = faulty.Behaviour{Name: "answers wrongly", Model: parley.OralB
 	}}
 
 // work is a run in which processes broadcast at random times.
-func work(p parley.Protocol, seed uint64, each int, how func(r *rand.Rand) faulty.Behaviour) sim.Options {
+func work(p parley.Protocol, seed uint64, each int, how func(r *rand.Rand) faulty.Behavior) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 21))
-	opt := sim.Options{Protocol: p, Seed: seed, Faulty: make(map[parley.ID]faulty.Behaviour), Steps: 1 << 21}
+	opt := sim.Options{Protocol: p, Seed: seed, Faulty: make(map[parley.ID]faulty.Behavior), Steps: 1 << 21}
 	for _, id := range r.Perm(p.N)[:p.M] {
 		opt.Faulty[parley.ID(id)] = how(r)
 	}
@@ -83,7 +83,7 @@ func judge(t *testing.T, p parley.Protocol, s *sim.Sim, of string) {
 	if s.Stats.OutOfSteps {
 		t.Fatalf("%s: it does not end: %v", of, s.Stats.Refused)
 	}
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 		if v.Violated() && v.Property.Mode != parley.Sometimes {
 			t.Fatalf("%s: %s: %v: %v", of, v.Property.Name, v.Broken, s.Stats.Refused)
 		}
@@ -109,7 +109,7 @@ func TestOneSequence(t *testing.T) {
 		p := protocol(size[0], size[1], size[2])
 		fetched, lied := 0, uint64(0)
 		for seed := range uint64(size[3]) {
-			opt := work(p, seed, 6, func(r *rand.Rand) faulty.Behaviour {
+			opt := work(p, seed, 6, func(r *rand.Rand) faulty.Behavior {
 				how := append(faulty.Named(), withholds(parley.SetOf(parley.ID(r.IntN(p.N)))),
 					withholds(parley.SetOf(0, 1, 2)), withholds(parley.SetOf(1, 2, 3, 4)), wrongAnswers)
 				return how[r.IntN(len(how))]
@@ -131,12 +131,12 @@ func TestFetch(t *testing.T) {
 	asked := 0
 	for seed := range uint64(40) {
 		p := protocol(4, 1, 8)
-		opt := work(p, seed, 4, func(*rand.Rand) faulty.Behaviour { return faulty.Honest })
+		opt := work(p, seed, 4, func(*rand.Rand) faulty.Behavior { return faulty.Honest })
 		clear(opt.Faulty)
 		left := parley.ID(seed % 3)
-		opt.Faulty[3] = faulty.Behaviour{Name: "leaves one out", Model: parley.OralByzantineFaults,
-			Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-				var out []parley.Sent
+		opt.Faulty[3] = faulty.Behavior{Name: "leaves one out", Model: parley.OralByzantineFaults,
+			Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
+				var out []parley.Outgoing
 				for _, one := range t.Honest {
 					switch {
 					case one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && t.To == left:
@@ -168,7 +168,7 @@ func TestFetch(t *testing.T) {
 func TestVouchForNothing(t *testing.T) {
 	p := protocol(7, 2, 8)
 	for seed := range uint64(20) {
-		opt := work(p, seed, 3, func(*rand.Rand) faulty.Behaviour { return faulty.Flip })
+		opt := work(p, seed, 3, func(*rand.Rand) faulty.Behavior { return faulty.Flip })
 		for id, how := range opt.Faulty {
 			flip := how.Choose
 			how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
@@ -192,7 +192,7 @@ func TestVouchForNothing(t *testing.T) {
 }
 
 // vouchesForNothing is a liar that says of every path that it heard nothing.
-var vouchesForNothing = faulty.Behaviour{Name: "vouches for nothing", Model: parley.OralByzantineFaults,
+var vouchesForNothing = faulty.Behavior{Name: "vouches for nothing", Model: parley.OralByzantineFaults,
 	Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 		if n == 3 {
 			return 2
@@ -208,7 +208,7 @@ func TestLateBatch(t *testing.T) {
 	again := 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 23))
-		opt := sim.Options{Protocol: p, Seed: seed, Steps: 1 << 21, Faulty: map[parley.ID]faulty.Behaviour{1: vouchesForNothing}}
+		opt := sim.Options{Protocol: p, Seed: seed, Steps: 1 << 21, Faulty: map[parley.ID]faulty.Behavior{1: vouchesForNothing}}
 		for k := range 6 {
 			at := parley.Tick(20_000 * k)
 			for id := range parley.ID(p.N) {
@@ -254,7 +254,7 @@ func TestStrays(t *testing.T) {
 func testStrays(t *testing.T, anew bool) {
 	const slots = 80
 	p := protocol(7, 2, 8)
-	opt := sim.Options{Protocol: p, Steps: 1 << 22, Faulty: map[parley.ID]faulty.Behaviour{1: vouchesForNothing}}
+	opt := sim.Options{Protocol: p, Steps: 1 << 22, Faulty: map[parley.ID]faulty.Behavior{1: vouchesForNothing}}
 	if anew {
 		opt.Crashes = []sim.Crash{{At: 6, When: 125_000, Back: 130_000}}
 	}
@@ -287,7 +287,7 @@ func testStrays(t *testing.T, anew bool) {
 // As many liars as there may be tell marks of something else: nobody is out for that.
 func TestOtherMarks(t *testing.T) {
 	lies := false
-	tells := faulty.Behaviour{Name: "tells another mark", Model: parley.OralByzantineFaults,
+	tells := faulty.Behavior{Name: "tells another mark", Model: parley.OralByzantineFaults,
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 			if n == 2 { // that it lies, and then that it does not by silence
 				lies = !lies
@@ -298,7 +298,7 @@ func TestOtherMarks(t *testing.T) {
 			return 0
 		}}
 	p := protocol(7, 2, 8)
-	opt := sim.Options{Protocol: p, Steps: 1 << 22, Faulty: map[parley.ID]faulty.Behaviour{1: tells, 5: tells}}
+	opt := sim.Options{Protocol: p, Steps: 1 << 22, Faulty: map[parley.ID]faulty.Behavior{1: tells, 5: tells}}
 	for k := range 60 {
 		opt.Requests = append(opt.Requests, sim.Request{
 			At: parley.ID(k % 5), When: parley.Tick(30_000 * k), Msg: problem.Request([]byte{byte(k)}),
@@ -316,7 +316,7 @@ func TestBeyond(t *testing.T) {
 		p := protocol(size[0], size[1], 8)
 		bad := false
 		for seed := uint64(0); seed < 150 && !bad; seed++ {
-			opt := work(p, seed, 3, func(*rand.Rand) faulty.Behaviour { return faulty.Random })
+			opt := work(p, seed, 3, func(*rand.Rand) faulty.Behavior { return faulty.Random })
 			r := rand.New(rand.NewPCG(seed, 22))
 			for len(opt.Faulty) < size[2] {
 				opt.Faulty[parley.ID(r.IntN(p.N))] = faulty.Random
@@ -338,7 +338,7 @@ func TestBeyond(t *testing.T) {
 // A request is numbered by its sender; a number told twice is delivered once.
 func TestDuplicates(t *testing.T) {
 	p := protocol(4, 1, 8)
-	opt := work(p, 5, 4, func(*rand.Rand) faulty.Behaviour { return faulty.Flip })
+	opt := work(p, 5, 4, func(*rand.Rand) faulty.Behavior { return faulty.Flip })
 	s := sim.Run(opt)
 	judge(t, p, s, "flip")
 	for id, all := range sequences(s) {

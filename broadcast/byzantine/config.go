@@ -144,7 +144,7 @@ func cost(n, m int) parley.Cost {
 }
 
 // promises says what holds in the circumstances of a run.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	lacks := ""
 	switch err := agree.OralBound(a.N, a.M); {
 	case err != nil:

@@ -78,7 +78,7 @@ func (p *process) newEra(number uint64) *era {
 	e.line.Bound(2 * (p.c.Flight + envelope*p.c.Window))
 	e.line.Timer(e.timer())
 	if number > 0 {
-		e.line.Hold()
+		e.line.Pause()
 	}
 	return e
 }
@@ -126,9 +126,9 @@ func (e *era) tag(s *parley.Step, mark int) {
 	}
 }
 
-// Fill: a slot begins, whoever called for it. Before an era is what is delivered, this
+// ProposalFor: a slot begins, whoever called for it. Before an era is what is delivered, this
 // process has nothing to say in it, but its claim in one that begins anew.
-func (e *era) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+func (e *era) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if e.p.out && e == e.p.next && fresh(e.number) && slot == 1 {
 		return parley.Msg{Kind: parley.Propose, Body: claim(e.p.total, e.p.numbers)}, true
 	}
@@ -138,8 +138,8 @@ func (e *era) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	return e.p.fill(s, slot)
 }
 
-// Over: a slot is agreed on. What is lacking is asked for at once.
-func (e *era) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
+// SlotDone: a slot is agreed on. What is lacking is asked for at once.
+func (e *era) SlotDone(s *parley.Step, slot uint64, decided []parley.Effect) {
 	if e.lost {
 		return
 	}

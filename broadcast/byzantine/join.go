@@ -222,7 +222,7 @@ func (p *process) begin(s *parley.Step) {
 		return
 	}
 	for _, e := range [...]*era{p.cur, p.next} {
-		if e != nil && e.line.Held() && p.enough(e.number) {
+		if e != nil && e.line.Paused() && p.enough(e.number) {
 			p.release(s, e)
 		}
 	}
@@ -235,9 +235,9 @@ func (p *process) begin(s *parley.Step) {
 // its first slot may.
 func (p *process) release(s *parley.Step, e *era) {
 	mark := s.Mark()
-	e.line.Release(s)
+	e.line.Resume(s)
 	if e == p.next && p.out && fresh(e.number) {
-		e.line.Call(s, 1)
+		e.line.OpenSlot(s, 1)
 		s.SetTimer(seek, 2*e.line.Age())
 	}
 	e.tag(s, mark)
@@ -336,7 +336,7 @@ func (p *process) wished(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) leave(s *parley.Step) {
 	p.out, p.asked, p.next = true, false, nil
 	if p.c.Final {
-		p.cur.line.Mute()
+		p.cur.line.Deactivate()
 		return
 	}
 	if p.tries <= p.c.Tries {
@@ -359,7 +359,7 @@ func (p *process) seek(s *parley.Step) {
 	case p.tries > 0 && p.several() && anew(p.entered()) < 1<<32-1:
 		p.reform(s)
 	case !p.asked || p.next.bad() || known > p.era && (!fresh(p.next.number) || known != p.next.number) ||
-		fresh(p.next.number) && (!p.next.line.Held() || known < p.next.number || p.settled(known)):
+		fresh(p.next.number) && (!p.next.line.Paused() || known < p.next.number || p.settled(known)):
 		p.asked, p.era, p.ready[p.self] = true, known, known
 		p.next = p.newEra(successor(known))
 		clear(p.states)

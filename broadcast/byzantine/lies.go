@@ -34,8 +34,8 @@ func otherThan(body []byte, source parley.ID, n int) []byte {
 // each receiver something else. Later it may relay, along each path, what it holds, the
 // digest of the source's other batch, whether anybody holds that or not, or nothing; and
 // another mark than its own.
-func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := t.Out[:0]
 		for _, honest := range t.Honest {
 			switch honest.Msg.Kind {
@@ -68,7 +68,7 @@ func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Tu
 	}
 }
 
-func lieLevel(s *parley.Step, c Config, parts int, t *parley.Turn, honest parley.Sent) (parley.Msg, bool) {
+func lieLevel(s *parley.Step, c Config, parts int, t *parley.Turn, honest parley.Outgoing) (parley.Msg, bool) {
 	i, _ := mux.Part(honest.Path, parts)
 	in := instance(c, parley.ID(i))
 	var held [][]byte
@@ -94,9 +94,9 @@ func instance(c Config, source parley.ID) agree.Instance {
 
 // liesAll: to who asks for a batch a liar may tell other bytes or nothing. It may say that it
 // is ready too early, tell who joins another state, and ask to join itself.
-func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for i, honest := range t.Honest {
 			switch honest.Msg.Kind {
 			case lockstep.Frame:
@@ -123,7 +123,7 @@ func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parle
 	}
 }
 
-func lieEra(s *parley.Step, honest parley.Sent) []parley.Sent {
+func lieEra(s *parley.Step, honest parley.Outgoing) []parley.Outgoing {
 	switch s.Choose(4) {
 	case 0:
 		return nil
@@ -141,10 +141,10 @@ func lieEra(s *parley.Step, honest parley.Sent) []parley.Sent {
 		case Where:
 			join := honest
 			join.Msg = parley.Msg{Kind: Join, Value: honest.Msg.Value, Seq: 1 + uint64(s.Choose(3))}
-			return []parley.Sent{honest, join}
+			return []parley.Outgoing{honest, join}
 		}
 	}
-	return []parley.Sent{honest}
+	return []parley.Outgoing{honest}
 }
 
 // short is how a digest is shown: its first bytes.

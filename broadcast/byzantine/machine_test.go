@@ -111,8 +111,8 @@ func TestWaits(t *testing.T) {
 		}
 		return n
 	}
-	p.cur.Over(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
-	p.cur.Over(s, low+2, []parley.Effect{decided(2, parley.Carried, there)})
+	p.cur.SlotDone(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
+	p.cur.SlotDone(s, low+2, []parley.Effect{decided(2, parley.Carried, there)})
 	p.progress(s)
 	if count(parley.OpSend) != 1 || s.Effects[0].To != parley.All || count(parley.OpDeliver) != 0 {
 		t.Fatalf("%+v", s.Effects)
@@ -136,9 +136,9 @@ func TestWaits(t *testing.T) {
 	// Beyond all bounds it stops, and what it has agreed on before is still delivered.
 	s.Effects, h.why = nil, nil
 	low = p.cur.delivered
-	p.cur.Over(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
+	p.cur.SlotDone(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
 	for k := uint64(2); k <= p.cur.keep()+3; k++ {
-		p.cur.Over(s, low+k, []parley.Effect{decided(2, parley.Carried, encode(p.numbers[2]+k-1, [][]byte{[]byte("more")}))})
+		p.cur.SlotDone(s, low+k, []parley.Effect{decided(2, parley.Carried, encode(p.numbers[2]+k-1, [][]byte{[]byte("more")}))})
 	}
 	p.Receive(s, 3, parley.Msg{Kind: Bytes, Origin: 1, Value: low + 1, Body: missing})
 	if !p.out || p.cur.delivered != low+p.cur.keep() || len(h.why) != 1 {

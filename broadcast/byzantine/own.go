@@ -24,7 +24,7 @@ type batch struct {
 
 // call asks for a slot if there is anything to say, and not too much on its way.
 func (p *process) call(s *parley.Step) {
-	if p.out || p.cur.line.Held() {
+	if p.out || p.cur.line.Paused() {
 		return
 	}
 	need, wishing := 0, p.wishes && p.due(s)
@@ -43,7 +43,7 @@ func (p *process) call(s *parley.Step) {
 		p.wait(s, p.pace.next())
 	default:
 		mark := s.Mark()
-		line.Call(s, 0)
+		line.OpenSlot(s, 0)
 		p.cur.tag(s, mark)
 	}
 }

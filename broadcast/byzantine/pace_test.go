@@ -24,13 +24,13 @@ func TestPace(t *testing.T) {
 			Delay:    sim.Delay{Least: 10, Most: 10},
 		}
 		if silent {
-			opt.Faulty = map[parley.ID]faulty.Behaviour{3: faulty.Silent}
+			opt.Faulty = map[parley.ID]faulty.Behavior{3: faulty.Silent}
 		}
 		for range requests {
 			opt.Requests = append(opt.Requests, sim.Request{At: 0, When: 1, Msg: problem.Request(make([]byte, size))})
 		}
 		at = make(map[parley.Tick]int)
-		opt.Observe = func(op trace.Op, h parley.Happening) {
+		opt.Observe = func(op trace.Op, h parley.ExternalEvent) {
 			if op == trace.Deliver && h.At == 1 {
 				at[h.When] += size
 				last = h.When
@@ -65,7 +65,7 @@ func TestPace(t *testing.T) {
 // and halves when it was late, or too late for the others, once for all that were under way.
 func TestPaceWindow(t *testing.T) {
 	const batch = 1 << 10
-	when := lockstep.Schedule{Delta: 8000, Slack: 800, OnCall: true}
+	when := lockstep.Schedule{Delta: 8000, Slack: 800, OnDemand: true}
 	p := newPace(16_000, batch)
 	now := parley.Tick(-1 << 30) // a clock may show less than 0
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestPaceWindow(t *testing.T) {
 // goes into those that there are, as far as the window has room.
 func TestPaceInCrowdedSlots(t *testing.T) {
 	const requests, batch, size, window = 60, 1000, 200, 128
-	calls := faulty.Behaviour{Name: "calls", Model: parley.OralByzantineFaults, Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	calls := faulty.Behavior{Name: "calls", Model: parley.OralByzantineFaults, Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := slices.Clone(t.Honest)
 		for _, one := range t.Honest {
 			for one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && one.Msg.Value%window != 0 {
@@ -127,14 +127,14 @@ func TestPaceInCrowdedSlots(t *testing.T) {
 	}}
 	opt := sim.Options{
 		Protocol: New(Config{N: 4, M: 1, Window: window, Batch: batch, Queue: 100 * batch}, lockstep.Called),
-		Delay:    sim.Delay{Least: 10, Most: 10}, Faulty: map[parley.ID]faulty.Behaviour{3: calls},
+		Delay:    sim.Delay{Least: 10, Most: 10}, Faulty: map[parley.ID]faulty.Behavior{3: calls},
 		Requests: []sim.Request{{At: 3, Msg: problem.Request([]byte("first"))}},
 	}
 	for range requests {
 		opt.Requests = append(opt.Requests, sim.Request{At: 0, When: 1, Msg: problem.Request(make([]byte, size))})
 	}
 	delivered, last := 0, parley.Tick(0)
-	opt.Observe = func(op trace.Op, h parley.Happening) {
+	opt.Observe = func(op trace.Op, h parley.ExternalEvent) {
 		if op == trace.Deliver && h.At == 1 && h.From == 0 {
 			delivered, last = delivered+1, h.When
 		}
@@ -150,7 +150,7 @@ func TestPaceInCrowdedSlots(t *testing.T) {
 func flood(requests int, change func(opt *sim.Options)) *sim.Sim {
 	opt := sim.Options{
 		Protocol: New(Config{N: 4, M: 1, Batch: 1000, Queue: 100_000}, lockstep.Called),
-		Faulty:   map[parley.ID]faulty.Behaviour{3: faulty.Silent}, Seed: 1,
+		Faulty:   map[parley.ID]faulty.Behavior{3: faulty.Silent}, Seed: 1,
 	}
 	for range requests {
 		opt.Requests = append(opt.Requests, sim.Request{At: 0, When: 1, Msg: problem.Request(make([]byte, 200))})

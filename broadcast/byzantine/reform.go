@@ -138,7 +138,7 @@ func (p *process) hurry(s *parley.Step, after parley.Tick) {
 
 // running tells whether an era that begins anew has begun, and has not failed.
 func (p *process) running() bool {
-	return p.out && p.next != nil && fresh(p.next.number) && !p.next.line.Held() && !p.next.bad()
+	return p.out && p.next != nil && fresh(p.next.number) && !p.next.line.Paused() && !p.next.bad()
 }
 
 // claim is what this process says of what it delivered, in the place of a batch.

@@ -16,7 +16,7 @@ import (
 // the time calm on.
 type trouble struct {
 	*sim.Sim
-	how  faulty.Behaviour // of m processes
+	how  faulty.Behavior // of m processes
 	m    int
 	calm parley.Tick
 	of   string
@@ -35,7 +35,7 @@ func (r *trouble) look() {
 
 // counts tells whether anything is said of what happened. While a liar may tell some who are in
 // this and others that, nothing is.
-func (r *trouble) counts(h parley.Happening) bool {
+func (r *trouble) counts(h parley.ExternalEvent) bool {
 	said := h.When >= r.calm || r.restarted == r.Correct() || r.how.Model != parley.SignedByzantineFaults
 	return r.History.Correct(h.At) && h.Order >= r.began && said
 }
@@ -273,11 +273,11 @@ func TestAsksAgain(t *testing.T) {
 		t.Fatalf("out: %v", p.out)
 	}
 	s.Now += 2000
-	if p.Timeout(s, seek); p.next == nil || p.next.number != anew(0) || !p.next.line.Held() {
+	if p.Timeout(s, seek); p.next == nil || p.next.number != anew(0) || !p.next.line.Paused() {
 		t.Fatal("nothing begins anew")
 	}
 	p.Receive(s, 1, parley.Msg{Kind: Ready, Value: anew(0), Seq: 1})
-	if p.next.line.Held() {
+	if p.next.line.Paused() {
 		t.Error("it does not begin")
 	}
 }
@@ -304,7 +304,7 @@ func TestEarly(t *testing.T) {
 	for id := range parley.ID(3) {
 		p.Receive(s, id+1, parley.Msg{Kind: Ready, Value: anew(0), Seq: 1})
 	}
-	if !p.out || p.next == nil || p.next.number != anew(0) || p.next.line.Held() || p.early[2].number != 0 {
+	if !p.out || p.next == nil || p.next.number != anew(0) || p.next.line.Paused() || p.early[2].number != 0 {
 		t.Fatal("it takes no part")
 	}
 	h.why = nil
@@ -334,7 +334,7 @@ func TestTooFew(t *testing.T) {
 	said := func(of parley.ID, total uint64) parley.Effect {
 		return parley.Effect{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: parley.Carried, Origin: of, Body: claim(total, p.numbers)}}
 	}
-	p.next.Over(s, 1, []parley.Effect{said(0, 4), said(2, 7)})
+	p.next.SlotDone(s, 1, []parley.Effect{said(0, 4), said(2, 7)})
 	if h.why = nil; !p.out || p.next.bad() {
 		t.Fatal("in, or out, before there was time")
 	}
@@ -342,7 +342,7 @@ func TestTooFew(t *testing.T) {
 		t.Fatalf("out: %v, %q", p.out, h.why)
 	}
 	p.attend(s, 2*family)
-	p.next.Over(s, 1, []parley.Effect{said(0, 4), said(2, 7), said(3, 5)})
+	p.next.SlotDone(s, 1, []parley.Effect{said(0, 4), said(2, 7), said(3, 5)})
 	if p.progress(s); p.out || p.total != 7 || p.cur.number != 2*family || p.cur.delivered != 1 {
 		t.Errorf("out: %v, %d delivered, era %d", p.out, p.total, p.cur.number)
 	}
@@ -359,7 +359,7 @@ func TestLateBatch(t *testing.T) {
 		t.Fatalf("%d sent, %v", p.sent, p.said)
 	}
 	over := func(slot uint64, of parley.ID, first uint64) {
-		p.cur.Over(s, slot, []parley.Effect{{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: parley.Carried, Origin: of,
+		p.cur.SlotDone(s, slot, []parley.Effect{{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: parley.Carried, Origin: of,
 			Body: encode(first, [][]byte{[]byte("x")})}}})
 		p.deliver(s)
 	}

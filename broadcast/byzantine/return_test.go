@@ -17,7 +17,7 @@ import (
 func returns(seed uint64, c Config, until parley.Tick, change func(r *rand.Rand, opt *sim.Options)) *sim.Sim {
 	r := rand.New(rand.NewPCG(seed, 31))
 	opt := sim.Options{
-		Protocol: New(c, lockstep.Called), Seed: seed, Faulty: make(map[parley.ID]faulty.Behaviour), Steps: 1 << 20,
+		Protocol: New(c, lockstep.Called), Seed: seed, Faulty: make(map[parley.ID]faulty.Behavior), Steps: 1 << 20,
 	}
 	for id := range parley.ID(c.N) {
 		k := 0
@@ -75,7 +75,7 @@ func places(t *testing.T, s *sim.Sim, of string) (last uint64, gaps int) {
 }
 
 // from lets a liar be honest until a time.
-func from(when parley.Tick, how faulty.Behaviour) faulty.Behaviour {
+func from(when parley.Tick, how faulty.Behavior) faulty.Behavior {
 	tell, choose, hear := how.Tell, how.Choose, how.Hear
 	if choose != nil {
 		how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
@@ -86,7 +86,7 @@ func from(when parley.Tick, how faulty.Behaviour) faulty.Behaviour {
 		}
 	}
 	if tell != nil {
-		how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if s.Now < when {
 				return t.Honest
 			}
@@ -110,7 +110,7 @@ func TestComesBack(t *testing.T) {
 					liar, away := parley.ID(seed%4), parley.ID((seed+1+seed/4%3)%4)
 					how := ofEras
 					if when > 0 {
-						named := slices.DeleteFunc(faulty.Named(), func(b faulty.Behaviour) bool { return b.Twin })
+						named := slices.DeleteFunc(faulty.Named(), func(b faulty.Behavior) bool { return b.Twin })
 						how = from(when, named[r.IntN(len(named))])
 					}
 					opt.Faulty[liar] = how
@@ -135,9 +135,9 @@ func TestComesBack(t *testing.T) {
 }
 
 // ofEras lies about eras alone, and as one that is correct in slots.
-var ofEras = faulty.Behaviour{Name: "lies about eras", Model: parley.OralByzantineFaults,
-	Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+var ofEras = faulty.Behavior{Name: "lies about eras", Model: parley.OralByzantineFaults,
+	Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for _, one := range t.Honest {
 			switch one.Msg.Kind {
 			case Where, Join, Ready, State:
@@ -166,12 +166,12 @@ func TestComesBackTo7(t *testing.T) {
 }
 
 // asksOn asks to join with every message that it sends.
-var asksOn = faulty.Behaviour{Name: "asks on", Model: parley.OralByzantineFaults,
-	Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+var asksOn = faulty.Behavior{Name: "asks on", Model: parley.OralByzantineFaults,
+	Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := t.Honest
 		for era := range 40 {
 			m := parley.Msg{Kind: Join, Value: uint64(era), Seq: uint64(s.Now/1000) + 1}
-			out = append(out, parley.Sent{Msg: m})
+			out = append(out, parley.Outgoing{Msg: m})
 		}
 		return out
 	}}
@@ -199,7 +199,7 @@ func TestAsksOn(t *testing.T) {
 func TestWishes(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	say := func(of parley.ID, w ...wish) {
-		p.cur.Over(s, p.cur.done+1, []parley.Effect{{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: parley.Carried, Origin: of,
+		p.cur.SlotDone(s, p.cur.done+1, []parley.Effect{{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: parley.Carried, Origin: of,
 			Body: encode(p.numbers[of]+1, [][]byte{[]byte("x")}, w...)}}})
 		p.progress(s)
 	}
@@ -215,7 +215,7 @@ func TestWishes(t *testing.T) {
 	}
 	s.Effects = nil
 	say(0, wish{3, 8})
-	if p.cur.number != 1 || p.total != total+7 || p.let[3] != 8 || p.let[2] != 0 || !p.cur.line.Held() {
+	if p.cur.number != 1 || p.total != total+7 || p.let[3] != 8 || p.let[2] != 0 || !p.cur.line.Paused() {
 		t.Fatalf("era %d, %d delivered, let in %v", p.cur.number, p.total-total, p.let)
 	}
 	var said []parley.Kind
@@ -246,17 +246,17 @@ func TestReady(t *testing.T) {
 	ready(5, 1<<31)
 	ready(6, 9)
 	ready(6, 9)
-	if count() != 0 || !p.next.line.Held() {
+	if count() != 0 || !p.next.line.Paused() {
 		t.Fatal("liars make it ready")
 	}
 	if ready(1, 1); count() != 0 {
 		t.Fatal("one counts that is ready for quite another one")
 	}
 	ready(2, 1) // which says that one correct process is
-	if count() != 1 || p.ready[0] != 1 || !p.next.line.Held() {
-		t.Fatalf("it is ready for %d, said so %d times, and begins: %v", p.ready[0], count(), !p.next.line.Held())
+	if count() != 1 || p.ready[0] != 1 || !p.next.line.Paused() {
+		t.Fatalf("it is ready for %d, said so %d times, and begins: %v", p.ready[0], count(), !p.next.line.Paused())
 	}
-	if ready(3, 1); p.next.line.Held() || p.out {
+	if ready(3, 1); p.next.line.Paused() || p.out {
 		t.Error("it does not begin")
 	}
 	ready(1, 2)
@@ -301,7 +301,7 @@ func TestKeptBytes(t *testing.T) {
 	s := &parley.Step{Self: 0, N: 4, Now: 1, Host: &host{}}
 	for k := range uint64(100) {
 		body := encode(k+1, [][]byte{make([]byte, 900)})
-		p.cur.Over(s, k+1, []parley.Effect{{Op: parley.OpDeliver, To: 1, Msg: parley.Msg{Kind: parley.Carried, Origin: 1, Body: body}}})
+		p.cur.SlotDone(s, k+1, []parley.Effect{{Op: parley.OpDeliver, To: 1, Msg: parley.Msg{Kind: parley.Carried, Origin: 1, Body: body}}})
 		p.progress(s)
 		kept := 0
 		for i := range p.cur.ring {

@@ -253,7 +253,7 @@ func TestConfig(t *testing.T) {
 func TestPromises(t *testing.T) {
 	for _, form := range []causal.Form{causal.Piggyback, causal.Vector} {
 		p := causal.Tower(form, diffusion.Config{N: 5, Uniform: true})
-		a := parley.Assumptions{N: 5, M: 2, Faulty: 2}
+		a := parley.RunConditions{N: 5, M: 2, Faulty: 2}
 		for _, property := range p.Properties {
 			found := 0
 			for _, promise := range p.Promises(a) {

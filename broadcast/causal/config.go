@@ -30,7 +30,7 @@ type Config struct {
 	Window int
 	// Beneath is what the broadcast beneath promises of validity, agreement and
 	// integrity; nil stands for diffusion on a complete graph.
-	Beneath func(parley.Assumptions) []parley.Promise
+	Beneath func(parley.RunConditions) []parley.Promise
 	// Uniform tells that the broadcast beneath is uniform, and so this one is.
 	Uniform bool
 }
@@ -73,7 +73,7 @@ func New(c Config) parley.Protocol {
 }
 
 // promises adds the order to what is promised beneath.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "what precedes a message rides with it or came earlier from the same sender (lecture)"
 	if c.Form == Vector {
 		because = "a message waits until all that its vector counts is delivered (Birman, Schiper, Stephenson 1991)"

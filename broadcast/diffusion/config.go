@@ -100,7 +100,7 @@ func New(c Config) parley.Protocol {
 }
 
 // promises says what holds of a run, by the argument in the package's comment.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "along a path of correct processes each relays before it delivers (lecture)"
 	names := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
 	if c.Uniform {

@@ -310,8 +310,8 @@ func remade(c diffusion.Config, n, m int) (parley.Protocol, error) {
 
 // What is promised, and what not for want of a majority or of links.
 func TestPromises(t *testing.T) {
-	promised := func(c diffusion.Config, f func(a *parley.Assumptions)) (out []string) {
-		a := parley.Assumptions{N: c.N, M: 2, Faulty: 2}
+	promised := func(c diffusion.Config, f func(a *parley.RunConditions)) (out []string) {
+		a := parley.RunConditions{N: c.N, M: 2, Faulty: 2}
 		f(&a)
 		for _, p := range diffusion.New(c).Promises(a) {
 			if p.Because == "" {
@@ -328,16 +328,16 @@ func TestPromises(t *testing.T) {
 	for i, c := range []struct {
 		have, want []string
 	}{
-		{promised(plain, func(*parley.Assumptions) {}), reliable},
-		{promised(plain, func(a *parley.Assumptions) { a.Faulty = 4 }), reliable},
-		{promised(plain, func(a *parley.Assumptions) { a.Network.Lost = true }), reliable[2:]},
-		{promised(diffusion.Config{N: 5, M: 1, Graph: ring(5)}, func(*parley.Assumptions) {}), reliable},
-		{promised(diffusion.Config{N: 5, M: 1, Graph: ring(5)}, func(a *parley.Assumptions) { a.Network.Disconnected = true }),
+		{promised(plain, func(*parley.RunConditions) {}), reliable},
+		{promised(plain, func(a *parley.RunConditions) { a.Faulty = 4 }), reliable},
+		{promised(plain, func(a *parley.RunConditions) { a.Network.Lost = true }), reliable[2:]},
+		{promised(diffusion.Config{N: 5, M: 1, Graph: ring(5)}, func(*parley.RunConditions) {}), reliable},
+		{promised(diffusion.Config{N: 5, M: 1, Graph: ring(5)}, func(a *parley.RunConditions) { a.Network.Disconnected = true }),
 			reliable[2:]},
-		{promised(uniform, func(*parley.Assumptions) {}), append(slices.Clone(reliable), problem.UniformAgreement)},
-		{promised(uniform, func(a *parley.Assumptions) { a.Faulty = 3 }), reliable[2:]},
-		{promised(uniform, func(a *parley.Assumptions) { a.Processes.Minority = true }), reliable[2:]},
-		{promised(uniform, func(a *parley.Assumptions) { a.N, a.Faulty = 4, 2 }), reliable[2:]},
+		{promised(uniform, func(*parley.RunConditions) {}), append(slices.Clone(reliable), problem.UniformAgreement)},
+		{promised(uniform, func(a *parley.RunConditions) { a.Faulty = 3 }), reliable[2:]},
+		{promised(uniform, func(a *parley.RunConditions) { a.Processes.Minority = true }), reliable[2:]},
+		{promised(uniform, func(a *parley.RunConditions) { a.N, a.Faulty = 4, 2 }), reliable[2:]},
 	} {
 		if !slices.Equal(c.have, c.want) {
 			t.Errorf("case %d: %v", i, c.have)

@@ -66,7 +66,7 @@ func TestReliableOnAnyGraph(t *testing.T) {
 		s := sim.Run(sim.Options{Protocol: p, Seed: seed, Twice: 0.2, Graph: c.Graph, Requests: talk(n, r),
 			Crashes: crashes(n, n-1, r)})
 		lacking := parleytest.Judge(t, p, s, seed)
-		if s.Assumptions().Network.Disconnected {
+		if s.RunConditions().Network.Disconnected {
 			apart++
 			if slices.Contains(lacking, problem.Agreement) {
 				broke++

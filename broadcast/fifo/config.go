@@ -20,7 +20,7 @@ type Config struct {
 	Window int
 	// Beneath is what the broadcast beneath promises of validity, agreement and
 	// integrity; nil stands for diffusion on a complete graph.
-	Beneath func(parley.Assumptions) []parley.Promise
+	Beneath func(parley.RunConditions) []parley.Promise
 	// Uniform tells that the broadcast beneath is uniform, and so this one is.
 	Uniform bool
 }
@@ -57,7 +57,7 @@ func New(c Config) parley.Protocol {
 }
 
 // promises adds FIFO order to what is promised beneath.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return append(c.Beneath(a),
 		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)"))
 }

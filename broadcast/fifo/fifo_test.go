@@ -323,7 +323,7 @@ func TestConfig(t *testing.T) {
 // A lost disk is the one thing that FIFO order is not promised under.
 func TestPromises(t *testing.T) {
 	p := fifo.New(fifo.Config{N: 3})
-	holds := func(a parley.Assumptions) (out []string) {
+	holds := func(a parley.RunConditions) (out []string) {
 		for _, promise := range p.Promises(a) {
 			if promise.Holds {
 				out = append(out, promise.Property)
@@ -331,7 +331,7 @@ func TestPromises(t *testing.T) {
 		}
 		return out
 	}
-	a := parley.Assumptions{N: 3, M: 2, Faulty: 2}
+	a := parley.RunConditions{N: 3, M: 2, Faulty: 2}
 	if have := holds(a); !slices.Equal(have, []string{problem.Validity, problem.Agreement, problem.Integrity, problem.FIFOOrder}) {
 		t.Error(have)
 	}

@@ -71,7 +71,7 @@ func cost(c Config, n int) parley.Cost {
 }
 
 // promises says what holds in the circumstances of a run.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	return []parley.Promise{
 		problem.Promise(a, problem.Validity, "the root stands in for those below it that crash"),
 		problem.Promise(a, problem.Agreement, "who holds a message stands in for those around it that crash"),

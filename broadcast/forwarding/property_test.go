@@ -67,7 +67,7 @@ func check(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
 	if s.Stats.OutOfSteps {
 		t.Fatalf("seed %d: the run does not end", seed)
 	}
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 		switch {
 		case v.Property.Mode == parley.Sometimes:
 		case !v.Promise.Holds:

@@ -131,15 +131,15 @@ func TestOneOmits(t *testing.T) {
 		n := 4 + int(seed%3)
 		p := tower(n, false)
 		bad := parley.ID(seed % uint64(n))
-		how := []faulty.Behaviour{faulty.SendOmission, faulty.ReceiveOmission, faulty.Silent}[seed%5%3]
-		opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behaviour{bad: how}}
+		how := []faulty.Behavior{faulty.SendOmission, faulty.ReceiveOmission, faulty.Silent}[seed%5%3]
+		opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behavior{bad: how}}
 		for k := range 14 {
 			opt.Requests = append(opt.Requests, sim.Request{
 				At: parley.ID(uint64(k*k)+seed) % parley.ID(n), When: parley.Tick(1 + 4001*k), Msg: problem.Request([]byte(fmt.Sprint("m", k))),
 			})
 		}
 		s := sim.Run(opt)
-		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 			if v.Property.Mode != parley.Sometimes && (v.Broken != nil || !v.Promise.Holds) {
 				t.Fatalf("seed %d: %s: %v, %s", seed, v.Property.Name, v.Broken, v.Promise.Because)
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // promises says what holds of a run, by the argument in the package's comment.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	several := a.Faulty > 1 && a.Worst > parley.CrashFaults // more than one process does worse than crash
 	late := ""                                              // what made a process late
 	switch {

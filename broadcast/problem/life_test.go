@@ -111,22 +111,22 @@ func TestLives(t *testing.T) {
 
 // What each promise lacks.
 func TestPromise(t *testing.T) {
-	all := parley.Assumptions{N: 3, M: 2, Faulty: 2}
-	with := func(f func(a *parley.Assumptions)) parley.Assumptions {
+	all := parley.RunConditions{N: 3, M: 2, Faulty: 2}
+	with := func(f func(a *parley.RunConditions)) parley.RunConditions {
 		a := all
 		f(&a)
 		return a
 	}
-	lost := with(func(a *parley.Assumptions) { a.Network.Lost = true })
-	cut := with(func(a *parley.Assumptions) { a.Network.Cut = true })
-	apart := with(func(a *parley.Assumptions) { a.Network.Disconnected = true })
-	back := with(func(a *parley.Assumptions) { a.Processes.Restarted = true })
-	disk := with(func(a *parley.Assumptions) { a.Processes.LostDisk = true })
-	odd := with(func(a *parley.Assumptions) {
+	lost := with(func(a *parley.RunConditions) { a.Network.Lost = true })
+	cut := with(func(a *parley.RunConditions) { a.Network.Cut = true })
+	apart := with(func(a *parley.RunConditions) { a.Network.Disconnected = true })
+	back := with(func(a *parley.RunConditions) { a.Processes.Restarted = true })
+	disk := with(func(a *parley.RunConditions) { a.Processes.LostDisk = true })
+	odd := with(func(a *parley.RunConditions) {
 		a.Network.Doubled, a.Network.Reordered, a.Network.Late, a.Processes.Paused = true, true, true, true
 	})
 	type run struct {
-		a     parley.Assumptions
+		a     parley.RunConditions
 		holds bool
 	}
 	for property, runs := range map[string][]run{

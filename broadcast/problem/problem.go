@@ -78,7 +78,7 @@ var (
 
 // Delivered returns the sender and the payload of a delivery, and whether it is
 // that of a broadcast at all.
-func Delivered(d *parley.Happening) (sender parley.ID, payload []byte, ok bool) {
+func Delivered(d *parley.ExternalEvent) (sender parley.ID, payload []byte, ok bool) {
 	return d.From, d.Msg.Body, d.Msg.Kind == parley.Carried
 }
 

@@ -19,7 +19,7 @@ func story(text string) *parley.History {
 	h := &parley.History{N: 4, Over: true, Naming: func(id parley.ID) string { return "P" + id.String() }}
 	id := func(c byte) parley.ID { return parley.ID(c - '0') }
 	for i, word := range strings.Fields(text) {
-		one := parley.Happening{At: id(word[0]), From: id(word[0]), Order: uint64(i + 1)}
+		one := parley.ExternalEvent{At: id(word[0]), From: id(word[0]), Order: uint64(i + 1)}
 		switch {
 		case word[0] == 'x':
 			h.Faulty.Add(id(word[1]))
@@ -232,14 +232,14 @@ func TestAgainstDefinitions(t *testing.T) {
 		h := &parley.History{N: 3, Over: true}
 		for order := range uint64(3 + r.IntN(10)) {
 			at := parley.ID(r.IntN(3))
-			one := parley.Happening{At: at, From: at, Order: order + 1}
+			one := parley.ExternalEvent{At: at, From: at, Order: order + 1}
 			if len(h.Requests) == 0 || len(h.Requests) < 4 && r.IntN(3) == 0 {
 				one.Msg = problem.Request(fmt.Append(nil, len(h.Requests)))
 				h.Requests = append(h.Requests, one)
 				continue
 			}
 			what := h.Requests[r.IntN(len(h.Requests))]
-			again := func(d parley.Happening) bool { return d.At == at && bytes.Equal(d.Msg.Body, what.Msg.Body) }
+			again := func(d parley.ExternalEvent) bool { return d.At == at && bytes.Equal(d.Msg.Body, what.Msg.Body) }
 			if slices.ContainsFunc(h.Deliveries, again) {
 				continue
 			}
@@ -311,8 +311,8 @@ func TestOf(t *testing.T) {
 
 func ExampleOf() {
 	h := &parley.History{N: 2, Over: true}
-	h.Requests = []parley.Happening{{At: 0, Order: 1, Msg: problem.Request([]byte("hello"))}}
-	h.Deliveries = []parley.Happening{{At: 0, From: 0, Order: 2, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("hello")}}}
+	h.Requests = []parley.ExternalEvent{{At: 0, Order: 1, Msg: problem.Request([]byte("hello"))}}
+	h.Deliveries = []parley.ExternalEvent{{At: 0, From: 0, Order: 2, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("hello")}}}
 	for _, property := range problem.Of(problem.Integrity, problem.Validity) {
 		fmt.Println(property.Name, property.Check(h))
 	}
@@ -328,7 +328,7 @@ func large(n, deliveries int) *parley.History {
 	for c := range deliveries / n {
 		from := parley.ID(c % n)
 		order++
-		q := parley.Happening{At: from, From: from, Order: order, Msg: problem.Request(fmt.Appendf(nil, "m%d", c))}
+		q := parley.ExternalEvent{At: from, From: from, Order: order, Msg: problem.Request(fmt.Appendf(nil, "m%d", c))}
 		h.Requests = append(h.Requests, q)
 		for id := range parley.ID(n) {
 			order++

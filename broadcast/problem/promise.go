@@ -6,7 +6,7 @@ import "parley"
 // sends each message once, in the crash model: it needs links that lose nothing
 // and correct processes that are joined by correct ones, and it does not help who
 // was down. because is the reason if it holds.
-func Promise(a parley.Assumptions, property, because string) parley.Promise {
+func Promise(a parley.RunConditions, property, because string) parley.Promise {
 	lacks := ""
 	switch property {
 	case Validity, Agreement, UniformAgreement:
@@ -22,7 +22,7 @@ func Promise(a parley.Assumptions, property, because string) parley.Promise {
 }
 
 // losses tells why a message may not reach a correct process, "" if it does.
-func losses(a parley.Assumptions) string {
+func losses(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut:
 		return "a link lost messages, and each is sent once"

@@ -22,7 +22,7 @@ func busy(c timestamp.Config, many int, every parley.Tick, delivered *int) sim.O
 			r := sim.Request{At: parley.ID(k % c.N), When: parley.Tick(k) * every, Msg: problem.Request(body)}
 			return r, k <= many
 		},
-		Observe: func(op trace.Op, _ parley.Happening) {
+		Observe: func(op trace.Op, _ parley.ExternalEvent) {
 			if op == trace.Deliver {
 				*delivered++
 			}

@@ -25,7 +25,7 @@ func newTrio(c timestamp.Config) *trio {
 	c.N = 3
 	x := &trio{}
 	for id := range x.layers {
-		x.layers[id] = timestamp.Service(c).New(parley.ID(id), 3)
+		x.layers[id] = timestamp.LayerSpec(c).New(parley.ID(id), 3)
 	}
 	x.install(nil, group.View{Number: 1, Members: parley.Everyone(3)})
 	return x
@@ -152,7 +152,7 @@ func TestGarbageInCuts(t *testing.T) {
 	readable := 0
 	durable := func() group.Durable {
 		c := timestamp.Config{Config: group.Config{N: 3, Durable: true}}
-		return timestamp.Service(c).New(1, 3).(group.Durable)
+		return timestamp.LayerSpec(c).New(1, 3).(group.Durable)
 	}
 	for range 5000 {
 		garbled := slices.Clone(cut)
@@ -224,7 +224,7 @@ func TestExplain(t *testing.T) {
 	x := newTrio(timestamp.Config{})
 	x.cast(0, "pay 7")
 	x.receive(1, 0, x.sent(0, 1))
-	explain := timestamp.Service(timestamp.Config{}).Explain
+	explain := timestamp.LayerSpec(timestamp.Config{}).Explain
 	for _, c := range []struct {
 		m    parley.Msg
 		want string

@@ -43,7 +43,7 @@ const unknown = 1<<64 - 1
 // oneSequence looks at the positions. Within one life they go up by one, from where
 // the process joined.
 func oneSequence(h *parley.History) error {
-	at := make(map[uint64]*parley.Happening)
+	at := make(map[uint64]*parley.ExternalEvent)
 	asked := make(map[broadcast]int) // how often, and has no position
 	for _, q := range h.Requests {
 		if _, payload, err := problem.Decode(q.Msg, h.N); err == nil {
@@ -62,7 +62,7 @@ func oneSequence(h *parley.History) error {
 			last[restarts[0].At] = unknown
 		}
 		for ; len(told) > 0 && told[0].Order < d.Order; told = told[1:] {
-			if told[0].Msg.Kind == group.Restored {
+			if told[0].Msg.Kind == group.SnapshotInstalled {
 				last[told[0].At] = told[0].Msg.Seq
 			}
 		}
@@ -89,7 +89,7 @@ func oneSequence(h *parley.History) error {
 }
 
 // promises says what theory promises of them.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return views.Promises(c.Config, a, "what is delivered all members hold, and each has said that its clock is past it",
 		[]string{OneSequence, problem.Integrity, problem.UniformTotalOrder}, []string{problem.FIFOOrder},
 		[]string{problem.UniformAgreement, problem.Validity})

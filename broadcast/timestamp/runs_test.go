@@ -55,11 +55,11 @@ func TestPromisesOfExclusion(t *testing.T) {
 			opt.Crashes[i].Back = 0
 		}
 		s := sim.Run(opt)
-		if viewtest.Count(&s.History, group.Out) == 0 {
+		if viewtest.Count(&s.History, group.Excluded) == 0 {
 			continue
 		}
 		outs++
-		for _, v := range parley.Judge(opt.Protocol, s.Assumptions(), &s.History) {
+		for _, v := range parley.Judge(opt.Protocol, s.RunConditions(), &s.History) {
 			if v.Violated() || v.Property.Name == problem.FIFOOrder && !v.Promise.Holds {
 				t.Errorf("seed %d: %s: %+v", seed, v.Property.Name, v)
 			}
@@ -97,7 +97,7 @@ func noneMissed(h *parley.History) error {
 			fresh[restarts[0].At] = true
 		}
 		for ; len(told) > 0 && told[0].Order < d.Order; told = told[1:] {
-			if told[0].Msg.Kind == group.Restored {
+			if told[0].Msg.Kind == group.SnapshotInstalled {
 				last[told[0].At], fresh[told[0].At] = told[0].Msg.Seq, false
 			}
 		}

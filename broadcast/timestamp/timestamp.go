@@ -76,7 +76,7 @@ func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("timestamp: " + err.Error())
 	}
-	p := group.New(c.Config, Service(c))
+	p := group.New(c.Config, LayerSpec(c))
 	p.Name = "timestamp"
 	p.Title = "uniform total order in two message delays, by logical clocks in views"
 	p.Paper = "Lamport 1978; Birman and Joseph 1987"
@@ -108,12 +108,12 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// Service is the broadcast as a layer of a group.
-func Service(c Config) group.Service {
+// LayerSpec is the broadcast as a layer of a group.
+func LayerSpec(c Config) group.LayerSpec {
 	c.Config = c.Config.WithDefaults()
 	c.Window = cmp.Or(c.Window, 64)
 	layer := func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) }
-	return views.Service("timestamp", layer, func(m parley.Msg, payload []byte) (string, []byte) {
+	return views.LayerSpec("timestamp", layer, func(m parley.Msg, payload []byte) (string, []byte) {
 		return fmt.Sprintf("message %d at time %d", m.Seq, m.Value), payload
 	})
 }

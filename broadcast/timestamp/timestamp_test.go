@@ -190,9 +190,9 @@ func TestFlat(t *testing.T) {
 	opt := busy(c, *many, every, &delivered)
 	var heap []uint64
 	observe := opt.Observe
-	opt.Observe = func(op trace.Op, h parley.Happening) {
+	opt.Observe = func(op trace.Op, h parley.ExternalEvent) {
 		observe(op, h)
-		if op == trace.Indicate && h.Msg.Kind == group.Out {
+		if op == trace.Indicate && h.Msg.Kind == group.Excluded {
 			outs++
 		}
 		if op == trace.Deliver && delivered%(*many/4) == 0 {

@@ -43,7 +43,7 @@ func New(c Config) parley.Protocol {
 	if err != nil {
 		panic("vector: " + err.Error())
 	}
-	p := group.New(c.Config, Service(c))
+	p := group.New(c.Config, LayerSpec(c))
 	p.Name = "vector"
 	p.Title = "reliable, FIFO and causal broadcast by vector clocks in views"
 	p.Paper = "Birman, Schiper and Stephenson 1991"
@@ -94,10 +94,10 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// Service is the broadcast as a layer of a group.
-func Service(c Config) group.Service {
+// LayerSpec is the broadcast as a layer of a group.
+func LayerSpec(c Config) group.LayerSpec {
 	layer := func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) }
-	return views.Service("vector", layer, func(m parley.Msg, payload []byte) (string, []byte) {
+	return views.LayerSpec("vector", layer, func(m parley.Msg, payload []byte) (string, []byte) {
 		after := ""
 		if Level(m.Value) == Causal {
 			need, behind, ok := views.ReadVector(nil, payload)
@@ -125,7 +125,7 @@ func (c Config) properties() []string {
 }
 
 // promises says what theory promises of them.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return views.Promises(c.Config, a, "a link brings all that was sent before, and who goes on reports what came",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},
 		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement})

@@ -68,7 +68,7 @@ func samePlaces(h *parley.History) error {
 	told := h.Indications
 	for _, d := range h.Deliveries {
 		for ; len(told) > 0 && told[0].Order < d.Order; told = told[1:] {
-			if told[0].Msg.Kind == group.Restored {
+			if told[0].Msg.Kind == group.SnapshotInstalled {
 				at[told[0].At] = nil
 			}
 		}

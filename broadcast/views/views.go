@@ -19,12 +19,12 @@ import (
 	"parley/membership/group"
 )
 
-// Service describes a layer of Data and Ack. data is the row that a reader sees for a Data message and what
+// LayerSpec describes a layer of Data and Ack. data is the row that a reader sees for a Data message and what
 // stands behind its vector: what it is, "" if that cannot be read, and the payload.
-func Service(
+func LayerSpec(
 	name string, layer func(self parley.ID, n int) group.Layer,
 	data func(m parley.Msg, behind []byte) (what string, payload []byte),
-) group.Service {
+) group.LayerSpec {
 	explain := func(m parley.Msg) string {
 		vec, behind, ok := ReadVector(nil, m.Body)
 		switch {
@@ -39,7 +39,7 @@ func Service(
 		}
 		return "a message that cannot be read"
 	}
-	return group.Service{
+	return group.LayerSpec{
 		Name: name, Kinds: []string{"", "DATA", "ACK"}, Requests: []parley.Kind{parley.Carried}, New: layer,
 		Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 			return slices.Values([]string{explain(m)})
@@ -49,11 +49,11 @@ func Service(
 
 // Complete adds to the protocol of a group what its broadcast promises.
 func Complete(
-	p *parley.Protocol, c group.Config, properties []parley.Property, promises func(parley.Assumptions) []parley.Promise,
+	p *parley.Protocol, c group.Config, properties []parley.Property, promises func(parley.RunConditions) []parley.Promise,
 ) {
 	p.Properties = append(p.Properties, group.InLives(c, properties)...)
 	ofViews := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(ofViews(a), promises(a)...) }
+	p.Promises = func(a parley.RunConditions) []parley.Promise { return append(ofViews(a), promises(a)...) }
 }
 
 // Cost counts one broadcast when nobody else sends: to n-1 others, and from each of them an acknowledgement to n-1. It
@@ -66,7 +66,7 @@ func Cost(n, _ int) parley.Cost {
 // Promises says what holds of the properties of a broadcast, and of Delivery: the safe ones on links that keep the
 // order, because of the argument given; the whole ones unless a process joins and so does not deliver what came
 // before; and the live ones if moreover no correct process is excluded and views go on.
-func Promises(c group.Config, a parley.Assumptions, because string, safe, whole, live []string) []parley.Promise {
+func Promises(c group.Config, a parley.RunConditions, because string, safe, whole, live []string) []parley.Promise {
 	c = c.WithDefaults()
 	var out []parley.Promise
 	lacks := ""

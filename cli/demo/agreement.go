@@ -50,7 +50,7 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	}
 	s := show.Run{Names: console.Article, Spec: run.Spec{
 		Protocol: p, Values: map[parley.ID][]byte{0: []byte(value)},
-		Faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
+		Faulty: map[parley.ID]faulty.Behavior{traitor: faulty.TwoFaced},
 	}}
 	report := show.NewReport(s, log, header.Facts)
 	lied := console.Article.Full(doomed) // to whom P3 lies
@@ -91,7 +91,7 @@ func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, t
 }
 
 // merged makes one trace of those of all nodes of the stream of agreements on values of P1.
-func (d *demonstration) merged() (*trace.Whole, error) {
+func (d *demonstration) merged() (*trace.MergedTrace, error) {
 	written, err := traces.Read(lists.Of(d.nodes, func(n *local.Node) string {
 		return filepath.Join(d.dir, n.Name, "traces")
 	}))

@@ -31,19 +31,19 @@ type initialStates struct {
 }
 
 // atWill tells whether a faulty process may do anything, or anything but be silent.
-func atWill(how faulty.Behaviour) bool {
-	return how.Name == faulty.Any.Name || how.Name == explore.Outspoken.Name
+func atWill(how faulty.Behavior) bool {
+	return how.Name == faulty.Any.Name || how.Name == explore.NeverSilent.Name
 }
 
 // anyLie is how liars lie of whom nothing else is said.
-func (f *flags) anyLie() faulty.Behaviour {
+func (f *flags) anyLie() faulty.Behavior {
 	if f.outspoken {
-		return explore.Outspoken
+		return explore.NeverSilent
 	}
 	return faulty.Any
 }
 
-type coalition map[parley.ID]faulty.Behaviour
+type coalition map[parley.ID]faulty.Behavior
 
 // mostInitialStates is how many ways to begin there may be.
 const mostInitialStates = 1000

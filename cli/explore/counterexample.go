@@ -38,7 +38,7 @@ func (s *search) tell(finding *explore.Finding) *counterexample {
 	facts := s.facts(finding)
 	f := &counterexample{finding: finding, run: s.asRun(&finding.Run), log: finding.Run.Log(true), why: finding.Why}
 	for _, step := range finding.Run.Steps {
-		if step.What != explore.Start && (step.What != explore.Asking || s.protocol.Timing != parley.Synchronous) {
+		if step.Kind != explore.OnStart && (step.Kind != explore.OnRequest || s.protocol.Timing != parley.Synchronous) {
 			f.depth++
 		}
 	}
@@ -102,13 +102,13 @@ func faultsOf(found *explore.Run) (plan run.Plan) {
 		s := &found.Steps[i]
 		when := max(s.Time, 1)
 		switch {
-		case s.What == explore.Crash || s.Crashed:
+		case s.Kind == explore.OnCrash || s.Crashed:
 			last[s.At] = len(plan.Crashes)
 			plan.Crashes = append(plan.Crashes, sim.Crash{At: s.At, When: when, Effects: len(s.Effects)})
-		case s.What == explore.Restart || s.What == explore.LostDisk:
+		case s.Kind == explore.OnRestart || s.Kind == explore.OnLostDisk:
 			c := &plan.Crashes[last[s.At]]
-			c.Back, c.LostDisk = max(when-c.When, 1), s.What == explore.LostDisk
-		case s.What == explore.Slander:
+			c.Back, c.LostDisk = max(when-c.When, 1), s.Kind == explore.OnLostDisk
+		case s.Kind == explore.OnFalseSuspicion:
 			plan.Suspicions = append(plan.Suspicions, sim.Suspicion{At: s.At, Of: s.Of, When: s.Time})
 		}
 	}
@@ -119,7 +119,7 @@ func faultsOf(found *explore.Run) (plan run.Plan) {
 func (s *search) facts(f *explore.Finding) trace.Facts {
 	timed := s.protocol.Timing == parley.Synchronous || s.options.Model.InTime
 	return trace.Facts{
-		Over: f.Over, Network: f.Assumptions.Network, Processes: f.Assumptions.Processes,
+		Over: f.Over, Network: f.RunConditions.Network, Processes: f.RunConditions.Processes,
 		Explored: true, Stepped: !timed, Bare: s.bare,
 	}
 }

@@ -213,8 +213,8 @@ func warn(c cluster.Config, file *nodefile.File) {
 	if file.Offset != 0 || file.Drift != 0 {
 		c.Log.Warn("this node's clock is wrong, for a laboratory", "ahead", file.Offset, "parts in a million", file.Drift)
 	}
-	if c.Lab != nil {
-		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.Lab.Traitor.Name)
+	if c.FaultInjection != nil {
+		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.FaultInjection.Traitor.Name)
 	}
 }
 

@@ -143,7 +143,7 @@ func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
 }
 
 // crashTime is when a behaviour crashes, if that is a time.
-func crashTime(how faulty.Behaviour) (time.Duration, bool) {
+func crashTime(how faulty.Behavior) (time.Duration, bool) {
 	text, is := strings.CutPrefix(how.Name, "crash@")
 	if !is || strings.HasPrefix(text, "r") {
 		return 0, false
@@ -153,7 +153,7 @@ func crashTime(how faulty.Behaviour) (time.Duration, bool) {
 }
 
 // crashTick is when a process that is faulty by crashing is killed.
-func (s runSpec) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
+func (s runSpec) crashTick(how faulty.Behavior) (parley.Tick, bool) {
 	if at, is := crashTime(how); is {
 		return parley.Tick(at / s.host.lasts(s.Protocol)), true
 	}
@@ -263,5 +263,5 @@ func machineOf(a *console.App, of lab.Spec) (parley.Machine, error) {
 	if s.Protocol.Timing == parley.Synchronous {
 		rush = roundTicks(s.Protocol) / 2
 	}
-	return faulty.New(s.Protocol, rush, map[parley.ID]faulty.Behaviour{of.Self: how}), nil
+	return faulty.New(s.Protocol, rush, map[parley.ID]faulty.Behavior{of.Self: how}), nil
 }

@@ -66,7 +66,7 @@ func Command(a *console.App) *cobra.Command {
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
-	behaviours := lists.Of(faulty.Named(), func(b faulty.Behaviour) string { return b.Name })
+	behaviours := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
 	crashes := "\ncrash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION."
 	if p.Timing != parley.Synchronous {
 		crashes = "\nor crash@DURATION: 1 ns is a tick, if --host cluster does not say otherwise."

@@ -94,9 +94,9 @@ func (s *runSpec) spare(f *flags) error {
 
 // ParseFaulty reads who is faulty and how, as in 1=twofaced,5=flip. free is how a process behaves of which no
 // more is said than that; if it is nil, more must be said.
-func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behaviour,
-) (map[parley.ID]faulty.Behaviour, error) {
-	out := make(map[parley.ID]faulty.Behaviour)
+func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behavior,
+) (map[parley.ID]faulty.Behavior, error) {
+	out := make(map[parley.ID]faulty.Behavior)
 	if text == "" {
 		return out, nil
 	}

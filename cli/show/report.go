@@ -99,7 +99,7 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 		r.Decisions[s.Names.Full(id)] = parley.Printable(v)
 	}
 	r.history = h
-	r.judge(p, h, header.Facts.Assumptions(p, h))
+	r.judge(p, h, header.Facts.RunConditions(p, h))
 	return r
 }
 
@@ -182,7 +182,7 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 
 // judge adds the verdict on every property. A process that this computer held up, perhaps until the end,
 // may not have had the time for what is to hold then.
-func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
+func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.RunConditions) {
 	r.Judged = parley.Judge(p, a, h)
 	for i, v := range r.Judged {
 		if r.HeldUp && v.Violated() && v.Property.Mode == parley.Eventually {

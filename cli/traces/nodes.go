@@ -43,10 +43,10 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 	if err != nil {
 		return err
 	}
-	s := show.Run{Names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
+	s := show.Run{Names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behavior)}}
 	for _, t := range mine {
 		if node := t.Header.Node; node.Lies != "" {
-			s.Faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
+			s.Faulty[parley.ID(node.Self)] = faulty.Behavior{Name: node.Lies, Model: parley.SignedByzantineFaults}
 		}
 	}
 	log := w.Log
@@ -67,7 +67,7 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 }
 
 // nodesHeading says whose traces are shown.
-func nodesHeading(w *trace.Whole, slot uint64) string {
+func nodesHeading(w *trace.MergedTrace, slot uint64) string {
 	node := w.Header.Node
 	text := node.Machine
 	if slot > 0 {

@@ -111,7 +111,7 @@ func New(c Config) parley.Protocol {
 		Explain:    explain,
 		Lies:       plan.lies,
 		Flags:      parley.Flags(c, Flags, New),
-		Relies:     parley.Reliance{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho},
+		Relies:     parley.ModelAssumptions{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho},
 	}
 	if plan.Resyncs == 0 {
 		p.Span = 8*plan.Period + plan.settled()

@@ -30,7 +30,7 @@ func broken(p parley.Protocol, h *parley.History) error {
 }
 
 // corners returns what correct processes delivered of a kind.
-func corners(s *sim.Sim, kind parley.Kind) (found []parley.Happening) {
+func corners(s *sim.Sim, kind parley.Kind) (found []parley.ExternalEvent) {
 	for _, d := range s.History.Deliveries {
 		if d.Msg.Kind == kind && s.History.Correct(d.At) {
 			found = append(found, d)
@@ -40,7 +40,7 @@ func corners(s *sim.Sim, kind parley.Kind) (found []parley.Happening) {
 }
 
 // times are when that was.
-func times(found []parley.Happening) (when []parley.Tick) {
+func times(found []parley.ExternalEvent) (when []parley.Tick) {
 	for _, d := range found {
 		when = append(when, d.When)
 	}
@@ -48,8 +48,8 @@ func times(found []parley.Happening) (when []parley.Tick) {
 }
 
 // liars are the last m processes, all of one behaviour.
-func liars(n, m int, how faulty.Behaviour) map[parley.ID]faulty.Behaviour {
-	out := make(map[parley.ID]faulty.Behaviour)
+func liars(n, m int, how faulty.Behavior) map[parley.ID]faulty.Behavior {
+	out := make(map[parley.ID]faulty.Behavior)
 	for i := n - m; i < n; i++ {
 		out[parley.ID(i)] = how
 	}
@@ -59,10 +59,10 @@ func liars(n, m int, how faulty.Behaviour) map[parley.ID]faulty.Behaviour {
 // worst is the worst liar there is, where messages to and from it take the least
 // time: it shows process 0 the latest time that it believes, and the others the
 // earliest.
-func worst(plan convergence.Plan) faulty.Behaviour {
-	return faulty.Behaviour{
+func worst(plan convergence.Plan) faulty.Behavior {
+	return faulty.Behavior{
 		Name: "worst", Model: parley.OralByzantineFaults,
-		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			for i, one := range t.Honest {
 				if one.Msg.Kind != convergence.Time {
 					continue

@@ -222,7 +222,7 @@ func settled(h *parley.History) error {
 }
 
 // promises says what the theorem needs.
-func (p *Plan) promises(a parley.Assumptions) []parley.Promise {
+func (p *Plan) promises(a parley.RunConditions) []parley.Promise {
 	because := p.lacks(a)
 	holds := because == ""
 	if holds {
@@ -248,7 +248,7 @@ func (p *Plan) promises(a parley.Assumptions) []parley.Promise {
 }
 
 // lacks tells what a run does not have of what the theorem needs.
-func (p *Plan) lacks(a parley.Assumptions) string {
+func (p *Plan) lacks(a parley.RunConditions) string {
 	if err := bound(a.N, a.M); err != nil {
 		return err.Error()
 	}

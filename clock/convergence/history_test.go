@@ -18,7 +18,7 @@ type shown struct {
 func history(n int, corners ...shown) *parley.History {
 	h := &parley.History{N: n, Over: true}
 	for i, c := range corners {
-		h.Deliveries = append(h.Deliveries, parley.Happening{
+		h.Deliveries = append(h.Deliveries, parley.ExternalEvent{
 			At: c.at, From: c.at, When: c.when, Order: uint64(i + 1),
 			Msg: parley.Msg{Kind: c.kind, Origin: c.at, Value: uint64(c.logical), Body: []byte("why")},
 		})
@@ -105,8 +105,8 @@ func TestPromises(t *testing.T) {
 	p := convergence.New(c)
 	small := convergence.New(convergence.Config{N: 4, M: 1, Delta: 5000, Period: 200_000})
 	cold := convergence.New(convergence.Config{N: 4, M: 1, Begin: convergence.Cold})
-	within := parley.Assumptions{N: 4, M: 1, Faulty: 1, Worst: parley.OralByzantineFaults}
-	with := func(change func(*parley.Assumptions)) parley.Assumptions {
+	within := parley.RunConditions{N: 4, M: 1, Faulty: 1, Worst: parley.OralByzantineFaults}
+	with := func(change func(*parley.RunConditions)) parley.RunConditions {
 		a := within
 		change(&a)
 		return a
@@ -114,21 +114,21 @@ func TestPromises(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		p      parley.Protocol
-		a      parley.Assumptions
+		a      parley.RunConditions
 		holds  bool
 		slewed bool
 		says   string
 	}{
 		{"within", p, within, true, true, "begin within"},
-		{"n = 3m", p, with(func(a *parley.Assumptions) { a.N = 3 }), false, true, "n > 3m is necessary"},
-		{"two faulty", p, with(func(a *parley.Assumptions) { a.Faulty = 2 }), false, true, "m = 1"},
-		{"late", p, with(func(a *parley.Assumptions) { a.Network.Late = true }), false, true, "longer than 900"},
-		{"lost", p, with(func(a *parley.Assumptions) { a.Network.Lost = true }), false, true, "lost"},
-		{"cut", p, with(func(a *parley.Assumptions) { a.Network.Cut = true }), false, true, "lost"},
-		{"doubled", p, with(func(a *parley.Assumptions) { a.Network.Doubled = true }), true, true, ""},
-		{"reordered", p, with(func(a *parley.Assumptions) { a.Network.Reordered = true }), true, true, ""},
-		{"back", p, with(func(a *parley.Assumptions) { a.Processes.Restarted = true }), false, true, "until it is in"},
-		{"wrong", p, with(func(a *parley.Assumptions) { a.Processes.Paused = true }), false, false, "ran wrong"},
+		{"n = 3m", p, with(func(a *parley.RunConditions) { a.N = 3 }), false, true, "n > 3m is necessary"},
+		{"two faulty", p, with(func(a *parley.RunConditions) { a.Faulty = 2 }), false, true, "m = 1"},
+		{"late", p, with(func(a *parley.RunConditions) { a.Network.Late = true }), false, true, "longer than 900"},
+		{"lost", p, with(func(a *parley.RunConditions) { a.Network.Lost = true }), false, true, "lost"},
+		{"cut", p, with(func(a *parley.RunConditions) { a.Network.Cut = true }), false, true, "lost"},
+		{"doubled", p, with(func(a *parley.RunConditions) { a.Network.Doubled = true }), true, true, ""},
+		{"reordered", p, with(func(a *parley.RunConditions) { a.Network.Reordered = true }), true, true, ""},
+		{"back", p, with(func(a *parley.RunConditions) { a.Processes.Restarted = true }), false, true, "until it is in"},
+		{"wrong", p, with(func(a *parley.RunConditions) { a.Processes.Paused = true }), false, false, "ran wrong"},
 		{"delta", small, within, false, true, "needs"},
 		{"cold", cold, within, true, true, "started"},
 	} {

@@ -9,8 +9,8 @@ import (
 
 // lies: a liar shows each reader another time. A question and a START it may ask or
 // keep to itself.
-func (p *Plan) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func (p *Plan) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	for _, sent := range t.Honest {
 		var said bool
 		if sent.Msg.Kind == Time {

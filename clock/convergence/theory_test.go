@@ -32,7 +32,7 @@ func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 	}
 	for _, i := range r.Perm(plan.N)[:plan.M] {
 		if opt.Faulty == nil {
-			opt.Faulty = make(map[parley.ID]faulty.Behaviour)
+			opt.Faulty = make(map[parley.ID]faulty.Behavior)
 		}
 		opt.Faulty[parley.ID(i)] = behaviours[r.IntN(len(behaviours))]
 	}
@@ -42,7 +42,7 @@ func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 // judged demands what is promised of a run, and that it is promised.
 func judged(t *testing.T, what string, s *sim.Sim, p parley.Protocol) {
 	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 		if !v.Promise.Holds {
 			t.Fatalf("%s: %s is not promised: %s", what, v.Property.Name, v.Promise.Because)
 		}
@@ -105,7 +105,7 @@ func TestBreaksAtThreeM(t *testing.T) {
 	for _, c := range []convergence.Config{{N: 3, M: 1, Resyncs: 30}, {N: 6, M: 2, Resyncs: 60}} {
 		p, plan := convergence.New(c), planned(t, c)
 		s := sim.Run(worstRun(p, plan))
-		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 			if v.Property.Name != convergence.ClockBound {
 				continue
 			}
@@ -126,7 +126,7 @@ func TestBreaksWithMoreLiars(t *testing.T) {
 	opt := worstRun(p, plan)
 	opt.Faulty = liars(7, 3, worst(plan))
 	s := sim.Run(opt)
-	verdict := parley.Judge(p, s.Assumptions(), &s.History)[0]
+	verdict := parley.Judge(p, s.RunConditions(), &s.History)[0]
 	if verdict.Broken == nil || verdict.Promise.Holds {
 		t.Errorf("broken %v, promised %v", verdict.Broken, verdict.Promise)
 	}
@@ -136,13 +136,13 @@ func TestBreaksWithMoreLiars(t *testing.T) {
 // either case, and "equals the other form when read at one instant".
 func TestFormsAreOne(t *testing.T) {
 	for seed := range uint64(20) {
-		var runs [2][]parley.Happening
+		var runs [2][]parley.ExternalEvent
 		for form := range runs {
 			c := convergence.Config{N: 7, M: 2, Resyncs: 5, Form: convergence.Form(form)}
 			p := convergence.New(c)
 			runs[form] = sim.Run(drawn(p, planned(t, c), seed)).History.Deliveries
 		}
-		same := slices.EqualFunc(runs[0], runs[1], func(a, b parley.Happening) bool {
+		same := slices.EqualFunc(runs[0], runs[1], func(a, b parley.ExternalEvent) bool {
 			return a.At == b.At && a.When == b.When && a.Msg.Kind == b.Msg.Kind && a.Msg.Value == b.Msg.Value
 		})
 		if !same || len(runs[0]) == 0 {
@@ -189,10 +189,10 @@ func TestColdStartReachesTwoDelays(t *testing.T) {
 	const least, most = 1, 900
 	c := convergence.Config{N: 4, M: 1, Resyncs: 2, Begin: convergence.Cold}
 	p, plan := convergence.New(c), planned(t, c)
-	hasty := faulty.Behaviour{
+	hasty := faulty.Behavior{
 		Name: "hasty", Model: parley.OralByzantineFaults,
-		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-			start := func(one parley.Sent) bool { return one.Msg.Kind == convergence.Start }
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
+			start := func(one parley.Outgoing) bool { return one.Msg.Kind == convergence.Start }
 			if t.To != 0 {
 				return slices.DeleteFunc(t.Honest, start)
 			}
@@ -200,7 +200,7 @@ func TestColdStartReachesTwoDelays(t *testing.T) {
 		},
 	}
 	s := sim.Run(sim.Options{
-		Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{3: hasty},
+		Protocol: p, Faulty: map[parley.ID]faulty.Behavior{3: hasty},
 		Delay: sim.Delay{Least: most, Most: most},
 		// The liar hears and is heard at once, and so is process 1 by process 0.
 		Links: []sim.Link{
@@ -321,11 +321,11 @@ func TestWrongClock(t *testing.T) {
 			t.Fatalf("%d off: %x", off, kinds)
 		}
 		// From its second entry on it is judged as the others are.
-		left := slices.IndexFunc(s.History.Deliveries, func(d parley.Happening) bool {
+		left := slices.IndexFunc(s.History.Deliveries, func(d parley.ExternalEvent) bool {
 			return d.Msg.Kind == convergence.Leaves
 		})
 		until := s.History.Deliveries[left].Order
-		s.History.Deliveries = slices.DeleteFunc(s.History.Deliveries, func(d parley.Happening) bool {
+		s.History.Deliveries = slices.DeleteFunc(s.History.Deliveries, func(d parley.ExternalEvent) bool {
 			return d.At == 2 && d.Order <= until
 		})
 		if err := broken(p, &s.History); err != nil {
@@ -351,7 +351,7 @@ func TestCutOff(t *testing.T) {
 		if want := lost > 2; (left == 1) != want || (in == 2) != want {
 			t.Errorf("cut off from %d, it leaves %d times and is in %d times", lost, left, in)
 		}
-		if a := s.Assumptions(); p.Promises(a)[0].Holds {
+		if a := s.RunConditions(); p.Promises(a)[0].Holds {
 			t.Errorf("%+v: promised", a)
 		}
 	}
@@ -375,7 +375,7 @@ func TestSlowReadings(t *testing.T) {
 	if s.Stats.Refused["reading took too long"] != 2*6 {
 		t.Errorf("%v", s.Stats.Refused)
 	}
-	if a := s.Assumptions(); !a.Network.Late || p.Promises(a)[0].Holds {
+	if a := s.RunConditions(); !a.Network.Late || p.Promises(a)[0].Holds {
 		t.Error("late messages, and it is promised")
 	}
 }

@@ -121,7 +121,7 @@ func New(c Config) parley.Protocol {
 	p.Size = size(p.Size, frames.Size)
 	p.Cost = nil // what a query costs depends on how long the agreement takes
 	if c.Given {
-		p.Timing, p.Relies = parley.Synchronous, parley.Reliance{Delay: plan.Least + plan.Eps}
+		p.Timing, p.Relies = parley.Synchronous, parley.ModelAssumptions{Delay: plan.Least + plan.Eps}
 		p.Properties = slices.DeleteFunc(p.Properties, func(q parley.Property) bool { return q.Name != convergence.NoAlarm })
 	}
 	p.Properties = append(p.Properties, m.properties(c)...)

@@ -45,7 +45,7 @@ func (d *machine) replay(c Config, h *parley.History) *history {
 	out := &history{plan: d.plan, date: c.Date, given: c.Given, open: make([]int, h.N), ahead: make([]int64, h.N)}
 	out.ending = d.when.Begin + parley.Tick(d.rounds.Last+2)*d.when.Delta
 	all := slices.Concat(h.Deliveries, h.Indications)
-	slices.SortStableFunc(all, func(a, b parley.Happening) int { return cmp.Compare(a.Order, b.Order) })
+	slices.SortStableFunc(all, func(a, b parley.ExternalEvent) int { return cmp.Compare(a.Order, b.Order) })
 	for _, e := range all {
 		if h.Correct(e.At) && int(e.At) < h.N {
 			out.take(&e)
@@ -54,7 +54,7 @@ func (d *machine) replay(c Config, h *parley.History) *history {
 	return out
 }
 
-func (h *history) take(e *parley.Happening) {
+func (h *history) take(e *parley.ExternalEvent) {
 	hardware, logical := parley.Tick(e.Msg.Seq), parley.Tick(e.Msg.Value)
 	if e.Msg.Kind == convergence.Enters {
 		h.enter(e.At, e.When, hardware, logical)
@@ -177,8 +177,8 @@ func (h *history) inTime(name func(parley.ID) string) error {
 }
 
 // promises says what the theorems need: what the clocks do.
-func promises(clocks func(parley.Assumptions) []parley.Promise, given bool) func(parley.Assumptions) []parley.Promise {
-	return func(a parley.Assumptions) []parley.Promise {
+func promises(clocks func(parley.RunConditions) []parley.Promise, given bool) func(parley.RunConditions) []parley.Promise {
+	return func(a parley.RunConditions) []parley.Promise {
 		all := clocks(a)
 		i := slices.IndexFunc(all, func(p parley.Promise) bool { return p.Property == convergence.NoAlarm })
 		lacks := ""

@@ -8,17 +8,17 @@ import (
 // lies returns how a process lies in what its clock shows, as clocks do, in the agreement
 // on the date, and in what it tells of the date.
 func lies(
-	clocks, frames func(*parley.Step, *parley.Turn) []parley.Sent,
-) func(*parley.Step, *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+	clocks, frames func(*parley.Step, *parley.Turn) []parley.Outgoing,
+) func(*parley.Step, *parley.Turn) []parley.Outgoing {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+		var out []parley.Outgoing
 		for _, one := range t.Honest {
 			turn := *t
 			turn.Memo, turn.Out = nil, nil
 			switch one.Msg.Kind {
 			case dateFrame:
 				one.Msg.Kind = lockstep.Frame
-				turn.Honest, turn.Seen = []parley.Sent{one}, seenFrames(t)
+				turn.Honest, turn.Seen = []parley.Outgoing{one}, seenFrames(t)
 				for _, lie := range frames(s, &turn) {
 					lie.Msg.Kind = dateFrame
 					out = append(out, lie)
@@ -32,7 +32,7 @@ func lies(
 				}
 				out = append(out, one)
 			default:
-				turn.Honest = []parley.Sent{one}
+				turn.Honest = []parley.Outgoing{one}
 				out = append(out, clocks(s, &turn)...)
 			}
 		}
@@ -41,8 +41,8 @@ func lies(
 }
 
 // seenFrames goes through the frames of the agreement on the date that a coalition has seen.
-func seenFrames(t *parley.Turn) func(yield func(parley.Got) bool) {
-	return func(yield func(parley.Got) bool) {
+func seenFrames(t *parley.Turn) func(yield func(parley.Received) bool) {
+	return func(yield func(parley.Received) bool) {
 		for got := range t.Seen {
 			if got.Msg.Kind != dateFrame {
 				continue

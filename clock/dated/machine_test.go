@@ -233,7 +233,7 @@ func TestDateTakesLong(t *testing.T) {
 	plan, p := fiveClocks(t, func(c *Config) { c.Round = period.Period })
 	run := sim.Run(sim.Options{
 		Protocol: p, Until: 6 * plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
-		Faulty: map[parley.ID]faulty.Behaviour{4: faulty.Silent},
+		Faulty: map[parley.ID]faulty.Behavior{4: faulty.Silent},
 	})
 	for id := range parley.ID(4) {
 		if c := run.Machine(id).(*machine); !c.dated {

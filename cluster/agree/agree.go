@@ -21,8 +21,8 @@ import (
 	"parley/lockstep"
 )
 
-// Question asks for an agreement on a value of this node's.
-type Question struct {
+// Request asks for an agreement on a value of this node's.
+type Request struct {
 	Value     []byte // at most MaxValue bytes; with stream.EIG and stream.OM for m > 2 at most 32
 	Algorithm stream.Algorithm
 	// M is how many nodes may lie; by default as many as the algorithm tolerates.
@@ -48,7 +48,7 @@ type Decision struct {
 var ErrReserved = errors.New("the value is the one that stands for none")
 
 // Agree has all correct nodes agree on a value of this one: see cluster.Node.Agree.
-func (s *Service) Agree(ctx context.Context, q Question) (Decision, error) {
+func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
 	t := s.key(q.Algorithm, q.M, s.k.Self)
 	d := Decision{Source: s.k.Self, Algorithm: t.Algorithm, M: t.M}
 	switch {
@@ -128,7 +128,7 @@ type Service struct {
 }
 
 // New returns a service of which no stream is open. The kernel has its host and its store before one is.
-func New(k *kernel.Kernel, list []Agreement) *Service {
+func New(k *kernel.Kernel, list []Config) *Service {
 	return &Service{k: k, budget: NewBudget(len(k.Members), k.Round, list), table: make(map[stream.Key]*streamHandle)}
 }
 
@@ -211,7 +211,7 @@ func (s *Service) protocol(t stream.Key) parley.Protocol {
 // first: a round has room for three messages and five times the slack.
 func schedule(round time.Duration) lockstep.Schedule {
 	return lockstep.Schedule{
-		Delta: parley.Tick(round), Slack: parley.Tick(round) * 7 / 50, Early: true, OnCall: true,
+		Delta: parley.Tick(round), Slack: parley.Tick(round) * 7 / 50, Early: true, OnDemand: true,
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAgreeContextEnds(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), round/10)
 			defer cancel()
-			_, err := s.Agree(ctx, Question{Value: []byte("x")})
+			_, err := s.Agree(ctx, Request{Value: []byte("x")})
 			if !errors.Is(err, want) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want %v", err, want)
 			}
@@ -44,7 +44,7 @@ func TestAgreeContextEnds(t *testing.T) {
 		ask(kernel.ErrRefused)
 		<-o.room
 		time.AfterFunc(round/10, func() { close(ended) })
-		if _, err := s.Agree(t.Context(), Question{Value: []byte("x")}); !errors.Is(err, kernel.ErrUnknown) ||
+		if _, err := s.Agree(t.Context(), Request{Value: []byte("x")}); !errors.Is(err, kernel.ErrUnknown) ||
 			!errors.Is(err, kernel.ErrClosed) {
 			t.Errorf("when the node is closed: %v", err)
 		}
@@ -53,7 +53,7 @@ func TestAgreeContextEnds(t *testing.T) {
 
 // A message on a channel of no stream of the node's opens none.
 func TestAbsentOpensStreams(t *testing.T) {
-	s := New(kerneltest.New(t, 4, 1), []Agreement{{Algorithm: stream.EIG, M: 1}})
+	s := New(kerneltest.New(t, 4, 1), []Config{{Algorithm: stream.EIG, M: 1}})
 	for channel, want := range map[uint32]bool{
 		Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 3}): true,
 		Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 4}): false,

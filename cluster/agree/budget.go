@@ -10,22 +10,22 @@ import (
 	"parley/agreement/stream"
 )
 
-// Agreement is a kind of agreement: by an algorithm, in spite of M liars.
-type Agreement struct {
+// Config is a kind of agreement: by an algorithm, in spite of M liars.
+type Config struct {
 	Algorithm stream.Algorithm
 	M         int
 }
 
-func (a Agreement) String() string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) }
+func (a Config) String() string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) }
 
 // all are the agreements that there are among n nodes, stream.EIG in spite of the most liars first.
-func all(n int) []Agreement {
-	first := Agreement{stream.EIG, stream.EIG.Most(n)}
-	list := []Agreement{first}
+func all(n int) []Config {
+	first := Config{stream.EIG, stream.EIG.Most(n)}
+	list := []Config{first}
 	for a := range stream.Algorithms {
 		most := a.Most(n)
 		for m := min(1, most); m <= most; m++ {
-			if one := (Agreement{a, m}); one != first {
+			if one := (Config{a, m}); one != first {
 				list = append(list, one)
 			}
 		}
@@ -34,7 +34,7 @@ func all(n int) []Agreement {
 }
 
 // Check tells what is wrong with the agreements that n nodes are to have.
-func Check(list []Agreement, n int) error {
+func Check(list []Config, n int) error {
 	for i, a := range list {
 		if err := (stream.Key{Algorithm: a.Algorithm, M: a.M}).Check(n); err != nil {
 			return fmt.Errorf("agreements by %v: %w", a, err)
@@ -53,19 +53,19 @@ func Check(list []Agreement, n int) error {
 type Budget struct {
 	n     int
 	round time.Duration
-	list  []Agreement
+	list  []Config
 	parts int // streams
 	first int // those of them of the first agreement
 }
 
 // NewBudget returns the budget of each of n nodes that have a list of agreements, by default all that there are.
-func NewBudget(n int, round time.Duration, list []Agreement) Budget {
+func NewBudget(n int, round time.Duration, list []Config) Budget {
 	if len(list) == 0 {
 		list = all(n)
 	}
 	b := Budget{n: n, round: round, list: list}
 	for t := range b.Streams() {
-		if b.parts++; list[0] == (Agreement{t.Algorithm, t.M}) {
+		if b.parts++; list[0] == (Config{t.Algorithm, t.M}) {
 			b.first++
 		}
 	}
@@ -91,7 +91,7 @@ func (b Budget) part(t stream.Key) int {
 	switch others := b.parts - b.first; {
 	case others == 0:
 		return b.parts
-	case b.list[0] == Agreement{t.Algorithm, t.M}:
+	case b.list[0] == Config{t.Algorithm, t.M}:
 		return 2 * b.first
 	default:
 		return 2 * others
@@ -103,7 +103,7 @@ func (b Budget) Allows(t stream.Key) error {
 	if err := t.Check(b.n); err != nil {
 		return err
 	}
-	if !slices.Contains(b.list, Agreement{t.Algorithm, t.M}) {
+	if !slices.Contains(b.list, Config{t.Algorithm, t.M}) {
 		return fmt.Errorf("the nodes are not configured for agreements by %v in spite of %d liars: they are for %v",
 			t.Algorithm, t.M, b.list)
 	}

@@ -68,7 +68,7 @@ func TestStreamsShareMemory(t *testing.T) {
 // the only one have everything.
 func TestTheFirstHasHalf(t *testing.T) {
 	all := NewBudget(4, 100*time.Millisecond, nil)
-	if all.list[0] != (Agreement{stream.EIG, 1}) {
+	if all.list[0] != (Config{stream.EIG, 1}) {
 		t.Errorf("the first is %v", all.list[0])
 	}
 	sum := [2]float64{}
@@ -85,7 +85,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 		t.Errorf("the parts are %v", sum)
 	}
 	one := stream.Key{Algorithm: stream.EIG, M: 1}
-	few, only := all.Window(one), NewBudget(4, 100*time.Millisecond, []Agreement{{stream.EIG, 1}}).Window(one)
+	few, only := all.Window(one), NewBudget(4, 100*time.Millisecond, []Config{{stream.EIG, 1}}).Window(one)
 	if t.Logf("windows of %d and %d", few, only); only < 2*few-1 || only > 2*few+1 {
 		t.Errorf("windows of %d, and of %d if it is the only one", few, only)
 	}

@@ -12,9 +12,9 @@ import (
 	"parley/cluster/kernel"
 )
 
-// Proposal hands in this node's value for an agreement of all nodes on the vector of
+// VectorRequest hands in this node's value for an agreement of all nodes on the vector of
 // their values. Nodes find each other by the name; Algorithm and M must be alike.
-type Proposal struct {
+type VectorRequest struct {
 	Name  string // at most MaxName bytes
 	Value []byte // at most MaxProposal bytes
 	// Algorithm and M as in a Question. For m > 2 it must be stream.PhaseKing or stream.SM.
@@ -40,13 +40,13 @@ type Vector struct {
 	Values [][]byte
 }
 
-// Propose is interactive consistency: see cluster.Node.Propose.
-func (s *Service) Propose(ctx context.Context, p Proposal) (Vector, error) {
+// AgreeVector is interactive consistency: see cluster.Node.AgreeVector.
+func (s *Service) AgreeVector(ctx context.Context, p VectorRequest) (Vector, error) {
 	return s.propose(ctx, p, false)
 }
 
 // propose is Propose, with voting for a vector by which correct nodes are to outvote liars.
-func (s *Service) propose(ctx context.Context, p Proposal, voting bool) (Vector, error) {
+func (s *Service) propose(ctx context.Context, p VectorRequest, voting bool) (Vector, error) {
 	t := s.key(p.Algorithm, p.M, stream.Everyone)
 	v := Vector{Name: p.Name}
 	switch {
@@ -80,7 +80,7 @@ func (s *Service) propose(ctx context.Context, p Proposal, voting bool) (Vector,
 const gather = 50 * time.Millisecond
 
 // Consensus is Propose and then a rule of the vector: see cluster.Node.Consensus.
-func (s *Service) Consensus(ctx context.Context, p Proposal, rule consensus.Rule, otherwise []byte,
+func (s *Service) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	v, err := s.propose(ctx, p, true)
 	if err != nil {

@@ -80,7 +80,7 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.s.c.Node.Agree(ctx, cluster.Question{
+	d, err := h.s.c.Node.Agree(ctx, cluster.AgreeRequest{
 		Value: r.GetValue(), Algorithm: algorithm, M: m, Evidence: r.GetEvidence(),
 	})
 	return &parleyv1.AgreeResponse{Decision: h.decision(d)}, agreeFailed(err)
@@ -120,15 +120,15 @@ func some(value []byte) []byte {
 }
 
 // proposal reads one.
-func proposal(r *parleyv1.ProposeRequest) (cluster.Proposal, error) {
+func proposal(r *parleyv1.ProposeRequest) (cluster.VectorRequest, error) {
 	algorithm, m, err := asked(r.GetAlgorithm(), r.GetM())
 	if err != nil {
-		return cluster.Proposal{}, err
+		return cluster.VectorRequest{}, err
 	}
 	if r.GetGather() != nil && r.GetGather().CheckValid() != nil {
-		return cluster.Proposal{}, invalid("gather: %w", r.GetGather().CheckValid())
+		return cluster.VectorRequest{}, invalid("gather: %w", r.GetGather().CheckValid())
 	}
-	return cluster.Proposal{
+	return cluster.VectorRequest{
 		Name: r.GetName(), Value: r.GetValue(), Algorithm: algorithm, M: m, Gather: r.GetGather().AsDuration(),
 	}, nil
 }
@@ -147,7 +147,7 @@ func (h agreement) Propose(ctx context.Context, r *parleyv1.ProposeRequest) (*pa
 	if err != nil {
 		return nil, err
 	}
-	v, err := h.s.c.Node.Propose(ctx, p)
+	v, err := h.s.c.Node.AgreeVector(ctx, p)
 	return &parleyv1.ProposeResponse{Vector: h.vector(v)}, agreeFailed(err)
 }
 

@@ -21,7 +21,7 @@ type absences []absence
 
 // findAbsences finds them. A process that returns sends no frames; when it does again, it
 // is back as soon as the slots are over in which it may have missed something.
-func findAbsences(w *trace.Whole, last int, round parley.Tick) (list absences) {
+func findAbsences(w *trace.MergedTrace, last int, round parley.Tick) (list absences) {
 	out := make(map[parley.ID]int) // of a node that is out, behind its place in the list
 	var heard [parley.MaxProcesses]parley.Tick
 	for i := range w.Log.Events {

@@ -164,7 +164,7 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 }
 
 // agrees tells whether a correct node said anything in a slot: then all hear of it.
-func agrees(w *trace.Whole) bool {
+func agrees(w *trace.MergedTrace) bool {
 	return slices.ContainsFunc(w.Log.Events, func(e trace.Event) bool {
 		return e.Op == trace.Send && e.Msg.Kind == lockstep.Frame && !w.Liars.Has(e.At)
 	})

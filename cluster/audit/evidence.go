@@ -9,7 +9,7 @@ import (
 
 // evidence is what the traces of one machine show.
 type evidence struct {
-	w    *trace.Whole
+	w    *trace.MergedTrace
 	h    *parley.History
 	p    parley.Protocol
 	last int // round of an instance, of a stream of them
@@ -35,7 +35,7 @@ const (
 	leave = "lost touch: returns"
 )
 
-func newEvidence(w *trace.Whole, o Options) *evidence {
+func newEvidence(w *trace.MergedTrace, o Options) *evidence {
 	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
 	e.h = w.Log.History(w.Header)
 	e.h.Over, e.h.Faulty = true, parley.Set{} // who failed differs from instance to instance
@@ -74,7 +74,7 @@ func union(a, b parley.Set) parley.Set {
 }
 
 // whose are the processes at which something happened.
-func whose(list []parley.Happening) (set parley.Set) {
+func whose(list []parley.ExternalEvent) (set parley.Set) {
 	for i := range list {
 		set.Add(list[i].At)
 	}
@@ -111,7 +111,7 @@ func (e *evidence) gone(id parley.ID) bool {
 }
 
 // assumptions are the circumstances in which the given processes failed.
-func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.Assumptions {
+func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.RunConditions {
 	switch {
 	case e.w.Liars != parley.Set{}:
 		// Links and signatures are real: nobody can forge those of others.
@@ -123,7 +123,7 @@ func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.Assu
 		facts.Worst = parley.OralByzantineFaults
 	}
 	facts.Processes.Minority = 2*(e.p.N-failed.Len()) <= e.p.N
-	return facts.Assumptions(e.p, &parley.History{N: e.h.N, Faulty: failed})
+	return facts.RunConditions(e.p, &parley.History{N: e.h.N, Faulty: failed})
 }
 
 // slots is what is known of the slots of one machine from the frames of correct nodes, by number.

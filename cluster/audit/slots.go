@@ -17,9 +17,9 @@ import (
 type slotJudge struct {
 	*evidence
 	slots
-	source   parley.ID                     // whose value it is
-	decided  map[uint64][]parley.Happening // by slot
-	proposed map[uint64]parley.Happening
+	source   parley.ID                         // whose value it is
+	decided  map[uint64][]parley.ExternalEvent // by slot
+	proposed map[uint64]parley.ExternalEvent
 }
 
 func (j slotJudge) judge(c *Channel) {
@@ -35,7 +35,7 @@ func (j slotJudge) judge(c *Channel) {
 		if q, ok := j.proposed[number]; ok {
 			h.Requests = append(h.Requests, q)
 		} else if when, ok := s.begun[j.source]; ok && !j.partial.Has(j.source) && !j.signs() {
-			h.Requests = append(h.Requests, parley.Happening{
+			h.Requests = append(h.Requests, parley.ExternalEvent{
 				At: j.source, From: j.source, When: when, Msg: parley.Msg{Kind: parley.Propose, Body: stream.NoValue()},
 			})
 		}
@@ -57,13 +57,13 @@ func (j *slotJudge) read() {
 		j.source = id
 		break
 	}
-	asked := make(map[uint64]parley.Happening) // by question
+	asked := make(map[uint64]parley.ExternalEvent) // by question
 	for _, q := range j.h.Requests {
 		if q.Msg.Kind == parley.Propose && q.At == j.source {
 			asked[q.Msg.Value] = q
 		}
 	}
-	j.decided, j.proposed = make(map[uint64][]parley.Happening), make(map[uint64]parley.Happening)
+	j.decided, j.proposed = make(map[uint64][]parley.ExternalEvent), make(map[uint64]parley.ExternalEvent)
 	for _, d := range j.h.Deliveries {
 		if d.Msg.Kind != parley.Decide {
 			continue
@@ -131,7 +131,7 @@ func (j slotJudge) fill(h *parley.History, s *slot, failed parley.Set) {
 		if failed.Has(id) || j.partial.Has(id) {
 			continue
 		}
-		h.Deliveries = append(h.Deliveries, parley.Happening{
+		h.Deliveries = append(h.Deliveries, parley.ExternalEvent{
 			At: id, From: id, When: s.begun[id], Msg: parley.Msg{Kind: parley.Decide, Seq: s.number, Body: stream.NoValue()},
 		})
 	}

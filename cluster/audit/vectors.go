@@ -13,9 +13,9 @@ import (
 
 // named is what was asked and answered under one name.
 type named struct {
-	requests []parley.Happening // with the value proposed for their body
-	gather   []parley.Tick      // how long each waited for others
-	answers  []parley.Happening // the first of each node, as a vector
+	requests []parley.ExternalEvent // with the value proposed for their body
+	gather   []parley.Tick          // how long each waited for others
+	answers  []parley.ExternalEvent // the first of each node, as a vector
 	slots    []uint64
 	back     parley.Set // whose question was taken back: nobody waits for the answer there
 	differs  error      // a node was answered twice, and not alike
@@ -115,7 +115,7 @@ func (j nameJudge) named() map[string]*named {
 }
 
 // answer notes an answer.
-func (n *named) answer(d parley.Happening, h *parley.History) {
+func (n *named) answer(d parley.ExternalEvent, h *parley.History) {
 	values, ok := stream.AgreedVector(d.Msg, h.N)
 	if !ok {
 		n.differs = fmt.Errorf("%s was answered what is no vector", h.Name(d.At))
@@ -182,7 +182,7 @@ func (j nameJudge) unsettled(n *named) bool {
 // inTime are the requests whose values must be in the vector: those of nodes that asked a
 // message delay before the first one had waited, or that are in it anyway. A node's first
 // value counts.
-func (j nameJudge) inTime(n *named) (out []parley.Happening) {
+func (j nameJudge) inTime(n *named) (out []parley.ExternalEvent) {
 	var ripe parley.Tick
 	for i, q := range n.requests {
 		if when := q.When + n.gather[i]; i == 0 || when < ripe {
@@ -204,7 +204,7 @@ func (j nameJudge) inTime(n *named) (out []parley.Happening) {
 
 // lacks tells whether a node has no value in the vectors.
 func (n *named) lacks(id parley.ID) bool {
-	return !slices.ContainsFunc(n.answers, func(a parley.Happening) bool {
+	return !slices.ContainsFunc(n.answers, func(a parley.ExternalEvent) bool {
 		vector, err := interactive.DecodeVector(a.Msg.Body)
 		return err != nil || !bytes.Equal(vector[id], stream.NoValue())
 	})

@@ -57,7 +57,7 @@ type cast struct {
 }
 
 // castOf is what a request or a delivery is about.
-func (j wholeJudge) castOf(h *parley.Happening) cast {
+func (j wholeJudge) castOf(h *parley.ExternalEvent) cast {
 	if h.Msg.Kind == problem.CarryTo {
 		if _, payload, err := problem.Decode(h.Msg, j.h.N); err == nil {
 			return cast{h.From, string(payload)}
@@ -68,22 +68,22 @@ func (j wholeJudge) castOf(h *parley.Happening) cast {
 
 // witnessed are the deliveries that can be judged: not those of nodes of which events are
 // missing, and not those of payloads whose broadcast may not have been written down.
-func (j wholeJudge) witnessed() []parley.Happening {
+func (j wholeJudge) witnessed() []parley.ExternalEvent {
 	asked := make(map[cast]bool)
 	for i := range j.h.Requests {
 		asked[j.castOf(&j.h.Requests[i])] = true
 	}
-	return slices.DeleteFunc(slices.Clone(j.h.Deliveries), func(d parley.Happening) bool {
+	return slices.DeleteFunc(slices.Clone(j.h.Deliveries), func(d parley.ExternalEvent) bool {
 		return j.unknown.Has(d.At) || j.partial.Has(d.From) && !asked[j.castOf(&d)]
 	})
 }
 
 // settled leaves out what began shortly before a correct node ended: it need not have come
 // to its end everywhere.
-func (j wholeJudge) settled(requests, deliveries []parley.Happening) (q, d []parley.Happening) {
+func (j wholeJudge) settled(requests, deliveries []parley.ExternalEvent) (q, d []parley.ExternalEvent) {
 	horizon := j.end - j.settle
 	began := make(map[cast]parley.Tick)
-	for _, list := range [][]parley.Happening{requests, deliveries} {
+	for _, list := range [][]parley.ExternalEvent{requests, deliveries} {
 		for i := range list {
 			key := j.castOf(&list[i])
 			if when, known := began[key]; !known || list[i].When < when {
@@ -91,7 +91,7 @@ func (j wholeJudge) settled(requests, deliveries []parley.Happening) (q, d []par
 			}
 		}
 	}
-	keep := func(list []parley.Happening) (out []parley.Happening) {
+	keep := func(list []parley.ExternalEvent) (out []parley.ExternalEvent) {
 		for i := range list {
 			if began[j.castOf(&list[i])] <= horizon {
 				out = append(out, list[i])

@@ -95,7 +95,7 @@ type Service struct {
 	plan    convergence.Plan
 	machine parley.Machine // what is run, unless this node lies
 	process *host.Process
-	shown   atomic.Pointer[shown]
+	shown   atomic.Pointer[clockSegment]
 	last    atomic.Int64 // the last synchronized reading
 	wakes   wakeMonitor
 
@@ -103,8 +103,8 @@ type Service struct {
 	named map[parley.ID]time.Time // when it was last said of whom that its clock is beyond
 }
 
-// shown is what the clock shows from one of its steps to the next.
-type shown struct {
+// clockSegment is what the clock shows from one of its steps to the next.
+type clockSegment struct {
 	convergence.Shown
 	date  int64
 	dated bool
@@ -208,7 +208,7 @@ func (s *Service) Look() (v dated.View) {
 func (s *Service) Error() time.Duration { return time.Duration(s.plan.Error) }
 
 // Lateness is how late this process wakes.
-func (s *Service) Lateness() Lateness { return s.wakes.lateness() }
+func (s *Service) Lateness() WakeLatency { return s.wakes.lateness() }
 
 // look returns what the node knows of the clocks, within a step.
 func (s *Service) look(now parley.Tick) dated.View {
@@ -219,7 +219,7 @@ func (s *Service) look(now parley.Tick) dated.View {
 // show keeps what the clock shows after a step.
 func (s *Service) show() {
 	if v := s.look(0); v.Once {
-		s.shown.Store(&shown{v.Clock, v.Date, v.Dated})
+		s.shown.Store(&clockSegment{v.Clock, v.Date, v.Dated})
 	}
 }
 

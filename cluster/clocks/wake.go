@@ -76,7 +76,7 @@ func (w *wakeMonitor) run(s *Service) {
 
 // Wakes measures how late this process wakes, until the context ends. A pause is what takes
 // more than a fifth of a round.
-func Wakes(ctx context.Context, round time.Duration) Lateness {
+func Wakes(ctx context.Context, round time.Duration) WakeLatency {
 	w := new(wakeMonitor)
 	timer := time.NewTimer(wakes)
 	defer timer.Stop()
@@ -105,8 +105,8 @@ func (w *wakeMonitor) note(late, slack time.Duration) bool {
 	return late > slack
 }
 
-// Lateness is how late a process woke.
-type Lateness struct {
+// WakeLatency is how late a process woke.
+type WakeLatency struct {
 	Median  time.Duration `json:"median"`
 	P999    time.Duration `json:"p999"` // which 999 of 1000 kept to
 	Most    time.Duration `json:"most"` // of all
@@ -115,10 +115,10 @@ type Lateness struct {
 	Pauses uint64 `json:"pauses"`
 }
 
-func (w *wakeMonitor) lateness() Lateness {
+func (w *wakeMonitor) lateness() WakeLatency {
 	w.mu.Lock()
 	list := slices.Clone(w.ring[:min(w.n, len(w.ring))])
-	l := Lateness{Most: w.most, Samples: len(list), Pauses: w.pauses}
+	l := WakeLatency{Most: w.most, Samples: len(list), Pauses: w.pauses}
 	w.mu.Unlock()
 	if len(list) > 0 {
 		slices.Sort(list)

@@ -101,7 +101,7 @@ type Group struct {
 	c       Config
 	k       *kernel.Kernel
 	process *host.Process
-	packer  *packer
+	packer  *batcher
 	kept    history
 	absent  error        // of a group that is not configured: whatever it is asked fails
 	ours    atomic.Int32 // own packs delivered, of which the packer does not know yet
@@ -119,7 +119,7 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 	case kernel.Byzantine:
 		deep = deepPacks
 	}
-	g.packer = newPacker(views.Payload, deep, func(pack []byte, level kernel.Level) error {
+	g.packer = newBatcher(views.Payload, deep, func(pack []byte, level kernel.Level) error {
 		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
 			err = fmt.Errorf("%w: %w", s.k.Closed(), err)
@@ -198,10 +198,10 @@ func (g *Group) BroadcastAt(ctx context.Context, level kernel.Level, payload []b
 	return g.packer.add(ctx, payload, level)
 }
 
-// Post is Broadcast for who does not wait: it returns when the payload is on its way, and
+// BroadcastAsync is Broadcast for who does not wait: it returns when the payload is on its way, and
 // waits only while too much is. Nothing acknowledges the payload: if this node is excluded or
 // ends then, nobody learns here whether others deliver it.
-func (g *Group) Post(payload []byte) error {
+func (g *Group) BroadcastAsync(payload []byte) error {
 	if err := g.takes(); err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	if g.c.Level == kernel.Byzantine { // whose numbers are each sender's own
 		place = m.Value
 	}
-	k := kept{first: place << packBits, from: from, pack: m.Body}
+	k := deliveredBatch{first: place << packBits, from: from, pack: m.Body}
 	if g.c.Level == kernel.Byzantine && len(k.pack) < pinning {
 		k.pack = slices.Clone(k.pack)
 	}
@@ -243,10 +243,10 @@ const pinning = 32 << 10
 // Indicate takes what the machine says of views, or of its eras.
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
-	case group.Out, byzantine.Out:
-		g.packer.close(kernel.ErrOut)
+	case group.Excluded, byzantine.Out:
+		g.packer.close(kernel.ErrNotMember)
 		g.kept.leave()
-	case group.Restored, group.Resumed:
+	case group.SnapshotInstalled, group.ReplayStarted:
 		g.kept.begin(m.Seq << packBits)
 	case byzantine.Restored:
 		g.kept.begin(m.Value << packBits)

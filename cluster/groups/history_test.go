@@ -15,7 +15,7 @@ import (
 // had to join once more. Who read before hears that there is a gap.
 func TestGapWithoutLeave(t *testing.T) {
 	pack := func(h *history, position uint64) {
-		h.add(kept{first: position << packBits, from: parley.ID(0), count: 1, pack: []byte{1, 'a'}})
+		h.add(deliveredBatch{first: position << packBits, from: parley.ID(0), count: 1, pack: []byte{1, 'a'}})
 	}
 	over, end := context.WithCancel(t.Context()) // so that nothing waits
 	end()
@@ -27,10 +27,10 @@ func TestGapWithoutLeave(t *testing.T) {
 	}
 	for _, behind := range []uint64{5, 9} { // it has to join twice
 		g.kept.begin(behind << packBits)
-		if _, err := early.Next(over); !errors.Is(err, kernel.ErrOut) {
+		if _, err := early.Next(over); !errors.Is(err, kernel.ErrNotMember) {
 			t.Fatalf("behind %d: %v", behind, err)
 		}
-		if _, err := g.Subscribe(behind << packBits); !errors.Is(err, ErrGone) {
+		if _, err := g.Subscribe(behind << packBits); !errors.Is(err, ErrNotRetained) {
 			t.Fatalf("from %d: %v", behind, err)
 		}
 		if early, err = g.Subscribe((behind + 1) << packBits); err != nil {
@@ -49,8 +49,8 @@ func TestGapAfterRestart(t *testing.T) {
 	t.Parallel()
 	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
-	g.packer = newPacker(1<<10, kernel.Packs, nil)
-	g.Indicate(0, parley.Msg{Kind: group.Resumed, Seq: 7})
+	g.packer = newBatcher(1<<10, kernel.Packs, nil)
+	g.Indicate(0, parley.Msg{Kind: group.ReplayStarted, Seq: 7})
 	g.Deliver(0, 0, parley.Msg{Seq: 8, Body: []byte{1, 'a'}})
 	var gone *GoneError
 	if _, err := g.Subscribe(3 << packBits); !errors.As(err, &gone) || gone.First != 8<<packBits {
@@ -71,7 +71,7 @@ func TestAll(t *testing.T) {
 	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
 	for i, payload := range []byte("abc") {
-		g.kept.add(kept{first: uint64(i+1) << packBits, count: 1, pack: []byte{1, payload}})
+		g.kept.add(deliveredBatch{first: uint64(i+1) << packBits, count: 1, pack: []byte{1, payload}})
 	}
 	s, err := g.Subscribe(1)
 	if err != nil {

@@ -75,7 +75,7 @@ func protocol(l kernel.Level, views group.Config, m int, round time.Duration, fi
 		return atomic.InViews(views), nil
 	case kernel.Byzantine:
 		when := lockstep.Schedule{
-			Delta: parley.Tick(round), Slack: parley.Tick(kernel.Slack(round)), Early: true, OnCall: true,
+			Delta: parley.Tick(round), Slack: parley.Tick(kernel.Slack(round)), Early: true, OnDemand: true,
 		}
 		return byzantine.New(byzantine.Config{
 			N: views.N, M: m, Window: slots(m), Batch: 2 * views.Payload, Queue: (deepPacks + 1) * views.Payload,

@@ -19,8 +19,8 @@ import (
 // node each takes as long as all the rounds do. It is what the order's own window comes to.
 const deepPacks = 128
 
-// packer gathers the payloads of one node in one group.
-type packer struct {
+// batcher gathers the payloads of one node in one group.
+type batcher struct {
 	most int                                         // bytes of a pack
 	deep int                                         // packs under way, if they are half full
 	send func(pack []byte, level kernel.Level) error // without the lock
@@ -35,21 +35,21 @@ type packer struct {
 	err   error        // why nothing is taken now
 	ended bool         // and never will be again
 
-	tag     uint64     // of the last pack that is awaited
-	awaited *awaited   // the pack that gathers, if it is
-	under   []*awaited // those under way
+	tag     uint64          // of the last pack that is awaited
+	awaited *pendingBatch   // the pack that gathers, if it is
+	under   []*pendingBatch // those under way
 }
 
-// awaited is a pack of this node that somebody waits for.
-type awaited struct {
+// pendingBatch is a pack of this node that somebody waits for.
+type pendingBatch struct {
 	tag   uint64
 	done  chan struct{} // closed when what follows is known
 	first uint64        // the position of its first payload
 	err   error         // why that is not known
 }
 
-func newPacker(most, deep int, send func([]byte, kernel.Level) error) *packer {
-	p := &packer{most: most - tagSize, deep: deep, send: send}
+func newBatcher(most, deep int, send func([]byte, kernel.Level) error) *batcher {
+	p := &batcher{most: most - tagSize, deep: deep, send: send}
 	p.room.L = &p.mu
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // what a life before sent may come in this one, and is not taken for anything of it
@@ -60,7 +60,7 @@ func newPacker(most, deep int, send func([]byte, kernel.Level) error) *packer {
 // post puts a payload into a pack, and sends it unless too many are under way. It waits
 // while the pack is full: who asks for more than is carried is held back. Payloads of
 // another level wait for a pack of their own.
-func (p *packer) post(payload []byte, level kernel.Level) error {
+func (p *batcher) post(payload []byte, level kernel.Level) error {
 	if err := p.enter(context.Background(), payload, level); err != nil {
 		return err
 	}
@@ -70,13 +70,13 @@ func (p *packer) post(payload []byte, level kernel.Level) error {
 }
 
 // add is post, and returns the position at which the payload has been delivered here.
-func (p *packer) add(ctx context.Context, payload []byte, level kernel.Level) (position uint64, err error) {
+func (p *batcher) add(ctx context.Context, payload []byte, level kernel.Level) (position uint64, err error) {
 	if err := p.enter(ctx, payload, level); err != nil {
 		return 0, err
 	}
 	if p.awaited == nil {
 		p.tag++
-		p.awaited = &awaited{tag: p.tag, done: make(chan struct{})}
+		p.awaited = &pendingBatch{tag: p.tag, done: make(chan struct{})}
 	}
 	a, i := p.awaited, p.count-1
 	p.flush()
@@ -91,7 +91,7 @@ func (p *packer) add(ctx context.Context, payload []byte, level kernel.Level) (p
 
 // enter puts a payload into the pack that gathers, and waits for room there. If there is no
 // error the lock is held then.
-func (p *packer) enter(ctx context.Context, payload []byte, level kernel.Level) error {
+func (p *batcher) enter(ctx context.Context, payload []byte, level kernel.Level) error {
 	size := len(payload) + binary.MaxVarintLen32
 	if size > p.most {
 		return fmt.Errorf("%w: %d bytes, at most %d", kernel.ErrTooLarge, len(payload), p.most-binary.MaxVarintLen32)
@@ -127,7 +127,7 @@ func (p *packer) enter(ctx context.Context, payload []byte, level kernel.Level) 
 
 // flush sends what has gathered, as long as it may. The lock is held, and let go while
 // something is sent; one caller sends at a time, so that packs keep their order.
-func (p *packer) flush() {
+func (p *batcher) flush() {
 	for !p.sends && p.count > 0 && p.err == nil && (p.away < kernel.Packs || p.away < p.deep && len(p.buf) > p.most/2) {
 		pack, level := p.buf, p.level
 		p.buf, p.count = make([]byte, 0, min(p.most, 2*len(pack)+64)), 0
@@ -149,7 +149,7 @@ func (p *packer) flush() {
 }
 
 // delivered says that a pack of this node has been, and where.
-func (p *packer) delivered(tag, first uint64) {
+func (p *batcher) delivered(tag, first uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, a := range p.under {
@@ -164,7 +164,7 @@ func (p *packer) delivered(tag, first uint64) {
 
 // back says that packs of this node have been delivered, or with 0 that it is open again: what
 // has gathered goes.
-func (p *packer) back(n int) {
+func (p *batcher) back(n int) {
 	p.mu.Lock()
 	p.away = max(0, p.away-n)
 	p.flush()
@@ -173,7 +173,7 @@ func (p *packer) back(n int) {
 
 // fail takes nothing more, and gives up what is under way and what has gathered: they may be
 // delivered, and nobody here would learn it. The lock is held.
-func (p *packer) fail(err error) {
+func (p *batcher) fail(err error) {
 	if p.err == nil {
 		p.err = err
 	}
@@ -189,21 +189,21 @@ func (p *packer) fail(err error) {
 }
 
 // busy tells whether anything waits or is under way.
-func (p *packer) busy() bool {
+func (p *batcher) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err == nil && (p.count > 0 || p.away > 0)
 }
 
 // close takes nothing more until it is opened.
-func (p *packer) close(err error) {
+func (p *batcher) close(err error) {
 	p.mu.Lock()
 	p.fail(err)
 	p.mu.Unlock()
 }
 
 // end takes nothing more for good.
-func (p *packer) end(err error) {
+func (p *batcher) end(err error) {
 	p.mu.Lock()
 	p.ended = true
 	p.fail(err)
@@ -212,7 +212,7 @@ func (p *packer) end(err error) {
 
 // open goes on after a close, with so many packs under way: others of before will not come
 // back.
-func (p *packer) open(away int) {
+func (p *batcher) open(away int) {
 	p.mu.Lock()
 	if p.err != nil && !p.ended {
 		p.err, p.away = nil, away

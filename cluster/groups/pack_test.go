@@ -28,10 +28,10 @@ func (s *packsSent) at(i int) []byte {
 }
 
 // heldUp returns a packer of which so many packs are under way, each with one payload.
-func heldUp(t *testing.T, count int) (p *packer, sent *packsSent) {
+func heldUp(t *testing.T, count int) (p *batcher, sent *packsSent) {
 	t.Helper()
 	sent = new(packsSent)
-	p = newPacker(100, kernel.Packs, func(pack []byte, _ kernel.Level) error {
+	p = newBatcher(100, kernel.Packs, func(pack []byte, _ kernel.Level) error {
 		sent.mu.Lock()
 		defer sent.mu.Unlock()
 		sent.list = append(sent.list, slices.Clone(pack))
@@ -66,7 +66,7 @@ func TestPackerGoesOn(t *testing.T) {
 		p, sent := heldUp(t, kernel.Packs+1)
 		g := Group{k: new(kernel.Kernel), packer: p}
 		g.kept.init(1, 1)
-		for _, kind := range []parley.Kind{group.Out, parley.View} {
+		for _, kind := range []parley.Kind{group.Excluded, parley.View} {
 			g.Indicate(0, parley.Msg{Kind: kind})
 			g.after()
 		}
@@ -83,7 +83,7 @@ func TestPackerTellsWhoWaits(t *testing.T) {
 		told := make(chan error, 1)
 		go func() { told <- p.post(make([]byte, 50), kernel.Total) }()
 		synctest.Wait()
-		p.close(kernel.ErrOut)
+		p.close(kernel.ErrNotMember)
 		p.open(0)
 		p.back(0)
 		within(t, "who waited", func() error { return <-told })
@@ -145,13 +145,13 @@ func TestPackerAwaits(t *testing.T) {
 		if a := took(full); !errors.Is(a.err, kernel.ErrRefused) || errors.Is(a.err, kernel.ErrUnknown) {
 			t.Errorf("without room: %v", a.err)
 		}
-		p.close(kernel.ErrOut)
+		p.close(kernel.ErrNotMember)
 		for _, i := range []int{0, 2, 3} {
-			if a := took(each[i]); !errors.Is(a.err, kernel.ErrUnknown) || !errors.Is(a.err, kernel.ErrOut) {
+			if a := took(each[i]); !errors.Is(a.err, kernel.ErrUnknown) || !errors.Is(a.err, kernel.ErrNotMember) {
 				t.Errorf("excluded: %v", a.err)
 			}
 		}
-		if _, err := p.add(t.Context(), nil, kernel.Total); !errors.Is(err, kernel.ErrOut) || errors.Is(err, kernel.ErrUnknown) {
+		if _, err := p.add(t.Context(), nil, kernel.Total); !errors.Is(err, kernel.ErrNotMember) || errors.Is(err, kernel.ErrUnknown) {
 			t.Errorf("out: %v", err)
 		}
 	})

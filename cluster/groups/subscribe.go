@@ -12,24 +12,24 @@ import (
 	"parley/cluster/kernel"
 )
 
-// ErrSlow is the error of a subscription that fell behind what is kept: it is cut off.
-var ErrSlow = errors.New("the subscriber is too slow: what is next for it is no longer kept")
+// ErrSlowSubscriber is the error of a subscription that fell behind what is kept: it is cut off.
+var ErrSlowSubscriber = errors.New("the subscriber is too slow: what is next for it is no longer kept")
 
-// ErrGone is the error of a subscription to what is no longer kept here, or has never been.
-var ErrGone = errors.New("that position is not kept here any more")
+// ErrNotRetained is the error of a subscription to what is no longer kept here, or has never been.
+var ErrNotRetained = errors.New("that position is not kept here any more")
 
-// GoneError is [ErrGone], with the first position from which on all is kept here.
+// GoneError is [ErrNotRetained], with the first position from which on all is kept here.
 type GoneError struct{ First uint64 }
 
 func (e *GoneError) Error() string {
-	return fmt.Sprintf("%v: what is kept begins at %d", ErrGone, e.First)
+	return fmt.Sprintf("%v: what is kept begins at %d", ErrNotRetained, e.First)
 }
 
 // Is tells that it is ErrGone.
-func (e *GoneError) Is(target error) bool { return target == ErrGone }
+func (e *GoneError) Is(target error) bool { return target == ErrNotRetained }
 
-// kept is a pack that was delivered.
-type kept struct {
+// deliveredBatch is a pack that was delivered.
+type deliveredBatch struct {
 	first uint64 // the position of its first payload
 	from  parley.ID
 	count int // payloads
@@ -46,10 +46,10 @@ type history struct {
 	keep, keepBytes int
 
 	mu      sync.Mutex
-	ring    []kept // a power of two of them
-	begun   uint64 // number of the oldest pack, counted from 0 on
-	ended   uint64 // and behind the last one
-	count   int    // payloads in them
+	ring    []deliveredBatch // a power of two of them
+	begun   uint64           // number of the oldest pack, counted from 0 on
+	ended   uint64           // and behind the last one
+	count   int              // payloads in them
 	bytes   int
 	from    uint64        // every delivery of this position and later ones is here, or has yet to come
 	life    uint64        // how often the member was out
@@ -62,13 +62,13 @@ type history struct {
 
 func (h *history) init(keep, bytes int) {
 	h.keep, h.keepBytes = keep, bytes
-	h.ring, h.more = make([]kept, 16), make(chan struct{})
+	h.ring, h.more = make([]deliveredBatch, 16), make(chan struct{})
 }
 
-func (h *history) at(number uint64) *kept { return &h.ring[number&uint64(len(h.ring)-1)] }
+func (h *history) at(number uint64) *deliveredBatch { return &h.ring[number&uint64(len(h.ring)-1)] }
 
 // add keeps one more pack.
-func (h *history) add(k kept) {
+func (h *history) add(k deliveredBatch) {
 	h.mu.Lock()
 	if h.ended-h.begun == uint64(len(h.ring)) {
 		h.grow()
@@ -90,12 +90,12 @@ func (h *history) drop() {
 	h.count -= old.count
 	h.bytes -= keptSize + len(old.pack)
 	h.from = old.first + 1<<packBits
-	*old = kept{}
+	*old = deliveredBatch{}
 	h.begun++
 }
 
 func (h *history) grow() {
-	ring := make([]kept, 2*len(h.ring))
+	ring := make([]deliveredBatch, 2*len(h.ring))
 	for i := h.begun; i < h.ended; i++ {
 		ring[i&uint64(len(ring)-1)] = *h.at(i)
 	}
@@ -166,7 +166,7 @@ type Subscription struct {
 	next uint64 // the number of the pack to be read next
 	from uint64 // positions before it are passed over
 
-	now   kept // of which the payloads in rest are yet to be read
+	now   deliveredBatch // of which the payloads in rest are yet to be read
 	index int
 	rest  []byte
 	ended error
@@ -180,7 +180,7 @@ type Subscription struct {
 //
 // With the levels Reliable, Uniform, FIFO and Causal, which give each member its own positions,
 // a node that was away takes over those of another member. In memory all from before then fail
-// likewise; in a durable group they stand for other payloads. So after kernel.ErrOut, or another start
+// likewise; in a durable group they stand for other payloads. So after kernel.ErrNotMember, or another start
 // of the node, read such a group from 1 on, or from GoneError.First, and pass over what you have.
 //
 // Nothing is buffered for a subscription. One that falls behind what is kept, by
@@ -193,7 +193,7 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	case h.err != nil:
 		return nil, h.err
 	case h.out:
-		return nil, kernel.ErrOut
+		return nil, kernel.ErrNotMember
 	case from != 0 && from < h.from:
 		return nil, &GoneError{h.from}
 	}
@@ -213,7 +213,7 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 func (s *Subscription) Position() uint64 { return s.from }
 
 // Next returns the next delivery, and waits for it. It fails with ErrSlow if the
-// subscription is cut off, with kernel.ErrOut after the last delivery before the member was
+// subscription is cut off, with kernel.ErrNotMember after the last delivery before the member was
 // excluded, with kernel.ErrClosed when the node has been closed, and when the context is over.
 // After that but the last of them it fails for good; what follows may be had by subscribing
 // again behind the last position that was read.
@@ -262,15 +262,15 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 	h := s.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.now, s.index, s.rest = kept{}, 0, nil
+	s.now, s.index, s.rest = deliveredBatch{}, 0, nil
 	switch {
 	case s.ended != nil:
 	case s.next < h.begun && s.life == h.life:
-		s.ended = ErrSlow
+		s.ended = ErrSlowSubscriber
 	case s.life != h.life && (!h.out || s.life+1 != h.life):
-		s.ended = kernel.ErrOut
+		s.ended = kernel.ErrNotMember
 	case s.next < h.begun:
-		s.ended = ErrSlow
+		s.ended = ErrSlowSubscriber
 	case s.next < h.ended:
 		s.now = *h.at(s.next)
 		s.rest = s.now.pack
@@ -279,7 +279,7 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 	case h.err != nil:
 		s.ended = h.err
 	case h.out:
-		s.ended = kernel.ErrOut
+		s.ended = kernel.ErrNotMember
 	default:
 		h.waits = true
 		return h.more, nil
@@ -290,6 +290,6 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 // Close ends the subscription. Nothing is lost if it is left out: a subscription holds one
 // pack of deliveries and nothing else. The error is always nil.
 func (s *Subscription) Close() error {
-	s.now, s.index, s.rest, s.ended = kept{}, 0, nil, kernel.ErrClosed
+	s.now, s.index, s.rest, s.ended = deliveredBatch{}, 0, nil, kernel.ErrClosed
 	return nil
 }

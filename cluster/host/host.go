@@ -80,10 +80,10 @@ type Signer interface {
 	Verify(context string, id parley.ID, b, sig []byte) bool
 }
 
-// Upper is what stands above a machine. It is called in the order of what the machine
+// UpperLayer is what stands above a machine. It is called in the order of what the machine
 // delivers and indicates, within the step: it must not block, and not ask the same
 // process for anything.
-type Upper interface {
+type UpperLayer interface {
 	// Deliver takes what the machine delivers to above it.
 	Deliver(from parley.ID, path parley.Path, m parley.Msg)
 	// Indicate takes what the machine indicates.
@@ -125,7 +125,7 @@ type Config struct {
 type Host struct {
 	c       Config
 	dirty   []atomic.Bool // by node: something waits to be flushed
-	alarms  *punctual     // nil: timers are as late as may be
+	alarms  *timerfdAlarm // nil: timers are as late as may be
 	mu      sync.Mutex
 	closed  bool
 	table   atomic.Pointer[map[uint32]*Process]
@@ -167,7 +167,7 @@ func New(c Config) *Host {
 	}
 	h.table.Store(&map[uint32]*Process{})
 	if c.Punctual {
-		h.alarms = newPunctual(h)
+		h.alarms = newTimerfdAlarm(h)
 	}
 	return h
 }
@@ -179,7 +179,7 @@ type Options struct {
 	Channel uint32
 	Name    string
 	Machine parley.Machine
-	Upper   Upper
+	Upper   UpperLayer
 	// Class is the class of all its messages: between classes links keep no order.
 	Class link.Class
 	// Long tells that a step may take longer than others can wait, as with a machine that copies

@@ -159,8 +159,8 @@ func (p *Process) Do(f func(m parley.Machine, now parley.Tick)) {
 	f(p.m, p.clock.Now())
 }
 
-// Resting tells whether nothing is due: no timer is set, and nothing waits for the disk.
-func (p *Process) Resting() bool {
+// Idle tells whether nothing is due: no timer is set, and nothing waits for the disk.
+func (p *Process) Idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stopped || len(p.timers.list) == 0 && len(p.outbox.list) == 0

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// punctual has alarms go off in time. A program that waits for the network does so in whole
+// timerfdAlarm has alarms go off in time. A program that waits for the network does so in whole
 // milliseconds, and its timers are late by as much as one; but a descriptor that becomes
 // readable at a time wakes it right then, and it sees to its timers.
-type punctual struct {
+type timerfdAlarm struct {
 	h     *Host
 	born  time.Time
 	timer *os.File
@@ -22,25 +22,25 @@ type punctual struct {
 	closed bool          // the number fd may be another's
 }
 
-// newPunctual returns nil if the system gives no such descriptor: alarms are late then.
-func newPunctual(h *Host) *punctual {
-	w := openPunctual(h)
+// newTimerfdAlarm returns nil if the system gives no such descriptor: alarms are late then.
+func newTimerfdAlarm(h *Host) *timerfdAlarm {
+	w := openTimerfdAlarm(h)
 	if w != nil {
 		go w.run()
 	}
 	return w
 }
 
-func openPunctual(h *Host) *punctual {
+func openTimerfdAlarm(h *Host) *timerfdAlarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	return &punctual{h: h, born: time.Now(), timer: os.NewFile(uintptr(fd), "timer"), fd: fd}
+	return &timerfdAlarm{h: h, born: time.Now(), timer: os.NewFile(uintptr(fd), "timer"), fd: fd}
 }
 
 // run is for the next alarm whenever the descriptor has been readable, until it is closed.
-func (w *punctual) run() {
+func (w *timerfdAlarm) run() {
 	var times [8]byte
 	for {
 		if _, err := w.timer.Read(times[:]); err != nil {
@@ -51,7 +51,7 @@ func (w *punctual) run() {
 }
 
 // again sets the descriptor to the next alarm of all that there are.
-func (w *punctual) again() {
+func (w *timerfdAlarm) again() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, next := time.Since(w.born), time.Duration(0)
@@ -66,7 +66,7 @@ func (w *punctual) again() {
 // after is for an alarm that was set to go off so much later, just now: not before it is due.
 // When the descriptor is, or is about to be, readable already, that is left so, for setting it
 // would take it back, and with it the other alarms: they are seen to by again.
-func (w *punctual) after(p *Process, wait time.Duration) {
+func (w *timerfdAlarm) after(p *Process, wait time.Duration) {
 	if w == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (w *punctual) after(p *Process, wait time.Duration) {
 }
 
 // set sets the descriptor. The lock is held.
-func (w *punctual) set(at time.Duration) {
+func (w *timerfdAlarm) set(at time.Duration) {
 	if w.next = at; at == 0 || w.closed {
 		return
 	}
@@ -90,7 +90,7 @@ func (w *punctual) set(at time.Duration) {
 	}
 }
 
-func (w *punctual) close() {
+func (w *timerfdAlarm) close() {
 	if w == nil {
 		return
 	}

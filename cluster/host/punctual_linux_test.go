@@ -11,7 +11,7 @@ func TestAlarmsAreNotForgotten(t *testing.T) {
 	h := New(Config{N: 1})
 	first, second, third := &Process{h: h}, &Process{h: h}, &Process{h: h}
 	h.table.Store(&map[uint32]*Process{0: first, 1: second, 2: third})
-	w := openPunctual(h)
+	w := openTimerfdAlarm(h)
 	if w == nil {
 		t.Fatal("no descriptor")
 	}

@@ -4,9 +4,9 @@ package host
 
 import "time"
 
-// punctual is for systems on which alarms are as late as the runtime has them.
-type punctual struct{}
+// timerfdAlarm is for systems on which alarms are as late as the runtime has them.
+type timerfdAlarm struct{}
 
-func newPunctual(*Host) *punctual               { return nil }
-func (*punctual) after(*Process, time.Duration) {}
-func (*punctual) close()                        {}
+func newTimerfdAlarm(*Host) *timerfdAlarm           { return nil }
+func (*timerfdAlarm) after(*Process, time.Duration) {}
+func (*timerfdAlarm) close()                        {}

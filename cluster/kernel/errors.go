@@ -10,15 +10,15 @@ var (
 	ErrUnknown = errors.New("the outcome is unknown")
 	// ErrClosed is the error of a node that was closed.
 	ErrClosed = errors.New("the node is closed")
-	// ErrOut is the error of a member that a group has excluded.
-	ErrOut = errors.New("this node is not a member of the group now")
+	// ErrNotMember is the error of a member that a group has excluded.
+	ErrNotMember = errors.New("this node is not a member of the group now")
 	// ErrTooLarge is the error of what is longer than is carried.
 	ErrTooLarge = errors.New("the payload is too large")
 	// ErrAbstained is the error of an agreement in which this node takes no part.
 	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
 
-	// ErrExpelled is the error of a node that the others have expelled. It is [ErrOut].
-	ErrExpelled error = special{"this node has been expelled: it may come back when it is started again", ErrOut}
+	// ErrExpelled is the error of a node that the others have expelled. It is [ErrNotMember].
+	ErrExpelled error = special{"this node has been expelled: it may come back when it is started again", ErrNotMember}
 	// ErrDraining is the error of a request to a node that takes no new ones. It is [ErrRefused].
 	ErrDraining error = special{"the node takes no new requests: it is about to leave", ErrRefused}
 	// ErrNoRoom is the error of a request to a node whose disk is nearly full. It is [ErrRefused].

@@ -30,8 +30,8 @@ type Kernel struct {
 	M       int      // how many members may lie
 	Round   time.Duration
 	Clock   host.Clock
-	Signs   bool              // it has a key to sign with
-	Lies    *faulty.Behaviour // how this node lies, nil if it does not: for laboratories
+	Signs   bool             // it has a key to sign with
+	Lies    *faulty.Behavior // how this node lies, nil if it does not: for laboratories
 	Log     *slog.Logger
 	Host    *host.Host
 	Store   *store.Store // nil if nothing outlives the process
@@ -94,7 +94,7 @@ func (k *Kernel) Play(p parley.Protocol) parley.Machine {
 	if k.Lies == nil {
 		return p.New(k.Self)
 	}
-	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{k.Self: *k.Lies})
+	return faulty.New(p, 0, map[parley.ID]faulty.Behavior{k.Self: *k.Lies})
 }
 
 // Slack returns how late a node may do anything, with rounds of a length.

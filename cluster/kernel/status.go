@@ -34,7 +34,7 @@ func Slots(p *host.Process, abstained uint64) (s *SlotStatus) {
 			l := of.Slots()
 			s = &SlotStatus{
 				Opened: l.Opened(), Done: l.Done(), Missed: l.Missed(), Abstained: abstained,
-				Mute: l.Muted(), Waits: l.Muted() && l.Waits(),
+				Mute: l.Inactive(), Waits: l.Inactive() && l.Waits(),
 			}
 		}
 	})

@@ -304,7 +304,7 @@ func (m *member) status(asked uint64) *status {
 	m.mu.Lock()
 	p := m.process
 	m.mu.Unlock()
-	rests := p != nil && p.Resting()
+	rests := p != nil && p.Idle()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.counted

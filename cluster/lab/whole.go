@@ -155,7 +155,7 @@ func (r *account) headerOf(id parley.ID, life uint64) trace.Header {
 }
 
 // facts are the circumstances of the run, as far as they show.
-func (r *account) facts(w *trace.Whole, up parley.Set) trace.Facts {
+func (r *account) facts(w *trace.MergedTrace, up parley.Set) trace.Facts {
 	f := w.Header.Facts
 	f.Network.Late = r.slow(w.Log)
 	f.Processes.LostDisk = len(r.lost) > 0

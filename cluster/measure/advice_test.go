@@ -27,16 +27,16 @@ func TestAdvise(t *testing.T) {
 		"slow messages": {
 			Measurement{Nodes: 4, Round: 100 * ms, Peers: []PeerMeasurement{
 				peer("b", 200*us, 3*ms), peer("c", 150*us, 8*ms), peer("d", 100*us, ms),
-			}, Wake: clocks.Lateness{P999: ms}},
+			}, Wake: clocks.WakeLatency{P999: ms}},
 			100 * ms, 200 * us, false, "a message to c, the slowest, takes 4ms",
 		},
 		"late waking": {
 			Measurement{Nodes: 4, Round: 35 * ms, Peers: []PeerMeasurement{peer("b", 100*us, 400*us)},
-				Wake: clocks.Lateness{P999: 6 * ms, Pauses: 2, Most: time.Second}},
+				Wake: clocks.WakeLatency{P999: 6 * ms, Pauses: 2, Most: time.Second}},
 			100 * ms, 100 * us, true, "it stood still 2 times for longer, for 1s at most",
 		},
 		"nobody there": {
-			Measurement{Nodes: 4, Peers: make([]PeerMeasurement, 3), Wake: clocks.Lateness{P999: 100 * us}},
+			Measurement{Nodes: 4, Peers: make([]PeerMeasurement, 3), Wake: clocks.WakeLatency{P999: 100 * us}},
 			2 * ms, 50 * us, false, "3 of 3 other nodes were not reached",
 		},
 		"seven": {

@@ -17,7 +17,7 @@ type Measurement struct {
 	// Peers are the other nodes, in the order of members.
 	Peers []PeerMeasurement `json:"peers"`
 	// Wake is how late this process wakes, over the last minute or so.
-	Wake clocks.Lateness `json:"wake"`
+	Wake clocks.WakeLatency `json:"wake"`
 	// Suspended is for how long this machine was suspended since the node began.
 	Suspended time.Duration `json:"suspended"`
 	// Bound is how far apart clocks may be, and Synchronized whether this node's is in.

@@ -23,15 +23,15 @@ type Service struct {
 	k      *kernel.Kernel
 	out    func(all bool) // ends what this node is expelled from: all, or what knows of crashes alone
 	votes  *host.Process
-	closed []shutter // by node
+	closed []peerFilter // by node
 
 	mu    sync.Mutex
 	moved chan struct{}    // closed when a view changes
 	views map[string]*view // by machine
 }
 
-// shutter says what is not taken of a node, and counts it.
-type shutter struct {
+// peerFilter says what is not taken of a node, and counts it.
+type peerFilter struct {
 	what    atomic.Uint64 // expel.Views or expel.All; 0: all is taken
 	dropped atomic.Uint64
 }
@@ -50,7 +50,7 @@ type view struct {
 // when this node is.
 func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	s = &Service{
-		k: k, out: out, closed: make([]shutter, len(k.Members)),
+		k: k, out: out, closed: make([]peerFilter, len(k.Members)),
 		moved: make(chan struct{}), views: make(map[string]*view),
 	}
 	p := expel.New(expel.Config{N: len(k.Members), M: k.M})
@@ -124,7 +124,7 @@ func (s *Service) move() {
 
 // watched is what stands above a machine with views.
 type watched struct {
-	host.Upper
+	host.UpperLayer
 	s *Service
 	v *view
 }
@@ -158,17 +158,17 @@ func (w watched) Indicate(path parley.Path, m parley.Msg) {
 		w.v.number, w.v.members, w.v.suspected = m.Seq, members, parley.Set{}
 		w.v.in = members.Has(s.k.Self)
 		s.move()
-	case group.Out:
+	case group.Excluded:
 		w.v.in = false
 		s.move()
 	case parley.Suspect:
 		w.v.suspected.Add(m.Origin)
 	}
 	s.mu.Unlock()
-	if m.Kind == group.Excluded {
+	if m.Kind == group.Expelled {
 		s.votes.Beside(parley.Msg{Kind: expel.Excluded, Origin: m.Origin})
 	}
-	w.Upper.Indicate(path, m)
+	w.UpperLayer.Indicate(path, m)
 }
 
 // Linked tells the machine of votes the life of a node to which there is a link now.

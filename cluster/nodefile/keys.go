@@ -25,9 +25,9 @@ var (
 	// readParticipant reads the address of the service that does this node's part of transactions.
 	readParticipant = parsed(func(text string) (string, error) { return text, participant.CheckAddress(text) })
 	// readTraitor reads how the node lies.
-	readTraitor = parsed(func(text string) (*cluster.Lab, error) {
+	readTraitor = parsed(func(text string) (*cluster.FaultInjection, error) {
 		b, err := faulty.Parse(text)
-		return &cluster.Lab{Traitor: b}, err
+		return &cluster.FaultInjection{Traitor: b}, err
 	})
 )
 

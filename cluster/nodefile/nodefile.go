@@ -54,11 +54,11 @@ type File struct {
 	Participant string
 	Commit      cluster.CommitConfig // of transactions
 	Links       cluster.Links
-	Agreements  []cluster.Agreement // nil: the default
-	TraceLimit  int                 // MiB of each trace; 0: the default
-	LogJSON     bool                // in place of text
+	Agreements  []cluster.AgreementConfig // nil: the default
+	TraceLimit  int                       // MiB of each trace; 0: the default
+	LogJSON     bool                      // in place of text
 	LogLevel    slog.Level
-	Lab         *cluster.Lab
+	Lab         *cluster.FaultInjection
 	// Offset and Drift are how wrong the clock of a node in a laboratory is: how far it is
 	// ahead, and how much faster it runs, in parts in a million.
 	Offset time.Duration
@@ -207,7 +207,7 @@ func (f *File) table(v value) (t cluster.TableConfig, err error) {
 
 // agreements reads the kinds of agreements.
 func (f *File) agreements(v value) error {
-	err := list(&f.Agreements, "agreements", 1, math.MaxInt, func(v value) (a cluster.Agreement, err error) {
+	err := list(&f.Agreements, "agreements", 1, math.MaxInt, func(v value) (a cluster.AgreementConfig, err error) {
 		err = v.fields(key{"algorithm", true, into(&a.Algorithm, readAlgorithm)}, key{"m", true, into(&a.M, readLiars)})
 		return a, err
 	})(v)
@@ -355,7 +355,7 @@ func (f *File) Config() (cluster.Config, error) {
 	}
 	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
 	c.DiskLimit = f.DiskLimit
-	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
+	c.Groups, c.Tables, c.M, c.Round, c.Times, c.FaultInjection = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
 	c.Clocks, c.Links, c.Agreements, c.Commit = f.Clocks, f.Links, f.Agreements, f.Commit
 	if c.Participant, err = f.participant(); err != nil {
 		return cluster.Config{}, f.at("participant", err)

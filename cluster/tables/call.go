@@ -156,7 +156,7 @@ func (t *Table) refuses() error {
 	case t.stopped != nil:
 		return fmt.Errorf("%w: %w", kernel.ErrRefused, t.stopped)
 	case !t.serving:
-		return kernel.ErrOut
+		return kernel.ErrNotMember
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 		err := try()
 		lost := errors.Is(err, kernel.ErrUnknown) && !errors.Is(err, ErrExpired) && !errors.Is(err, errOvertaken)
 		final := errors.Is(err, kernel.ErrClosed) || errors.Is(err, kernel.ErrExpelled) || errors.Is(err, ErrStopped)
-		if ctx.Err() != nil || final || !lost && !errors.Is(err, kernel.ErrOut) {
+		if ctx.Err() != nil || final || !lost && !errors.Is(err, kernel.ErrNotMember) {
 			return err
 		}
 		select {

@@ -241,19 +241,19 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch m.Kind {
-	case group.Out:
+	case group.Excluded:
 		log.Warn("out of the view: this node is to join again")
-		t.abandon(kernel.ErrOut)
+		t.abandon(kernel.ErrNotMember)
 	case service.Serving:
 		if t.serving = m.Value == 1; t.serving && t.closed == nil {
 			close(t.joined)
 			t.joined = make(chan struct{})
 		}
-	case group.Restored:
+	case group.SnapshotInstalled:
 		t.stopped = nil
 		delete(t.differs, t.k.Self)
 		log.Info("has the state of another node", "bytes", len(m.Body))
-	case group.Wanted:
+	case group.SnapshotWanted:
 		if size := t.size.Load(); size > int64(t.limits.Snapshot) {
 			log.Error("a node that joins does not take the state: it is too long", "node",
 				t.k.Name(m.Origin), "bytes", size, "allowed", t.limits.Snapshot)
@@ -265,7 +265,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	case service.Parted:
 		t.differs[t.k.Self] = true
 		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
-		t.abandon(kernel.ErrOut)
+		t.abandon(kernel.ErrNotMember)
 	case service.Alike:
 		delete(t.differs, t.k.Self)
 		log.Info("has the state of the others", "position", m.Seq)

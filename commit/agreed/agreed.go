@@ -115,8 +115,8 @@ func (v voter) Request(s *parley.Step, m parley.Msg) {
 }
 
 // promises derives what holds of the outcome from what holds of the vector.
-func promises(of func(parley.Assumptions) []parley.Promise) func(parley.Assumptions) []parley.Promise {
-	return func(a parley.Assumptions) []parley.Promise {
+func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunConditions) []parley.Promise {
+	return func(a parley.RunConditions) []parley.Promise {
 		vector := make(map[string]parley.Promise)
 		for _, p := range of(a) {
 			vector[p.Property] = p
@@ -153,7 +153,7 @@ func promises(of func(parley.Assumptions) []parley.Promise) func(parley.Assumpti
 
 // missed tells what made correct processes miss messages of correct ones, beyond what
 // the faults that are counted explain.
-func missed(a parley.Assumptions) string {
+func missed(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "a message was lost: its sender or its receiver counts as faulty"

@@ -47,8 +47,8 @@ func TestEveryVote(t *testing.T) {
 }
 
 // liar is a process that says what choose picks of all that it can say.
-func liar(id parley.ID, choose func(n int) int) map[parley.ID]faulty.Behaviour {
-	return map[parley.ID]faulty.Behaviour{id: {
+func liar(id parley.ID, choose func(n int) int) map[parley.ID]faulty.Behavior {
+	return map[parley.ID]faulty.Behavior{id: {
 		Name: "any", Model: parley.OralByzantineFaults,
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
 	}}
@@ -83,7 +83,7 @@ func TestTwoLiars(t *testing.T) {
 		p := over(t, name, 7, 2)
 		for seed := range uint64(60) {
 			all := faulty.Named()
-			of := map[parley.ID]faulty.Behaviour{
+			of := map[parley.ID]faulty.Behavior{
 				parley.ID(seed % 7):         all[seed%uint64(len(all))],
 				parley.ID((seed/7 + 3) % 7): all[(seed/3)%uint64(len(all))],
 			}

@@ -104,7 +104,7 @@ func spared(list []parley.Property) []parley.Property {
 			continue
 		}
 		down := func(h *parley.History) string {
-			if slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool { return r.At == 0 }) {
+			if slices.ContainsFunc(h.Restarts, func(r parley.ExternalEvent) bool { return r.At == 0 }) {
 				return h.Name(0) + " was down, and makes the order"
 			}
 			return ""
@@ -127,8 +127,8 @@ func spared(list []parley.Property) []parley.Property {
 
 // givenLies: a liar may have something else numbered in the place of what it broadcasts, or beside it.
 // Process 0 does to others what it must.
-func givenLies(s *parley.Step, t *parley.Turn) []parley.Sent {
-	var out []parley.Sent
+func givenLies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	var out []parley.Outgoing
 	for _, one := range t.Honest {
 		if one.Msg.Kind != giveNumber || t.Body == nil {
 			out = append(out, one)

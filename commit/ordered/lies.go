@@ -12,8 +12,8 @@ import (
 
 // lies: a liar may begin another transaction than it was asked for, vote otherwise, say that it has
 // waited for long when it has not, tell another outcome than it knows, and say nothing.
-func lies(c Config) func(*parley.Step, *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(c Config) func(*parley.Step, *parley.Turn) []parley.Outgoing {
+	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := t.Out[:0]
 		for _, one := range t.Honest {
 			if m, said := lie(s, c, one.Msg); said {

@@ -69,7 +69,7 @@ func TestOrderMakerIsDown(t *testing.T) {
 		}
 		s := sim.Run(o)
 		tested := 0
-		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 			if v.Violated() {
 				t.Errorf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
 			}

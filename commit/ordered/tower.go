@@ -93,7 +93,7 @@ func (t tower) bound(n, m int) error {
 
 // promises says what holds in the circumstances of a run. A process that was down for a time hears
 // nothing of the order any more, and counts as one of the m that may be faulty.
-func (t tower) promises(a parley.Assumptions) []parley.Promise {
+func (t tower) promises(a parley.RunConditions) []parley.Promise {
 	safe, failed, bound := "", a.Faulty, t.bound(a.N, a.M)
 	if !t.given {
 		failed += a.Away

@@ -24,8 +24,8 @@ func history(text string) *parley.History {
 			continue
 		}
 		at := parley.ID(word[0] - '0')
-		do := parley.Happening{At: at, From: at, When: parley.Tick(10 * i), Order: uint64(i + 1)}
-		say := func(kind parley.Kind, body string) parley.Happening {
+		do := parley.ExternalEvent{At: at, From: at, When: parley.Tick(10 * i), Order: uint64(i + 1)}
+		say := func(kind parley.Kind, body string) parley.ExternalEvent {
 			do.Msg = parley.Msg{Kind: kind, Body: []byte(body)}
 			return do
 		}
@@ -237,7 +237,7 @@ func TestDeltaFlag(t *testing.T) {
 
 // What a run lacks breaks a promise, and what makes time-outs run out is told.
 func TestPromises(t *testing.T) {
-	for want, a := range map[string]parley.Assumptions{
+	for want, a := range map[string]parley.RunConditions{
 		"": {}, "a process crashed": {Faulty: 1}, "messages were lost": {Network: parley.NetworkFaults{Cut: true}},
 		"a message came late, or a clock ran wrong": {Processes: parley.ProcessFaults{Paused: true}},
 	} {

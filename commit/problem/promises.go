@@ -3,7 +3,7 @@ package problem
 import "parley"
 
 // Failed tells what made time-outs run out in a run, "" if nothing did.
-func Failed(a parley.Assumptions) string {
+func Failed(a parley.RunConditions) string {
 	switch {
 	case a.Faulty > 0 || a.Processes.Restarted || a.Processes.LostDisk:
 		return "a process crashed"

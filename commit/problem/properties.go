@@ -76,8 +76,8 @@ type view struct {
 
 // decisions goes through the outcomes that processes delivered, in order of time: one a
 // delivery, of crashed processes too.
-func decisions(h *parley.History) iter.Seq2[*parley.Happening, Outcome] {
-	return func(yield func(*parley.Happening, Outcome) bool) {
+func decisions(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
+	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for i := range h.Deliveries {
 			if d := &h.Deliveries[i]; d.Msg.Kind == parley.Decide && !yield(d, ReadOutcome(d.Msg.Body)) {
 				return
@@ -87,8 +87,8 @@ func decisions(h *parley.History) iter.Seq2[*parley.Happening, Outcome] {
 }
 
 // counted goes through the decisions of the processes that count.
-func (v view) counted(h *parley.History) iter.Seq2[*parley.Happening, Outcome] {
-	return func(yield func(*parley.Happening, Outcome) bool) {
+func (v view) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
+	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for d, o := range decisions(h) {
 			if v.counts(h, d.At) && !yield(d, o) {
 				return
@@ -100,7 +100,7 @@ func (v view) counted(h *parley.History) iter.Seq2[*parley.Happening, Outcome] {
 // vote is the first vote that a process was given, and when.
 type vote struct {
 	yes bool
-	*parley.Happening
+	*parley.ExternalEvent
 }
 
 func votes(h *parley.History) map[parley.ID]vote {
@@ -117,7 +117,7 @@ func votes(h *parley.History) map[parley.ID]vote {
 }
 
 func (v view) atomicity(h *parley.History) error {
-	var first [Abort + 1]*parley.Happening
+	var first [Abort + 1]*parley.ExternalEvent
 	for d, o := range v.counted(h) {
 		if o == Undecided {
 			return fmt.Errorf("%s decided %s, which is no outcome", h.Name(d.At), parley.Printable(d.Msg.Body))
@@ -211,7 +211,7 @@ func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
 }
 
 func (v view) stability(h *parley.History) error {
-	last := make(map[parley.ID]*parley.Happening)
+	last := make(map[parley.ID]*parley.ExternalEvent)
 	for d := range v.counted(h) {
 		before := last[d.At]
 		last[d.At] = d
@@ -229,7 +229,7 @@ func (v view) stability(h *parley.History) error {
 
 // CameBack tells whether a process restarted between two happenings.
 func CameBack(h *parley.History, id parley.ID, since, until uint64) bool {
-	return slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
+	return slices.ContainsFunc(h.Restarts, func(r parley.ExternalEvent) bool {
 		return r.At == id && r.Order > since && r.Order < until
 	})
 }

@@ -62,7 +62,7 @@ func New(c Config) parley.Protocol {
 		Title:      "atomic commitment by majorities, which survives a partition",
 		Paper:      "after Gray, Lamport 2006; the synod of Lamport 1998",
 		Timing:     parley.Asynchronous,
-		Relies:     parley.Reliance{Delay: c.Delta},
+		Relies:     parley.ModelAssumptions{Delay: c.Delta},
 		Span:       span * c.Delta,
 		Faults:     parley.CrashFaults,
 		Kinds:      synod.Kinds,
@@ -130,7 +130,7 @@ func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID)
 }
 
 // promises says what the theory does, for runs of any length.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	disk := ""
 	if a.Processes.LostDisk {
 		disk = "a process came back without its promises"

@@ -55,7 +55,7 @@ func New(c Config) parley.Protocol {
 		Name: "transactions", Title: "any number of transactions, each with a name and members of its own",
 		Paper: "lecture, remarks on atomic commitment; transactions side by side are Parley's own",
 		N:     c.N, M: c.N - 1, Faults: parley.CrashFaults, Serves: true, Kinds: c.kinds(),
-		Relies: parley.Reliance{Delay: c.Delta, FIFO: true},
+		Relies: parley.ModelAssumptions{Delay: c.Delta, FIFO: true},
 		Size:   c.size, Explain: c.explain,
 		New: func(self parley.ID) parley.Machine { return newMachine(c, self) },
 	}

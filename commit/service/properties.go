@@ -83,7 +83,7 @@ type judgedTx struct {
 	coordinator     parley.ID
 	voters, members parley.Set
 	history         parley.History
-	again           []parley.Happening // votes that no crash of their process follows
+	again           []parley.ExternalEvent // votes that no crash of their process follows
 }
 
 // seen is the transaction as one property sees it. A process that crashes before its vote is
@@ -100,7 +100,7 @@ func (t *judgedTx) seen(property string) *parley.History {
 
 // committed tells whether a correct process has committed the transaction.
 func (t *judgedTx) committed() bool {
-	return slices.ContainsFunc(t.history.Deliveries, func(d parley.Happening) bool {
+	return slices.ContainsFunc(t.history.Deliveries, func(d parley.ExternalEvent) bool {
 		return t.history.Correct(d.At) && string(d.Msg.Body) == problem.Commit.String()
 	})
 }
@@ -108,7 +108,7 @@ func (t *judgedTx) committed() bool {
 // transactions takes a run apart, in the order in which there is something of each transaction.
 func (j Judging) transactions(h *parley.History) []*judgedTx {
 	var list []*judgedTx
-	find := func(d *parley.Happening, name string) *judgedTx {
+	find := func(d *parley.ExternalEvent, name string) *judgedTx {
 		key := j.key(d, name)
 		for _, t := range list {
 			if t.key == key {
@@ -172,7 +172,7 @@ func asked(h *parley.History, at parley.ID, name string, until uint64) (votes st
 }
 
 // key tells transactions apart; "" stands for one that cannot be told.
-func (j Judging) key(d *parley.Happening, name string) string {
+func (j Judging) key(d *parley.ExternalEvent, name string) string {
 	if j.ByName {
 		return name
 	}
@@ -194,7 +194,7 @@ func (t *judgedTx) involve(votes string) {
 }
 
 // vote notes a vote, which is given at once: it is as good as one at the beginning.
-func (t *judgedTx) vote(h *parley.History, d parley.Happening) {
+func (t *judgedTx) vote(h *parley.History, d parley.ExternalEvent) {
 	vote := "no"
 	if d.Msg.Seq == 1 {
 		vote = "yes"
@@ -260,7 +260,7 @@ func (j Judging) names(h *parley.History) error {
 
 // refusesOwn tells whether a process has refused to begin more transactions of a name than it was asked for
 // that are others than the one of the given votes.
-func refusesOwn(h *parley.History, d *parley.Happening, votes string) bool {
+func refusesOwn(h *parley.History, d *parley.ExternalEvent, votes string) bool {
 	more := 0
 	for _, e := range h.Deliveries {
 		if e.At == d.At && e.Order <= d.Order && e.Msg.Kind == Refused && e.Msg.Seq == NameTaken &&
@@ -287,7 +287,7 @@ type holder struct {
 
 // repeated: an answer with an outcome of before is about what the process was asked for, and nobody
 // decided otherwise.
-func (j Judging) repeated(h *parley.History, d *parley.Happening, outcome, name string) error {
+func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, name string) error {
 	votes := asked(h, d.At, name, d.Order)
 	for _, t := range j.transactions(h) {
 		if t.key != j.key(d, name) {
@@ -319,7 +319,7 @@ func (j Judging) answers(h *parley.History) error {
 		if !ok || !h.Correct(q.At) || problem.CameBack(h, q.At, q.Order, math.MaxUint64) || j.lost(h, t.members) {
 			continue
 		}
-		if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {
+		if !slices.ContainsFunc(h.Deliveries, func(d parley.ExternalEvent) bool {
 			return d.At == q.At && d.Order > q.Order && tells(&d.Msg) == name
 		}) {
 			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable([]byte(name)))

@@ -22,7 +22,7 @@ func judgedRun(text string) *parley.History {
 			continue
 		}
 		at := parley.ID(word[0] - '0')
-		do := parley.Happening{At: at, From: at, When: parley.Tick(10 * i), Order: uint64(i + 1)}
+		do := parley.ExternalEvent{At: at, From: at, When: parley.Tick(10 * i), Order: uint64(i + 1)}
 		rest := word[2:]
 		votes := func(name string) string {
 			if strings.ToLower(name) != name {

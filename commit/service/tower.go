@@ -90,7 +90,7 @@ func (c Config) inner(n int) parley.Protocol {
 }
 
 // promises says what holds of each transaction, and that names and requests lead to it.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	list := c.inner(max(2, c.N)).Promises(a)
 	of := make(map[string]parley.Promise)
 	for _, p := range list {

@@ -39,7 +39,7 @@ func New(c Config) parley.Protocol {
 		Title:      "atomic commitment in three phases, which no crash blocks",
 		Paper:      "Skeen 1981; Bernstein, Hadzilacos, Goodman 1987, section 7.5",
 		Timing:     parley.Asynchronous,
-		Relies:     parley.Reliance{Delay: c.Delta},
+		Relies:     parley.ModelAssumptions{Delay: c.Delta},
 		Span:       span * c.Delta,
 		Faults:     parley.CrashFaults,
 		Kinds:      kinds,
@@ -107,7 +107,7 @@ var words = problem.Words{
 }
 
 // promises says what the theory does.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	mistaken := mistakes(a)
 	crashed, gone := mistaken, mistaken
 	if mistaken == "" && (a.Faulty > 0 || a.Processes.Restarted) {
@@ -129,7 +129,7 @@ func promises(a parley.Assumptions) []parley.Promise {
 
 // mistakes tells why a process may be taken for crashed that is not, or the other
 // way round; "" if that cannot be.
-func mistakes(a parley.Assumptions) string {
+func mistakes(a parley.RunConditions) string {
 	switch {
 	case a.Network.Cut || a.Network.Disconnected:
 		return "the network parted: two groups take each other for crashed, and each decides for itself"

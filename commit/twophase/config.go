@@ -48,7 +48,7 @@ func New(c Config) parley.Protocol {
 		Paper: "Bernstein, Hadzilacos, Goodman 1987, section 7.4; " +
 			"presumed abort: Mohan, Lindsay, Obermarck 1986",
 		Timing:     parley.Asynchronous,
-		Relies:     parley.Reliance{Delay: c.Delta},
+		Relies:     parley.ModelAssumptions{Delay: c.Delta},
 		Span:       span * c.Delta,
 		Faults:     parley.CrashFaults,
 		Kinds:      []string{"", "VOTE-REQ", "VOTE", "DECISION", "ACK", "ASK", "ANSWER"},
@@ -114,7 +114,7 @@ var words = problem.Words{
 }
 
 // promises says what the theory does, for runs of any length.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	disk, failed := "", problem.Failed(a)
 	if a.Processes.LostDisk {
 		disk = "a process forgot what it had logged: it counts as one that lies"

@@ -81,10 +81,10 @@ func work(ctx context.Context, node *cluster.Node, self string, do func(job stri
 		case len(mine) > 0 && mine[0] != told:
 			do(mine[0])
 			told = mine[0]
-			err = group.Post([]byte("done " + told))
+			err = group.BroadcastAsync([]byte("done " + told))
 		case len(mine) == 0 && len(q.waiting) > 0 && !asked:
 			asked = true
-			err = group.Post([]byte("take"))
+			err = group.BroadcastAsync([]byte("take"))
 		}
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func watch(ctx context.Context, node *cluster.Node) {
 		now := node.Status().Groups[0].Members
 		for _, name := range before {
 			if !slices.Contains(now, name) {
-				_ = node.Group("jobs").Post([]byte("lost " + name)) // every member says it: one is enough
+				_ = node.Group("jobs").BroadcastAsync([]byte("lost " + name)) // every member says it: one is enough
 			}
 		}
 		before = now

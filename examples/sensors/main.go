@@ -26,7 +26,7 @@ func main() {
 func configure(c *cluster.Config) {
 	c.Round = time.Second // the longest that anybody waits for a node that is silent
 	if c.Name == "node4" {
-		c.Lab = &cluster.Lab{Traitor: faulty.TwoFaced}
+		c.FaultInjection = &cluster.FaultInjection{Traitor: faulty.TwoFaced}
 	}
 }
 
@@ -54,7 +54,7 @@ func agree(ctx context.Context, all []*cluster.Node, when string, measured []str
 	var wait sync.WaitGroup
 	for i, node := range all {
 		wait.Go(func() {
-			p := cluster.Proposal{Name: when, Value: []byte(measured[i]), Gather: time.Second}
+			p := cluster.VectorRequest{Name: when, Value: []byte(measured[i]), Gather: time.Second}
 			median, _, err := node.Consensus(ctx, p, consensus.Median, []byte("0"))
 			if i < len(agreed) {
 				agreed[i] = string(median)

@@ -29,7 +29,7 @@ func spec(n int) run.Spec {
 	p := eig.New(problem.Instance{N: n, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	return run.Spec{
 		Protocol: p,
-		Faulty:   map[parley.ID]faulty.Behaviour{parley.ID(n - 1): faulty.Random},
+		Faulty:   map[parley.ID]faulty.Behavior{parley.ID(n - 1): faulty.Random},
 		Values:   map[parley.ID][]byte{0: []byte("1")},
 	}
 }
@@ -50,7 +50,7 @@ func sweep(ctx context.Context, out io.Writer) error {
 
 	// Three processes promise nothing. Say that they do, and see what happens.
 	three := spec(3)
-	three.Protocol.Promises = func(parley.Assumptions) []parley.Promise {
+	three.Protocol.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Validity, Holds: true, Because: "we would like it to"}}
 	}
 	if report, err = run.Sweep(ctx, three, seeds, run.SweepOptions{}); err != nil {

@@ -86,7 +86,7 @@ func scene(text string) *explore.View {
 			continue
 		}
 		at, rest := parley.ID(word[0]-'1'), word[2:]
-		do := parley.Happening{At: at, From: at, Order: uint64(i + 1), Msg: parley.Msg{Body: []byte(rest)}}
+		do := parley.ExternalEvent{At: at, From: at, Order: uint64(i + 1), Msg: parley.Msg{Body: []byte(rest)}}
 		switch word[1] {
 		case '?':
 			do.Msg.Kind = parley.Carried

@@ -84,14 +84,14 @@ func (r *reader) predicate() (predicate, error) {
 	switch t.text {
 	case "decided", "decides":
 		fits := r.content()
-		return everAt(inDeliveries, func(h *parley.Happening) bool { return h.Msg.Kind == parley.Decide && fits(h) }), nil
+		return everAt(inDeliveries, func(h *parley.ExternalEvent) bool { return h.Msg.Kind == parley.Decide && fits(h) }), nil
 	case "delivered", "delivers":
 		return r.delivery()
 	case "asked":
 		return everAt(inRequests, r.content()), nil
 	case "suspects":
 		of, err := r.process(r.take(), "")
-		return everAt(inIndications, func(h *parley.Happening) bool {
+		return everAt(inIndications, func(h *parley.ExternalEvent) bool {
 			return h.Msg.Kind == parley.Suspect && h.Msg.Origin == of
 		}), err
 	case "says":
@@ -99,7 +99,7 @@ func (r *reader) predicate() (predicate, error) {
 		if !given {
 			return nil, r.next().wrong("what it says")
 		}
-		return everAt(inIndications, func(h *parley.Happening) bool { return strings.Contains(r.row(h), words) }), nil
+		return everAt(inIndications, func(h *parley.ExternalEvent) bool { return strings.Contains(r.row(h), words) }), nil
 	case "down":
 		return func(v *explore.View, id parley.ID) bool { return v.Down.Has(id) }, nil
 	case "correct":
@@ -110,17 +110,17 @@ func (r *reader) predicate() (predicate, error) {
 
 func isCorrect(v *explore.View, id parley.ID) bool { return !v.Faulty.Has(id) && !v.Down.Has(id) }
 
-func inDeliveries(h *parley.History) []parley.Happening  { return h.Deliveries }
-func inRequests(h *parley.History) []parley.Happening    { return h.Requests }
-func inIndications(h *parley.History) []parley.Happening { return h.Indications }
+func inDeliveries(h *parley.History) []parley.ExternalEvent  { return h.Deliveries }
+func inRequests(h *parley.History) []parley.ExternalEvent    { return h.Requests }
+func inIndications(h *parley.History) []parley.ExternalEvent { return h.Indications }
 
 // everAt is true of a process at which something like this has happened.
-func everAt(list func(*parley.History) []parley.Happening, like func(*parley.Happening) bool) predicate {
+func everAt(list func(*parley.History) []parley.ExternalEvent, like func(*parley.ExternalEvent) bool) predicate {
 	return func(v *explore.View, id parley.ID) bool { return firstAt(list(v.History), id, like) >= 0 }
 }
 
 // firstAt returns the place of the first happening at a process that is like this, or -1.
-func firstAt(list []parley.Happening, id parley.ID, like func(*parley.Happening) bool) int {
+func firstAt(list []parley.ExternalEvent, id parley.ID, like func(*parley.ExternalEvent) bool) int {
 	for i := range list {
 		if list[i].At == id && like(&list[i]) {
 			return i
@@ -131,8 +131,8 @@ func firstAt(list []parley.Happening, id parley.ID, like func(*parley.Happening)
 
 // delivery reads what is delivered, and before what.
 func (r *reader) delivery() (predicate, error) {
-	delivered := func(fits func(*parley.Happening) bool) func(h *parley.Happening) bool {
-		return func(h *parley.Happening) bool { return h.Msg.Kind != parley.Decide && fits(h) }
+	delivered := func(fits func(*parley.ExternalEvent) bool) func(h *parley.ExternalEvent) bool {
+		return func(h *parley.ExternalEvent) bool { return h.Msg.Kind != parley.Decide && fits(h) }
 	}
 	this := delivered(r.content())
 	if !r.next().is("before") {
@@ -150,9 +150,9 @@ func (r *reader) delivery() (predicate, error) {
 }
 
 // content reads what a message says, anything if no value comes next.
-func (r *reader) content() func(h *parley.Happening) bool {
+func (r *reader) content() func(h *parley.ExternalEvent) bool {
 	value, given := r.value()
-	return func(h *parley.Happening) bool {
+	return func(h *parley.ExternalEvent) bool {
 		return !given || string(h.Msg.Body) == value || parley.Printable(h.Msg.Body) == value
 	}
 }
@@ -170,7 +170,7 @@ func (t token) isValue() bool {
 }
 
 // row is how an indication is told in words.
-func (r *reader) row(h *parley.Happening) string {
+func (r *reader) row(h *parley.ExternalEvent) string {
 	if r.p.Explain != nil {
 		for row := range r.p.Explain(parley.Env{Path: h.Path}, h.Msg, r.name) {
 			return row

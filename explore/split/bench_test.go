@@ -196,7 +196,7 @@ func TestRaw(t *testing.T) {
 // processes of which two lieutenants lie: as many as the recursion has.
 func TestSplitCounts(t *testing.T) {
 	r := splitLast(t, explore.Options{
-		Protocol: om.New(oral(5, 2), lockstep.Simulated), Roots: pair(explore.Outspoken, 3, 4), Beyond: true, All: true,
+		Protocol: om.New(oral(5, 2), lockstep.Simulated), Roots: pair(explore.NeverSilent, 3, 4), Beyond: true, All: true,
 	})
 	broken := 0
 	for value := range uint64(2) {
@@ -222,7 +222,7 @@ func machines(n int, traitors []int, lies told, lane int) string {
 		}
 		return []byte{'0' + byte(lies(numbers, int(to))>>lane&1)}
 	})
-	o := sim.Options{Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: make(map[parley.ID]faulty.Behaviour)}
+	o := sim.Options{Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: make(map[parley.ID]faulty.Behavior)}
 	o.Requests = []sim.Request{{Msg: parley.Msg{Kind: parley.Propose, Body: []byte("0")}}}
 	for _, id := range traitors {
 		o.Faulty[parley.ID(id)] = faulty.Script
@@ -255,7 +255,7 @@ func BenchmarkSplitSeven(b *testing.B) {
 	p := om.New(oral(7, 2), lockstep.Simulated)
 	evaluations, before := uint64(0), processor()
 	for b.Loop() {
-		for _, roots := range [][]explore.Root{pair(explore.Outspoken, 0, 6), pair(explore.Outspoken, 5, 6)} {
+		for _, roots := range [][]explore.Root{pair(explore.NeverSilent, 0, 6), pair(explore.NeverSilent, 5, 6)} {
 			r, err := split.Search(b.Context(), explore.Options{Protocol: p, Roots: roots})
 			if err != nil || r.Outcome != explore.Exhausted {
 				b.Fatal(r.Outcome, err)

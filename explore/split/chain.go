@@ -14,31 +14,31 @@ import (
 
 // chain is an argument as it is found: the runs, and to whom each looks like the next.
 type chain struct {
-	runs []picked
+	runs []chainRun
 	same []parley.ID
 	cost int
 }
 
-// picked is a run: a scene, and what processes are told in its last round, the truth if
+// chainRun is a run: a scene, and what processes are told in its last round, the truth if
 // they are not there.
-type picked struct {
-	scene *scene
-	told  map[parley.ID]*speech
+type chainRun struct {
+	scene *roundViews
+	told  map[parley.ID]*lieMessages
 	binds string
 }
 
-// hop is how a view is reached: from another one, in a run that has both.
-type hop struct {
+// chainStep is how a view is reached: from another one, in a run that has both.
+type chainStep struct {
 	known bool
 	layer int
 	cost  int
 	from  uint32 // 0: in the run itself a value is forced
-	run   picked
+	run   chainRun
 }
 
 // shortest returns the shortest and cheapest chain between runs in which different
 // values are forced, nil if there is none.
-func (f *pairs) shortest() (best *chain) {
+func (f *pairSearch) shortest() (best *chain) {
 	for i, v := range f.values {
 		for _, w := range f.values[i+1:] {
 			if c := f.between(v, w); best == nil || c != nil && c.before(best) {
@@ -56,8 +56,8 @@ func (c *chain) before(d *chain) bool {
 
 // forcing are the cheapest runs in which a value is forced, by the view of the process
 // that must decide it. A process costs its number times rank.
-func (f *pairs) forcing(v string, rank int) []hop {
-	list := make([]hop, len(f.of)+1)
+func (f *pairSearch) forcing(v string, rank int) []chainStep {
+	list := make([]chainStep, len(f.of)+1)
 	for _, s := range f.scenes {
 		for i := range s.ends {
 			e := &s.ends[i]
@@ -67,8 +67,8 @@ func (f *pairs) forcing(v string, rank int) []hop {
 			for k := range e.seen {
 				at, cost := &list[e.seen[k].view], s.cost+e.seen[k].cost+rank*int(e.of)
 				if !at.known || cost < at.cost {
-					told := map[parley.ID]*speech{e.of: e.seen[k].told}
-					*at = hop{known: true, cost: cost, run: picked{scene: s, told: told}}
+					told := map[parley.ID]*lieMessages{e.of: e.seen[k].told}
+					*at = chainStep{known: true, cost: cost, run: chainRun{scene: s, told: told}}
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func (f *pairs) forcing(v string, rank int) []hop {
 // between returns the shortest chain from a run in which v is forced to one in which w
 // is. Layer by layer it goes from the views that were reached to those that others have
 // in the same runs.
-func (f *pairs) between(v, w string) *chain {
+func (f *pairSearch) between(v, w string) *chain {
 	reached, goal := f.forcing(v, 1), f.forcing(w, 0)
 	for layer := 0; ; layer++ {
 		if c := f.met(reached, goal, layer); c != nil {
@@ -103,7 +103,7 @@ func (f *pairs) between(v, w string) *chain {
 // spread goes on from what process i of a scene sees, if a view of it was reached in
 // this layer: to all that another one may see beside it, for in the last round nobody
 // hears what others are told.
-func (f *pairs) spread(s *scene, i int, reached []hop, layer int, v, w string) (more bool) {
+func (f *pairSearch) spread(s *roundViews, i int, reached []chainStep, layer int, v, w string) (more bool) {
 	e, best := &s.ends[i], -1
 	cost := func(k int) int { return reached[e.seen[k].view].cost + s.cost + e.seen[k].cost }
 	for k := range e.seen {
@@ -119,7 +119,7 @@ func (f *pairs) spread(s *scene, i int, reached []hop, layer int, v, w string) (
 		if j == i {
 			continue
 		}
-		binds := f.bound(bond{s.at.root, e.of, other.of, v, w})
+		binds := f.bound(pairConstraint{s.at.root, e.of, other.of, v, w})
 		if binds == "" {
 			continue
 		}
@@ -128,8 +128,8 @@ func (f *pairs) spread(s *scene, i int, reached []hop, layer int, v, w string) (
 			if at.known && (at.layer <= layer || at.cost <= cost) {
 				continue
 			}
-			told := map[parley.ID]*speech{e.of: e.seen[best].told, other.of: other.seen[k].told}
-			*at = hop{true, layer + 1, cost, e.seen[best].view, picked{s, told, binds}}
+			told := map[parley.ID]*lieMessages{e.of: e.seen[best].told, other.of: other.seen[k].told}
+			*at = chainStep{true, layer + 1, cost, e.seen[best].view, chainRun{s, told, binds}}
 			more = true
 		}
 	}
@@ -137,7 +137,7 @@ func (f *pairs) spread(s *scene, i int, reached []hop, layer int, v, w string) (
 }
 
 // met returns the cheapest chain that ends in a layer.
-func (f *pairs) met(reached, goal []hop, layer int) *chain {
+func (f *pairSearch) met(reached, goal []chainStep, layer int) *chain {
 	end := uint32(0)
 	cost := func(view uint32) int { return reached[view].cost + goal[view].cost }
 	for view := range uint32(len(reached)) {
@@ -149,7 +149,7 @@ func (f *pairs) met(reached, goal []hop, layer int) *chain {
 	if end == 0 {
 		return nil
 	}
-	c := &chain{runs: []picked{goal[end].run}, cost: cost(end)}
+	c := &chain{runs: []chainRun{goal[end].run}, cost: cost(end)}
 	for view := end; view != 0; view = reached[view].from {
 		c.runs = append(c.runs, reached[view].run)
 		c.same = append(c.same, f.of[view-1])
@@ -160,7 +160,7 @@ func (f *pairs) met(reached, goal []hop, layer int) *chain {
 }
 
 // told makes the runs of a chain, and returns them in pairs.
-func (f *pairs) told(ctx context.Context, c *chain) (out []Pair) {
+func (f *pairSearch) told(ctx context.Context, c *chain) (out []Pair) {
 	before := f.made(ctx, &c.runs[0])
 	for i := range c.same {
 		next := f.made(ctx, &c.runs[i+1])
@@ -171,7 +171,7 @@ func (f *pairs) told(ctx context.Context, c *chain) (out []Pair) {
 }
 
 // made makes one run.
-func (f *pairs) made(ctx context.Context, run *picked) *Case {
+func (f *pairSearch) made(ctx context.Context, run *chainRun) *Case {
 	s := run.scene
 	at := breach{at: s.at}
 	for _, e := range s.ends {
@@ -202,15 +202,15 @@ func (f *pairs) made(ctx context.Context, run *picked) *Case {
 }
 
 // lies notes what is not honest in a run, round by round.
-func (f *pairs) lies(c *Case, s *stage, told *[most]*speech) {
+func (f *pairSearch) lies(c *Case, s *roundState, told *[most]*lieMessages) {
 	if s.from != nil {
 		f.lies(c, s.from, &s.told)
 	}
 	truth := f.truth(s)
 	for by := range c.Faulty.All() {
 		for to := range f.roots[s.root].correct(f.p.N) {
-			said, honest := told[to].of(by), (&speech{letters: addressed(truth, to)}).of(by)
-			if !slices.EqualFunc(said, honest, func(a, b parley.Sent) bool {
+			said, honest := told[to].of(by), (&lieMessages{letters: addressed(truth, to)}).of(by)
+			if !slices.EqualFunc(said, honest, func(a, b parley.Outgoing) bool {
 				return bytes.Equal(parley.AppendMsg(nil, a.Path, a.Msg), parley.AppendMsg(nil, b.Path, b.Msg))
 			}) {
 				c.Lies = append(c.Lies, Lie{s.round, by, to, said, honest})
@@ -220,13 +220,13 @@ func (f *pairs) lies(c *Case, s *stage, told *[most]*speech) {
 }
 
 // truth is what liars would say in a round if they were honest.
-func (f *pairs) truth(s *stage) []message {
+func (f *pairSearch) truth(s *roundState) []message {
 	if s.liars == 0 {
 		return nil
 	}
-	r, how := f.roots[s.root], make(map[parley.ID]faulty.Behaviour)
+	r, how := f.roots[s.root], make(map[parley.ID]faulty.Behavior)
 	for id := range r.faulty.All() {
-		how[id] = faulty.Behaviour{Twin: r.Faulty[id].Twin} // of whose two copies each is honest
+		how[id] = faulty.Behavior{Twin: r.Faulty[id].Twin} // of whose two copies each is honest
 	}
 	c, p := faulty.New(f.p, f.wait, how), &f.pieces[s.liars]
 	load(c, p.machine)
@@ -235,10 +235,10 @@ func (f *pairs) truth(s *stage) []message {
 }
 
 // of is what one liar says.
-func (s *speech) of(by parley.ID) (list []parley.Sent) {
+func (s *lieMessages) of(by parley.ID) (list []parley.Outgoing) {
 	for i := range s.letters {
 		if q := &s.letters[i]; q.from == by {
-			list = append(list, parley.Sent{Path: q.path, Epoch: q.epoch, Msg: q.msg})
+			list = append(list, parley.Outgoing{Path: q.path, Epoch: q.epoch, Msg: q.msg})
 		}
 	}
 	return list

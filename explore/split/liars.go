@@ -10,9 +10,9 @@ import (
 	"parley/faulty"
 )
 
-// speech is what the coalition tells one receiver in one round, and what its members
+// lieMessages is what the coalition tells one receiver in one round, and what its members
 // chose for that.
-type speech struct {
+type lieMessages struct {
 	letters []message
 	chosen  []chosen
 }
@@ -20,19 +20,19 @@ type speech struct {
 // chosen is what one member chose in its turn.
 type chosen struct {
 	by    parley.ID
-	picks []pick
+	picks []choiceAnswer
 }
 
-// pick is an answer to Choose, and which of the choices of the turn it was for.
-type pick struct{ choice, answer, of int }
+// choiceAnswer is an answer to Choose, and which of the choices of the turn it was for.
+type choiceAnswer struct{ choice, answer, of int }
 
-// script goes through all that one member may say to one receiver: it is asked for one
+// choiceEnumerator goes through all that one member may say to one receiver: it is asked for one
 // answer after another, and then for the next sequence of them.
-type script struct {
-	picks []pick
+type choiceEnumerator struct {
+	picks []choiceAnswer
 	asked int
 	over  bool
-	said  []speech
+	said  []lieMessages
 }
 
 // mostSpeeches is how many things may be said to one receiver in one round.
@@ -42,10 +42,10 @@ const (
 )
 
 // talk is all that the coalition may say in a round, by receiver.
-type talk struct{ to [most][]speech }
+type talk struct{ to [most][]lieMessages }
 
 // watched is a behaviour whose choices are known to be those of a turn.
-func (w *teller) watched(how faulty.Behaviour) faulty.Behaviour {
+func (w *worker) watched(how faulty.Behavior) faulty.Behavior {
 	return within(how, func(_ *parley.Step, t *parley.Turn, k int) func() {
 		w.asking, w.choice = int(t.Self)*w.x.p.N+int(t.To), k
 		return func() { w.asking = -1 }
@@ -53,7 +53,7 @@ func (w *teller) watched(how faulty.Behaviour) faulty.Behaviour {
 }
 
 // within is a behaviour that enters something at each choice k of a turn, and leaves it afterwards.
-func within(how faulty.Behaviour, enter func(s *parley.Step, t *parley.Turn, k int) (leave func())) faulty.Behaviour {
+func within(how faulty.Behavior, enter func(s *parley.Step, t *parley.Turn, k int) (leave func())) faulty.Behavior {
 	out := how
 	if how.Choose != nil {
 		out.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
@@ -62,7 +62,7 @@ func within(how faulty.Behaviour, enter func(s *parley.Step, t *parley.Turn, k i
 		}
 	}
 	if how.Tell != nil {
-		out.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		out.Tell = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			defer enter(s, t, 0)()
 			return how.Tell(s, t)
 		}
@@ -71,14 +71,14 @@ func within(how faulty.Behaviour, enter func(s *parley.Step, t *parley.Turn, k i
 }
 
 // Choose gives the next answer of the script that is followed.
-func (w *teller) Choose(n int) int {
+func (w *worker) Choose(n int) int {
 	if w.asking < 0 {
 		w.x.fail("a process chooses, and not what it says in a liar's turn")
 		return 0
 	}
 	s := &w.scripts[w.asking]
 	if s.asked == len(s.picks) {
-		s.picks = append(s.picks, pick{w.choice, 0, n})
+		s.picks = append(s.picks, choiceAnswer{w.choice, 0, n})
 	}
 	s.asked++
 	if p := s.picks[s.asked-1]; p.of == n && p.choice == w.choice {
@@ -88,10 +88,10 @@ func (w *teller) Choose(n int) int {
 }
 
 // Refused counts nothing.
-func (w *teller) Refused(_, _ parley.ID, _ string) {}
+func (w *worker) Refused(_, _ parley.ID, _ string) {}
 
 // liar makes one step of the coalition, and returns what it sends in it.
-func (w *teller) liar(
+func (w *worker) liar(
 	r *root, now parley.Tick, id parley.ID, timers *[]timer.Timer, clause func(*parley.Step),
 ) (sends []message) {
 	s := w.at(id, r.faulty, now)
@@ -113,7 +113,7 @@ func (w *teller) liar(
 }
 
 // wake lets the timers of the coalition run out that are due, and returns what it sends.
-func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer) (sends []message) {
+func (w *worker) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer) (sends []message) {
 	for len(*timers) > 0 && (*timers)[0].Due <= now && !w.x.Over() {
 		t := (*timers)[0]
 		*timers = slices.Delete(*timers, 0, 1)
@@ -126,7 +126,7 @@ func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]t
 }
 
 // listens lets the members of the coalition receive what is for them.
-func (w *teller) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer, sends []message) {
+func (w *worker) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer, sends []message) {
 	for id := range r.faulty.All() {
 		for _, q := range addressed(sends, id) {
 			w.liar(r, now, id, timers, func(s *parley.Step) {
@@ -139,12 +139,12 @@ func (w *teller) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *
 
 // talk returns what the coalition may say in the round that a stage begins. If it does
 // not overhear the others it says what it would say anyway.
-func (w *teller) talk(s *stage) *talk {
+func (w *worker) talk(s *roundState) *talk {
 	x, r := w.x, w.x.roots[s.root]
 	t := &talk{}
 	if s.liars == 0 {
 		for id := range r.correct(x.p.N) {
-			t.to[id] = []speech{{}}
+			t.to[id] = []lieMessages{{}}
 		}
 		return t
 	}
@@ -169,7 +169,7 @@ func (w *teller) talk(s *stage) *talk {
 		more = w.record(r, w.wake(r, c, x.clock[s.round]+x.wait, &timers))
 	}
 	for to := range r.correct(x.p.N) {
-		t.to[to] = []speech{{}}
+		t.to[to] = []lieMessages{{}}
 		for by := range r.faulty.All() {
 			said := w.scripts[int(by)*x.p.N+int(to)].said
 			if len(t.to[to])*len(said) > mostSpeeches {
@@ -185,12 +185,12 @@ func (w *teller) talk(s *stage) *talk {
 
 // record writes down what was said, and has every script go on to what is said next: all
 // of them at once, for no turn depends on another. It tells whether there is more.
-func (w *teller) record(r *root, sends []message) (more bool) {
+func (w *worker) record(r *root, sends []message) (more bool) {
 	for by := range r.faulty.All() {
 		for to := range r.correct(w.x.p.N) {
 			s := &w.scripts[int(by)*w.x.p.N+int(to)]
 			if !s.over {
-				one := speech{chosen: []chosen{{by, slices.Clone(s.picks[:s.asked])}}}
+				one := lieMessages{chosen: []chosen{{by, slices.Clone(s.picks[:s.asked])}}}
 				for _, q := range sends {
 					if q.from == by && q.isFor(to) {
 						one.letters = append(one.letters, q)
@@ -212,7 +212,7 @@ func (w *teller) record(r *root, sends []message) (more bool) {
 }
 
 // next goes on to the next sequence of answers: the last one that can be another is.
-func (s *script) next() {
+func (s *choiceEnumerator) next() {
 	last := s.asked - 1
 	for last >= 0 && s.picks[last].answer == s.picks[last].of-1 {
 		last--
@@ -225,11 +225,11 @@ func (s *script) next() {
 }
 
 // together is what is said if one member says one thing, and another one another.
-func together(one, other []speech) []speech {
-	var out []speech
+func together(one, other []lieMessages) []lieMessages {
+	var out []lieMessages
 	for _, a := range one {
 		for _, b := range other {
-			out = append(out, speech{slices.Concat(a.letters, b.letters), slices.Concat(a.chosen, b.chosen)})
+			out = append(out, lieMessages{slices.Concat(a.letters, b.letters), slices.Concat(a.chosen, b.chosen)})
 		}
 	}
 	return out
@@ -237,7 +237,7 @@ func together(one, other []speech) []speech {
 
 // goesOn returns the coalition's piece at the beginning of the next round. What it says to
 // correct processes makes no difference to it, and to its own it is honest.
-func (w *teller) goesOn(s *stage) uint32 {
+func (w *worker) goesOn(s *roundState) uint32 {
 	if s.liars == 0 {
 		return 0
 	}
@@ -252,13 +252,13 @@ func (w *teller) goesOn(s *stage) uint32 {
 	if w.wake(r, c, x.clock[s.round+1], &timers) != nil {
 		x.fail("liars speak before they have heard the others")
 	}
-	return x.piece(-1-s.root, piece{machine: parley.Save(c, 0, nil), timers: timers})
+	return x.piece(-1-s.root, roundProcess{machine: parley.Save(c, 0, nil), timers: timers})
 }
 
 // replayed is the root of a run that was found: liars recite what they chose in it.
-func (x *splitter) replayed(f *breach) explore.Root {
-	words := make(map[turnOf][]pick)
-	tell := func(round int, told *[most]*speech) {
+func (x *search) replayed(f *breach) explore.Root {
+	words := make(map[turnOf][]choiceAnswer)
+	tell := func(round int, told *[most]*lieMessages) {
 		for to, said := range told {
 			if said == nil {
 				continue
@@ -273,7 +273,7 @@ func (x *splitter) replayed(f *breach) explore.Root {
 		tell(s.from.round, &s.told)
 	}
 	r := x.roots[f.at.root]
-	out := explore.Root{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: r.Requests}
+	out := explore.Root{Faulty: make(map[parley.ID]faulty.Behavior), Requests: r.Requests}
 	for id := range r.faulty.All() {
 		out.Faulty[id] = x.recited(r.Faulty[id], words)
 	}
@@ -287,24 +287,24 @@ type turnOf struct {
 }
 
 // recited is a behaviour with its choices made: as in the words, and honest where they end.
-func (x *splitter) recited(how faulty.Behaviour, words map[turnOf][]pick) faulty.Behaviour {
+func (x *search) recited(how faulty.Behavior, words map[turnOf][]choiceAnswer) faulty.Behavior {
 	return within(how, func(s *parley.Step, t *parley.Turn, k int) func() {
 		round := sort.Search(len(x.clock), func(i int) bool { return x.clock[i] > s.Now }) - 1
 		host := s.Host
-		s.Host = &reciter{Host: host, choice: k, picks: words[turnOf{round, t.Self, t.To}]}
+		s.Host = &replayHost{Host: host, choice: k, picks: words[turnOf{round, t.Self, t.To}]}
 		return func() { s.Host = host }
 	})
 }
 
-// reciter is a host whose answers are known beforehand.
-type reciter struct {
+// replayHost is a host whose answers are known beforehand.
+type replayHost struct {
 	parley.Host
 	choice int
-	picks  []pick
+	picks  []choiceAnswer
 }
 
 // Choose gives the next answer to the choice of the turn that is made.
-func (r *reciter) Choose(n int) int {
+func (r *replayHost) Choose(n int) int {
 	for len(r.picks) > 0 {
 		p := r.picks[0]
 		if r.picks = r.picks[1:]; p.choice == r.choice {

@@ -50,7 +50,7 @@ type Forced struct {
 type Lie struct {
 	Round        int
 	From, To     parley.ID
-	Said, Honest []parley.Sent
+	Said, Honest []parley.Outgoing
 }
 
 // ErrUnfinished tells that a search for pairs ended before an answer.
@@ -80,12 +80,12 @@ var ErrUnfinished = errors.New("the search ended before an answer")
 func Indistinguishable(ctx context.Context, o explore.Options) ([]Pair, error) {
 	views := o.States
 	o.States = 0
-	x, err := newSplitter(ctx, o)
+	x, err := newSearch(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer x.Start(x.progress())()
-	f := &pairs{splitter: x, known: make(map[string]uint32), most: views, bonds: make(map[bond]string)}
+	f := &pairSearch{search: x, known: make(map[string]uint32), most: views, bonds: make(map[pairConstraint]string)}
 	if err := f.look(); err != nil {
 		return nil, err
 	}
@@ -99,24 +99,24 @@ func Indistinguishable(ctx context.Context, o explore.Options) ([]Pair, error) {
 	return f.told(ctx, c), nil
 }
 
-// pairs is one search for pairs.
-type pairs struct {
-	*splitter
-	w      *teller
+// pairSearch is one search for pairs.
+type pairSearch struct {
+	*search
+	w      *worker
 	most   uint64            // views
 	known  map[string]uint32 // views by what is seen
 	of     []parley.ID       // whose view it is
 	key    []byte
-	scenes []*scene // of the last round
-	rules  []rules  // by root
-	values []string // that are forced in some run
-	bonds  map[bond]string
+	scenes []*roundViews     // of the last round
+	rules  []forcedDecisions // by root
+	values []string          // that are forced in some run
+	bonds  map[pairConstraint]string
 }
 
-// scene is a stage, with what each correct process has seen before. At the beginning of
+// roundViews is a stage, with what each correct process has seen before. At the beginning of
 // the last round it also has all that each may have seen in the end.
-type scene struct {
-	at    *stage
+type roundViews struct {
+	at    *roundState
 	views [most]uint32
 	cost  int
 	ends  []end
@@ -126,13 +126,13 @@ type scene struct {
 // does if liars are honest.
 type end struct {
 	of   parley.ID
-	seen []seen
+	seen []runView
 }
 
-// seen is a view of a whole run, and what the process was told in the last round.
-type seen struct {
+// runView is a view of a whole run, and what the process was told in the last round.
+type runView struct {
 	view uint32
-	told *speech
+	told *lieMessages
 	cost int
 }
 
@@ -142,7 +142,7 @@ const dear = most
 
 // cost is how far what is told is from what is honest. Each answer to a Choose counts by
 // its number: silence, the last one, for more than a word.
-func (s *speech) cost() (sum int) {
+func (s *lieMessages) cost() (sum int) {
 	for _, c := range s.chosen {
 		for _, p := range c.picks {
 			sum += dear * p.answer
@@ -153,7 +153,7 @@ func (s *speech) cost() (sum int) {
 
 // view returns the number of what a process has seen, in a round after other rounds. How
 // messages are sorted does not matter within a round.
-func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
+func (f *pairSearch) view(before uint32, id parley.ID, letters []message) uint32 {
 	keys := make([][]byte, len(letters))
 	for i, q := range letters {
 		q.to = id
@@ -178,7 +178,7 @@ func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
 }
 
 // look goes through all runs up to the last round, and through that process by process.
-func (f *pairs) look() error {
+func (f *pairSearch) look() error {
 	f.w = f.teller()
 	for number := range f.roots {
 		if f.w.survey(number); f.Over() {
@@ -197,7 +197,7 @@ func (f *pairs) look() error {
 		f.scenes = append(f.scenes, f.first(number))
 	}
 	for range len(f.clock) - 2 {
-		var next []*scene
+		var next []*roundViews
 		for _, s := range f.scenes {
 			next = append(next, f.after(s)...)
 		}
@@ -216,7 +216,7 @@ func (f *pairs) look() error {
 }
 
 // unfinished is the error of a search that has ended before an answer, if it has.
-func (f *pairs) unfinished() error {
+func (f *pairSearch) unfinished() error {
 	if !f.Over() {
 		return nil
 	}
@@ -228,9 +228,9 @@ func (f *pairs) unfinished() error {
 }
 
 // first is the scene that a root begins with. A process has seen what it was asked.
-func (f *pairs) first(number int) *scene {
+func (f *pairSearch) first(number int) *roundViews {
 	r := f.roots[number]
-	s := &scene{at: f.w.begin(number), cost: dear * r.faulty.Len()}
+	s := &roundViews{at: f.w.begin(number), cost: dear * r.faulty.Len()}
 	for id := range r.correct(f.p.N) {
 		var asked []message
 		for _, m := range r.requests[id] {
@@ -242,14 +242,14 @@ func (f *pairs) first(number int) *scene {
 }
 
 // after returns the scenes one round later.
-func (f *pairs) after(s *scene) (list []*scene) {
+func (f *pairSearch) after(s *roundViews) (list []*roundViews) {
 	if f.Over() {
 		return nil
 	}
 	sent := f.w.sent(s.at)
-	f.w.round(s.at, func(next *stage) {
+	f.w.round(s.at, func(next *roundState) {
 		f.entered.Add(1)
-		t := &scene{at: next, cost: s.cost}
+		t := &roundViews{at: next, cost: s.cost}
 		for id := range f.roots[next.root].correct(f.p.N) {
 			t.views[id] = f.view(s.views[id], id, slices.Concat(addressed(sent, id), next.told[id].letters))
 			t.cost += next.told[id].cost()
@@ -260,7 +260,7 @@ func (f *pairs) after(s *scene) (list []*scene) {
 }
 
 // last takes in what each process may see in the last round.
-func (f *pairs) last(s *scene) {
+func (f *pairSearch) last(s *roundViews) {
 	f.entered.Add(1)
 	sent, talk := f.w.sent(s.at), f.w.talk(s.at)
 	for id := range f.roots[s.at.root].correct(f.p.N) {
@@ -271,7 +271,7 @@ func (f *pairs) last(s *scene) {
 			}
 			told := &talk.to[id][i]
 			view := f.view(s.views[id], id, slices.Concat(addressed(sent, id), told.letters))
-			e.seen = append(e.seen, seen{view, told, told.cost()})
+			e.seen = append(e.seen, runView{view, told, told.cost()})
 		}
 		s.ends = append(s.ends, e)
 	}

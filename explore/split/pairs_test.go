@@ -29,7 +29,7 @@ func signedBy(n, m int) parley.Protocol {
 	return sm.New(sm.Config{Instance: oral(n, m)}, lockstep.Simulated)
 }
 
-func pairs(t *testing.T, p parley.Protocol, roots []explore.Root) []split.Pair {
+func pairSearch(t *testing.T, p parley.Protocol, roots []explore.Root) []split.Pair {
 	t.Helper()
 	found, err := split.Indistinguishable(context.Background(), explore.Options{Protocol: p, Roots: roots})
 	if err != nil {
@@ -131,7 +131,7 @@ func deciding(h *parley.History, who []parley.ID, what ...string) *parley.Histor
 	out := *h
 	out.Over, out.Deliveries = false, nil
 	for i, id := range who {
-		out.Deliveries = append(out.Deliveries, parley.Happening{At: id, Msg: parley.Msg{Kind: parley.Decide, Body: []byte(what[i])}})
+		out.Deliveries = append(out.Deliveries, parley.ExternalEvent{At: id, Msg: parley.Msg{Kind: parley.Decide, Body: []byte(what[i])}})
 	}
 	return &out
 }
@@ -165,10 +165,10 @@ func bound(t *testing.T, p parley.Protocol, c *split.Case, one, other parley.ID)
 func lied(t *testing.T, c *split.Case, log []trace.Event) {
 	t.Helper()
 	for _, lie := range c.Lies {
-		var said []parley.Sent
+		var said []parley.Outgoing
 		for _, e := range log {
 			if e.Op == trace.Send && e.At == lie.From && (e.Peer == lie.To || e.Peer == parley.All) && int(e.Msg.Seq) == lie.Round {
-				said = append(said, parley.Sent{Path: e.Path, Msg: e.Msg})
+				said = append(said, parley.Outgoing{Path: e.Path, Msg: e.Msg})
 			}
 		}
 		if !c.Faulty.Has(lie.From) || c.Faulty.Has(lie.To) || fmt.Sprint(said) != fmt.Sprint(lie.Said) ||
@@ -183,7 +183,7 @@ func lied(t *testing.T, c *split.Case, log []trace.Event) {
 // so, to p_2, are case two and that in which p_0 says 0 and p_1 lies.
 func TestLecturesProof(t *testing.T) {
 	for _, p := range []parley.Protocol{eig.New(oral(3, 1), lockstep.Simulated), om.New(oral(3, 1), lockstep.Simulated)} {
-		found := pairs(t, p, liars(3, 1, "0", "1"))
+		found := pairSearch(t, p, liars(3, 1, "0", "1"))
 		checked(t, p, found)
 		if len(found) != 2 || found[0].Same != 1 || found[1].Same != 2 {
 			t.Fatalf("%s: %d pairs", p.Name, len(found))
@@ -236,11 +236,11 @@ func valuesOf(p parley.Protocol, events []trace.Event) string {
 // A liar who has no choice costs less than one who has, wherever it comes; what it says is a lie
 // all the same.
 func TestLiesWithoutChoice(t *testing.T) {
-	for name, how := range map[string]faulty.Behaviour{"flip": faulty.Flip, "twin": faulty.Twin} {
+	for name, how := range map[string]faulty.Behavior{"flip": faulty.Flip, "twin": faulty.Twin} {
 		roots := append(liars(3, 1, "0", "1"), explore.Root{
-			Faulty: map[parley.ID]faulty.Behaviour{2: how}, Requests: []explore.Request{propose(0, "1")},
+			Faulty: map[parley.ID]faulty.Behavior{2: how}, Requests: []explore.Request{propose(0, "1")},
 		})
-		found := pairs(t, eig.New(oral(3, 1), lockstep.Simulated), roots)
+		found := pairSearch(t, eig.New(oral(3, 1), lockstep.Simulated), roots)
 		checked(t, eig.New(oral(3, 1), lockstep.Simulated), found)
 		c := found[0].One
 		if flip := c.Run.Root == len(roots)-1; flip != (name == "flip") || len(c.Lies) != 1 || c.Lies[0].To != 1 {
@@ -256,7 +256,7 @@ func TestNoPairWithinTheBound(t *testing.T) {
 		eig.New(oral(4, 1), lockstep.Simulated), om.New(oral(4, 1), lockstep.Simulated), om.New(oral(5, 1), lockstep.Simulated),
 		signedBy(3, 1), signedBy(4, 1), signedBy(5, 1),
 	} {
-		if found := pairs(t, p, liars(p.N, 1, "0", "1")); found != nil {
+		if found := pairSearch(t, p, liars(p.N, 1, "0", "1")); found != nil {
 			t.Errorf("%s with %d processes: %d pairs", p.Name, p.N, len(found))
 		}
 	}
@@ -282,7 +282,7 @@ func TestTooFewRounds(t *testing.T) {
 		{om.New(oral(4, 1), lockstep.Simulated), 2, 2, 4},
 		{eig.New(oral(4, 2), lockstep.Simulated), 2, 2, 7},
 	} {
-		found := pairs(t, c.p, liars(c.p.N, c.liars, "0", "1"))
+		found := pairSearch(t, c.p, liars(c.p.N, c.liars, "0", "1"))
 		checked(t, c.p, found)
 		lies := len(found[0].One.Lies)
 		for _, pair := range found {
@@ -298,7 +298,7 @@ func TestTooFewRounds(t *testing.T) {
 // Where one liar is enough no second one is drawn into it.
 func TestFewestLiars(t *testing.T) {
 	p := om.New(oral(4, 0), lockstep.Simulated)
-	for _, pair := range pairs(t, p, append(liars(4, 2, "0", "1"), liars(4, 1, "0", "1")...)) {
+	for _, pair := range pairSearch(t, p, append(liars(4, 2, "0", "1"), liars(4, 1, "0", "1")...)) {
 		if pair.One.Faulty.Len() != 1 || pair.Other.Faulty.Len() != 1 {
 			t.Errorf("faulty are %v and %v", pair.One.Faulty, pair.Other.Faulty)
 		}
@@ -308,7 +308,7 @@ func TestFewestLiars(t *testing.T) {
 // Consensus has the same argument: there validity speaks of what the correct ones start with.
 func TestPairsOfConsensus(t *testing.T) {
 	p := consensus.New(consensus.Config{Instance: oral(3, 1)}, lockstep.Simulated)
-	checked(t, p, pairs(t, p, proposals(3, 1)))
+	checked(t, p, pairSearch(t, p, proposals(3, 1)))
 }
 
 // proposals are all ways in which m of n processes lie and the others start with 0 and 1.
@@ -353,7 +353,7 @@ func allDeaf(times int, properties ...parley.Property) parley.Protocol {
 func TestOnePair(t *testing.T) {
 	never := parley.Property{Name: "never", Mode: parley.Sometimes, Check: func(*parley.History) error { return errors.New("not seen") }}
 	p := allDeaf(1, append(problem.Byzantine(0), never)...)
-	found := pairs(t, p, liars(3, 0, "0", "1"))
+	found := pairSearch(t, p, liars(3, 0, "0", "1"))
 	checked(t, p, found)
 	if len(found) != 1 || found[0].Same != 1 || string(found[0].One.Forced[1].Value) != "1" {
 		t.Errorf("%d pairs", len(found))
@@ -364,7 +364,7 @@ func TestOnePair(t *testing.T) {
 func TestNoPairWithoutAgreement(t *testing.T) {
 	p := eig.New(oral(4, 0), lockstep.Simulated)
 	p.Properties = slices.DeleteFunc(p.Properties, func(q parley.Property) bool { return q.Name == problem.Agreement })
-	if found := pairs(t, p, liars(4, 1, "0", "1")); found != nil {
+	if found := pairSearch(t, p, liars(4, 1, "0", "1")); found != nil {
 		t.Errorf("%d pairs", len(found))
 	}
 }
@@ -391,7 +391,7 @@ func TestPairsOracle(t *testing.T) {
 		roots := append(liars(c.p.N, c.liars, "0"), liars(c.p.N, c.liars, "1")...) // liars may begin with either
 		all := allRuns(c.p, roots)
 		want, cheapest := shortest(all)
-		found := pairs(t, c.p, roots)
+		found := pairSearch(t, c.p, roots)
 		cost := 0
 		for i, pair := range found {
 			if cost += costOf(pair.Other); i == 0 {
@@ -431,9 +431,9 @@ func allRuns(p parley.Protocol, roots []explore.Root) (all []plain) {
 		var digits, radix []int
 		for more := true; more; {
 			at := 0
-			how := make(map[parley.ID]faulty.Behaviour)
+			how := make(map[parley.ID]faulty.Behavior)
 			for id := range r.Faulty {
-				how[id] = faulty.Behaviour{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+				how[id] = faulty.Behavior{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 					if at == len(digits) {
 						digits, radix = append(digits, 0), append(radix, n)
 					}
@@ -508,7 +508,7 @@ func shortest(all []plain) (pairs, cost int) {
 // The same search finds the same, to the last event.
 func TestPairsAgain(t *testing.T) {
 	hashes := func() (out []string) {
-		for _, pair := range pairs(t, signedBy(4, 1), liars(4, 2, "0", "1")) {
+		for _, pair := range pairSearch(t, signedBy(4, 1), liars(4, 2, "0", "1")) {
 			out = append(out, fmt.Sprint(pair.Same), pair.One.Run.Log(false).Hash(), pair.Other.Run.Log(false).Hash())
 		}
 		return out

@@ -11,11 +11,11 @@ import (
 	"parley/sim"
 )
 
-// teller is one thread of a search with its last round split: the host of the machines,
+// worker is one thread of a search with its last round split: the host of the machines,
 // which it steps from one end of a round to the next.
-type teller struct {
+type worker struct {
 	sim.Signer
-	x        *splitter
+	x        *search
 	step     parley.Step
 	vars     parley.Vars
 	machines [][most]parley.Machine // by root: of correct processes
@@ -23,28 +23,28 @@ type teller struct {
 	talks    map[uint32]*talk       // by the coalition's piece
 	ends     map[string]uint32      // numbers of endings
 	key      []byte
-	stage    *stage    // whose messages were asked for last
-	sends    []message // of correct processes in it
+	stage    *roundState // whose messages were asked for last
+	sends    []message   // of correct processes in it
 
-	scripts []script // by member and receiver
-	asking  int      // whose script is followed; -1: nobody's
-	choice  int      // which of the choices of the turn is made
+	scripts []choiceEnumerator // by member and receiver
+	asking  int                // whose script is followed; -1: nobody's
+	choice  int                // which of the choices of the turn is made
 }
 
-func (x *splitter) teller() *teller {
-	return &teller{Signer: x.signer, x: x, talks: make(map[uint32]*talk), ends: make(map[string]uint32), asking: -1,
-		scripts: make([]script, x.p.N*x.p.N)}
+func (x *search) teller() *worker {
+	return &worker{Signer: x.signer, x: x, talks: make(map[uint32]*talk), ends: make(map[string]uint32), asking: -1,
+		scripts: make([]choiceEnumerator, x.p.N*x.p.N)}
 }
 
 // seat makes the machines of all roots.
-func (w *teller) seat() {
+func (w *worker) seat() {
 	x := w.x
 	for _, r := range x.roots {
 		var list [most]parley.Machine
 		for id := range r.correct(x.p.N) {
 			list[id] = x.p.New(id)
 		}
-		how := make(map[parley.ID]faulty.Behaviour)
+		how := make(map[parley.ID]faulty.Behavior)
 		for id := range r.faulty.All() {
 			how[id] = w.watched(r.Faulty[id])
 		}
@@ -54,7 +54,7 @@ func (w *teller) seat() {
 }
 
 // at begins a step of a process.
-func (w *teller) at(id parley.ID, members parley.Set, now parley.Tick) *parley.Step {
+func (w *worker) at(id parley.ID, members parley.Set, now parley.Tick) *parley.Step {
 	s := &w.step
 	s.Self, s.N, s.Now, s.Members, s.Host = id, w.x.p.N, now, members, w
 	s.Path, s.Epoch, s.Effects = 0, 0, s.Effects[:0]
@@ -71,7 +71,7 @@ func loadIn(v *parley.Vars, m parley.Machine, b []byte) {
 }
 
 // starts begins a correct process, and returns when its timer runs out first.
-func (w *teller) starts(m parley.Machine, id parley.ID, requests []parley.Msg) parley.Tick {
+func (w *worker) starts(m parley.Machine, id parley.ID, requests []parley.Msg) parley.Tick {
 	s := w.at(id, parley.SetOf(id), 0)
 	m.Start(s)
 	for _, q := range requests {
@@ -86,7 +86,7 @@ func (w *teller) starts(m parley.Machine, id parley.ID, requests []parley.Msg) p
 
 // hears lets a correct process receive those of the messages that are for it. It may make
 // nothing of them before the round ends.
-func (w *teller) hears(m parley.Machine, s *parley.Step, sends []message) {
+func (w *worker) hears(m parley.Machine, s *parley.Step, sends []message) {
 	for i := range sends {
 		if q := &sends[i]; q.isFor(s.Self) {
 			s.Path, s.Epoch = q.path, q.epoch
@@ -99,14 +99,14 @@ func (w *teller) hears(m parley.Machine, s *parley.Step, sends []message) {
 }
 
 // ring lets the timer of a correct process run out.
-func (w *teller) ring(m parley.Machine, s *parley.Step, now parley.Tick) {
+func (w *worker) ring(m parley.Machine, s *parley.Step, now parley.Tick) {
 	s.Now, s.Path, s.Epoch = now, w.x.alarm.Path, 0
 	m.Timeout(s, w.x.alarm.Number)
 }
 
 // effects reads the effects of a step of a correct process: what it sends, the number of what it
 // delivers, 0 for nothing, and when its timer runs out next.
-func (w *teller) effects() (sends []message, end uint32, next parley.Tick) {
+func (w *worker) effects() (sends []message, end uint32, next parley.Tick) {
 	x, s := w.x, &w.step
 	next = timer.Never
 	w.key = append(w.key[:0], byte(s.Self))
@@ -143,7 +143,7 @@ func (w *teller) effects() (sends []message, end uint32, next parley.Tick) {
 
 // opened are the effects of a timer that ran out at instant k of the clock. It is set again
 // as long as the clock goes on, and in the last round nothing is sent.
-func (w *teller) opened(k int) (sends []message, end uint32) {
+func (w *worker) opened(k int) (sends []message, end uint32) {
 	x := w.x
 	sends, end, next := w.effects()
 	switch last := k == len(x.clock)-1; {
@@ -160,7 +160,7 @@ const mostRounds = 1000
 
 // survey runs a root with all processes correct, to learn when rounds end, and that
 // nothing happens within them.
-func (w *teller) survey(number int) {
+func (w *worker) survey(number int) {
 	x, n := w.x, parley.ID(w.x.p.N)
 	list, wakes := make([]parley.Machine, n), make([]parley.Tick, n)
 	for id := range n {
@@ -202,7 +202,7 @@ func (w *teller) survey(number int) {
 
 // either lets a process receive messages in one order and in the other, and must come to
 // the same.
-func (w *teller) either(m parley.Machine, id parley.ID, now parley.Tick, sends []message) {
+func (w *worker) either(m parley.Machine, id parley.ID, now parley.Tick, sends []message) {
 	var states [2]string
 	before := parley.Save(m, 0, nil)
 	for i := range states {
@@ -217,16 +217,16 @@ func (w *teller) either(m parley.Machine, id parley.ID, now parley.Tick, sends [
 }
 
 // begin makes the first stage of a root.
-func (w *teller) begin(number int) *stage {
+func (w *worker) begin(number int) *roundState {
 	x, r := w.x, w.x.roots[number]
-	s := &stage{root: number, runs: 1}
+	s := &roundState{root: number, runs: 1}
 	now := x.clock[0]
 	for id := range r.correct(x.p.N) {
 		m := x.p.New(id)
 		w.starts(m, id, r.requests[id])
 		w.ring(m, w.at(id, parley.SetOf(id), now), now)
 		sends, end := w.opened(0)
-		s.parts[id] = x.piece(int(id), piece{machine: parley.Save(m, 0, nil), sends: sends})
+		s.parts[id] = x.piece(int(id), roundProcess{machine: parley.Save(m, 0, nil), sends: sends})
 		s.deliver(end)
 	}
 	if r.faulty == (parley.Set{}) {
@@ -242,12 +242,12 @@ func (w *teller) begin(number int) *stage {
 		}
 	}
 	w.wake(r, c, now, &timers)
-	s.liars = x.piece(-1-number, piece{machine: parley.Save(c, 0, nil), timers: timers})
+	s.liars = x.piece(-1-number, roundProcess{machine: parley.Save(c, 0, nil), timers: timers})
 	return s
 }
 
 // heard is the state of a correct process after it has heard what the correct ones sent.
-func (w *teller) heard(s *stage, id parley.ID) []byte {
+func (w *worker) heard(s *roundState, id parley.ID) []byte {
 	x, sends := w.x, w.sent(s)
 	m, p := w.machines[s.root][id], &x.pieces[s.parts[id]]
 	load(m, p.machine)
@@ -256,7 +256,7 @@ func (w *teller) heard(s *stage, id parley.ID) []byte {
 }
 
 // sent is what correct processes sent in this round.
-func (w *teller) sent(s *stage) []message {
+func (w *worker) sent(s *roundState) []message {
 	if w.stage == s {
 		return w.sends
 	}
@@ -269,8 +269,8 @@ func (w *teller) sent(s *stage) []message {
 
 // through takes a correct process, after it has heard the other correct ones, through the
 // rest of a round.
-func (w *teller) through(
-	m parley.Machine, id parley.ID, heard []byte, told *speech, round int,
+func (w *worker) through(
+	m parley.Machine, id parley.ID, heard []byte, told *lieMessages, round int,
 ) (sends []message, end uint32) {
 	loadIn(&w.vars, m, heard)
 	s := w.at(id, parley.SetOf(id), w.x.clock[round]+w.x.wait)
@@ -280,10 +280,10 @@ func (w *teller) through(
 }
 
 // round makes all stages that a stage leads to.
-func (w *teller) round(s *stage, each func(next *stage)) {
+func (w *worker) round(s *roundState, each func(next *roundState)) {
 	x := w.x
 	type after struct {
-		told      *speech
+		told      *lieMessages
 		part, end uint32
 	}
 	var ids []parley.ID
@@ -297,14 +297,14 @@ func (w *teller) round(s *stage, each func(next *stage)) {
 				return
 			}
 			said, end := w.through(m, id, heard, &t.to[id][i], s.round)
-			part := x.piece(int(id), piece{machine: parley.Save(m, 0, nil), sends: said})
+			part := x.piece(int(id), roundProcess{machine: parley.Save(m, 0, nil), sends: said})
 			list = append(list, after{&t.to[id][i], part, end})
 		}
 		ids, all = append(ids, id), append(all, list)
 	}
 	liars := w.goesOn(s)
 	combine(all, func(picked []after) bool {
-		next := &stage{root: s.root, round: s.round + 1, liars: liars, past: slices.Clip(s.past), runs: s.runs, from: s}
+		next := &roundState{root: s.root, round: s.round + 1, liars: liars, past: slices.Clip(s.past), runs: s.runs, from: s}
 		for i, a := range picked {
 			next.parts[ids[i]], next.told[ids[i]] = a.part, a.told
 			next.deliver(a.end)
@@ -316,12 +316,12 @@ func (w *teller) round(s *stage, each func(next *stage)) {
 
 // last takes each correct process through the last round by itself, and has all
 // combinations of what they come to judged.
-func (w *teller) last(s *stage) {
+func (w *worker) last(s *roundState) {
 	x := w.x
 	type reached struct {
 		end  uint32
 		runs uint64
-		told *speech // one that leads there
+		told *lieMessages // one that leads there
 	}
 	var ids []parley.ID
 	var all [][]reached
@@ -355,7 +355,7 @@ func (w *teller) last(s *stage) {
 			ends[i] = r.end
 			runs = times(runs, r.runs)
 		}
-		x.settle(s, ends, runs, func(told *[most]*speech) {
+		x.settle(s, ends, runs, func(told *[most]*lieMessages) {
 			for i, r := range picked {
 				told[ids[i]] = r.told
 			}

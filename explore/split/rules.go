@@ -8,16 +8,16 @@ import (
 	"parley/trace"
 )
 
-// rules are what properties demand in the runs of a root.
-type rules struct {
+// forcedDecisions are what properties demand in the runs of a root.
+type forcedDecisions struct {
 	forced [most]Forced // by process; of those without a property nothing
 	// delivered is what each process delivers in one of the runs: a decision, in place of
 	// whose value the one is put that is asked about.
-	delivered [most][]parley.Happening
+	delivered [most][]parley.ExternalEvent
 }
 
 // demand finds out what the properties force processes to decide.
-func (f *pairs) demand() error {
+func (f *pairSearch) demand() error {
 	proposed := []string{"neither"} // nobody proposes the first one
 	for _, r := range f.o.Roots {
 		for _, q := range r.Requests {
@@ -27,7 +27,7 @@ func (f *pairs) demand() error {
 			}
 		}
 	}
-	f.rules = make([]rules, len(f.roots))
+	f.rules = make([]forcedDecisions, len(f.roots))
 	for _, s := range f.scenes {
 		r := &f.rules[s.at.root]
 		if r.delivered[s.ends[0].of] != nil {
@@ -62,7 +62,7 @@ func (f *pairs) demand() error {
 
 // delivers notes what a process delivers in one run of a scene, and tells whether it
 // decides there, once.
-func (f *pairs) delivers(r *rules, s *scene, e *end) bool {
+func (f *pairSearch) delivers(r *forcedDecisions, s *roundViews, e *end) bool {
 	m, heard := f.w.machines[s.at.root][e.of], f.w.heard(s.at, e.of)
 	_, number := f.w.through(m, e.of, heard, e.seen[0].told, s.at.round)
 	decisions := 0
@@ -88,7 +88,7 @@ type decided struct {
 
 // breaks returns which properties break in a run of a root when these have decided so,
 // and nobody else has decided.
-func (f *pairs) breaks(root int, all ...decided) (names []string) {
+func (f *pairSearch) breaks(root int, all ...decided) (names []string) {
 	h := f.roots[root].history(f.p.N)
 	for _, d := range all {
 		for _, e := range f.rules[root].delivered[d.by] {
@@ -108,7 +108,7 @@ func (f *pairs) breaks(root int, all ...decided) (names []string) {
 
 // forcedTo returns the only value that a process may decide in the runs of a root, if
 // there is just one among all values and one that is none.
-func (f *pairs) forcedTo(root int, id parley.ID, values []string) (only Forced) {
+func (f *pairSearch) forcedTo(root int, id parley.ID, values []string) (only Forced) {
 	allowed := 0
 	for i, v := range values {
 		if names := f.breaks(root, decided{id, v}); len(names) > 0 {
@@ -126,15 +126,15 @@ func (f *pairs) forcedTo(root int, id parley.ID, values []string) (only Forced) 
 	return only
 }
 
-// bond is a question about two processes: may they decide v and w in a run of a root.
-type bond struct {
+// pairConstraint is a question about two processes: may they decide v and w in a run of a root.
+type pairConstraint struct {
 	root int
 	p, q parley.ID
 	v, w string
 }
 
 // bound returns a property that breaks then, and does not if one of them alone decides.
-func (f *pairs) bound(b bond) string {
+func (f *pairSearch) bound(b pairConstraint) string {
 	by, known := f.bonds[b]
 	if known {
 		return by

@@ -37,7 +37,7 @@ const most = explore.MaxProcesses
 // that asks Choose itself, and a last round in which anything but a delivery is asked
 // for. Of the options Step is taken to be Rounds, and Order to be of no matter.
 func Search(ctx context.Context, o explore.Options) (Report, error) {
-	x, err := newSplitter(ctx, o)
+	x, err := newSearch(ctx, o)
 	if err != nil {
 		return Report{}, err
 	}
@@ -45,8 +45,8 @@ func Search(ctx context.Context, o explore.Options) (Report, error) {
 	return x.run()
 }
 
-// newSplitter refuses options that do not fit.
-func newSplitter(ctx context.Context, o explore.Options) (*splitter, error) {
+// newSearch refuses options that do not fit.
+func newSearch(ctx context.Context, o explore.Options) (*search, error) {
 	o.Step = explore.Rounds
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -54,10 +54,10 @@ func newSplitter(ctx context.Context, o explore.Options) (*splitter, error) {
 	if err := check(&o); err != nil {
 		return nil, err
 	}
-	x := &splitter{
+	x := &search{
 		Budget: budget.Budget{Context: ctx, Time: o.For, Memory: o.Memory}, o: o, p: o.Protocol,
-		signer: sim.Ideal(1), places: make(map[string]uint32), pieces: make([]piece, 1),
-		numbers: make(map[string]uint32), endings: make([][]parley.Happening, 1),
+		signer: sim.Ideal(1), places: make(map[string]uint32), pieces: make([]roundProcess, 1),
+		numbers: make(map[string]uint32), endings: make([][]parley.ExternalEvent, 1),
 	}
 	for _, r := range o.Roots {
 		x.roots = append(x.roots, newRoot(r))
@@ -89,8 +89,8 @@ func check(o *explore.Options) error {
 	return nil
 }
 
-// splitter is one search with its last round split.
-type splitter struct {
+// search is one search with its last round split.
+type search struct {
 	budget.Budget
 	o      explore.Options
 	p      parley.Protocol
@@ -101,8 +101,8 @@ type splitter struct {
 	alarm timer.Timer   // the one that each of them has
 	wait  parley.Tick   // how long in a round the coalition hears the others before it speaks
 
-	stages []*stage
-	pieces []piece           // by number, from 1
+	stages []*roundState
+	pieces []roundProcess    // by number, from 1
 	places map[string]uint32 // numbers of pieces
 	tally  explore.Tally
 
@@ -114,7 +114,7 @@ type splitter struct {
 	mu       sync.Mutex // guards what follows
 	err      error
 	numbers  map[string]uint32 // of endings
-	endings  [][]parley.Happening
+	endings  [][]parley.ExternalEvent
 	verdicts map[string][]string // what broke, by root, what was delivered, and whether the run is over
 	runs     uint64
 	broken   uint64
@@ -138,28 +138,28 @@ func newRoot(r explore.Root) *root {
 	return out
 }
 
-// stage is a state at the beginning of a round: timers have run out, and nothing that was
+// roundState is a state at the beginning of a round: timers have run out, and nothing that was
 // sent has arrived.
-type stage struct {
+type roundState struct {
 	root, round int
 	parts       [most]uint32 // pieces, by correct process
 	liars       uint32       // the coalition's piece; 0: nobody is faulty
 	past        []uint32     // endings, in order of time
 	runs        uint64       // that come here
 
-	from *stage
-	told [most]*speech // what each correct process was told in the round before
+	from *roundState
+	told [most]*lieMessages // what each correct process was told in the round before
 }
 
-// piece is the state of one seat at the beginning of a round.
-type piece struct {
+// roundProcess is the state of one seat at the beginning of a round.
+type roundProcess struct {
 	machine []byte
 	sends   []message     // of this round; of a correct process
 	timers  []timer.Timer // of the coalition
 }
 
 // key appends what tells stages apart.
-func (s *stage) key(b []byte) []byte {
+func (s *roundState) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.root))
 	b = binary.AppendUvarint(b, uint64(s.liars))
 	for _, part := range s.parts {
@@ -168,7 +168,7 @@ func (s *stage) key(b []byte) []byte {
 	return s.keyOfPast(b)
 }
 
-func (s *stage) keyOfPast(b []byte) []byte {
+func (s *roundState) keyOfPast(b []byte) []byte {
 	for _, number := range s.past {
 		b = binary.LittleEndian.AppendUint32(b, number)
 	}
@@ -176,7 +176,7 @@ func (s *stage) keyOfPast(b []byte) []byte {
 }
 
 // deliver adds what a process delivered.
-func (s *stage) deliver(end uint32) {
+func (s *roundState) deliver(end uint32) {
 	if end != 0 {
 		s.past = append(s.past, end)
 	}
@@ -184,7 +184,7 @@ func (s *stage) deliver(end uint32) {
 
 // piece returns the number of a piece of one process, or one that is told apart by a
 // negative number. One thread alone asks for new ones.
-func (x *splitter) piece(of int, p piece) uint32 {
+func (x *search) piece(of int, p roundProcess) uint32 {
 	key := binary.AppendVarint(nil, int64(of))
 	key = parley.AppendBytes(key, p.machine)
 	key = timer.Key(key, p.timers)
@@ -223,12 +223,12 @@ func plus(a, b uint64) uint64 {
 // breach is a property that breaks, and how that comes about.
 type breach struct {
 	property string
-	at       *stage
-	told     [most]*speech // in the last round
+	at       *roundState
+	told     [most]*lieMessages // in the last round
 }
 
 // progress is how far the search has come, for whoever wants to know.
-func (x *splitter) progress() func() {
+func (x *search) progress() func() {
 	if x.o.Progress == nil {
 		return nil
 	}
@@ -240,7 +240,7 @@ func (x *splitter) progress() func() {
 	}
 }
 
-func (x *splitter) run() (Report, error) {
+func (x *search) run() (Report, error) {
 	defer x.Start(x.progress())()
 	w := x.teller()
 	for number := range x.roots {
@@ -275,12 +275,12 @@ func (x *splitter) run() (Report, error) {
 }
 
 // round goes from the stages of one round to those of the next one.
-func (x *splitter) round(w *teller) {
-	var list []*stage
-	known := make(map[string]*stage)
+func (x *search) round(w *worker) {
+	var list []*roundState
+	known := make(map[string]*roundState)
 	var key []byte
 	for _, s := range x.stages {
-		w.round(s, func(next *stage) {
+		w.round(s, func(next *roundState) {
 			key = next.key(key[:0])
 			if same := known[string(key)]; same != nil {
 				same.runs = plus(same.runs, next.runs)
@@ -298,15 +298,15 @@ func (x *splitter) round(w *teller) {
 }
 
 // enter takes in a new stage. What has been delivered by then is judged for itself.
-func (x *splitter) enter(s *stage) {
+func (x *search) enter(s *roundState) {
 	x.entered.Add(1)
 	if len(s.past) > 0 {
-		x.settle(s, nil, 0, func(*[most]*speech) {})
+		x.settle(s, nil, 0, func(*[most]*lieMessages) {})
 	}
 }
 
 // last takes all stages through the last round.
-func (x *splitter) last() {
+func (x *search) last() {
 	var taken atomic.Int64
 	var all sync.WaitGroup
 	for range x.o.Workers {
@@ -323,7 +323,7 @@ func (x *splitter) last() {
 }
 
 // fail ends the search: the protocol does not fit.
-func (x *splitter) fail(form string, args ...any) {
+func (x *search) fail(form string, args ...any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err == nil {
@@ -333,16 +333,16 @@ func (x *splitter) fail(form string, args ...any) {
 }
 
 // ending returns the number of what one process delivered in one step. The key tells it.
-func (x *splitter) ending(key []byte, at parley.ID, effects []parley.Effect) uint32 {
+func (x *search) ending(key []byte, at parley.ID, effects []parley.Effect) uint32 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if number, known := x.numbers[string(key)]; known {
 		return number
 	}
-	var list []parley.Happening
+	var list []parley.ExternalEvent
 	for i := range effects {
 		if e := &effects[i]; e.Op == parley.OpDeliver {
-			list = append(list, parley.Happening{At: at, From: e.To, Path: e.Path, Msg: e.Msg})
+			list = append(list, parley.ExternalEvent{At: at, From: e.To, Path: e.Path, Msg: e.Msg})
 		}
 	}
 	number := uint32(len(x.endings))
@@ -354,7 +354,7 @@ func (x *splitter) ending(key []byte, at parley.ID, effects []parley.Effect) uin
 // settle judges the history of a stage that is followed by the given endings, or with
 // none of them the stage itself. That many runs have it, in which told fills in what was
 // said in the last round.
-func (x *splitter) settle(s *stage, ends []uint32, runs uint64, told func(*[most]*speech)) {
+func (x *search) settle(s *roundState, ends []uint32, runs uint64, told func(*[most]*lieMessages)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.o.All && len(x.found) > 0 {
@@ -388,14 +388,14 @@ func (x *splitter) settle(s *stage, ends []uint32, runs uint64, told func(*[most
 }
 
 // counted notes that there are so many more runs.
-func (x *splitter) counted(runs uint64) {
+func (x *search) counted(runs uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.runs = plus(x.runs, runs)
 }
 
 // judged returns which properties that count do not hold.
-func (x *splitter) judged(s *stage, ends []uint32) (names []string) {
+func (x *search) judged(s *roundState, ends []uint32) (names []string) {
 	h := x.roots[s.root].history(x.p.N)
 	h.Over = len(ends) > 0
 	for _, number := range slices.Concat(s.past, ends) {
@@ -405,7 +405,7 @@ func (x *splitter) judged(s *stage, ends []uint32) (names []string) {
 	}
 	a := trace.Facts{Worst: x.roots[s.root].worst}
 	a.Processes.Minority = 2*(x.p.N-h.Faulty.Len()) <= x.p.N
-	all := parley.Judge(x.p, a.Assumptions(x.p, h), h)
+	all := parley.Judge(x.p, a.RunConditions(x.p, h), h)
 	x.tally.Add(all, h.Over, x.o.Beyond)
 	for _, v := range all {
 		if v.Property.Mode != parley.Sometimes && v.Broken != nil && x.o.Counts(v) {
@@ -419,13 +419,13 @@ func (x *splitter) judged(s *stage, ends []uint32) (names []string) {
 func (r *root) history(n int) *parley.History {
 	h := &parley.History{N: n, Faulty: r.faulty}
 	for _, q := range r.Requests {
-		add(h, trace.Request, parley.Happening{At: q.At, From: q.At, Msg: q.Msg})
+		add(h, trace.Request, parley.ExternalEvent{At: q.At, From: q.At, Msg: q.Msg})
 	}
 	return h
 }
 
 // add puts what happened next into a history.
-func add(h *parley.History, op trace.Op, e parley.Happening) {
+func add(h *parley.History, op trace.Op, e parley.ExternalEvent) {
 	e.Order = uint64(len(h.Requests) + len(h.Deliveries) + 1)
 	trace.Record(h, op, e)
 }
@@ -433,7 +433,7 @@ func add(h *parley.History, op trace.Op, e parley.Happening) {
 // enough is how many findings are kept.
 const enough = 100
 
-func (x *splitter) report() Report {
+func (x *search) report() Report {
 	r := Report{
 		Stages: x.entered.Load(), Evaluations: x.evaluated.Load(), Histories: uint64(len(x.verdicts)),
 		Runs: x.runs, Broken: x.broken, Took: x.Took(), Judged: x.tally.Judged(),
@@ -453,7 +453,7 @@ func (x *splitter) report() Report {
 }
 
 // finding looks for what was found by a search of the one run.
-func (x *splitter) finding(f *breach) Finding {
+func (x *search) finding(f *breach) Finding {
 	liars := x.replayed(f)
 	r, err := explore.Search(context.WithoutCancel(x.Context), explore.Options{
 		Protocol: x.p, Roots: []explore.Root{liars}, Step: explore.Rounds, Beyond: true, Only: []string{f.property},

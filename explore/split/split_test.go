@@ -25,8 +25,8 @@ import (
 )
 
 // pair is a coalition of two that behave alike, with all that a correct source may say.
-func pair(how faulty.Behaviour, a, b parley.ID) []explore.Root {
-	liars := map[parley.ID]faulty.Behaviour{a: how, b: how}
+func pair(how faulty.Behavior, a, b parley.ID) []explore.Root {
+	liars := map[parley.ID]faulty.Behavior{a: how, b: how}
 	out := []explore.Root{{Faulty: liars, Requests: []explore.Request{propose(0, "0")}}}
 	if a != 0 {
 		out = append(out, explore.Root{Faulty: liars, Requests: []explore.Request{propose(0, "1")}})
@@ -35,7 +35,7 @@ func pair(how faulty.Behaviour, a, b parley.ID) []explore.Root {
 }
 
 // allPairs are all coalitions of two.
-func allPairs(n int, how faulty.Behaviour) (out []explore.Root) {
+func allPairs(n int, how faulty.Behavior) (out []explore.Root) {
 	for b := range parley.ID(n) {
 		for a := range b {
 			out = append(out, pair(how, a, b)...)
@@ -65,8 +65,8 @@ func TestSplitSeven(t *testing.T) {
 		roots                     []explore.Root
 		stages, evaluations, runs uint64
 	}{
-		{7, pair(explore.Outspoken, 0, 6), 1 + 1<<5 + 1<<10, 81_920, 1 << 30},
-		{7, pair(explore.Outspoken, 5, 6), 2 + 2 + 2<<8, 524_288, 1 << 41},
+		{7, pair(explore.NeverSilent, 0, 6), 1 + 1<<5 + 1<<10, 81_920, 1 << 30},
+		{7, pair(explore.NeverSilent, 5, 6), 2 + 2 + 2<<8, 524_288, 1 << 41},
 		{6, pair(faulty.Any, 0, 5), 1 + 1<<4 + 1<<8, 1 << 8 * 4 * 27, 3_486_784_401},
 	} {
 		if testing.Short() && c.evaluations > 100_000 {
@@ -98,9 +98,9 @@ func TestSplitIsSearch(t *testing.T) {
 	eigs := func(n, m int) parley.Protocol { return eig.New(oral(n, m), lockstep.Simulated) }
 	oms := func(n, m int) parley.Protocol { return om.New(oral(n, m), lockstep.Simulated) }
 	four := []explore.Request{propose(0, "1"), propose(1, "1"), propose(2, "0"), propose(3, "1")}
-	both := map[parley.ID]faulty.Behaviour{0: faulty.Any, 3: listener}
+	both := map[parley.ID]faulty.Behavior{0: faulty.Any, 3: listener}
 	alone := func(who parley.ID) []explore.Root {
-		return []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{who: explore.Outspoken}, Requests: four}}
+		return []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{who: explore.NeverSilent}, Requests: four}}
 	}
 	for name, c := range map[string]struct {
 		o            options
@@ -116,9 +116,9 @@ func TestSplitIsSearch(t *testing.T) {
 		"sm 4 1":              {options{Protocol: signed(4, 1), Roots: liars(4, 1, "0", "1")}, 88, 0},
 		"sm 5 1":              {options{Protocol: signed(5, 1), Roots: liars(5, 1, "0", "1")}, 320, 0},
 		"om 4 2":              {options{Protocol: oms(4, 2), Roots: pair(faulty.Any, 0, 3)}, 729, 56},
-		"eig 4 2":             {options{Protocol: eigs(4, 2), Roots: allPairs(4, explore.Outspoken)}, 1152, 312},
-		"om 5 2":              {options{Protocol: oms(5, 2), Roots: pair(explore.Outspoken, 0, 4)}, 1 << 12, 0},
-		"om 5 2, lieutenants": {options{Protocol: oms(5, 2), Roots: pair(explore.Outspoken, 3, 4)}, 1 << 13, 2700},
+		"eig 4 2":             {options{Protocol: eigs(4, 2), Roots: allPairs(4, explore.NeverSilent)}, 1152, 312},
+		"om 5 2":              {options{Protocol: oms(5, 2), Roots: pair(explore.NeverSilent, 0, 4)}, 1 << 12, 0},
+		"om 5 2, lieutenants": {options{Protocol: oms(5, 2), Roots: pair(explore.NeverSilent, 3, 4)}, 1 << 13, 2700},
 		"om 4 1, two lie":     {options{Protocol: oms(4, 1), Roots: allPairs(4, faulty.Any)}, 297, 63},
 		"sm 4 1, two lie":     {options{Protocol: signed(4, 1), Roots: allPairs(4, faulty.Any)}, 1752, 192},
 		"sm 4 2":              {options{Protocol: signed(4, 2), Roots: allPairs(4, faulty.Any)}, 15576, 0},
@@ -129,9 +129,9 @@ func TestSplitIsSearch(t *testing.T) {
 		"phaseking": {options{Protocol: phaseking.New(phaseking.Config{Instance: oral(4, 1)}, lockstep.Simulated),
 			Roots: alone(1)}, 1 << 15, 0},
 		"one listens": {options{Protocol: oms(4, 1), Roots: []explore.Root{{Faulty: both, Requests: four[:1]}}}, 164, 32},
-		"gossip":      {options{Protocol: gossip(2), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any}}}}, 16, 15},
+		"gossip":      {options{Protocol: gossip(2), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{1: faulty.Any}}}}, 16, 15},
 		"otherwise chosen": {options{Protocol: oms(4, 1), Roots: []explore.Root{{Requests: four[:1],
-			Faulty: map[parley.ID]faulty.Behaviour{0: faulty.SendOmission, 1: faulty.TwoFaced, 2: faulty.Twin}}}}, 1 << 2, 0},
+			Faulty: map[parley.ID]faulty.Behavior{0: faulty.SendOmission, 1: faulty.TwoFaced, 2: faulty.Twin}}}}, 1 << 2, 0},
 	} {
 		if testing.Short() && c.runs > 2000 {
 			continue
@@ -166,7 +166,7 @@ func TestSplitIsSearch(t *testing.T) {
 
 // listener hears what the others say in a round before it speaks, and has one lie more if
 // most of them say 1.
-var listener = faulty.Behaviour{Name: "listener", Overhears: true, Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+var listener = faulty.Behavior{Name: "listener", Overhears: true, Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	ones := 0
 	for got := range t.Seen {
 		if got.Msg.Seq == t.Honest[0].Msg.Seq && bytes.HasSuffix(got.Msg.Body, []byte("1")) {
@@ -181,7 +181,7 @@ var listener = faulty.Behaviour{Name: "listener", Overhears: true, Tell: func(s 
 	}
 	f := t.Honest[0]
 	f.Msg.Body = bytes.ReplaceAll(f.Msg.Body, []byte("0"), []byte("1"))
-	return []parley.Sent{f}
+	return []parley.Outgoing{f}
 }}
 
 // gossip is a protocol of two rounds in which everybody says a number, and delivers what it
@@ -215,7 +215,7 @@ func gossip(lies int) parley.Protocol {
 					return nil
 				}},
 			},
-			Lies: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			Lies: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 				out := slices.Clone(t.Honest)
 				out[0].Msg.Value += uint64(s.Choose(lies))
 				return out
@@ -251,10 +251,10 @@ func words(f explore.Finding) string {
 // run, and its liars do the same in the simulator.
 func TestSplitBeyond(t *testing.T) {
 	for name, o := range map[string]explore.Options{
-		"OM(2), n = 6":            {Protocol: om.New(oral(6, 2), lockstep.Simulated), Roots: pair(explore.Outspoken, 4, 5)},
+		"OM(2), n = 6":            {Protocol: om.New(oral(6, 2), lockstep.Simulated), Roots: pair(explore.NeverSilent, 4, 5)},
 		"OM(0), one liar":         {Protocol: om.New(oral(4, 0), lockstep.Simulated), Roots: liars(4, 1, "0", "1")},
-		"OM(1), two liars":        {Protocol: om.New(oral(7, 1), lockstep.Simulated), Roots: pair(explore.Outspoken, 0, 6)},
-		"EIG(1), two liars":       {Protocol: eig.New(oral(7, 1), lockstep.Simulated), Roots: pair(explore.Outspoken, 0, 6)},
+		"OM(1), two liars":        {Protocol: om.New(oral(7, 1), lockstep.Simulated), Roots: pair(explore.NeverSilent, 0, 6)},
+		"EIG(1), two liars":       {Protocol: eig.New(oral(7, 1), lockstep.Simulated), Roots: pair(explore.NeverSilent, 0, 6)},
 		"SM(0), one liar":         {Protocol: signed(4, 0), Roots: liars(4, 1, "0", "1")},
 		"SM(1), two liars":        {Protocol: signed(5, 1), Roots: pair(faulty.Any, 0, 4)},
 		"OM(1), n = 3, one omits": {Protocol: om.New(oral(3, 1), lockstep.Simulated), Roots: one(faulty.SendOmission, "1")},
@@ -282,12 +282,12 @@ func TestSplitBeyond(t *testing.T) {
 			h.Faulty.Add(id)
 		}
 		for _, q := range f.Liars.Requests {
-			h.Requests = append(h.Requests, parley.Happening{At: q.At, Msg: q.Msg})
+			h.Requests = append(h.Requests, parley.ExternalEvent{At: q.At, Msg: q.Msg})
 			in.Requests = append(in.Requests, sim.Request{At: q.At, Msg: q.Msg})
 		}
 		for _, e := range f.Run.Log(true).Events {
 			if e.Op == trace.Deliver {
-				h.Deliveries = append(h.Deliveries, parley.Happening{At: e.At, From: e.Peer, Msg: e.Msg})
+				h.Deliveries = append(h.Deliveries, parley.ExternalEvent{At: e.At, From: e.Peer, Msg: e.Msg})
 			}
 		}
 		if property.Check(&h) == nil || f.Promised {
@@ -300,8 +300,8 @@ func TestSplitBeyond(t *testing.T) {
 }
 
 // one is a lieutenant that is faulty.
-func one(how faulty.Behaviour, value string) []explore.Root {
-	return []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{2: how}, Requests: []explore.Request{propose(0, value)}}}
+func one(how faulty.Behavior, value string) []explore.Root {
+	return []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{2: how}, Requests: []explore.Request{propose(0, value)}}}
 }
 
 // loud is a protocol in rounds with something that does not fit.
@@ -347,7 +347,7 @@ func (c *clockwork) State(v *parley.Vars) {
 }
 
 // slowing says what no correct process does.
-var slowing = faulty.Behaviour{Name: "slowing", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+var slowing = faulty.Behavior{Name: "slowing", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := slices.Clone(t.Honest)
 	out[0].Msg.Value = 5
 	return out
@@ -388,7 +388,7 @@ func TestSplitRefused(t *testing.T) {
 		"makes a difference to process":                {Protocol: order, Roots: asking()},
 		"a round of 500 ticks is over":                 {Protocol: om.New(oral(4, 1), lockstep.Schedule{Delta: 500, Slack: 1}), Roots: roots},
 		"more than 1000 rounds":                        {Protocol: machines(func() parley.Machine { return &clockwork{goesOn: true} }), Roots: asking()},
-		"may say too much to process 1":                {Protocol: gossip(1 << 17), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Any}}}},
+		"may say too much to process 1":                {Protocol: gossip(1 << 17), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{0: faulty.Any}}}},
 		"it has no rounds":                             {Protocol: machines(func() parley.Machine { return idle{} }), Roots: asking()},
 		"sends when the last round ends":               {Protocol: answers, Roots: asking()},
 		"depend on what it hears":                      {Protocol: slows, Roots: one(slowing, "")},
@@ -405,7 +405,7 @@ func TestSplitRefused(t *testing.T) {
 func TestSplitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := split.Search(ctx, explore.Options{Protocol: om.New(oral(7, 2), lockstep.Simulated), Roots: pair(explore.Outspoken, 0, 6)})
+	r, err := split.Search(ctx, explore.Options{Protocol: om.New(oral(7, 2), lockstep.Simulated), Roots: pair(explore.NeverSilent, 0, 6)})
 	if err != nil || r.Outcome != explore.Interrupted || r.Runs == 1<<30 {
 		t.Errorf("%s, %d adversaries, %v", r.Outcome, r.Runs, err)
 	}

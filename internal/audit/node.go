@@ -61,7 +61,7 @@ func (p part) join(ctx context.Context, on net.Listener) (r *running, err error)
 	c := cluster.Config{
 		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, Network: p.network,
 		M: p.M, Round: p.Round, SignerKey: signer,
-		Agreements: []cluster.Agreement{{Algorithm: cluster.EIG, M: p.M}},
+		Agreements: []cluster.AgreementConfig{{Algorithm: cluster.EIG, M: p.M}},
 		Trace:      &cluster.Tracing{Open: cluster.TraceFolder(filepath.Join(p.Traces, name)), Buffer: 256 << 20},
 		Broken:     func(err error) { panic(err) },
 		Groups:     []cluster.GroupConfig{{Name: group, Level: cluster.Byzantine, Deliver: r.delivered}},
@@ -70,7 +70,7 @@ func (p part) join(ctx context.Context, on net.Listener) (r *running, err error)
 		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
 	}
 	if p.Traitor != "" {
-		c.Lab = &cluster.Lab{Traitor: must.Get(faulty.Parse(p.Traitor))}
+		c.FaultInjection = &cluster.FaultInjection{Traitor: must.Get(faulty.Parse(p.Traitor))}
 	}
 	r.node, err = cluster.Join(ctx, c)
 	return r, err
@@ -94,7 +94,7 @@ func (r *running) do(ctx context.Context, service string) error {
 			ctx, cancel := context.WithTimeout(ctx, r.patience())
 			defer cancel()
 			return r.patiently(ctx, func() error {
-				_, err := r.node.Agree(ctx, cluster.Question{Value: fmt.Appendf(nil, "value %d of %d", i, r.Self), M: r.M})
+				_, err := r.node.Agree(ctx, cluster.AgreeRequest{Value: fmt.Appendf(nil, "value %d of %d", i, r.Self), M: r.M})
 				return err
 			})
 		})
@@ -103,7 +103,7 @@ func (r *running) do(ctx context.Context, service string) error {
 			ctx, cancel := context.WithTimeout(ctx, 2*r.patience())
 			defer cancel()
 			return r.patiently(ctx, func() error {
-				_, err := r.node.Propose(ctx, cluster.Proposal{
+				_, err := r.node.AgreeVector(ctx, cluster.VectorRequest{
 					Name: fmt.Sprintf("name %d", i), Value: fmt.Appendf(nil, "%d of %d", i, r.Self), M: r.M, Gather: r.Round,
 				})
 				return err
@@ -111,7 +111,7 @@ func (r *running) do(ctx context.Context, service string) error {
 		})
 	case "order":
 		return r.each(r.Instances, r.AtOnce, func(i int) error {
-			if err := r.node.Group(group).Post(fmt.Appendf(nil, "payload %d of %d", i, r.Self)); err != nil {
+			if err := r.node.Group(group).BroadcastAsync(fmt.Appendf(nil, "payload %d of %d", i, r.Self)); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(ctx, r.patience())

@@ -192,11 +192,11 @@ func (s Spec) protocol() parley.Protocol {
 // machines runs one machine a process in the simulator.
 func (s Spec) machines(r *Result) {
 	p := s.protocol()
-	how := map[string]faulty.Behaviour{
+	how := map[string]faulty.Behavior{
 		"eig": faulty.Script, "om": faulty.Random, "sm": faulty.Script, "phaseking": faulty.Random,
 	}[s.Protocol]
 	opt := sim.Options{
-		Protocol: p, Seed: s.Seed, Delay: sim.Delay{Least: 1, Most: 1}, Faulty: make(map[parley.ID]faulty.Behaviour),
+		Protocol: p, Seed: s.Seed, Delay: sim.Delay{Least: 1, Most: 1}, Faulty: make(map[parley.ID]faulty.Behavior),
 	}
 	if s.Signatures == "ed25519" {
 		opt.Signer = sim.Ed25519(s.Seed, s.N)
@@ -237,7 +237,7 @@ func (s Spec) machines(r *Result) {
 
 // TwoFaced is the liar of the sliced engines, told to machines: in every message
 // every receiver is told a bit of its own.
-func TwoFaced(in problem.Instance, seed uint64) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+func TwoFaced(in problem.Instance, seed uint64) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	liar := sliced.TwoFaced(seed)
 	words := [][]byte{[]byte("0"), []byte("1")}
 	type turn struct {
@@ -246,7 +246,7 @@ func TwoFaced(in problem.Instance, seed uint64) func(s *parley.Step, t *parley.T
 	}
 	told := make(map[turn][]uint64) // a bit a receiver, for each path
 	sys := sliced.System{N: in.N, M: in.M, Source: int(in.Source)}
-	return func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		to := sys.Lieutenant(int(t.To))
 		if t.Round == 0 || to < 0 {
 			return t.Honest
@@ -268,6 +268,6 @@ func TwoFaced(in problem.Instance, seed uint64) func(s *parley.Step, t *parley.T
 		for i, b := range bits {
 			codes[i] = byte(b >> to & 1)
 		}
-		return []parley.Sent{{Msg: eig.Coded(t.Round, words, codes)}}
+		return []parley.Outgoing{{Msg: eig.Coded(t.Round, words, codes)}}
 	}
 }

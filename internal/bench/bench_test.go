@@ -27,7 +27,7 @@ func TestMachinesAndEnginesAgree(t *testing.T) {
 		n := 4 + rng.IntN(5)
 		in := eig.Config{N: n, M: rng.IntN(min(n-1, 4)), Source: parley.ID(rng.IntN(n)), Default: []byte{"01"[rng.IntN(2)]}}
 		sys := sliced.System{N: n, M: in.M, Source: int(in.Source), Value: uint64(rng.IntN(2)), Default: uint64(in.Default[0] - '0')}
-		opt := sim.Options{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: []sim.Request{{
+		opt := sim.Options{Faulty: make(map[parley.ID]faulty.Behavior), Requests: []sim.Request{{
 			At: in.Source, Msg: parley.Msg{Kind: parley.Propose, Body: fmt.Append(nil, sys.Value)},
 		}}}
 		for _, id := range rng.Perm(n)[:rng.IntN(n-1)] {

@@ -38,10 +38,10 @@ func length(r *explore.Run, rounds bool) int {
 	moves := 0
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if s.What == explore.Expiry {
+		if s.Kind == explore.OnTimeout {
 			expired[s.At]++
 		}
-		if s.What != explore.Start {
+		if s.Kind != explore.OnStart {
 			moves++
 		}
 	}

@@ -22,21 +22,21 @@ import (
 // explored is one case: a search, and what it is to find.
 type explored struct {
 	name    string
-	heading string           // the comment that begins its part of the list
-	made    string           // how the protocol is made
-	asked   []asking         // from above
-	liars   int              // how many processes lie, whichever they are
-	liar    parley.Set       // who they are, if it is said
-	alike   parley.Set       // processes whose states are the same up to names
-	how     faulty.Behaviour // how they do
-	model   string           // what may go wrong
-	never   string           // a state that is searched for instead, and not found
-	stays   parley.Set       // processes that do not come back in runs to it
-	says    string           // that it is not, in words
-	lies    string           // who lies and how, as it was written
-	only    []string         // the properties that count; empty: all that are promised
-	of      []string         // folders whose seeded bugs it tries
-	short   bool             // it is one of the tests
+	heading string          // the comment that begins its part of the list
+	made    string          // how the protocol is made
+	asked   []asking        // from above
+	liars   int             // how many processes lie, whichever they are
+	liar    parley.Set      // who they are, if it is said
+	alike   parley.Set      // processes whose states are the same up to names
+	how     faulty.Behavior // how they do
+	model   string          // what may go wrong
+	never   string          // a state that is searched for instead, and not found
+	stays   parley.Set      // processes that do not come back in runs to it
+	says    string          // that it is not, in words
+	lies    string          // who lies and how, as it was written
+	only    []string        // the properties that count; empty: all that are promised
+	of      []string        // folders whose seeded bugs it tries
+	short   bool            // it is one of the tests
 
 	rounds, beyond bool
 	depth          int
@@ -200,7 +200,7 @@ func (a *asking) request(text string) (explore.Request, error) {
 // is asked. What a liar is asked makes no difference.
 func (c *explored) roots(n int) (out []explore.Root) {
 	for set := range 1 << n {
-		how := make(map[parley.ID]faulty.Behaviour)
+		how := make(map[parley.ID]faulty.Behavior)
 		for id := range n {
 			if set>>id&1 == 1 && (c.liar == parley.Set{} || c.liar.Has(parley.ID(id))) {
 				how[parley.ID(id)] = c.how
@@ -215,7 +215,7 @@ func (c *explored) roots(n int) (out []explore.Root) {
 
 // begin returns the roots with some liars, of which some requests are fixed.
 func (c *explored) begin(
-	how map[parley.ID]faulty.Behaviour, fixed []explore.Request, left []asking,
+	how map[parley.ID]faulty.Behavior, fixed []explore.Request, left []asking,
 ) (out []explore.Root) {
 	if len(left) == 0 {
 		return []explore.Root{{Faulty: how, Requests: slices.Clone(fixed)}}
@@ -234,7 +234,7 @@ func (c *explored) begin(
 // readLiar reads how liars behave: "any", the name of a behaviour, or "answers 0,1,-1", with
 // which a liar gives one of these answers to each choice that a lie has, counted from
 // the end if it is negative.
-func readLiar(text string) (how faulty.Behaviour, err error) {
+func readLiar(text string) (how faulty.Behavior, err error) {
 	defer must.Return(&err)
 	list, some := strings.CutPrefix(text, "answers ")
 	if text == faulty.Any.Name {
@@ -307,7 +307,7 @@ func (c *explored) options() (o explore.Options, err error) {
 		never := must.Get(goal.Parse(c.never, p, readProcess, name))
 		o.Looks = never.Looks
 		o.Goal = func(v *explore.View) bool {
-			return !slices.ContainsFunc(v.History.Restarts, func(h parley.Happening) bool { return c.stays.Has(h.At) }) &&
+			return !slices.ContainsFunc(v.History.Restarts, func(h parley.ExternalEvent) bool { return c.stays.Has(h.At) }) &&
 				never.Holds(v)
 		}
 	}

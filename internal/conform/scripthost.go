@@ -19,9 +19,9 @@ type scriptHost struct {
 	links    []onLink // the oldest first
 	timers   []alarm
 
-	sent, kept []onLink           // all that was, and own copies
-	broadcast  []parley.Effect    // handed to the layer beneath
-	above      []parley.Happening // deliveries and indications
+	sent, kept []onLink               // all that was, and own copies
+	broadcast  []parley.Effect        // handed to the layer beneath
+	above      []parley.ExternalEvent // deliveries and indications
 }
 
 // onLink is a message on its way.
@@ -99,7 +99,7 @@ func (t *scriptHost) happen(effects []parley.Effect) {
 		case parley.OpBroadcast:
 			t.broadcast = append(t.broadcast, e)
 		case parley.OpDeliver, parley.OpIndicate:
-			t.above = append(t.above, parley.Happening{At: e.From, From: e.To, When: t.now, Msg: e.Msg})
+			t.above = append(t.above, parley.ExternalEvent{At: e.From, From: e.To, When: t.now, Msg: e.Msg})
 		case parley.OpSetTimer, parley.OpStopTimer:
 			t.timers = slices.DeleteFunc(t.timers, func(a alarm) bool { return a.at == e.From && a.number == e.Timer })
 			if e.Op == parley.OpSetTimer {
@@ -147,8 +147,8 @@ func (t *scriptHost) tick() bool {
 }
 
 // delivered returns what a process has delivered, in order.
-func (t *scriptHost) delivered(at parley.ID) []parley.Happening {
-	var out []parley.Happening
+func (t *scriptHost) delivered(at parley.ID) []parley.ExternalEvent {
+	var out []parley.ExternalEvent
 	for _, h := range t.above {
 		if h.At == at && h.Msg.Kind < parley.Indication {
 			out = append(out, h)

@@ -92,13 +92,13 @@ func (c cast) validity(source parley.ID, value string, decisions map[string]stri
 // cast are the processes of a case, by the names it gives them.
 type cast struct {
 	names  []string
-	faulty map[parley.ID]faulty.Behaviour
+	faulty map[parley.ID]faulty.Behavior
 }
 
 // newCast checks that the processes are n, of different names, and the faulty
 // ones among them. Faulty processes say what the protocol's Lies, a script, says.
 func newCast(n int, processes, bad []string) cast {
-	c := cast{names: processes, faulty: make(map[parley.ID]faulty.Behaviour)}
+	c := cast{names: processes, faulty: make(map[parley.ID]faulty.Behavior)}
 	if n < 2 || n > parley.MaxProcesses || len(processes) != n {
 		fail("n is %d and there are %d processes: allowed are 2 to %d, and as many names",
 			n, len(processes), parley.MaxProcesses)

@@ -105,13 +105,13 @@ func TestDecisions(t *testing.T) {
 // What a faulty process decides means nothing; the first value that a process
 // was given and the first that it decided count.
 func TestOutcomes(t *testing.T) {
-	say := func(at parley.ID, k parley.Kind, v string) parley.Happening {
-		return parley.Happening{At: at, Msg: parley.Msg{Kind: k, Body: []byte(v)}}
+	say := func(at parley.ID, k parley.Kind, v string) parley.ExternalEvent {
+		return parley.ExternalEvent{At: at, Msg: parley.Msg{Kind: k, Body: []byte(v)}}
 	}
 	h := &parley.History{
 		N: 3, Faulty: parley.SetOf(2),
-		Requests: []parley.Happening{say(0, parley.Propose, "1"), say(0, parley.Propose, "2")},
-		Deliveries: []parley.Happening{
+		Requests: []parley.ExternalEvent{say(0, parley.Propose, "1"), say(0, parley.Propose, "2")},
+		Deliveries: []parley.ExternalEvent{
 			{At: 1, Order: 7, Msg: parley.Msg{Kind: parley.Decide, Body: []byte("1")}}, say(1, parley.Decide, "0"),
 			say(2, parley.Decide, "1"), say(0, parley.Carried, "x"),
 		},

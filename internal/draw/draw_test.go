@@ -46,7 +46,7 @@ func golden(t *testing.T, name, got string) {
 type setting struct {
 	n, m   int
 	value  string
-	faulty map[parley.ID]faulty.Behaviour
+	faulty map[parley.ID]faulty.Behavior
 	seed   uint64
 }
 
@@ -100,29 +100,29 @@ func (p play) diagram() draw.Diagram {
 // The article's example for Tables 1 and 2: P1, a faulty General, tells P2, P3
 // and P4 that the value is 0, and P5, P6 and P7 that it is 1.
 func article() play {
-	return setting{n: 7, m: 2, value: "0", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced}}.play()
+	return setting{n: 7, m: 2, value: "0", faulty: map[parley.ID]faulty.Behavior{0: faulty.TwoFaced}}.play()
 }
 
 // figure3 is the article's Figure 3: six processes, m = 1, and a faulty General
 // that sends 1 to the first three lieutenants and 0 to the last two.
 func figure3() play {
-	return setting{n: 6, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced}}.play()
+	return setting{n: 6, m: 1, value: "1", faulty: map[parley.ID]faulty.Behavior{0: faulty.TwoFaced}}.play()
 }
 
 // liars has a two-faced General and a lieutenant that flips what it relays.
 func liars() play {
-	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced, 4: faulty.Flip}}.play()
+	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behavior{0: faulty.TwoFaced, 4: faulty.Flip}}.play()
 }
 
 // crashed has a lieutenant that falls silent in the middle of round 1.
 func crashed() play {
-	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{4: faulty.Crash(1, 3)}}.play()
+	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behavior{4: faulty.Crash(1, 3)}}.play()
 }
 
 // random has two liars that say anything, in a system with names of two digits.
 func random(seed uint64) play {
 	return setting{n: 10, m: 3, value: "1", seed: seed,
-		faulty: map[parley.ID]faulty.Behaviour{0: faulty.Random, 5: faulty.Random, 9: faulty.Silent}}.play()
+		faulty: map[parley.ID]faulty.Behavior{0: faulty.Random, 5: faulty.Random, 9: faulty.Silent}}.play()
 }
 
 var widths = []int{40, 80, 120}
@@ -155,7 +155,7 @@ func (p play) texts(s reading.Style) map[string]string {
 		"decisions":  term.Decisions(p.outcomes(), s),
 		"card": term.Card{
 			Style: s, Title: "eig",
-			Verdicts: parley.Judge(p.protocol, parley.Assumptions{N: n, M: m, Faulty: len(p.faulty)}, &p.sim.History),
+			Verdicts: parley.Judge(p.protocol, parley.RunConditions{N: n, M: m, Faulty: len(p.faulty)}, &p.sim.History),
 			Cost:     p.protocol.Cost(n, m), Measured: p.sim.Stats.Sent, Counted: "sent by the correct processes",
 		}.Text(),
 	}

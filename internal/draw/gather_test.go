@@ -18,7 +18,7 @@ func TestGather(t *testing.T) {
 	plays := []play{article(), figure3(), liars(), crashed()}
 	for seed := range uint64(12) {
 		plays = append(plays, random(seed), setting{n: 5, m: 1, value: "1", seed: seed,
-			faulty: map[parley.ID]faulty.Behaviour{2: faulty.SendOmission}}.play())
+			faulty: map[parley.ID]faulty.Behavior{2: faulty.SendOmission}}.play())
 	}
 	for _, p := range plays {
 		rounds := reading.Gather(p.protocol, p.log.Events, reading.Gathering{Style: p.style, Rows: 1000})
@@ -139,7 +139,7 @@ func TestLies(t *testing.T) {
 // Who is silent where something was due: the crashed lieutenant, to those whom
 // it did not reach; never the General after round 0.
 func TestSilence(t *testing.T) {
-	p := setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.Silent, 4: faulty.Crash(1, 3)}}.play()
+	p := setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behavior{0: faulty.Silent, 4: faulty.Crash(1, 3)}}.play()
 	got := make(map[string]bool)
 	for _, r := range p.rounds() {
 		for _, s := range r.Said {

@@ -31,7 +31,7 @@ func argue(t *testing.T, p parley.Protocol, liars int) argued {
 	t.Helper()
 	var roots []explore.Root
 	for set := range 1 << p.N {
-		how := make(map[parley.ID]faulty.Behaviour)
+		how := make(map[parley.ID]faulty.Behavior)
 		for id := range p.N {
 			if set>>id&1 == 1 {
 				how[parley.ID(id)] = faulty.Any

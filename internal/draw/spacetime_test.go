@@ -210,9 +210,9 @@ func TestSpaceTimeStrange(t *testing.T) {
 func TestDeliveries(t *testing.T) {
 	h := &parley.History{N: 3}
 	order := uint64(0)
-	happen := func(to *[]parley.Happening, at parley.ID, m parley.Msg) {
+	happen := func(to *[]parley.ExternalEvent, at parley.ID, m parley.Msg) {
 		order++
-		*to = append(*to, parley.Happening{At: at, From: 0, Order: order, Msg: m})
+		*to = append(*to, parley.ExternalEvent{At: at, From: 0, Order: order, Msg: m})
 	}
 	if got := term.Deliveries(gossip(3), h, reading.Style{}); got != "" {
 		t.Errorf("nothing was delivered: %q", got)

@@ -69,8 +69,8 @@ func TestStory(t *testing.T) {
 // Where there are rounds a line is what one process tells the others in one, and whom a
 // liar tells nothing although it should.
 func TestStoryOfRounds(t *testing.T) {
-	p := setting{n: 4, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{
-		1: {Name: "mute to P3", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+	p := setting{n: 4, m: 1, value: "1", faulty: map[parley.ID]faulty.Behavior{
+		1: {Name: "mute to P3", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if t.To == 2 {
 				return nil
 			}

@@ -16,7 +16,7 @@ type column struct {
 	add func(d draft)
 	// liars is how many processes are in the coalition; nil: none.
 	liars func(p parley.Protocol, seed uint64) int
-	hows  []faulty.Behaviour // how they behave, of which each draws one
+	hows  []faulty.Behavior // how they behave, of which each draws one
 	// shows are the kinds of fault that must come, each in some run of the cell, beside those
 	// of liars.
 	shows []string
@@ -40,8 +40,8 @@ const (
 )
 
 var (
-	lies  = []faulty.Behaviour{faulty.Random, faulty.TwoFaced, faulty.Flip, faulty.Twin, faulty.Silent}
-	omits = []faulty.Behaviour{faulty.SendOmission, faulty.ReceiveOmission}
+	lies  = []faulty.Behavior{faulty.Random, faulty.TwoFaced, faulty.Flip, faulty.Twin, faulty.Silent}
+	omits = []faulty.Behavior{faulty.SendOmission, faulty.ReceiveOmission}
 )
 
 // within is how many faults the model allows, 1 if none: then one is too many.
@@ -161,7 +161,7 @@ func reorder(d draft) {
 // relied returns what the protocol relies on. What it does not say it relies on are
 // the delays of the simulator, and clocks of which rounds bear a little drift: the
 // plan says so then.
-func (d draft) relied() parley.Reliance {
+func (d draft) relied() parley.ModelAssumptions {
 	rely := d.row.protocol.Relies
 	rely.Delay, rely.Drift = cmp.Or(rely.Delay, 900), cmp.Or(rely.Drift, gentle)
 	if rely != d.row.protocol.Relies {

@@ -139,7 +139,7 @@ func theColumn(name string) *column {
 // made small, and the command line finds the same.
 func TestAPromiseTooMuchIsFound(t *testing.T) {
 	p := called("boaster", diffusion.New(diffusion.Config{N: 4}))
-	p.Promises = func(parley.Assumptions) []parley.Promise {
+	p.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Agreement, Holds: true, Because: "it says so"}}
 	}
 	r := row{protocol: p, plan: carries()}

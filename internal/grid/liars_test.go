@@ -23,10 +23,10 @@ func TestLiarsLie(t *testing.T) {
 }
 
 // differs looks for a seed with which a behaviour shows.
-func differs(r *row, how faulty.Behaviour) bool {
-	col := column{liars: lying, hows: []faulty.Behaviour{how}}
+func differs(r *row, how faulty.Behavior) bool {
+	col := column{liars: lying, hows: []faulty.Behavior{how}}
 	for seed := range uint64(40) {
-		hash := func(b faulty.Behaviour) string {
+		hash := func(b faulty.Behavior) string {
 			trial := newTrial(r, &col, seed)
 			for id := range trial.spec.Faulty {
 				trial.spec.Faulty[id] = b

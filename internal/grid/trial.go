@@ -31,7 +31,7 @@ func newTrial(r *row, col *column, seed uint64) trial {
 	p := r.protocol
 	d := rand.New(rand.NewPCG(seed, 0x96d1))
 	s := run.Spec{
-		Protocol: p, Seed: seed, Plan: r.plan, Faulty: make(map[parley.ID]faulty.Behaviour),
+		Protocol: p, Seed: seed, Plan: r.plan, Faulty: make(map[parley.ID]faulty.Behavior),
 		Values: make(map[parley.ID][]byte), Name: func(id parley.ID) string { return "P" + name(id) },
 	}
 	s.Plan.Steps = steps

@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 	}
 	// TestDescribe has the rest in words.
 	if !slices.Equal(p.Graph, []parley.Set{of(1, 2), of(0), of(0, 3), of(2)}) || p.Delay != (sim.Delay{Least: 5, Most: 90}) ||
-		!p.FIFO || p.Until != 1_000_000 || p.Steps != 70 || p.Promised != (parley.Reliance{Delay: 90, Offset: 4, Drift: 3}) {
+		!p.FIFO || p.Until != 1_000_000 || p.Steps != 70 || p.Promised != (parley.ModelAssumptions{Delay: 90, Offset: 4, Drift: 3}) {
 		t.Errorf("%+v", p)
 	}
 }

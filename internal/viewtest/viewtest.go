@@ -79,8 +79,8 @@ func Storms(
 			whole++
 		}
 		deliveries += len(s.History.Deliveries)
-		outs += Count(&s.History, group.Out)
-		joins += Count(&s.History, group.Restored)
+		outs += Count(&s.History, group.Excluded)
+		joins += Count(&s.History, group.SnapshotInstalled)
 	}
 	if outs == 0 || deliveries == 0 || whole == 0 || c.Return && joins == 0 {
 		t.Errorf("nothing happened in these storms: %d exclusions, %d joins, %d deliveries, %d times a majority in the end",
@@ -116,7 +116,7 @@ func Continues(s *sim.Sim, c group.Config) (majority bool, err error) {
 		switch e.Msg.Kind {
 		case parley.View:
 			last = max(last, e.Msg.Seq)
-		case group.Out, group.Restored:
+		case group.Excluded, group.SnapshotInstalled:
 			born[e.At] = max(born[e.At], e.Order)
 		}
 	}

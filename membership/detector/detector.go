@@ -98,9 +98,9 @@ func New(c Config) parley.Protocol {
 		Kinds:      []string{"", "BEAT"},
 		N:          c.N,
 		M:          c.N - 1,
-		Relies:     parley.Reliance{Delay: c.Delay},
+		Relies:     parley.ModelAssumptions{Delay: c.Delay},
 		Properties: properties,
-		Promises:   func(a parley.Assumptions) []parley.Promise { return promises(c, a) },
+		Promises:   func(a parley.RunConditions) []parley.Promise { return promises(c, a) },
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1, Bits: 1} },
 		Explain:    explain,
 		New: func(self parley.ID) parley.Machine {

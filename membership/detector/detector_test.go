@@ -76,7 +76,7 @@ func TestInaccuracyBeyondTheBound(t *testing.T) {
 		s := run(c, sim.Options{Seed: seed})
 		wrong += int(s.Stats.FalseSuspicions)
 		must(t, s, detector.Completeness, detector.EventualAccuracy)
-		for _, p := range detector.New(c).Promises(s.Assumptions()) {
+		for _, p := range detector.New(c).Promises(s.RunConditions()) {
 			if p.Property == detector.Accuracy && p.Holds {
 				t.Fatal("accuracy is promised for too short a timeout")
 			}
@@ -219,7 +219,7 @@ func TestCrashDuringOwnPause(t *testing.T) {
 // With delays that are longer than it was told, the detector is wrong, takes it
 // back, and waits longer: it is wrong a few times only, and in the end not at all.
 func TestTimeoutsGrow(t *testing.T) {
-	opt := sim.Options{Delay: sim.Delay{Least: 1, Most: 3000}, Promised: parley.Reliance{Delay: 900}}
+	opt := sim.Options{Delay: sim.Delay{Least: 1, Most: 3000}, Promised: parley.ModelAssumptions{Delay: 900}}
 	total := 0
 	for seed := range uint64(10) {
 		opt.Seed = seed

@@ -57,7 +57,7 @@ var properties = []parley.Property{
 		Name: Detection, Mode: parley.Sometimes,
 		Says: "somebody is suspected who has crashed",
 		Check: func(h *parley.History) error {
-			if !slices.ContainsFunc(h.Indications, func(i parley.Happening) bool {
+			if !slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool {
 				return i.Msg.Kind == parley.Suspect && !h.Correct(i.Msg.Origin)
 			}) {
 				return errors.New("nobody who crashed is suspected")
@@ -139,7 +139,7 @@ func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error)
 }
 
 // promises says what holds in the circumstances of a run.
-func promises(c Config, a parley.Assumptions) []parley.Promise {
+func promises(c Config, a parley.RunConditions) []parley.Promise {
 	const patient = "the timeout is at least the period, twice the lateness and the delay"
 	accuracy := parley.Promised(Accuracy, patient, guess(c, a))
 	eventual := parley.Promised(EventualAccuracy, patient, guess(c, a))
@@ -154,7 +154,7 @@ func promises(c Config, a parley.Assumptions) []parley.Promise {
 }
 
 // guess tells why a suspicion may be wrong, or nothing.
-func guess(c Config, a parley.Assumptions) string {
+func guess(c Config, a parley.RunConditions) string {
 	switch err := c.Accurate(); {
 	case err != nil:
 		return err.Error()
@@ -167,7 +167,7 @@ func guess(c Config, a parley.Assumptions) string {
 }
 
 // missing tells why heartbeats may be missing for good, or nothing.
-func missing(a parley.Assumptions) string {
+func missing(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages, and heartbeats may be among them"

@@ -95,7 +95,7 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 
 // lies: in place of a word a liar asks for the expulsion of anybody, tells the receiver that
 // it is expelled, or says nothing.
-func lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, honest := range t.Honest {
 		k := s.Choose(s.N + 3)
@@ -208,7 +208,7 @@ func expellable(h *parley.History, m int, of parley.ID) bool {
 }
 
 func indicated(h *parley.History, at parley.ID, kind parley.Kind, of parley.ID) bool {
-	return slices.ContainsFunc(h.Indications, func(i parley.Happening) bool {
+	return slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool {
 		return i.At == at && i.Msg.Kind == kind && i.Msg.Origin == of && i.Msg.Seq == All
 	})
 }
@@ -222,7 +222,7 @@ func calm(h *parley.History, m int) string {
 	return "too few correct processes are asked to expel anybody"
 }
 
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(a parley.RunConditions) []parley.Promise {
 	safe := ""
 	if a.Faulty > a.M {
 		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)

@@ -33,7 +33,7 @@ func (g *machine) resume(s *parley.Step) {
 	g.frozen = false
 	if g.history.position > 0 {
 		kept := g.history.rewind()
-		s.Indicate(parley.Msg{Kind: Resumed, Seq: g.history.position})
+		s.Indicate(parley.Msg{Kind: ReplayStarted, Seq: g.history.position})
 		g.history.tell(s, kept)
 	}
 	for _, r := range s.Log {

@@ -11,7 +11,7 @@ import (
 
 // explain goes through the rows that a reader would see for a message.
 func explain(
-	c Config, services []Service, e parley.Env, m parley.Msg, name func(parley.ID) string,
+	c Config, services []LayerSpec, e parley.Env, m parley.Msg, name func(parley.ID) string,
 ) iter.Seq[string] {
 	w := width(len(services))
 	if child := int(e.Path & (1<<w - 1)); child > 0 {

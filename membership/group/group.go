@@ -54,7 +54,7 @@
 // view crash within this one message, views wait for one of them to come back.
 //
 // A process that is excluded stops for ever: it sends nothing, delivers nothing and
-// answers nothing (fail-silent), and indicates [Out]. If it returns ([Config].Return, or a
+// answers nothing (fail-silent), and indicates [Excluded]. If it returns ([Config].Return, or a
 // restart) it votes from then on, asks a member, its sponsor, to let it join as another
 // incarnation, and delivers nothing before it has.
 //
@@ -149,20 +149,20 @@ const (
 // number, its Body its members, see parley.ReadSet; Value is the position that it
 // begins behind.
 const (
-	// Out tells that the process is a member no longer. Value: 1 if it asked to leave, 2 if
+	// Excluded tells that the process is a member no longer. Value: 1 if it asked to leave, 2 if
 	// it was excluded on request.
-	Out parley.Kind = parley.Indication + 0x20 + iota
-	// Wanted asks for the state above the group, for a joiner. Origin: the joiner. Seq:
+	Excluded parley.Kind = parley.Indication + 0x20 + iota
+	// SnapshotWanted asks for the state above the group, for a joiner. Origin: the joiner. Seq:
 	// the position that it is wanted for: of all that was delivered up to there. It is
 	// answered by the request State.
-	Wanted
-	// Restored gives a joiner the state of its sponsor. Seq: the position. Body: the state.
-	Restored
-	// Excluded tells members that Origin was left out of the view on request.
-	Excluded
-	// Resumed tells of a process that comes back from its log, before it delivers again what
+	SnapshotWanted
+	// SnapshotInstalled gives a joiner the state of its sponsor. Seq: the position. Body: the state.
+	SnapshotInstalled
+	// Expelled tells members that Origin was left out of the view on request.
+	Expelled
+	// ReplayStarted tells of a process that comes back from its log, before it delivers again what
 	// the log has: Seq is the position behind which that begins.
-	Resumed
+	ReplayStarted
 )
 
 // Config is what all processes must know alike. What is left 0 has a default that
@@ -287,7 +287,7 @@ func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 
 // New returns a protocol of views with the given broadcasts on them. Its name, its
 // properties beyond those of views and its flags are for the caller to set.
-func New(c Config, services ...Service) parley.Protocol {
+func New(c Config, services ...LayerSpec) parley.Protocol {
 	c = c.WithDefaults()
 	if err := c.Check(); err != nil {
 		panic("group: " + err.Error())
@@ -301,7 +301,7 @@ func New(c Config, services ...Service) parley.Protocol {
 		N:          c.N,
 		M:          c.M,
 		Span:       40_000,
-		Relies:     parley.Reliance{FIFO: true},
+		Relies:     parley.ModelAssumptions{FIFO: true},
 		Serves:     len(services) > 0,
 		New:        func(self parley.ID) parley.Machine { return newMachine(self, &c, services) },
 		Properties: Properties(),
@@ -319,7 +319,7 @@ func width(services int) int { return bits.Len(uint(services)) }
 
 // kinds are the names of the group's own kinds and of the layers'. The path of a
 // message tells which is meant.
-func kinds(services []Service) []string {
+func kinds(services []LayerSpec) []string {
 	out := []string{
 		"", "PREPARE", "PROMISE", "REFUSE", "ACCEPT", "ACCEPTED", "DECIDE",
 		"BEAT", "ASK", "JOIN", "SNAPSHOT", "READY", "FORWARD", "INSTALL",
@@ -338,7 +338,7 @@ func kinds(services []Service) []string {
 }
 
 // size counts the messages of the layers alone: the group's own come by the clock.
-func size(e parley.Env, services []Service) parley.Traffic {
+func size(e parley.Env, services []LayerSpec) parley.Traffic {
 	if e.Path&(1<<width(len(services))-1) == 0 {
 		return parley.Traffic{}
 	}

@@ -214,7 +214,7 @@ func (g *machine) become(s *parley.Step, d decision, value []byte) []bufferedMes
 	j := g.joiner
 	kept, state, _ := g.history.taken(j.state, g.c.N) // which was looked at when it came
 	g.stage, g.joiner, g.history.position = member, joiner{}, j.start-uint64(len(kept))
-	s.Indicate(parley.Msg{Kind: Restored, Seq: g.history.position, Body: state})
+	s.Indicate(parley.Msg{Kind: SnapshotInstalled, Seq: g.history.position, Body: state})
 	g.history.tell(s, kept)
 	g.history.tell(s, j.came)
 	g.layers.records = max(g.c.Compact, g.c.Keep) // so that the state soon takes the place of the record

@@ -76,8 +76,8 @@ type Durable interface {
 	Replay(rec []byte) bool
 }
 
-// Service makes the layers of one kind, and says what hosts want to know of them.
-type Service struct {
+// LayerSpec makes the layers of one kind, and says what hosts want to know of them.
+type LayerSpec struct {
 	Name  string
 	Kinds []string // the names of its message kinds, by Kind
 	// Requests are the kinds of requests that it takes. Of several services the first

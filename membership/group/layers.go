@@ -9,7 +9,7 @@ import (
 // layers are the broadcasts of one process on the views of its group, and the timers that
 // they have set in the present one.
 type layers struct {
-	services []Service
+	services []LayerSpec
 	list     []Layer // by service
 	n        int
 	bits     int // of a path, that name a layer
@@ -23,7 +23,7 @@ type timer struct {
 	number parley.Timer
 }
 
-func newLayers(services []Service, self parley.ID, n int, durable bool) layers {
+func newLayers(services []LayerSpec, self parley.ID, n int, durable bool) layers {
 	x := layers{services: services, n: n, bits: width(len(services))}
 	for _, service := range services {
 		layer := service.New(self, n)

@@ -19,7 +19,7 @@ type machine struct {
 	queue  []parley.Msg // requests for the next view
 }
 
-func newMachine(self parley.ID, c *Config, services []Service) *machine {
+func newMachine(self parley.ID, c *Config, services []LayerSpec) *machine {
 	g := &machine{membership: newMembership(self, c, services)}
 	g.owner = g
 	g.newBallot()
@@ -217,7 +217,7 @@ func (g *machine) stop(s *parley.Step, excluded bool) {
 	g.layers.disarm(s)
 	g.forget()
 	g.stage = out
-	s.Indicate(parley.Msg{Kind: Out, Value: asked})
+	s.Indicate(parley.Msg{Kind: Excluded, Value: asked})
 	if again {
 		g.join(s)
 	}

@@ -170,7 +170,7 @@ func (b *bell) State(v *parley.Vars)                                   { parley.
 func TestTimersEndWithTheirView(t *testing.T) {
 	var bells []*bell
 	c := group.Config{N: 3}
-	p := newPostOf(t, c, group.New(c, group.Service{Name: "bell", New: func(parley.ID, int) group.Layer {
+	p := newPostOf(t, c, group.New(c, group.LayerSpec{Name: "bell", New: func(parley.ID, int) group.Layer {
 		bells = append(bells, &bell{})
 		return bells[len(bells)-1]
 	}}))

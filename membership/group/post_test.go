@@ -99,15 +99,15 @@ func (p *post) indication(m parley.Msg) string {
 			p.t.Fatal(err)
 		}
 		return fmt.Sprintf("view %d %v", m.Seq, slices.Collect(members.All()))
-	case group.Out:
-		return fmt.Sprintf("out %d", m.Value)
-	case group.Resumed:
-		return fmt.Sprintf("resumed %d", m.Seq)
-	case group.Restored:
-		return fmt.Sprintf("restored %d %s", m.Seq, m.Body)
-	case group.Wanted:
-		return fmt.Sprintf("wanted %d for %d", m.Seq, m.Origin)
 	case group.Excluded:
+		return fmt.Sprintf("out %d", m.Value)
+	case group.ReplayStarted:
+		return fmt.Sprintf("resumed %d", m.Seq)
+	case group.SnapshotInstalled:
+		return fmt.Sprintf("restored %d %s", m.Seq, m.Body)
+	case group.SnapshotWanted:
+		return fmt.Sprintf("wanted %d for %d", m.Seq, m.Origin)
+	case group.Expelled:
 		return fmt.Sprintf("excludes %d", m.Origin)
 	case parley.Suspect:
 		return fmt.Sprintf("suspects %d", m.Origin)

@@ -57,11 +57,11 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 			lives := *h
 			lives.Restarts = slices.Clone(h.Restarts)
 			for _, e := range h.Indications {
-				if e.Msg.Kind == Restored {
+				if e.Msg.Kind == SnapshotInstalled {
 					lives.Restarts = append(lives.Restarts, e)
 				}
 			}
-			slices.SortFunc(lives.Restarts, func(a, b parley.Happening) int { return cmp.Compare(a.Order, b.Order) })
+			slices.SortFunc(lives.Restarts, func(a, b parley.ExternalEvent) int { return cmp.Compare(a.Order, b.Order) })
 			return check(&lives)
 		}
 	}
@@ -101,7 +101,7 @@ func views(h *parley.History) [][]installed {
 	fresh := make([]bool, h.N) // since the last view the process began another life
 	i, d, r := 0, 0, 0
 	for i < len(h.Indications) || d < len(h.Deliveries) || r < len(h.Restarts) {
-		next := func(list []parley.Happening, at int) uint64 {
+		next := func(list []parley.ExternalEvent, at int) uint64 {
 			if at < len(list) {
 				return list[at].Order
 			}
@@ -116,7 +116,7 @@ func views(h *parley.History) [][]installed {
 			e := &h.Indications[i]
 			i++
 			switch e.Msg.Kind {
-			case Out, Restored:
+			case Excluded, SnapshotInstalled:
 				fresh[e.At] = true
 			case parley.View:
 				all := out[e.At]
@@ -271,7 +271,7 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 }
 
 // Promises says what holds of views.
-func Promises(a parley.Assumptions) []parley.Promise {
+func Promises(a parley.RunConditions) []parley.Promise {
 	holds, because := true, "any two majorities of all share a process, and each votes once"
 	if a.Network.Doubled || a.Network.Reordered {
 		holds, because = false, "a link doubled messages or changed their order"

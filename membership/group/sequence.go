@@ -68,7 +68,7 @@ func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
 	switch {
 	case i < 0:
 	case m.Seq != q.history.position:
-		s.Indicate(parley.Msg{Kind: Wanted, Origin: q.learners[i].id, Seq: q.history.position})
+		s.Indicate(parley.Msg{Kind: SnapshotWanted, Origin: q.learners[i].id, Seq: q.history.position})
 	default:
 		q.snapshot(s, view, m.Body)
 	}

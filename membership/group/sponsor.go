@@ -95,7 +95,7 @@ func (g *membership) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	if !g.leaving {
 		g.learners.add(c, g.now)
 		if g.c.State {
-			s.Indicate(parley.Msg{Kind: Wanted, Origin: j, Seq: g.history.position})
+			s.Indicate(parley.Msg{Kind: SnapshotWanted, Origin: j, Seq: g.history.position})
 		} else {
 			g.snapshot(s, g.view.Number, nil)
 		}

@@ -32,7 +32,7 @@ func TestViewsPutToTheTest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := timestamp.New(timestamp.Config{Config: group.Config{N: 3}})
 			s := sim.Run(sim.Options{Protocol: p, Seed: 1, FIFO: true, Requests: one.requests, Until: 60_000})
-			for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+			for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 				want, is := map[string]string{
 					group.ViewAgreement: one.agreement, group.ViewOrder: one.order, group.ViewSynchrony: one.synchrony,
 				}[v.Property.Name]
@@ -46,10 +46,10 @@ func TestViewsPutToTheTest(t *testing.T) {
 
 // A view that one process alone installs, though twice, shows nothing of agreement.
 func TestViewOfOneShowsNoAgreement(t *testing.T) {
-	installs := func(at parley.ID, order uint64) parley.Happening {
-		return parley.Happening{At: at, From: at, Order: order, Msg: parley.Msg{Kind: parley.View, Seq: 2}}
+	installs := func(at parley.ID, order uint64) parley.ExternalEvent {
+		return parley.ExternalEvent{At: at, From: at, Order: order, Msg: parley.Msg{Kind: parley.View, Seq: 2}}
 	}
-	h := &parley.History{N: 3, Over: true, Indications: []parley.Happening{installs(0, 1), installs(0, 2)}}
+	h := &parley.History{N: 3, Over: true, Indications: []parley.ExternalEvent{installs(0, 1), installs(0, 2)}}
 	agreement := group.Properties()[0]
 	if why := agreement.Vacuous(h); why != "no two processes install the same view after the first" {
 		t.Errorf("%s of one process: got %q", agreement.Name, why)

@@ -21,7 +21,7 @@ type membership struct {
 	exclude    parley.Set // whom this member wants to be left out
 }
 
-func newMembership(self parley.ID, c *Config, services []Service) membership {
+func newMembership(self parley.ID, c *Config, services []LayerSpec) membership {
 	return membership{
 		voter: voter{
 			c: c, own: joinCandidate{id: self}, claims: newClaims(c.N, c.Liars),
@@ -146,7 +146,7 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 		Kind: parley.View, Seq: g.view.Number, Value: g.history.position, Body: parley.AppendSet(nil, g.view.Members),
 	})
 	for id := range d.excluded.All() {
-		s.Indicate(parley.Msg{Kind: Excluded, Origin: id})
+		s.Indicate(parley.Msg{Kind: Expelled, Origin: id})
 	}
 	g.exclude = g.exclude.Minus(d.excluded)
 }

@@ -70,7 +70,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Paper:  "lecture, model of processor failures",
 			Faults: parley.OmissionFaults, Kinds: []string{"", "ALIVE"}, N: c.N, M: c.N - 1,
 			Properties: properties,
-			Promises: func(parley.Assumptions) []parley.Promise {
+			Promises: func(parley.RunConditions) []parley.Promise {
 				return []parley.Promise{
 					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in it"},
 					{Property: Named, Because: "one run need not show it"},
@@ -144,7 +144,7 @@ var properties = []parley.Property{
 		Name: Named, Mode: parley.Sometimes,
 		Says: "a silent process is named",
 		Check: func(h *parley.History) error {
-			if !slices.ContainsFunc(h.Indications, func(i parley.Happening) bool { return i.Msg.Kind == parley.Suspect }) {
+			if !slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool { return i.Msg.Kind == parley.Suspect }) {
 				return errors.New("nobody was named")
 			}
 			return nil

@@ -10,7 +10,7 @@ import (
 	"parley/sim"
 )
 
-func run(n int, seed uint64, liars map[parley.ID]faulty.Behaviour) *sim.Sim {
+func run(n int, seed uint64, liars map[parley.ID]faulty.Behavior) *sim.Sim {
 	p := watch.New(watch.Config{N: n, Rounds: 4}, lockstep.Simulated)
 	return sim.Run(sim.Options{Protocol: p, Seed: seed, Faulty: liars})
 }
@@ -20,10 +20,10 @@ func run(n int, seed uint64, liars map[parley.ID]faulty.Behaviour) *sim.Sim {
 // silent, and nobody else.
 func TestSilentIsNamed(t *testing.T) {
 	for _, test := range []struct {
-		how   faulty.Behaviour
+		how   faulty.Behavior
 		round uint64
 	}{{faulty.Silent, 0}, {faulty.Crash(2, 0), 2}, {faulty.Crash(1, 0), 1}} {
-		s := run(5, 7, map[parley.ID]faulty.Behaviour{3: test.how})
+		s := run(5, 7, map[parley.ID]faulty.Behavior{3: test.how})
 		named := 0
 		for _, i := range s.History.Indications {
 			if i.At == 3 {
@@ -45,7 +45,7 @@ func TestSilentIsNamed(t *testing.T) {
 func TestAccuracy(t *testing.T) {
 	named := 0
 	for seed := range uint64(500) {
-		liars := map[parley.ID]faulty.Behaviour{
+		liars := map[parley.ID]faulty.Behavior{
 			parley.ID(seed % 5): faulty.SendOmission, parley.ID((seed + 2) % 5): faulty.ReceiveOmission,
 			parley.ID((seed + 3) % 5): faulty.Crash(int(seed%4), int(seed%5)),
 		}
@@ -73,7 +73,7 @@ func TestLateIsNamedToo(t *testing.T) {
 	if p.Properties[0].Check(&s.History) == nil {
 		t.Error("a slow process was not named")
 	}
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 		if v.Violated() {
 			t.Errorf("%s was promised although messages were late", v.Property.Name)
 		}

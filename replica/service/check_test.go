@@ -142,7 +142,7 @@ func TestAnswers(t *testing.T) {
 					t.Fatalf("%s, seed %d: answered at %d, before anybody could confirm", name, seed, d.When)
 				}
 			}
-			x := promised(t, p, s.Assumptions(), service.Completion)
+			x := promised(t, p, s.RunConditions(), service.Completion)
 			if active := c.config.Setup.Active.Len(); x.Holds != (active == 0 || active == len(c.want)) {
 				t.Fatalf("%s, seed %d: %+v", name, seed, x)
 			}
@@ -197,7 +197,7 @@ func TestWhoAnswers(t *testing.T) {
 		{service.Setup{Active: all, M: 1, Checked: true}, 2, "too few"},
 	} {
 		p := over(sequencer(3), service.Config{Setup: c.setup})
-		x := promised(t, p, parley.Assumptions{N: 3, Faulty: c.faulty}, service.Completion)
+		x := promised(t, p, parley.RunConditions{N: 3, Faulty: c.faulty}, service.Completion)
 		if x.Holds != (c.want == "") || !strings.HasPrefix(x.Because, c.want) {
 			t.Errorf("%+v: %+v", c, x)
 		}
@@ -208,13 +208,13 @@ func TestWhoAnswers(t *testing.T) {
 // be out of that order. A process that comes back without a state counts its positions
 // anew. Of an order of which nothing is known, nothing is promised that needs one.
 func TestWhatOrderPromises(t *testing.T) {
-	calm, crash := parley.Assumptions{N: 3}, parley.Assumptions{N: 3, Faulty: 1}
-	back := parley.Assumptions{N: 3, Processes: parley.ProcessFaults{Restarted: true}}
+	calm, crash := parley.RunConditions{N: 3}, parley.RunConditions{N: 3, Faulty: 1}
+	back := parley.RunConditions{N: 3, Processes: parley.ProcessFaults{Restarted: true}}
 	all := []string{service.Consistency, service.OneMachine, service.Once, service.Completion}
 	unknown := service.New(service.Config{N: 3, New: account})
 	for name, c := range map[string]struct {
 		p    parley.Protocol
-		a    parley.Assumptions
+		a    parley.RunConditions
 		want []string
 	}{
 		"calm":             {over(sequencer(3), service.Config{}), calm, all},

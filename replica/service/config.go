@@ -24,7 +24,7 @@ type Config struct {
 	// too, and leave nothing out. If they are total order and agreement, which are of
 	// correct processes, less is promised of a run with crashes. nil: nothing is known,
 	// and nothing promised that needs an order.
-	Beneath func(parley.Assumptions) []parley.Promise
+	Beneath func(parley.RunConditions) []parley.Promise
 	Order   []string
 	// Transfer tells that beneath is a group with the Config.State of membership/group: it
 	// asks for a state and gives it to those who join, so that a process which comes back

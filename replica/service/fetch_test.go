@@ -59,7 +59,7 @@ func memory() service.Config {
 func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
 	t.Helper()
 	b = newBench(t, c, 2)
-	b.receive(2, parley.Msg{Kind: group.Restored, Body: []byte{1}})
+	b.receive(2, parley.Msg{Kind: group.SnapshotInstalled, Body: []byte{1}})
 	b.receive(2, parley.Msg{Kind: parley.View, Seq: 4, Body: parley.AppendSet(nil, parley.Everyone(3))})
 	if len(b.effects) != 2 || b.effects[0].Op != parley.OpBroadcast || b.effects[0].Msg.Kind != 5 {
 		t.Fatalf("it asks for %+v", b.effects)

@@ -49,7 +49,7 @@ func returning(n int, c service.Config) parley.Protocol {
 // that was asked there, that command has one position, and a position one answer.
 func tied(t *testing.T, seed uint64, h *parley.History) {
 	t.Helper()
-	asked := make(map[string]parley.Happening)
+	asked := make(map[string]parley.ExternalEvent)
 	for _, r := range h.Requests {
 		if first, again := asked[string(r.Msg.Body)]; !again || r.Order < first.Order {
 			asked[string(r.Msg.Body)] = r
@@ -179,7 +179,7 @@ func TestReintegration(t *testing.T) {
 				suspicions += s.Stats.FalseSuspicions
 				servesOn(t, seed, p, s)
 				for _, property := range []string{service.Consistency, service.OneMachine, service.Once} {
-					if x := promised(t, p, s.Assumptions(), property); !x.Holds {
+					if x := promised(t, p, s.RunConditions(), property); !x.Holds {
 						t.Fatalf("seed %d: %s is not promised: %s", seed, property, x.Because)
 					}
 				}
@@ -189,7 +189,7 @@ func TestReintegration(t *testing.T) {
 					}
 				}
 				for _, i := range s.History.Indications {
-					if name == "in pieces" && i.Msg.Kind == group.Restored && len(i.Msg.Body) != 1 {
+					if name == "in pieces" && i.Msg.Kind == group.SnapshotInstalled && len(i.Msg.Body) != 1 {
 						t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
 					}
 				}

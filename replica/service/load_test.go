@@ -65,12 +65,12 @@ func TestLoadDurable(t *testing.T) {
 // Without one it stops, says why, and takes over the next one.
 func TestRestore(t *testing.T) {
 	sponsor := used(t, service.Config{Transfer: true})
-	sponsor.receive(0, parley.Msg{Kind: group.Wanted, Origin: 1, Seq: 9})
+	sponsor.receive(0, parley.Msg{Kind: group.SnapshotWanted, Origin: 1, Seq: 9})
 	state := sponsor.effects[0].Msg
 	if state.Kind != group.State || state.Seq != 9 {
 		t.Fatalf("%+v", sponsor.effects)
 	}
-	restored := func(body []byte) parley.Msg { return parley.Msg{Kind: group.Restored, Seq: 9, Body: body} }
+	restored := func(body []byte) parley.Msg { return parley.Msg{Kind: group.SnapshotInstalled, Seq: 9, Body: body} }
 	view := parley.Msg{Kind: parley.View, Seq: 4}
 	bodies := [][]byte{nil, state.Body[:len(state.Body)-1], append(bytes.Clone(state.Body), 0)}
 	// The setup with a fourth process, and sessions in another order.
@@ -86,7 +86,7 @@ func TestRestore(t *testing.T) {
 		}
 		b.receive(1, view)
 		b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
-		if b.receive(1, parley.Msg{Kind: group.Wanted}); len(b.effects) > 0 {
+		if b.receive(1, parley.Msg{Kind: group.SnapshotWanted}); len(b.effects) > 0 {
 			t.Errorf("it has stopped, and asks for %+v", b.effects)
 		}
 		b.receive(1, restored(state.Body))
@@ -120,8 +120,8 @@ func TestStopsWithCommandUnderWay(t *testing.T) {
 		t.Fatalf("%+v", b.effects)
 	}
 	other.receive(1, first)
-	b.receive(1, parley.Msg{Kind: group.Out})
-	b.receive(1, parley.Msg{Kind: group.Restored, Body: stateOf(t, other)})
+	b.receive(1, parley.Msg{Kind: group.Excluded})
+	b.receive(1, parley.Msg{Kind: group.SnapshotInstalled, Body: stateOf(t, other)})
 	b.receive(1, parley.Msg{Kind: parley.View, Seq: 4})
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 5")})
 	b.receive(1, first)
@@ -150,8 +150,8 @@ func TestAsksAgain(t *testing.T) {
 	}
 	b.receive(1, parley.Msg{Kind: parley.View, Seq: 3})
 	first := b.effects[0].Msg
-	b.receive(1, parley.Msg{Kind: group.Out})
-	b.receive(1, parley.Msg{Kind: group.Restored, Body: stateOf(t, b)})
+	b.receive(1, parley.Msg{Kind: group.Excluded})
+	b.receive(1, parley.Msg{Kind: group.SnapshotInstalled, Body: stateOf(t, b)})
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 2")})
 	if len(b.effects) > 0 {
 		t.Errorf("it asks for %+v, and is out", b.effects)
@@ -169,14 +169,14 @@ func TestAsksAgain(t *testing.T) {
 // stateOf is what a copy gives to a joiner.
 func stateOf(t *testing.T, b *bench) []byte {
 	t.Helper()
-	b.receive(0, parley.Msg{Kind: group.Wanted})
+	b.receive(0, parley.Msg{Kind: group.SnapshotWanted})
 	return b.effects[0].Msg.Body
 }
 
 // Who looks at a copy that has stopped is answered like any other: an answer to each look.
 func TestInspectStopped(t *testing.T) {
 	b := newBench(t, service.Config{N: 3, New: account, Transfer: true}, 1)
-	b.receive(1, parley.Msg{Kind: group.Restored})
+	b.receive(1, parley.Msg{Kind: group.SnapshotInstalled})
 	b.request(parley.Msg{Kind: service.Inspect})
 	if len(b.effects) != 1 || b.effects[0].Msg.Kind != service.Inspect || b.effects[0].Msg.Seq != 0 {
 		t.Errorf("%+v", b.effects)

@@ -33,7 +33,7 @@ func TestOwnCommandsOverNoFIFO(t *testing.T) {
 		s := sim.Run(opt)
 		judge(t, seed, p, s)
 		for _, property := range []string{service.OneMachine, service.Completion} {
-			if x := promised(t, p, s.Assumptions(), property); !x.Holds {
+			if x := promised(t, p, s.RunConditions(), property); !x.Holds {
 				t.Fatalf("%s is not promised: %s", property, x.Because)
 			}
 		}
@@ -95,7 +95,7 @@ func TestOldNumbersAskedAgain(t *testing.T) {
 		command(2, 12000, 77, 1, "deposit 100"), command(2, 12000, 78, 1, "balance"),
 	}})
 	judge(t, 1, p, s)
-	if x := promised(t, p, s.Assumptions(), service.Completion); !x.Holds {
+	if x := promised(t, p, s.RunConditions(), service.Completion); !x.Holds {
 		t.Error(x)
 	}
 	s.History.Deliveries = s.History.Deliveries[:len(s.History.Deliveries)-3]
@@ -118,7 +118,7 @@ func TestAsOneMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	// own is the answer of a process to itself at a position.
-	own := func(h *parley.History, position uint64) *parley.Happening {
+	own := func(h *parley.History, position uint64) *parley.ExternalEvent {
 		for i := range h.Deliveries {
 			if d := &h.Deliveries[i]; d.At == d.From && d.Msg.Seq == position {
 				return d

@@ -114,7 +114,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	for k := range uint64(9) {
 		body := service.AppendCommand(nil, service.Client(1+k), 1, nil)
 		if k == 6 {
-			b.receive(0, parley.Msg{Kind: group.Restored, Body: stateOf(t, a)})
+			b.receive(0, parley.Msg{Kind: group.SnapshotInstalled, Body: stateOf(t, a)})
 		}
 		if got := reply(t, a, body); got[0].Status != service.Applied {
 			t.Fatalf("client %d: %+v", k, got)

@@ -11,7 +11,7 @@ import (
 
 // promises says what holds of a run: what the broadcast beneath promises of its order
 // and of what becomes of a message, and what a restart leaves of that.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	lost := ""
 	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
 		lost = "a copy that comes back has lost its state, and nobody gives it another"
@@ -37,7 +37,7 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 }
 
 // unanswered tells why a command may get no answer, "" if it does get one.
-func (c Config) unanswered(a parley.Assumptions) string {
+func (c Config) unanswered(a parley.RunConditions) string {
 	active := c.Setup.Active
 	because := c.beneath(a, problem.Validity)
 	if c.Every > 0 || c.Setup.Checked { // then who differs stops, or waits for ever
@@ -59,7 +59,7 @@ func (c Config) unanswered(a parley.Assumptions) string {
 
 // beneath tells which of some properties the broadcast beneath does not promise, and
 // why; "" if it promises all.
-func (c Config) beneath(a parley.Assumptions, properties ...string) string {
+func (c Config) beneath(a parley.RunConditions, properties ...string) string {
 	if c.Beneath == nil || len(c.Order) == 0 {
 		return "nothing is known of the broadcast beneath"
 	}

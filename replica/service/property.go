@@ -58,8 +58,8 @@ func (c Config) properties() []parley.Property {
 }
 
 // answersIn goes through the answers of a run.
-func answersIn(h *parley.History) iter.Seq[*parley.Happening] {
-	return func(yield func(*parley.Happening) bool) {
+func answersIn(h *parley.History) iter.Seq[*parley.ExternalEvent] {
+	return func(yield func(*parley.ExternalEvent) bool) {
 		for i := range h.Deliveries {
 			if d := &h.Deliveries[i]; d.Msg.Kind == Answer && !yield(d) {
 				return
@@ -70,7 +70,7 @@ func answersIn(h *parley.History) iter.Seq[*parley.Happening] {
 
 // consistent compares the answers at each position.
 func consistent(h *parley.History) error {
-	seen := make(map[uint64]*parley.Happening)
+	seen := make(map[uint64]*parley.ExternalEvent)
 	for d := range answersIn(h) {
 		f := seen[d.Msg.Seq]
 		switch {
@@ -124,11 +124,11 @@ func unasked(h *parley.History) string {
 
 // changes tells whether the setup was to change.
 func changes(h *parley.History) bool {
-	return slices.ContainsFunc(h.Requests, func(r parley.Happening) bool { return r.Msg.Kind == Configure })
+	return slices.ContainsFunc(h.Requests, func(r parley.ExternalEvent) bool { return r.Msg.Kind == Configure })
 }
 
 // asker is a client as it can be told in a history: all lives of a process are one.
-func asker(r *parley.Happening) (client, number uint64, ok bool) {
+func asker(r *parley.ExternalEvent) (client, number uint64, ok bool) {
 	switch {
 	case r.Msg.Kind == parley.Carried:
 		return processes | uint64(r.At), r.Order, true
@@ -139,7 +139,7 @@ func asker(r *parley.Happening) (client, number uint64, ok bool) {
 }
 
 // answered is whom an answer is for, as an asker.
-func answered(d *parley.Happening) uint64 {
+func answered(d *parley.ExternalEvent) uint64 {
 	if d.Msg.Value >= processes {
 		return processes | uint64(ownerOf(d.Msg.Value))
 	}
@@ -208,7 +208,7 @@ func complete(h *parley.History) error {
 		case !ok || !h.Correct(r.At):
 		case r.Msg.Kind == parley.Carried:
 			own[r.At] = min(own[r.At]+1, Queue) // more may have been refused
-		case number == last[client] && !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {
+		case number == last[client] && !slices.ContainsFunc(h.Deliveries, func(d parley.ExternalEvent) bool {
 			return d.Msg.Kind == Answer && d.At == r.At && d.From == r.At && d.Order > r.Order && d.Msg.Value == client
 		}):
 			return fmt.Errorf("%s was asked command %d of client %d and did not answer", h.Name(r.At), number, client)

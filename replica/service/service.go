@@ -169,9 +169,9 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // receive: upon delivery beneath, in the order of the broadcast.
 func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Kind == group.Restored:
+	case m.Kind == group.SnapshotInstalled:
 		p.restore(s, m)
-	case m.Kind == group.Out:
+	case m.Kind == group.Excluded:
 		p.own.in, p.doubt.compares = p.own.in && !p.c.Transfer, nil
 		if p.fetch != nil {
 			p.fetch = &fetch{} // it hears again what to do when it is back
@@ -187,7 +187,7 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.stopped:
 	case m.Kind == parley.View && p.c.Transfer:
 		p.view(s, m)
-	case m.Kind == group.Wanted:
+	case m.Kind == group.SnapshotWanted:
 		// A joiner gets all that later answers depend on. A copy without it leaves the
 		// joiner to ask another one.
 		if p.fetch == nil {

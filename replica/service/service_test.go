@@ -25,7 +25,7 @@ func sequencer(n int) parley.Protocol {
 	return parley.Protocol{
 		Name: "sequencer", N: n, M: 0, Serves: true, Kinds: []string{"", "ASK", "ORDER"},
 		New: func(parley.ID) parley.Machine { return new(orders) },
-		Promises: func(parley.Assumptions) (out []parley.Promise) {
+		Promises: func(parley.RunConditions) (out []parley.Promise) {
 			for _, p := range []string{problem.TotalOrder, problem.Agreement, problem.Validity, problem.Integrity} {
 				out = append(out, parley.Promise{Property: p, Holds: true, Because: "process 0 is correct"})
 			}
@@ -93,7 +93,7 @@ func answers(h *parley.History) []string {
 // judge demands what is promised, and that the properties named hold in any case.
 func judge(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim, always ...string) {
 	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
 		if v.Violated() || v.Broken != nil && slices.Contains(always, v.Property.Name) {
 			t.Fatalf("seed %d: %s: %v\n%q", seed, v.Property.Name, v.Broken, answers(&s.History))
 		}
@@ -107,7 +107,7 @@ func broken(p parley.Protocol, property string, h *parley.History) error {
 }
 
 // promised tells whether a property is promised of a run.
-func promised(t *testing.T, p parley.Protocol, a parley.Assumptions, property string) parley.Promise {
+func promised(t *testing.T, p parley.Protocol, a parley.RunConditions, property string) parley.Promise {
 	t.Helper()
 	all := p.Promises(a)
 	i := slices.IndexFunc(all, func(p parley.Promise) bool { return p.Property == property })

@@ -170,10 +170,10 @@ func TestJoinerWeighsLess(t *testing.T) {
 	if b.receive(1, own); own.Body[0] != 3 || parts(b) {
 		t.Errorf("two joiners have the copy of a member give way, which says %+v", own)
 	}
-	b.receive(2, parley.Msg{Kind: group.Wanted, Origin: 2})
+	b.receive(2, parley.Msg{Kind: group.SnapshotWanted, Origin: 2})
 	state := b.effects[0].Msg.Body
 	j := newBench(t, doubting(), 1)
-	j.receive(1, parley.Msg{Kind: group.Restored, Body: state})
+	j.receive(1, parley.Msg{Kind: group.SnapshotInstalled, Body: state})
 	own = viewed(t, j, 2)
 	if own.Body[0] != 2 {
 		t.Errorf("who joins says %+v", own)
@@ -304,8 +304,8 @@ func TestBehindWeighsLess(t *testing.T) {
 	if b.receive(2, parley.Msg{Kind: 10, Seq: 3, Value: other.Value, Body: []byte{2}}); !parts(b) {
 		t.Error("it does not give way to a copy that lacks nothing")
 	}
-	b.receive(1, parley.Msg{Kind: group.Out})
-	b.receive(1, parley.Msg{Kind: group.Restored, Body: []byte{1}}) // to be fetched
+	b.receive(1, parley.Msg{Kind: group.Excluded})
+	b.receive(1, parley.Msg{Kind: group.SnapshotInstalled, Body: []byte{1}}) // to be fetched
 	if own = viewed(t, b, 4); own.Body[0] != 0 {
 		t.Errorf("who is to fetch its state says %+v", own)
 	}

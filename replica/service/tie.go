@@ -59,7 +59,7 @@ func asOne(h *parley.History, c Config) error {
 			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and not from its log
 			x.know(e.At, e.Msg.Seq)
 		case e.kind == delivers && e.Msg.Kind == Answer:
-			if err := x.answer(e.Happening); err != nil {
+			if err := x.answer(e.ExternalEvent); err != nil {
 				return err
 			}
 			x.last = max(x.last, e.Msg.Seq)
@@ -112,7 +112,7 @@ func (x *ties) ask(id parley.ID, command []byte) {
 
 // answer looks at that of a process to itself. What it asked in a life before may be
 // answered when it is back, and what was answered then again.
-func (x *ties) answer(d *parley.Happening) error {
+func (x *ties) answer(d *parley.ExternalEvent) error {
 	client, position := d.Msg.Value, d.Msg.Seq
 	if d.At != d.From || client < processes {
 		return nil
@@ -141,7 +141,7 @@ func (x *ties) answer(d *parley.Happening) error {
 // event is one happening of any list.
 type event struct {
 	kind
-	*parley.Happening
+	*parley.ExternalEvent
 }
 
 type kind uint8
@@ -156,7 +156,7 @@ const (
 // events are all happenings of a run, in their order.
 func events(h *parley.History) []event {
 	var out []event
-	for k, list := range [][]parley.Happening{h.Requests, h.Restarts, h.Indications, h.Deliveries} {
+	for k, list := range [][]parley.ExternalEvent{h.Requests, h.Restarts, h.Indications, h.Deliveries} {
 		for i := range list {
 			out = append(out, event{kind(k), &list[i]})
 		}

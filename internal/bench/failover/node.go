@@ -123,7 +123,7 @@ func (n *node) send(ctx context.Context) {
 		}
 		b := append([]byte(nil), n.Name...)
 		b = binary.BigEndian.AppendUint64(b, uint64(time.Now().UnixNano()))
-		err := group.Post(b)
+		err := group.BroadcastAsync(b)
 		n.mu.Lock()
 		if err == nil {
 			n.sent++

@@ -178,7 +178,7 @@ func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error)
 			}
 			continue
 		}
-		if err := l.groups[s].Post(l.message(p, s, sent)); err != nil {
+		if err := l.groups[s].BroadcastAsync(l.message(p, s, sent)); err != nil {
 			return sent, err
 		}
 		sent++
@@ -195,7 +195,7 @@ func (l *load) latency(sender int) (*Latency, error) {
 		p.seq.Store(seq)
 		p.left.Store(int32(l.correct))
 		sent := time.Since(p.began)
-		if err := l.groups[sender].Post(m); err != nil {
+		if err := l.groups[sender].BroadcastAsync(m); err != nil {
 			return nil, err
 		}
 		select {

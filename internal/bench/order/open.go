@@ -101,7 +101,7 @@ func (l *load) open(senders int) (r *Open, err error) {
 func (l *load) offer(p *phase, o *loop, s, count int) error {
 	for seq := uint64(0); seq < uint64(count); {
 		for ; seq < uint64(count) && o.due(s, seq) <= int64(time.Since(p.began)); seq++ {
-			if err := l.groups[s].Post(l.message(p, s, seq)); err != nil {
+			if err := l.groups[s].BroadcastAsync(l.message(p, s, seq)); err != nil {
 				return err
 			}
 		}

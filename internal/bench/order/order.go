@@ -187,7 +187,7 @@ func (l *load) join() (nodes []*cluster.Node, err error) {
 			}},
 		}
 		if i >= l.correct {
-			configs[i].Lab = &cluster.Lab{Traitor: faulty.Silent}
+			configs[i].FaultInjection = &cluster.FaultInjection{Traitor: faulty.Silent}
 		}
 		if s.Dir != "" {
 			configs[i].Dir, configs[i].Durable = filepath.Join(s.Dir, name), true

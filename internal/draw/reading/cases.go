@@ -40,7 +40,7 @@ type Case struct {
 type Lie struct {
 	Round    int
 	From, To parley.ID
-	Instead  []parley.Sent // what it honestly would say
+	Instead  []parley.Outgoing // what it honestly would say
 }
 
 // Saying is what one process tells others in a round.
@@ -76,7 +76,7 @@ func (d Pairs) Read(p parley.Protocol, pair *Pair, which int) *Account {
 	for _, e := range c.Events {
 		switch {
 		case e.Op == trace.Request:
-			h.Requests = append(h.Requests, parley.Happening{At: e.At, Msg: e.Msg})
+			h.Requests = append(h.Requests, parley.ExternalEvent{At: e.At, Msg: e.Msg})
 		case e.Op == trace.Receive && e.At == pair.Same:
 			c.heard = c.message(c.heard, e, e.Peer, e.At)
 		case e.Op == trace.Send && e.Peer != parley.All:
