@@ -100,7 +100,7 @@ mutants-short: ## six of them, each by a few tests
 
 .PHONY: explore
 explore: ## search through all that may happen to small systems, as explore/testdata/cases.txt lists; ONLY selects some
-	$(GO) run ./internal/cases $(if $(ONLY),-only '$(ONLY)')
+	$(GO) run ./internal/explorecases $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: explore-mutants
 explore-mutants: ## find the seeded bugs by such searches, as testdata/mutants.txt of each package says; ONLY selects some
@@ -108,7 +108,7 @@ explore-mutants: ## find the seeded bugs by such searches, as testdata/mutants.t
 
 .PHONY: grid
 grid: ## run every protocol against every kind of fault, many seeds each; ONLY selects protocols
-	$(GO) run ./internal/grid $(if $(ONLY),-only '$(ONLY)')
+	$(GO) run ./internal/faultgrid $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: bench
 bench: ## run the benchmarks; BENCH selects some by a regular expression

@@ -92,9 +92,9 @@ type Protocol struct {
 	// Relays tells that correct processes pass on what reaches them, so that it is
 	// enough if a path joins any two. Without it a link that is not there is a cut.
 	Relays bool
-	// OnCall says, of a protocol in rounds, that they begin when a process is asked, at any time.
+	// OnDemand says, of a protocol in rounds, that they begin when a process is asked, at any time.
 	// Without it processes are asked for agreement before the first round.
-	OnCall bool
+	OnDemand bool
 	// Rejoins says, of a protocol in rounds, that a process which starts again finds out by
 	// itself when it can take part, and that Promises says what holds of such runs, by
 	// Assumptions.Away. Without it nothing is promised of them.

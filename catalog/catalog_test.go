@@ -14,7 +14,7 @@ import (
 	"parley/catalog"
 	"parley/lockstep"
 	"parley/parleytest"
-	"parley/replica/service"
+	"parley/replica/rsm"
 	"parley/sim"
 	"parley/trace"
 )
@@ -100,9 +100,9 @@ func naming(text string) (parley.ID, error) { return parley.ID(text[len(text)-1]
 // is here to show what they cost, or what becomes of them without another protocol.
 var byDesign = map[string][]string{
 	"atomic":      {"uniform agreement", "uniform total order"},
-	"news-fifo":   {service.Consistency, service.OneMachine, "understanding"},
-	"news":        {service.Consistency, service.OneMachine},
-	"bank-causal": {service.Consistency, service.OneMachine},
+	"news-fifo":   {rsm.Consistency, rsm.OneMachine, "understanding"},
+	"news":        {rsm.Consistency, rsm.OneMachine},
+	"bank-causal": {rsm.Consistency, rsm.OneMachine},
 }
 
 // Each property is promised by some protocol when nothing fails, and by all that have it

@@ -15,7 +15,7 @@ import (
 	"parley/membership/group"
 	"parley/replica/bank"
 	"parley/replica/news"
-	"parley/replica/service"
+	"parley/replica/rsm"
 	"parley/stack"
 )
 
@@ -59,7 +59,7 @@ var (
 type replica struct {
 	name, title string
 	on          order
-	c           service.Config
+	c           rsm.Config
 	samples     []string
 	more        []parley.Property
 	promise     func(a parley.RunConditions, beneath parley.Promise) parley.Promise // of the one in more
@@ -69,7 +69,7 @@ type replica struct {
 func bankOver(name string, on order, n int) parley.Protocol {
 	return replica{
 		name: name, title: "the lecture's bank account, replicated over " + on.words, on: on,
-		c:       service.Config{N: n, New: func() service.Application { return bank.New() }},
+		c:       rsm.Config{N: n, New: func() rsm.Application { return bank.New() }},
 		samples: []string{"deposit 150", "interest 8", "withdraw 40", "balance"},
 	}.protocol()
 }
@@ -82,7 +82,7 @@ const understanding = "understanding"
 func newsOver(name string, on order, n int) parley.Protocol {
 	return replica{
 		name: name, title: "the lecture's network news, replicated over " + on.words, on: on,
-		c:       service.Config{N: n, New: func() service.Application { return news.New() }},
+		c:       rsm.Config{N: n, New: func() rsm.Application { return news.New() }},
 		samples: []string{"article a", "response c to a", "article b"},
 		more: []parley.Property{{
 			Name: understanding, Mode: parley.Always,
@@ -115,7 +115,7 @@ func understood(h *parley.History) error {
 	for i := range h.Deliveries {
 		d := &h.Deliveries[i]
 		words := strings.Fields(string(d.Msg.Body)) // misread r: there is no a yet
-		if len(words) != 7 || words[0] != "misread" || d.Msg.Kind != service.Answer || !h.Correct(d.At) {
+		if len(words) != 7 || words[0] != "misread" || d.Msg.Kind != rsm.Answer || !h.Correct(d.At) {
 			continue
 		}
 		article := words[5]
@@ -138,7 +138,7 @@ func understood(h *parley.History) error {
 func unread(h *parley.History) string {
 	for _, d := range h.Deliveries {
 		words := strings.Fields(string(d.Msg.Body)) // understood r, or misread r: there is no a yet
-		if d.Msg.Kind != service.Answer || len(words) < 2 || !h.Correct(d.At) ||
+		if d.Msg.Kind != rsm.Answer || len(words) < 2 || !h.Correct(d.At) ||
 			words[0] != "understood" && words[0] != "misread" {
 			continue
 		}
@@ -157,7 +157,7 @@ func unread(h *parley.History) string {
 func hadRead(h *parley.History, asked parley.ExternalEvent, article string) bool {
 	return slices.ContainsFunc(h.Deliveries, func(d parley.ExternalEvent) bool {
 		words := strings.Fields(string(d.Msg.Body))
-		return d.At == asked.At && d.Order < asked.Order && d.Msg.Kind == service.Answer && len(words) > 1 &&
+		return d.At == asked.At && d.Order < asked.Order && d.Msg.Kind == rsm.Answer && len(words) > 1 &&
 			strings.TrimSuffix(words[1], ":") == article
 	})
 }
@@ -174,7 +174,7 @@ func (r replica) protocol() parley.Protocol {
 		}
 		return out
 	}
-	p := stack.New(append(beneath, service.New(r.c))...)
+	p := stack.New(append(beneath, rsm.New(r.c))...)
 	p.Name, p.Title, p.Paper = r.name, r.title, "lecture, replication; Schneider 1990"
 	p.Samples, p.Properties = r.samples, append(p.Properties, r.more...)
 	if r.promise != nil {
@@ -184,7 +184,7 @@ func (r replica) protocol() parley.Protocol {
 	if r.c.Transfer {
 		p.Span, p.Relies.FIFO = 20_000, true
 	}
-	p.Flags = parley.Flags(r.c, flags, func(c service.Config) parley.Protocol {
+	p.Flags = parley.Flags(r.c, flags, func(c rsm.Config) parley.Protocol {
 		own := r
 		own.c = c
 		return own.protocol()
@@ -193,13 +193,13 @@ func (r replica) protocol() parley.Protocol {
 }
 
 // flags declares the flags of a replicated service.
-func flags(fs *flag.FlagSet, c *service.Config) func(*service.Config, parley.Naming) error {
+func flags(fs *flag.FlagSet, c *rsm.Config) func(*rsm.Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.Uint64Var(&c.Every, "every", c.Every, "compare states after so many `commands` (0: never)")
 	active := fs.String("active", "", "the `copies` that answer, as in 1,2; the others are spares (default: all)")
 	tolerate := fs.Int("wrong", 0, "how many active `copies` may be wrong")
 	checked := fs.Bool("checked", false, "answer only when one copy more than may be wrong has the same state")
-	return func(c *service.Config, naming parley.Naming) error {
+	return func(c *rsm.Config, naming parley.Naming) error {
 		if err := parley.CheckN(c.N, 1); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func flags(fs *flag.FlagSet, c *service.Config) func(*service.Config, parley.Nam
 		case all.Minus(parley.Everyone(c.N)) != parley.Set{}:
 			return parley.FlagErrorf("active", "%s: there are %d copies", *active, c.N)
 		}
-		c.Setup = service.Setup{Active: all, M: *tolerate, Checked: *checked}
+		c.Setup = rsm.Setup{Active: all, M: *tolerate, Checked: *checked}
 		if c.Setup.M < 0 || c.Setup.M >= all.Len() {
 			return parley.FlagErrorf("wrong", "%d copies: allowed are 0 to %d, one less than are active", c.Setup.M, all.Len()-1)
 		}

@@ -15,7 +15,7 @@ import (
 	"parley/membership/detector"
 	"parley/membership/expel"
 	"parley/membership/group"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // words say what a protocol is asked, delivers or indicates; "" if they have none.
@@ -130,7 +130,7 @@ func ofService(m parley.Msg, name func(parley.ID) string) string {
 }
 
 var inService = phrases{
-	service.Command:   "BODY, command SEQ of client VALUE",
-	service.Answer:    "answers BODY at SEQ",
-	service.Configure: "for another setup",
+	rsm.Command:   "BODY, command SEQ of client VALUE",
+	rsm.Answer:    "answers BODY at SEQ",
+	rsm.Configure: "for another setup",
 }

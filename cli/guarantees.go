@@ -33,9 +33,13 @@ var faultColumns = []faultColumn{
 	{"links do not keep the order", "order", func(a *parley.RunConditions) { a.Network.Reordered = true }},
 	{"messages take longer than was promised", "late", func(a *parley.RunConditions) { a.Network.Late = true }},
 	{"the network is cut in parts for a time", "cut", func(a *parley.RunConditions) { a.Network.Cut = true }},
-	{"a process is suspected that has not crashed", "susp", func(a *parley.RunConditions) { a.Processes.Suspected = true }},
+	{"a process is suspected that has not crashed", "susp", func(a *parley.RunConditions) {
+		a.Processes.Suspected = true
+	}},
 	{"a process stands still for a time", "pause", func(a *parley.RunConditions) { a.Processes.Paused = true }},
-	{"a process crashes and comes back", "back", func(a *parley.RunConditions) { a.Away, a.Processes.Restarted = 1, true }},
+	{"a process crashes and comes back", "back", func(a *parley.RunConditions) {
+		a.Away, a.Processes.Restarted = 1, true
+	}},
 	{"a process comes back without its disk", "disk", func(a *parley.RunConditions) {
 		a.Away, a.Processes.Restarted, a.Processes.LostDisk = 1, true, true
 	}},

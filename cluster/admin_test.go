@@ -191,7 +191,7 @@ func TestDrain(t *testing.T) {
 }
 
 // Who is expelled is out of all views, however alive it is, and learns it: all that it is
-// asked for is ErrExpelled, which is ErrOut. It does not come back by itself, but as
+// asked for is ErrExpelled, which is ErrNotMember. It does not come back by itself, but as
 // another life.
 func TestExpel(t *testing.T) {
 	bubble(t, func(t *testing.T) {

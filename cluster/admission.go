@@ -26,10 +26,11 @@ type admission struct {
 	done   chan struct{} // closed when it has ended
 }
 
-// ErrStaleIncarnation is the error of a node of which the others know a later life, or more than it has on its disk: they do
-// not let it in. Its folder is lost, or an old copy, or another process runs under its name.
-var ErrStaleIncarnation = errors.New("the other nodes know a later life of this one, or more of it than its folder has, and " +
-	"refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins (--rejoin)")
+// ErrStaleIncarnation is the error of a node that the others refuse because they know a later incarnation of it, or
+// more of its records than its folder has. The folder is lost or an old copy, or another process has its name.
+var ErrStaleIncarnation = errors.New("the other nodes know a later life of this one, or more of it than its folder " +
+	"has, and refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins " +
+	"(--rejoin)")
 
 // patience is how long a node waits for the others when the cluster begins: a node that is not
 // there when the first view begins would be excluded, and have to join.

@@ -13,7 +13,7 @@ import (
 	"parley/cluster"
 	"parley/cluster/link/memory"
 	"parley/replica/keyvalue"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // bulky is a table of keys and values whose state has so many bytes more.
@@ -22,8 +22,8 @@ type bulky struct {
 	more int
 }
 
-func newBulky(more int) func() service.Application {
-	return func() service.Application { return bulky{keyvalue.New(), more} }
+func newBulky(more int) func() rsm.Application {
+	return func() rsm.Application { return bulky{keyvalue.New(), more} }
 }
 
 func (b bulky) Snapshot() []byte {

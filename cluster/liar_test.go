@@ -18,7 +18,7 @@ import (
 	"parley/cluster"
 	"parley/cluster/cert"
 	"parley/cluster/disk"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 var (
@@ -182,7 +182,7 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 				l.heard[i][name] = append(l.heard[i][name], string(d.Payload))
 			}})
 		}
-		c.Tables = []cluster.TableConfig{{Name: "t", State: "vault", New: func() service.Application { return &vault{} }}}
+		c.Tables = []cluster.TableConfig{{Name: "t", State: "vault", New: func() rsm.Application { return &vault{} }}}
 		if durable {
 			onDisk(c, true)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"parley/cluster"
 	"parley/cluster/tables"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // odd is a machine that counts commands. At one node it counts otherwise, and some commands
@@ -48,7 +48,7 @@ func withOdd(t *testing.T, test func(t *testing.T, nodes []*cluster.Node, logs [
 			by := []byte{1, 1, 2}[i]
 			c.Log, c.Groups = logs[i].logger(), []cluster.GroupConfig{{Name: "total"}}
 			c.Tables = []cluster.TableConfig{
-				{Name: "odd", State: "odd", New: func() service.Application { return &odd{by: by} }}, {Name: "table"},
+				{Name: "odd", State: "odd", New: func() rsm.Application { return &odd{by: by} }}, {Name: "table"},
 			}
 			c.Test().Tables = tables.DefaultLimits
 			c.Test().Tables.Compare = 8

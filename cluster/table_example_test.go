@@ -9,7 +9,7 @@ import (
 
 	"parley/cluster"
 	"parley/replica/bank"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // The lecture's bank account, with a copy at each of three nodes: a deposit of 150 dollars
@@ -17,7 +17,7 @@ import (
 // them in one order.
 func ExampleTable() {
 	config := func(c *cluster.Config) {
-		c.Tables = []cluster.TableConfig{{Name: "account", New: func() service.Application { return bank.New() }}}
+		c.Tables = []cluster.TableConfig{{Name: "account", New: func() rsm.Application { return bank.New() }}}
 	}
 	nodes, end := several(3, config) // three processes would call cluster.Join each
 	defer end()

@@ -11,7 +11,7 @@ import (
 	"parley/cluster"
 	"parley/cluster/tables"
 	"parley/replica/keyvalue"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // Each error tells whether the command may have been carried out.
@@ -179,10 +179,10 @@ func TestTableConfigs(t *testing.T) {
 // heap is a machine with a long state.
 type heap struct{ bytes int }
 
-func (h *heap) Apply([]byte) []byte            { return nil }
-func (h *heap) Snapshot() []byte               { return make([]byte, h.bytes) }
-func (h *heap) Restore(b []byte) bool          { return len(b) == h.bytes }
-func newHeap(n int) func() service.Application { return func() service.Application { return &heap{n} } }
+func (h *heap) Apply([]byte) []byte        { return nil }
+func (h *heap) Snapshot() []byte           { return make([]byte, h.bytes) }
+func (h *heap) Restore(b []byte) bool      { return len(b) == h.bytes }
+func newHeap(n int) func() rsm.Application { return func() rsm.Application { return &heap{n} } }
 
 // A long state is given to a node that comes back, in pieces, while clients go on.
 func TestTableLongState(t *testing.T) {

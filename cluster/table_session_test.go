@@ -11,7 +11,7 @@ import (
 	"parley/cluster"
 	"parley/replica/bank"
 	"parley/replica/keyvalue"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // Who waits behind another command of a session waits as long as its own context lasts.
@@ -87,7 +87,7 @@ func TestSessionAgain(t *testing.T) {
 func TestKeyValueOfAnotherMachine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
-			c.Tables = []cluster.TableConfig{{Name: "t", New: func() service.Application { return bank.New() }}}
+			c.Tables = []cluster.TableConfig{{Name: "t", New: func() rsm.Application { return bank.New() }}}
 		})
 		ctx := soon(t, 10*time.Second)
 		before, _, err := r.table(0).Inspect(ctx)

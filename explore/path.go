@@ -182,8 +182,9 @@ func (r *Run) Log(keep bool) *trace.Log {
 // op is how a trace calls a move.
 func (w TransitionKind) op() trace.Op {
 	return [...]trace.Op{
-		OnDelivery: trace.Receive, OnLoss: trace.Lose, OnDuplicate: trace.Receive, OnRequest: trace.Request, OnTimeout: trace.Timeout,
-		OnCrash: trace.Crash, OnRestart: trace.Restart, OnLostDisk: trace.Restart, OnSuspicion: trace.Suspect,
+		OnDelivery: trace.Receive, OnLoss: trace.Lose, OnDuplicate: trace.Receive, OnRequest: trace.Request,
+		OnTimeout: trace.Timeout,
+		OnCrash:   trace.Crash, OnRestart: trace.Restart, OnLostDisk: trace.Restart, OnSuspicion: trace.Suspect,
 		OnFalseSuspicion: trace.Suspect, OnStart: trace.Start,
 	}[w]
 }

@@ -40,7 +40,7 @@ func newSearch(ctx context.Context, o Options) *search {
 	for k := range x.limits {
 		x.limits[k] = uint8(o.Model.limit(k))
 	}
-	x.asks = !x.timed || x.relative || x.p.OnCall && o.Step == Messages
+	x.asks = !x.timed || x.relative || x.p.OnDemand && o.Step == Messages
 	m := &o.Model
 	x.reliable = m.Crashes+m.Losses+m.Doubles == 0
 	x.still = !x.asks && !m.Detect && x.reliable && m.FalseSuspicions == 0

@@ -172,7 +172,7 @@ func (x *space) fallen(c *processState) processState {
 // it is sent then. The coalition, which rushes, is heard at once.
 func (x *space) arrives(c clauseInput) parley.Tick {
 	sent, most := c.now, x.delay
-	if c.in.kind() == deliver && !x.p.OnCall {
+	if c.in.kind() == deliver && !x.p.OnDemand {
 		sent = max(sent, x.messages.at(c.in.ref()).due)
 	}
 	if part := x.components.at(c.part); x.roots[part.root].seats[part.seat].rushing {

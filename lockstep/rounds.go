@@ -40,7 +40,7 @@
 // process that acts as if it were in time can break agreement, not only delay it. Cost: a slow process
 // counts as faulty.
 //
-// Rounds may begin on call. An instance with OnCall has no time of its own: who is asked, or hears a
+// Rounds may begin on call. An instance with OnDemand has no time of its own: who is asked, or hears a
 // frame of round 0, begins at once and tells everybody by its own frame, so that all correct processes
 // begin within one message delay, whoever called; deadlines then stand from each one's own beginning.
 // mux.Pipeline runs numbered instances of that kind beside each other, and broadcast/byzantine makes a

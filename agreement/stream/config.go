@@ -56,11 +56,11 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		Name: "stream", Title: "agreements on request, many at a time, among processes that restart",
 		Paper:  "article; lecture, relations among the agreement problems; slots and rejoining are Parley's own",
 		Timing: parley.Synchronous, Faults: rounds.Faults, N: c.N, M: c.M, Proposers: rounds.Proposers,
-		Kinds:   []string{"", "FRAME", "EVIDENCE?", "EVIDENCE", "WHERE?", "WHERE", "NAMES?", "NAMES"},
-		Relies:  parley.ModelAssumptions{Delay: j.delay},
-		OnCall:  true,
-		Rejoins: true,
-		Span:    40 * j.age, // liars, and names that too few ask for, have slots begin without end
+		Kinds:    []string{"", "FRAME", "EVIDENCE?", "EVIDENCE", "WHERE?", "WHERE", "NAMES?", "NAMES"},
+		Relies:   parley.ModelAssumptions{Delay: j.delay},
+		OnDemand: true,
+		Rejoins:  true,
+		Span:     40 * j.age, // liars, and names that too few ask for, have slots begin without end
 		New: func(self parley.ID) parley.Machine {
 			core := streamCore{Config: c, self: self, when: when, outOfTurn: !c.All()}
 			if c.All() {

@@ -13,7 +13,7 @@ import (
 	"parley"
 	"parley/cli/child"
 	"parley/cli/console"
-	"parley/cluster/lab"
+	"parley/cluster/harness"
 	"parley/internal/bench/failover"
 )
 
@@ -44,7 +44,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
 			defer child.LockThread()()
-			start := func(ctx context.Context, id parley.ID) (*lab.Child, error) {
+			start := func(ctx context.Context, id parley.ID) (*harness.Child, error) {
 				return child.Start(ctx, id, "bench", "failover-node")
 			}
 			r, err := failover.Run(ctx, s, start, func(node string, first time.Duration) {

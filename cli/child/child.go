@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"parley"
-	"parley/cluster/lab"
+	"parley/cluster/harness"
 )
 
 // Most is how many processes one command may start.
@@ -50,7 +50,7 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 
 // Start starts a process of this program, which speaks over its standard input and output.
 // The calling goroutine must be locked to its thread.
-func Start(ctx context.Context, id parley.ID, args ...string) (*lab.Child, error) {
+func Start(ctx context.Context, id parley.ID, args ...string) (*harness.Child, error) {
 	cmd, err := Command(ctx, id.String(), args...)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func Start(ctx context.Context, id parley.ID, args ...string) (*lab.Child, error
 			return nil
 		}
 	}
-	return &lab.Child{
+	return &harness.Child{
 		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(sigStop), Continue: signal(sigCont), Wait: cmd.Wait,
 	}, nil
 }

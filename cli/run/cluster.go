@@ -17,7 +17,7 @@ import (
 	"parley"
 	"parley/cli/child"
 	"parley/cli/console"
-	"parley/cluster/lab"
+	"parley/cluster/harness"
 	"parley/faulty"
 	"parley/sim"
 	"parley/trace"
@@ -171,7 +171,7 @@ func (s runSpec) crashTick(how faulty.Behavior) (parley.Tick, bool) {
 const limit = 2 * time.Minute
 
 // lab is the run between real processes.
-func (s runSpec) lab(dir string) *lab.Run {
+func (s runSpec) lab(dir string) *harness.Run {
 	opt, relies := s.Options(), s.Protocol.Relies
 	tick := s.host.lasts(s.Protocol)
 	opt.Promised = cmp.Or(opt.Promised, relies)
@@ -185,10 +185,10 @@ func (s runSpec) lab(dir string) *lab.Run {
 		}
 	}
 	opt.Crashes = append(crashes, opt.Crashes...)
-	return &lab.Run{
+	return &harness.Run{
 		Options: opt, Header: s.Header(trace.Facts{}), Dir: dir, Tick: tick,
 		Early: s.Protocol.Timing == parley.Synchronous, Liars: liars, Limit: limit + time.Duration(last)*tick,
-		Start: func(ctx context.Context, id parley.ID) (*lab.Child, error) { return child.Start(ctx, id, "member") },
+		Start: func(ctx context.Context, id parley.ID) (*harness.Child, error) { return child.Start(ctx, id, "member") },
 	}
 }
 
@@ -242,13 +242,13 @@ func Member(a *console.App) *cobra.Command {
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			signal.Ignore(os.Interrupt) // the process that started this one gets Ctrl-C as well, and ends it
-			return lab.Serve(nil, os.Stdin, a.Out, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
+			return harness.Serve(nil, os.Stdin, a.Out, func(of harness.Spec) (parley.Machine, error) { return machineOf(a, of) })
 		},
 	}
 }
 
 // machineOf makes the machine of a process, which lies if it is to.
-func machineOf(a *console.App, of lab.Spec) (parley.Machine, error) {
+func machineOf(a *console.App, of harness.Spec) (parley.Machine, error) {
 	h := of.Header
 	h.Node = nil
 	s, err := Remake(a, h)

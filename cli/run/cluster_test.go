@@ -16,15 +16,15 @@ import (
 	"parley/catalog"
 	"parley/cli/console"
 	"parley/cli/show"
-	"parley/cluster/lab"
+	"parley/cluster/harness"
 	net "parley/cluster/link/memory"
 	"parley/trace"
 )
 
 // inside starts processes of a run inside this one, on a network in memory. One that is
 // stopped is cut off from the n others until it goes on.
-func inside(a *console.App, network *net.Network, n int) func(context.Context, parley.ID) (*lab.Child, error) {
-	return func(_ context.Context, id parley.ID) (*lab.Child, error) {
+func inside(a *console.App, network *net.Network, n int) func(context.Context, parley.ID) (*harness.Child, error) {
+	return func(_ context.Context, id parley.ID) (*harness.Child, error) {
 		hear, in := io.Pipe()
 		out, say := io.Pipe()
 		nothing := func() error { return nil }
@@ -41,11 +41,11 @@ func inside(a *console.App, network *net.Network, n int) func(context.Context, p
 			}
 		}
 		go func() {
-			err := lab.Serve(network.Host(id.String()), hear, say, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
+			err := harness.Serve(network.Host(id.String()), hear, say, func(of harness.Spec) (parley.Machine, error) { return machineOf(a, of) })
 			_ = hear.Close()
 			_ = say.CloseWithError(err)
 		}()
-		return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: cut(network.Cut), Continue: cut(network.Heal), Wait: nothing}, nil
+		return &harness.Child{In: in, Out: out, Kill: in.Close, Stop: cut(network.Cut), Continue: cut(network.Heal), Wait: nothing}, nil
 	}
 }
 

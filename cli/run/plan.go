@@ -116,7 +116,7 @@ func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 			return f.entry("requests", i, fmt.Errorf("nobody proposes anything to %s", p.Name))
 		case q.Msg.Kind == parley.Propose && !p.Proposers.Has(q.At):
 			return f.entry("requests", i, fmt.Errorf("this process proposes nothing to %s", p.Name))
-		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous && !p.OnCall:
+		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous && !p.OnDemand:
 			return f.entry("requests", i, errors.New("when: before the first round, at time 0, or never"))
 		}
 	}

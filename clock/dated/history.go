@@ -177,7 +177,9 @@ func (h *history) inTime(name func(parley.ID) string) error {
 }
 
 // promises says what the theorems need: what the clocks do.
-func promises(clocks func(parley.RunConditions) []parley.Promise, given bool) func(parley.RunConditions) []parley.Promise {
+func promises(
+	clocks func(parley.RunConditions) []parley.Promise, given bool,
+) func(parley.RunConditions) []parley.Promise {
 	return func(a parley.RunConditions) []parley.Promise {
 		all := clocks(a)
 		i := slices.IndexFunc(all, func(p parley.Promise) bool { return p.Property == convergence.NoAlarm })

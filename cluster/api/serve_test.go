@@ -19,7 +19,7 @@ import (
 	"parley/cluster/cert"
 	"parley/cluster/link/memory"
 	"parley/replica/bank"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // must ends the test at an error.
@@ -87,7 +87,7 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 				{Name: "total"}, {Name: "causal", Level: cluster.Causal}, {Name: "short", Keep: 8},
 			},
 			Tables: []cluster.TableConfig{
-				{Name: "table"}, {Name: "bank", Sessions: 8, New: func() service.Application { return bank.New() }},
+				{Name: "table"}, {Name: "bank", Sessions: 8, New: func() rsm.Application { return bank.New() }},
 			},
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 	"parley/replica/keyvalue"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // table is a node's copy of a state machine, with what the API knows of the machine.
@@ -112,7 +112,7 @@ func (t *table) known(answer []byte) error {
 // do has a command of a session carried out.
 func (t *table) do(ctx context.Context, c *parleyv1.Call, command []byte) ([]byte, uint64, error) {
 	switch {
-	case service.Client(c.GetSession()) != c.GetSession():
+	case rsm.Client(c.GetSession()) != c.GetSession():
 		return nil, 0, invalid("session %d: that of Open was expected", c.GetSession())
 	case c.GetNumber() == 0 || c.GetNumber() > math.MaxInt64:
 		return nil, 0, invalid("number %d: the commands of a session are numbered from 1 on", c.GetNumber())

@@ -25,7 +25,7 @@ func (e *GoneError) Error() string {
 	return fmt.Sprintf("%v: what is kept begins at %d", ErrNotRetained, e.First)
 }
 
-// Is tells that it is ErrGone.
+// Is tells that it is ErrNotRetained.
 func (e *GoneError) Is(target error) bool { return target == ErrNotRetained }
 
 // deliveredBatch is a pack that was delivered.
@@ -184,7 +184,7 @@ type Subscription struct {
 // of the node, read such a group from 1 on, or from GoneError.First, and pass over what you have.
 //
 // Nothing is buffered for a subscription. One that falls behind what is kept, by
-// Config.Keep, is cut off with ErrSlow.
+// Config.Keep, is cut off with ErrSlowSubscriber.
 func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	h := &g.kept
 	h.mu.Lock()
@@ -212,7 +212,7 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 // Position is where the subscription goes on: to subscribe from it misses nothing.
 func (s *Subscription) Position() uint64 { return s.from }
 
-// Next returns the next delivery, and waits for it. It fails with ErrSlow if the
+// Next returns the next delivery, and waits for it. It fails with ErrSlowSubscriber if the
 // subscription is cut off, with kernel.ErrNotMember after the last delivery before the member was
 // excluded, with kernel.ErrClosed when the node has been closed, and when the context is over.
 // After that but the last of them it fails for good; what follows may be had by subscribing

@@ -21,7 +21,7 @@ import (
 	"parley/cluster/host"
 	"parley/internal/lists"
 	"parley/replica/bank"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // Example is a file with all keys and what they mean.
@@ -197,7 +197,7 @@ func (f *File) table(v value) (t cluster.TableConfig, err error) {
 		key{"state", true, func(v value) error {
 			text, err := v.oneOf("keyvalue", "bank")
 			if text == "bank" {
-				t.New, t.State = func() service.Application { return bank.New() }, text
+				t.New, t.State = func() rsm.Application { return bank.New() }, text
 			}
 			return err
 		}},
@@ -355,7 +355,8 @@ func (f *File) Config() (cluster.Config, error) {
 	}
 	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
 	c.DiskLimit = f.DiskLimit
-	c.Groups, c.Tables, c.M, c.Round, c.Times, c.FaultInjection = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
+	c.Groups, c.Tables, c.M, c.Round, c.Times = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times
+	c.FaultInjection = f.Lab
 	c.Clocks, c.Links, c.Agreements, c.Commit = f.Clocks, f.Links, f.Agreements, f.Commit
 	if c.Participant, err = f.participant(); err != nil {
 		return cluster.Config{}, f.at("participant", err)

@@ -10,7 +10,7 @@ import (
 
 	"parley"
 	"parley/cluster/kernel"
-	"parley/replica/service"
+	"parley/replica/rsm"
 )
 
 // Commands go to the machine in packs: one message of it has all that were asked for
@@ -27,7 +27,7 @@ type call struct {
 	sent    bool
 	waiters int
 	done    chan struct{}
-	reply   service.Reply
+	reply   rsm.Reply
 	err     error
 }
 
@@ -43,7 +43,7 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 	if err := t.writes(); err != nil {
 		return 0, err
 	}
-	if len(client) > service.MaxOwner {
+	if len(client) > rsm.MaxOwner {
 		h := sha256.Sum256([]byte(client))
 		client = hex.EncodeToString(h[:])
 	}
@@ -51,7 +51,7 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 	if err != nil {
 		return 0, err
 	}
-	return service.Client(r.Position), nil
+	return rsm.Client(r.Position), nil
 }
 
 // Do has a command carried out, and returns the answer with the command's place among all.
@@ -61,7 +61,7 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) (
 	answer []byte, position uint64, err error,
 ) {
-	if service.Client(session) != session || number == 0 || number >= 1<<63 {
+	if rsm.Client(session) != session || number == 0 || number >= 1<<63 {
 		return nil, 0, fmt.Errorf("%w: no number of a session and of its command: %d, %d", kernel.ErrRefused, session, number)
 	}
 	if err := t.writes(); err != nil {
@@ -72,9 +72,9 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 		return nil, 0, err
 	}
 	switch r.Status {
-	case service.Applied:
+	case rsm.Applied:
 		return r.Answer, r.Position, nil
-	case service.Old:
+	case rsm.Old:
 		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrUnknown, errOvertaken)
 	}
 	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
@@ -96,12 +96,12 @@ func (t *Table) writes() error {
 }
 
 // ask puts a command among those that wait, and waits for its answer.
-func (t *Table) ask(ctx context.Context, name callName, command []byte) (service.Reply, error) {
+func (t *Table) ask(ctx context.Context, name callName, command []byte) (rsm.Reply, error) {
 	if err := t.k.Takes(false); err != nil {
-		return service.Reply{}, err
+		return rsm.Reply{}, err
 	}
 	if len(command) > MaxCommand {
-		return service.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", kernel.ErrRefused,
+		return rsm.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", kernel.ErrRefused,
 			len(command), MaxCommand)
 	}
 	select {
@@ -110,12 +110,12 @@ func (t *Table) ask(ctx context.Context, name callName, command []byte) (service
 		select {
 		case t.slots <- struct{}{}:
 		case <-ctx.Done():
-			return service.Reply{}, fmt.Errorf("%w: too many commands wait: %w", kernel.ErrRefused, context.Cause(ctx))
+			return rsm.Reply{}, fmt.Errorf("%w: too many commands wait: %w", kernel.ErrRefused, context.Cause(ctx))
 		}
 	}
 	c, err := t.enter(name, command)
 	if err != nil {
-		return service.Reply{}, err
+		return rsm.Reply{}, err
 	}
 	select {
 	case <-c.done:
@@ -162,7 +162,7 @@ func (t *Table) refuses() error {
 }
 
 // leave is for who waits no longer. What nobody waits for and was not sent is not sent.
-func (t *Table) leave(c *call, why error) (service.Reply, error) {
+func (t *Table) leave(c *call, why error) (rsm.Reply, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
@@ -172,17 +172,17 @@ func (t *Table) leave(c *call, why error) (service.Reply, error) {
 	}
 	if c.waiters--; c.waiters == 0 && !c.sent {
 		t.queue = slices.DeleteFunc(t.queue, func(x *call) bool { return x == c })
-		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
+		t.finish(c, rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
 		return c.reply, c.err
 	}
 	if !c.sent {
 		c.command = slices.Clone(c.command) // it may be that of who leaves
 	}
-	return service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why)
+	return rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why)
 }
 
 // finish answers a call. The lock is held.
-func (t *Table) finish(c *call, r service.Reply, err error) {
+func (t *Table) finish(c *call, r rsm.Reply, err error) {
 	c.reply, c.err = r, err
 	if c.session != 0 {
 		delete(t.calls, c.callName)
@@ -199,7 +199,7 @@ func (t *Table) flush() {
 		number := t.next
 		t.sends = true
 		t.mu.Unlock()
-		err := t.process.Request(parley.Msg{Kind: service.Commands, Seq: number, Body: body})
+		err := t.process.Request(parley.Msg{Kind: rsm.Commands, Seq: number, Body: body})
 		t.mu.Lock()
 		t.sends = false
 		if err != nil {
@@ -225,7 +225,7 @@ func (t *Table) gathered() []byte {
 	t.queue = slices.Delete(t.queue, 0, k)
 	for _, c := range calls {
 		c.sent = true
-		body = service.AppendCommand(body, c.session, c.number, c.command)
+		body = rsm.AppendCommand(body, c.session, c.number, c.command)
 	}
 	t.next++
 	t.packs[t.next] = calls
@@ -241,7 +241,7 @@ func (t *Table) replied(number uint64, body []byte) {
 		return // it was asked in a life before, or given up
 	}
 	delete(t.packs, number)
-	list, ok := service.ReadReplies(body)
+	list, ok := rsm.ReadReplies(body)
 	if !ok || len(list) != len(calls) {
 		panic(fmt.Sprintf("table %s: %d replies to %d commands", t.c.Name, len(list), len(calls)))
 	}
@@ -253,13 +253,13 @@ func (t *Table) replied(number uint64, body []byte) {
 // abandon ends all that waits: of what was sent nobody knows. The lock is held.
 func (t *Table) abandon(why error) {
 	for _, c := range t.queue {
-		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
+		t.finish(c, rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
 	}
 	t.queue = nil
 	for number, calls := range t.packs {
 		delete(t.packs, number)
 		for _, c := range calls {
-			t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why))
+			t.finish(c, rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why))
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"parley/cluster/link"
 	"parley/membership/group"
 	"parley/replica/keyvalue"
-	"parley/replica/service"
+	"parley/replica/rsm"
 	"parley/stack"
 )
 
@@ -30,7 +30,7 @@ type Config struct {
 	Name string
 	// New makes a machine in its first state; by default a table of keys and values,
 	// see package keyvalue.
-	New func() service.Application
+	New func() rsm.Application
 	// State names the machine, so that nodes with another one are refused. It may be empty.
 	State string
 	// Level is Total: others are refused.
@@ -71,7 +71,7 @@ const transfer = 2 * time.Second
 // WithDefaults fills in what is 0.
 func (c Config) WithDefaults() Config {
 	if c.New == nil {
-		c.New = func() service.Application { return keyvalue.Limited(maxValues) }
+		c.New = func() rsm.Application { return keyvalue.Limited(maxValues) }
 	}
 	c.Sessions, c.Waiting = cmp.Or(c.Sessions, 4096), cmp.Or(c.Waiting, 4096)
 	return c
@@ -145,7 +145,7 @@ func (s *Service) open(c Config, channel uint32) (*Table, error) {
 	views.Admit += parley.Tick(transfer)
 	p := stack.New(
 		timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}),
-		service.New(service.Config{
+		rsm.New(rsm.Config{
 			N: views.N, New: t.application, Every: s.limits.compares(c), Recover: true,
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
 			Liars: views.Liars, Piece: statePiece, Longest: s.limits.Snapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
@@ -171,16 +171,16 @@ func (s *Service) open(c Config, channel uint32) (*Table, error) {
 
 // compares is after how many commands the copies of a table compare their states.
 func (l Limits) compares(c Config) uint64 {
-	if _, keeps := c.New().(service.Hasher); keeps {
+	if _, keeps := c.New().(rsm.Hasher); keeps {
 		return l.Compare
 	}
 	return l.CompareSnapshots
 }
 
 // application makes the table's machine, as this node looks after it.
-func (t *Table) application() service.Application {
+func (t *Table) application() rsm.Application {
 	m := guarded{t.c.New(), t}
-	if h, keeps := m.Application.(service.Hasher); keeps {
+	if h, keeps := m.Application.(rsm.Hasher); keeps {
 		return hashed{m, h}
 	}
 	return m
@@ -188,14 +188,14 @@ func (t *Table) application() service.Application {
 
 // guarded is a state machine whose last snapshot is measured, and whose panics are logged.
 type guarded struct {
-	service.Application
+	rsm.Application
 	t *Table
 }
 
 // hashed is one that keeps a hash of its state.
 type hashed struct {
 	guarded
-	service.Hasher
+	rsm.Hasher
 }
 
 // Snapshot returns the state.
@@ -220,9 +220,9 @@ func (m guarded) Apply(command []byte) []byte {
 func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	switch {
 	case from != t.k.Self:
-	case m.Kind == service.Replies:
+	case m.Kind == rsm.Replies:
 		t.replied(m.Value, m.Body)
-	case m.Kind == service.Inspect:
+	case m.Kind == rsm.Inspect:
 		t.mu.Lock()
 		if m.Value == 0 && len(t.spots) > 0 {
 			t.spots[0] <- m.Seq // which has room
@@ -244,7 +244,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	case group.Excluded:
 		log.Warn("out of the view: this node is to join again")
 		t.abandon(kernel.ErrNotMember)
-	case service.Serving:
+	case rsm.Serving:
 		if t.serving = m.Value == 1; t.serving && t.closed == nil {
 			close(t.joined)
 			t.joined = make(chan struct{})
@@ -258,20 +258,20 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 			log.Error("a node that joins does not take the state: it is too long", "node",
 				t.k.Name(m.Origin), "bytes", size, "allowed", t.limits.Snapshot)
 		}
-	case service.Diverged, service.Differs:
+	case rsm.Diverged, rsm.Differs:
 		t.differs[m.Origin] = true
 		log.Error("replica diverged", "node", t.k.Name(m.Origin), "position", m.Seq,
-			"majority", m.Kind == service.Diverged)
-	case service.Parted:
+			"majority", m.Kind == rsm.Diverged)
+	case rsm.Parted:
 		t.differs[t.k.Self] = true
 		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
 		t.abandon(kernel.ErrNotMember)
-	case service.Alike:
+	case rsm.Alike:
 		delete(t.differs, t.k.Self)
 		log.Info("has the state of the others", "position", m.Seq)
-	case service.Lacks:
+	case rsm.Lacks:
 		log.Error("the table goes on without what no member has: acknowledged commands may be lost", "position", m.Seq)
-	case service.Stopped:
+	case rsm.Stopped:
 		t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
 		log.Error("replica stopped; this node serves the table no more", "position", m.Seq, "why", string(m.Body))
 		t.abandon(t.stopped)
@@ -313,7 +313,7 @@ func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) 
 	}
 	t.looks = append(t.looks, c)
 	t.mu.Unlock()
-	if err := t.process.Request(parley.Msg{Kind: service.Inspect}); err != nil {
+	if err := t.process.Request(parley.Msg{Kind: rsm.Inspect}); err != nil {
 		return 0, 0, err
 	}
 	select {
@@ -370,7 +370,7 @@ func (t *Table) position() uint64 {
 		t.spots = append(t.spots, told)
 	}
 	t.mu.Unlock()
-	if closed || t.process.Request(parley.Msg{Kind: service.Inspect, Value: 1}) != nil {
+	if closed || t.process.Request(parley.Msg{Kind: rsm.Inspect, Value: 1}) != nil {
 		return t.spot.Load()
 	}
 	alarm := time.NewTimer(100 * time.Millisecond)

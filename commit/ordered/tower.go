@@ -42,7 +42,7 @@ func (t tower) protocol() parley.Protocol {
 	p.Name, p.Title, p.Paper, p.M, p.Serves = layer.Name, layer.Title, layer.Paper, t.M, false
 	p.Relies.Delay = cmp.Or(p.Relies.Delay, t.Delta)
 	p.Proposers = parley.SetOf(0) // it makes the given order, too
-	p.Rejoins, p.OnCall = true, !t.given
+	p.Rejoins, p.OnDemand = true, !t.given
 	p.Span = 60 * t.Delta // a process whose outcome nobody tells asks for ever
 	p.Properties = service.Judging{Of: problem.AmongCorrect, ByName: true}.Properties()
 	if t.given {

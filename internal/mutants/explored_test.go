@@ -174,14 +174,14 @@ func (m mutant) explore(root, only string) explored {
 	return e
 }
 
-// command builds internal/cases with the mutant in it.
+// command builds internal/explorecases with the mutant in it.
 func (m mutant) command(root, dir string) (bin string, err error) {
 	overlay, _, err := m.overlay(root, dir)
 	if err != nil {
 		return "", err
 	}
 	bin = filepath.Join(dir, "cases")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay="+overlay, "-o="+bin, "./internal/cases")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay="+overlay, "-o="+bin, "./internal/explorecases")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("does not compile: %s", firstLine(string(out)))

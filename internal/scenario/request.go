@@ -11,7 +11,7 @@ import (
 	"parley"
 	"parley/broadcast/problem"
 	"parley/membership/group"
-	"parley/replica/service"
+	"parley/replica/rsm"
 	"parley/sim"
 )
 
@@ -56,9 +56,9 @@ func request(q *sim.Request, _ []sim.Request) entry {
 		[]field{
 			value("at", &q.At, process), value("when", &q.When, moment),
 			asks("broadcast", parley.Carried, reader.text, words), asks("propose", parley.Propose, reader.text, words),
-			asks("command", service.Command, reader.text, words),
+			asks("command", rsm.Command, reader.text, words),
 			asks("leave", group.Leave, reader.leave, func(names) string { return "true" }),
-			asks("setup", service.Configure, reader.setup, func(n names) string { return writtenSetup(n, q.Msg.Body) }),
+			asks("setup", rsm.Configure, reader.setup, func(n names) string { return writtenSetup(n, q.Msg.Body) }),
 			value("to", &to, processes), value("client", &q.Msg.Value, steps), value("number", &q.Msg.Seq, steps),
 		},
 		[]string{"at"},
@@ -69,9 +69,9 @@ func request(q *sim.Request, _ []sim.Request) entry {
 				return errors.New("one of broadcast, propose, command, leave and setup was expected")
 			case to != (parley.Set{}) && m.Kind != parley.Carried:
 				return fmt.Errorf("to: there are named receivers of a broadcast alone, and not of a %s", given[0])
-			case (m.Value != 0 || m.Seq != 0) && m.Kind != service.Command:
+			case (m.Value != 0 || m.Seq != 0) && m.Kind != rsm.Command:
 				return fmt.Errorf("client and number are of a command, and not of a %s", given[0])
-			case m.Kind == service.Command && m.Seq == 0:
+			case m.Kind == rsm.Command && m.Seq == 0:
 				return errors.New("number: a command has one, from 1, by which it is known when it is asked again")
 			case to != (parley.Set{}):
 				*m = problem.RequestTo(to, m.Body)
@@ -94,7 +94,7 @@ func (r reader) leave(n ast.Node) (string, error) {
 
 // setup reads {active: [P1, P2], wrong: 1, checked: true}.
 func (r reader) setup(n ast.Node) (string, error) {
-	var t service.Setup
+	var t rsm.Setup
 	err := r.fields(n, setupFields(&t), "active")
 	if err == nil && t.Active.Len() <= t.M {
 		err = at(n, fmt.Errorf("%d active copies: more were expected than may be wrong, %d", t.Active.Len(), t.M))
@@ -102,7 +102,7 @@ func (r reader) setup(n ast.Node) (string, error) {
 	return string(t.Append(nil)), err
 }
 
-func setupFields(t *service.Setup) []field {
+func setupFields(t *rsm.Setup) []field {
 	return []field{value("active", &t.Active, processes), value("wrong", &t.M, whole), value("checked", &t.Checked, yes)}
 }
 
@@ -113,5 +113,5 @@ func writtenSetup(n names, body []byte) string {
 	if err != nil || size <= 0 || len(rest) != size+1 {
 		panic("scenario: a setup that cannot be read")
 	}
-	return flow(n, setupFields(&service.Setup{Active: active, M: int(wrong), Checked: rest[size] != 0}))
+	return flow(n, setupFields(&rsm.Setup{Active: active, M: int(wrong), Checked: rest[size] != 0}))
 }

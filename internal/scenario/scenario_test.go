@@ -15,7 +15,7 @@ import (
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
 	"parley/internal/scenario"
-	"parley/replica/service"
+	"parley/replica/rsm"
 	"parley/run"
 	"parley/sim"
 )
@@ -123,7 +123,7 @@ func TestRoundTrip(t *testing.T) {
 
 // What cannot be read again is not written.
 func TestFlagsOfUnreadable(t *testing.T) {
-	for _, m := range []parley.Msg{{Kind: parley.Decide}, {Kind: problem.CarryTo}, {Kind: service.Configure}} {
+	for _, m := range []parley.Msg{{Kind: parley.Decide}, {Kind: problem.CarryTo}, {Kind: rsm.Configure}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -83,7 +83,7 @@ cluster/members        free    : core broadcast/problem membership/* cluster/hos
 cluster/measure        free    : cluster/agree cluster/clocks cluster/link
 cluster/mesh           free    : core cluster/cert cluster/link cluster/kernel
 cluster/traces         free    : core trace cluster/disk cluster/host
-cluster/lab            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
+cluster/harness            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : internal/lists cluster/cert cluster/api/*
@@ -101,22 +101,22 @@ internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/re
 internal/draw/scene    seeded  : core
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
-internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/service
+internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
-internal/bench/failover free   : core cluster cluster/cert cluster/lab cluster/link internal/must
+internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
 cli/console            free    : core trace
-cli/child              free    : core cluster/lab
+cli/child              free    : core cluster/harness
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace sim run agreement/problem drawing cli/console
-cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools cli/child cli/console cli/show
 cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
-cli/bench              free    : core cluster cluster/lab tools cli/child cli/console cli/run
+cli/bench              free    : core cluster cluster/harness tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
 cli                    free    : core internal/conform drawing cli/*
@@ -124,8 +124,8 @@ cmd/*                  free    : core adapters faulty trace hosts protocols cata
 examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
 internal/tidy          free    :
-internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
-internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must
+internal/faultgrid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
+internal/explorecases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must
 internal/mutants       free    : internal/must
 internal/steady        free    : internal/must
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must

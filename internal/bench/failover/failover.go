@@ -18,7 +18,7 @@ import (
 	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
-	"parley/cluster/lab"
+	"parley/cluster/harness"
 	"parley/internal/must"
 )
 
@@ -89,7 +89,7 @@ func Worst(of []float64) float64 {
 
 // Run measures. start starts the process of a node, which does what Serve does; said, if it is not nil, is told of each
 // failure when it is over.
-func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.ID) (*lab.Child, error),
+func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.ID) (*harness.Child, error),
 	said func(node string, first time.Duration)) (Result, error) {
 	r := Result{N: s.N, How: "kill", Suspect: s.Suspect.String()}
 	if s.Stop {
@@ -122,7 +122,7 @@ func name(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // running is a child that is talked to.
 type running struct {
-	*lab.Child
+	*harness.Child
 	to   *json.Encoder
 	from *json.Decoder
 }
@@ -141,7 +141,7 @@ func (r *running) ask(o order) (a answer, err error) {
 }
 
 // once has a cluster begin, and one node of it fail.
-func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*lab.Child, error),
+func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*harness.Child, error),
 ) (told []answer, err error) {
 	defer must.Return(&err)
 	dir := must.Get(os.MkdirTemp("", "parley-failover-"))

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"parley"
-	"parley/cluster/lab"
+	"parley/cluster/harness"
 	"parley/cluster/link/memory"
 	"parley/internal/bench/failover"
 )
 
 // starts returns what starts nodes in this process, on a network in memory. Whoever is killed
 // answers no more, and its connections break; those of one that is stopped stay.
-func starts(network *memory.Network, n int) func(context.Context, parley.ID) (*lab.Child, error) {
-	return func(_ context.Context, id parley.ID) (*lab.Child, error) {
+func starts(network *memory.Network, n int) func(context.Context, parley.ID) (*harness.Child, error) {
+	return func(_ context.Context, id parley.ID) (*harness.Child, error) {
 		host := func(id int) *memory.Host { return network.Host(fmt.Sprint("h", id)) }
 		ours, in := io.Pipe()
 		out, says := io.Pipe()
@@ -38,7 +38,7 @@ func starts(network *memory.Network, n int) func(context.Context, parley.ID) (*l
 				return nil
 			}
 		}
-		return &lab.Child{In: in, Out: out, Kill: cut(true), Stop: cut(false), Wait: func() error {
+		return &harness.Child{In: in, Out: out, Kill: cut(true), Stop: cut(false), Wait: func() error {
 			for other := range n {
 				network.Heal(host(int(id)), host(other))
 			}

@@ -1,0 +1,162 @@
+// Command explorecases searches through small systems, one after the other, as the list
+// explore/testdata/cases.txt says, and prints a table of what was found: bytes are those
+// of the set of visited states, for each. A number of states or a verdict that is not the
+// one in the list is an error.
+//
+//	go run ./internal/explorecases [-short] [-only GLOB] [-workers N] [-update]
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"parley/explore"
+)
+
+func main() {
+	if err := command(); err != nil {
+		fmt.Fprintln(os.Stderr, "cases:", err)
+		os.Exit(1)
+	}
+}
+
+// command does what the flags say.
+func command() error {
+	var c choice
+	list := flag.String("list", "explore/testdata/cases.txt", "the `file` with the cases")
+	flag.BoolVar(&c.short, "short", false, "only the cases that the tests try")
+	flag.StringVar(&c.only, "only", "", "only the cases whose name matches the `glob`")
+	flag.IntVar(&c.workers, "workers", 0, "how many `threads` search; 0: one for each processor")
+	flag.Uint64Var(&c.states, "states", 0, "how many `states` a case visits at most; 0: all")
+	update := flag.Bool("update", false, "write what is found into the list")
+	doc := flag.String("document", "", "write the tables into this `file`, below its line of dashes")
+	bug := flag.String("bug", "", "try cases for the seeded bugs of a `folder`, until one is not as it should be")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	cases, err := read(*list)
+	if err != nil {
+		return err
+	}
+	switch {
+	case *bug != "":
+		c.of = *bug
+		return c.bug(ctx, cases, os.Stdout, os.Stderr)
+	case *doc != "":
+		return write(*doc, *list)
+	}
+	err = c.run(ctx, cases, os.Stdout, os.Stderr)
+	if *update && errors.Is(err, errDiffers) {
+		return rewrite(*list, cases)
+	}
+	return err
+}
+
+// choice is which of the cases are wanted, and how they are searched.
+type choice struct {
+	short    bool
+	only, of string
+	workers  int
+	states   uint64
+}
+
+func (c *choice) wants(x *explored) bool {
+	match, err := path.Match(c.only, x.name)
+	named := c.only == "" || match && err == nil
+	return named && (!c.short || x.short) && (c.of == "" || slices.Contains(x.of, c.of))
+}
+
+var errDiffers = errors.New("this is not what the list says")
+
+// run searches, and prints a line a case.
+func (c *choice) run(ctx context.Context, cases []explored, out, progress io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CASE\tPROTOCOL\tWHAT MAY GO WRONG\tSTATES\tMOVES\tDEPTH\tENDS\tBYTES\tSECONDS\tSTATES/S\t"+
+		"VERDICT\t")
+	var states uint64
+	var took time.Duration
+	tried, wrong := 0, 0
+	for i := range cases {
+		x := &cases[i]
+		if !c.wants(x) {
+			continue
+		}
+		fmt.Fprintf(progress, "%s: ", x.name)
+		workers := c.workers
+		if x.want.property != "" {
+			workers = 1 // what is found first is then the same each time
+		}
+		r, err := c.search(ctx, x, workers)
+		if err != nil {
+			return err
+		}
+		x.got = found{states: r.States, ends: r.Ends, deep: r.Depth}.with(r.Findings, x.rounds)
+		tried, states, took = tried+1, states+r.States, took+r.Took
+		fmt.Fprintf(progress, "%d states, %s\n", r.States, x.verdict(&r))
+		s := r.Took.Seconds()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.0f\t%s\t\n", x.name, x.made, x.circumstances(),
+			r.States, r.Moves, r.Depth, r.Ends, r.Bytes/max(1, r.States), s, float64(r.States)/s, x.verdict(&r))
+		if why := x.differs(); why != "" {
+			wrong++
+			fmt.Fprintf(progress, "  %s\n", why)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d cases, %d different states in %.0f s; %d not as the list says\n",
+		tried, states, took.Seconds(), wrong)
+	if wrong > 0 {
+		return errDiffers
+	}
+	return nil
+}
+
+// bug prints the first of the cases, the smallest first, that finds what it does not find
+// without a seeded bug, how many moves that takes, and what breaks. With a bug a machine may panic: the
+// last line of progress says in which case.
+func (c *choice) bug(ctx context.Context, cases []explored, out, progress io.Writer) error {
+	slices.SortStableFunc(cases, func(a, b explored) int { return cmp.Compare(a.want.states, b.want.states) })
+	for i := range cases {
+		x := &cases[i]
+		if !c.wants(x) {
+			continue
+		}
+		fmt.Fprintln(progress, x.name)
+		r, err := c.search(ctx, x, 1)
+		if err != nil {
+			return err
+		}
+		if got := (found{}).with(r.Findings, x.rounds); got.property != x.want.property {
+			_, err := fmt.Fprintf(out, "%s\t%d\t%s\n", x.name, got.moves, cmp.Or(got.property, "nothing"))
+			return err
+		}
+	}
+	return nil
+}
+
+// search makes the search of a case.
+func (c *choice) search(ctx context.Context, x *explored, workers int) (r explore.Report, err error) {
+	o, err := x.options()
+	if err == nil {
+		o.Workers, o.States = workers, c.states
+		r, err = explore.Search(ctx, o)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", x.name, err)
+	}
+	return r, err
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"parley/agreement/ballot"
+	agree "parley/agreement/problem"
+	"parley/broadcast/bracha"
+	"parley/broadcast/guard"
+	"parley/broadcast/problem"
+	"parley/broadcast/timestamp"
+	"parley/clock/convergence"
+	commit "parley/commit/problem"
+	transactions "parley/commit/service"
+	"parley/membership/detector"
+	"parley/membership/expel"
+	"parley/membership/group"
+	"parley/replica/rsm"
+)
+
+// demand is a property that must be found broken in a cell, in a run of which it is
+// not promised, and why theory expects it.
+type demand struct{ row, column, property, because string }
+
+// demands are all that there are. A model whose bound nothing breaks beyond is not
+// understood, or its faults do not come.
+var demands = []demand{
+	{"eig", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"eig", "lie>m", agree.Validity, "n > 3m is necessary"},
+	{"eig", "loss", agree.Agreement, "a link that loses makes its ends as good as faulty"},
+	{"eig", "drift>", agree.Agreement, "rounds need clocks that run alike"},
+	{"om", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"om", "lie>m", agree.Validity, "n > 3m is necessary"},
+	{"om", "cut", agree.Agreement, "what is not heard is the default, on one side alone"},
+	{"om", "reorder", agree.Agreement, "what comes after its round is the default"},
+	{"sm", "lie>m", agree.Agreement, "the second liar signs in the last round what the first kept back"},
+	{"sm", "reorder", agree.Agreement, "what comes after its round counts no more"},
+	{"sm-two", "reorder", agree.Agreement, "what comes after its round counts no more"},
+	{"phaseking", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"phaseking", "lie>m", agree.Validity, "n > 3m is necessary"},
+	{"phaseking-four", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"phaseking", "loss", agree.Agreement, "no phase has a king whom all hear"},
+	{"interactive", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"interactive", "lie>m", agree.Validity, "n > 3m is necessary"},
+	{"interactive", "slow", agree.Agreement, "what comes after its round is the default"},
+	{"interactive", "one-way", agree.Agreement, "what is not heard is the default"},
+	{"consensus", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"consensus", "lie>m", agree.Validity, "faulty initial values outvote correct ones"},
+	{"consensus", "cut", agree.Agreement, "what is not heard is the default, on one side alone"},
+	{"ballot", "crash>m", agree.Termination, "a majority must be up"},
+	{"ballot", "disk+cut", ballot.UniformAgreement, "who forgets what it accepted may accept something else"},
+	{"ballot-rivals", "crash>m", agree.Termination, "a majority must be up"},
+	{"ballot-rivals", "lie>m", ballot.UniformAgreement, "majorities share a process, which may be the liar"},
+	{"ballot", "lie", ballot.UniformAgreement, "majorities share a process, which may be the liar"},
+
+	{"diffusion", "loss", problem.Agreement, "each message is sent once on each link"},
+	{"diffusion", "cut", problem.Validity, "nobody repeats what the others missed"},
+	{"diffusion", "omit", problem.UniformAgreement, "a process that omits to send delivers what nobody else has"},
+	{"diffusion", "lie>m", problem.Agreement, "what is relayed is believed"},
+	{"uniform", "crash>m", problem.Validity, "a majority must be up"},
+	{"uniform", "loss", problem.Validity, "a majority must be heard of"},
+	{"uniform", "no link", problem.Validity, "nobody passes on who holds a message"},
+	{"bracha", "no link", problem.Validity, "nobody passes on what is echoed"},
+	{"eig", "no link", agree.Agreement, "a link that is not there makes its ends as good as faulty"},
+	{"twophase", "no link", commit.NonTriviality, "a vote that does not come is a no"},
+	{"forwarding", "loss", problem.Agreement, "there is one way to each process, and nothing is sent again"},
+	{"forwarding", "one-way", problem.Validity, "nobody repeats what was missed"},
+	{"forwarding", "lie>m", problem.Agreement, "what is forwarded is believed"},
+	{"fifo", "loss", problem.Agreement, "the broadcast beneath sends each message once"},
+	{"fifo", "lost disk", problem.FIFOOrder, "who forgets its incarnation begins with number 1 again"},
+	{"piggyback", "loss", problem.Agreement, "the broadcast beneath sends each message once"},
+	{"piggyback", "lost disk", problem.CausalOrder, "numbers of an old life are taken for those of the new one"},
+	{"piggyback", "lie>m", problem.CausalOrder, "what a message says that it follows is believed"},
+	{"vector", "loss", problem.Agreement, "the broadcast beneath sends each message once"},
+	{"vector", "lost disk", problem.CausalOrder, "numbers of an old life are taken for those of the new one"},
+	{"vector", "lie>m", problem.CausalOrder, "a vector is believed"},
+	{"guarded", "slow", problem.Validity, "without a bound on time a slow process is taken for one that omits"},
+	{"guarded", "restart", guard.NoContamination, "who comes back counts anew"},
+	{"unguarded", "omit", guard.NoContamination, "nobody asks what a sender has delivered"},
+	{"unguarded", "cut", guard.NoContamination, "nobody asks what a sender has delivered"},
+	{"bracha", "lie>m", bracha.Consistency, "n > 3m is necessary"},
+	{"bracha", "lie>m", bracha.Totality, "n > 3m is necessary"},
+	{"bracha", "crash>m", problem.Validity, "more than (n+m)/2 must echo"},
+	{"bracha", "loss", bracha.Totality, "nothing is sent again"},
+
+	{"atomic", "suspect", problem.TotalOrder, "who takes over may choose another final priority"},
+	{"atomic", "suspect", problem.Agreement, "a receiver that is suspected is left out"},
+	{"atomic", "slow", problem.TotalOrder, "a slow process is suspected"},
+	{"atomic", "omit", problem.UniformTotalOrder, "the one to know the final priority keeps it to itself"},
+	{"atomic", "restart", problem.Validity, "a process that comes back takes no further part"},
+	{"byzantine", "lie>m", problem.Agreement, "n > 3m is necessary"},
+	{"byzantine", "slow", problem.Agreement, "what comes after its round is the default"},
+	{"byzantine", "restart", problem.Validity, "who comes back delivers nothing of what it missed"},
+	{"vector-causal", "crash>m", problem.Agreement, "a majority of the view must be up"},
+	{"vector-causal", "lie", problem.CausalOrder, "a vector is believed"},
+	{"vector-durable", "lost disk", problem.FIFOOrder, "who forgot begins where its sponsor stands"},
+	{"vector-uniform", "cut", problem.UniformAgreement, "who is excluded is told nothing more"},
+	{"vector-uniform", "lie", group.ViewAgreement, "majorities share a process, which may be the liar"},
+	{"atomic-views", "crash>m", problem.Validity, "a majority of the view must be up"},
+	{"atomic-views", "cut", problem.UniformAgreement, "who is excluded is told nothing more"},
+	{"atomic-views", "restart", problem.UniformPrefix, "who joins begins where its sponsor stands"},
+	{"atomic-views", "lie", group.ViewAgreement, "majorities share a process, which may be the liar"},
+	{"timestamp", "crash>m", problem.Validity, "a majority of the view must be up"},
+	{"timestamp", "cut", problem.UniformAgreement, "who is excluded is told nothing more"},
+	{"timestamp", "lie", timestamp.OneSequence, "what is acknowledged is believed"},
+	{"timestamp-durable", "lost disk", problem.UniformAgreement, "who forgot is not told what it had delivered"},
+	{"timestamp-durable", "lost disk", problem.FIFOOrder, "who forgot begins where its sponsor stands"},
+	{"timestamp-durable", "crash>m", problem.Validity, "a majority of the view must be up"},
+	{"timestamp-return", "restart", problem.FIFOOrder, "who joins begins where its sponsor stands"},
+	{"timestamp-return", "slow", problem.Validity, "who joins again is not told what it missed"},
+	{"atomic-durable", "lost disk", problem.UniformPrefix, "who forgot begins where its sponsor stands"},
+	{"atomic-durable", "slow", problem.Validity, "who is excluded is told nothing more"},
+	{"atomic-return", "restart", problem.UniformPrefix, "who joins begins where its sponsor stands"},
+	{"group", "lie", group.ViewAgreement, "majorities share a process, which may be the liar"},
+	{"bank", "crash>m", rsm.Completion, "a majority of the view must be up"},
+	{"bank", "restart", rsm.Completion, "who crashes forgets what it was asked"},
+	{"bank", "lie", rsm.Consistency, "the order beneath believes what is acknowledged"},
+	{"bank-causal", "slow", rsm.Consistency, "commands that do not depend on each other are in any order"},
+	{"bank-causal", "slow", rsm.OneMachine, "commands that do not depend on each other are in any order"},
+	{"bank-causal", "reorder", rsm.Consistency, "commands that do not depend on each other are in any order"},
+
+	{"detector", "loss", detector.Accuracy, "heartbeats in a row are lost"},
+	{"detector", "slow", detector.Accuracy, "silence is a guess where delays have no bound"},
+	{"detector", "pause", detector.Accuracy, "who stands still is silent"},
+	{"convergence", "drift>", convergence.ClockBound, "no adjustment makes up for such clocks"},
+	{"convergence", "drift>", convergence.ClockRate, "a logical clock runs as its hardware does"},
+	{"convergence", "lie>m", convergence.ClockBound, "n > 3m is necessary"},
+	{"convergence", "crash>m", convergence.NoAlarm, "who sees too few clocks near its own says so"},
+	{"dated", "drift>", convergence.ClockBound, "no adjustment makes up for such clocks"},
+	{"dated", "lie>m", convergence.ClockBound, "n > 3m is necessary"},
+	{"cold-start", "drift>", convergence.ClockBound, "no adjustment makes up for such clocks"},
+	{"cold-start", "lie>m", convergence.ClockBound, "n > 3m is necessary"},
+	{"cold-start", "crash>m", convergence.NoAlarm, "who sees too few clocks near its own says so"},
+	{"twophase", "crash", commit.Termination, "the coordinator is gone, and all others are uncertain"},
+	{"twophase", "crash", commit.NonBlocking, "the coordinator is gone, and all others are uncertain"},
+	{"twophase", "cut", commit.NonBlocking, "who is cut off after its yes can ask nobody"},
+	{"twophase", "lost disk", commit.Atomicity, "an empty log is taken for an abort"},
+	{"threephase", "cut", commit.Atomicity, "each side takes the other for crashed"},
+	{"threephase", "slow", commit.Atomicity, "who does not answer in time is taken for crashed"},
+	{"threephase", "lost disk", commit.Atomicity, "an empty log is taken for an abort"},
+	{"quorum", "crash>m", commit.Termination, "a majority must be up"},
+	{"quorum", "cut", commit.NonBlocking, "the side without a majority waits"},
+	{"quorum", "slow", commit.NonTriviality, "a vote that is late counts as none"},
+	{"transactions", "crash", commit.Termination, "the coordinator is gone, and all others are uncertain"},
+	{"transactions", "lie", commit.Atomicity, "what is said of an outcome is believed"},
+	{"transactions", "lie", transactions.Names, "a liar begins what it likes under a name"},
+	{"transactions", "slow", commit.NonTriviality, "a vote that is late counts as a no"},
+	{"transactions-majority", "cut", commit.NonBlocking, "the side without a majority waits"},
+	{"transactions-majority", "lost disk", commit.Termination, "who lost its log says nothing of the past"},
+	{"ordered", "lie>m", commit.Termination, "n > 3m is necessary"},
+	{"ordered", "lost disk", commit.Termination, "who forgot its yes asks nobody how it ended"},
+	{"stream", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"stream", "loss", agree.Termination, "a link that loses makes its ends as good as faulty"},
+	{"expel", "lie>m", expel.Accuracy, "m+1 liars are enough votes"},
+	{"expel", "no link", expel.Completeness, "nobody passes on what is asked"},
+	{"agreed", "lie>m", commit.Atomicity, "n > 3m is necessary"},
+	{"agreed", "loss", commit.Atomicity, "a link that loses makes its ends as good as faulty"},
+	{"agreed", "slow", commit.NonTriviality, "a vote that is late is a no"},
+}
+
+// demanded returns what must be broken in a cell.
+func demanded(row, column string) (out []demand) {
+	for _, d := range demands {
+		if d.row == row && d.column == column {
+			out = append(out, d)
+		}
+	}
+	return out
+}

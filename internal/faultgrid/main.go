@@ -1,0 +1,111 @@
+// Command faultgrid runs every protocol against every kind of fault, with many seeds, and
+// prints a table. Within the model of a protocol, which is what its Promises say, no
+// promise may be broken; where a row demands it, a violation must be found beyond;
+// and a cell in which a fault did not come or nothing was delivered has failed, for
+// it shows nothing.
+//
+//	go run ./internal/faultgrid [-seeds N] [-first N] [-only GLOB] [-column GLOB]
+//	go run ./internal/faultgrid run ROW FLAGS...
+//
+// The second form is "parley run" for the protocols of the grid: what it needs to
+// make a run again is printed with each broken promise.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/term"
+
+	"parley"
+	"parley/cli"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "run" {
+		os.Exit(cli.Run(protocols(rows()), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	var c choice
+	flag.Uint64Var(&c.seeds, "seeds", 240, "how many `seeds` a cell has; slow protocols have a part of it")
+	flag.Uint64Var(&c.first, "first", 0, "the first `seed`")
+	flag.StringVar(&c.rows, "only", "", "only the protocols whose name matches the `glob`")
+	flag.StringVar(&c.columns, "column", "", "only the kinds of fault whose name matches the `glob`")
+	flag.Parse()
+	ok, err := c.run(os.Stdout, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "grid:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// protocols are the protocols of the rows.
+func protocols(rows []row) (out []parley.Protocol) {
+	for _, r := range rows {
+		out = append(out, r.protocol)
+	}
+	return out
+}
+
+// choice is what of the grid is wanted.
+type choice struct {
+	seeds, first  uint64
+	rows, columns string
+}
+
+// run fills the grid, prints it and tells whether all cells are as they must be.
+func (c choice) run(out, progress io.Writer) (ok bool, err error) {
+	rows, err := matching(rows(), c.rows, func(r row) string { return r.protocol.Name })
+	if err != nil {
+		return false, err
+	}
+	cols, err := matching(columns(), c.columns, func(col column) string { return col.name })
+	if err != nil {
+		return false, err
+	}
+	began := time.Now()
+	g := fill(rows, cols, c.first, c.seeds, ticker(progress, len(rows)*len(cols)))
+	t := g.totals()
+	return t.failed == 0, g.print(out, t, time.Since(began))
+}
+
+// matching keeps what has a name that matches the glob, all if there is no glob.
+func matching[T any](all []T, glob string, name func(T) string) ([]T, error) {
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, fmt.Errorf("%q: %w", glob, err)
+	}
+	out := slices.DeleteFunc(all, func(one T) bool {
+		match, _ := path.Match(glob, name(one))
+		return glob != "" && !match
+	})
+	if len(out) == 0 {
+		return nil, errors.New("nothing is called " + glob)
+	}
+	return out, nil
+}
+
+// ticker returns what is to be called after each cell. It says how far the grid is,
+// if there is a terminal to say it on.
+func ticker(out io.Writer, cells int) func() {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	ticks := make(chan struct{})
+	go func() {
+		for n := 1; n <= cells; n++ {
+			<-ticks
+			fmt.Fprintf(f, "\r\x1b[K%d of %d cells", n, cells)
+		}
+		fmt.Fprint(f, "\r\x1b[K")
+	}()
+	return func() { ticks <- struct{}{} }
+}

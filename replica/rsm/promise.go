@@ -1,0 +1,77 @@
+package rsm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// promises says what holds of a run: what the broadcast beneath promises of its order
+// and of what becomes of a message, and what a restart leaves of that.
+func (c Config) promises(a parley.RunConditions) []parley.Promise {
+	lost := ""
+	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
+		lost = "a copy that comes back has lost its state, and nobody gives it another"
+	}
+	ordered := cmp.Or(lost, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
+	once := lost
+	if c.Transfer {
+		once = ordered // or else positions of another order come with the state
+	}
+	asOne := ordered
+	if a.Faulty > 0 && (slices.Contains(c.Order, problem.TotalOrder) || slices.Contains(c.Order, problem.Agreement)) {
+		asOne = cmp.Or(ordered, "the order is that of correct processes: one that crashes may have answered out of it")
+	}
+	const function = "the state is a function of the commands in their order (Schneider 1990)"
+	return []parley.Promise{
+		parley.Promised(Consistency, function, ordered),
+		parley.Promised(OneMachine, function, asOne),
+		parley.Promised(Once,
+			fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
+		parley.Promised(Completion, "what is broadcast is delivered, applied and answered", c.unanswered(a)),
+		parley.Promised(Answers, "", "one run need not show it"),
+	}
+}
+
+// unanswered tells why a command may get no answer, "" if it does get one.
+func (c Config) unanswered(a parley.RunConditions) string {
+	active := c.Setup.Active
+	because := c.beneath(a, problem.Validity)
+	if c.Every > 0 || c.Setup.Checked { // then who differs stops, or waits for ever
+		because = cmp.Or(because, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
+	}
+	if c.Setup.Checked && c.beneath(a, problem.Agreement) != "" {
+		because = cmp.Or(because, c.beneath(a, problem.UniformAgreement))
+	}
+	switch {
+	case a.Processes.Restarted || a.Processes.LostDisk:
+		return "what a process was asked before it crashed it need not answer"
+	case active != parley.Everyone(c.N):
+		return "a spare answers nothing"
+	case c.Setup.Checked && active.Len()-a.Faulty <= c.Setup.M:
+		return "too few active copies are left to confirm a state"
+	}
+	return because
+}
+
+// beneath tells which of some properties the broadcast beneath does not promise, and
+// why; "" if it promises all.
+func (c Config) beneath(a parley.RunConditions, properties ...string) string {
+	if c.Beneath == nil || len(c.Order) == 0 {
+		return "nothing is known of the broadcast beneath"
+	}
+	promised := c.Beneath(a)
+	for _, property := range properties {
+		i := slices.IndexFunc(promised, func(p parley.Promise) bool { return p.Property == property })
+		switch {
+		case i < 0:
+			return "the broadcast beneath promises no " + property
+		case !promised[i].Holds:
+			return "the broadcast beneath: " + promised[i].Because
+		}
+	}
+	return ""
+}

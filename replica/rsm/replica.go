@@ -1,0 +1,120 @@
+package rsm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"parley"
+)
+
+// replica is the part of a copy that is the same in all at one position.
+type replica struct {
+	c        Config
+	app      Application
+	setup    Setup
+	position uint64 // commands applied, changes of the setup too
+	sessions sessions
+	broke    string // scratch: what the application panicked with in this clause
+}
+
+func newReplica(c Config) replica { return replica{c: c, app: c.New(), setup: c.Setup} }
+
+// apply carries out a command of a client, and keeps the answer.
+func (r *replica) apply(x *session, number uint64, command []byte) {
+	r.position++
+	r.sessions.kept -= len(x.answer)
+	x.last, x.at, x.answer = number, r.position, r.perform(command)
+	r.sessions.kept += len(x.answer)
+}
+
+// perform has the application carry out a command.
+func (r *replica) perform(command []byte) []byte {
+	if r.c.Recover {
+		defer func() {
+			if why := recover(); why != nil {
+				r.broke = fmt.Sprintf("its application panicked: %v", why)
+			}
+		}()
+	}
+	return r.app.Apply(command)
+}
+
+// trim forgets what is too much.
+func (r *replica) trim() { r.sessions.trim(r.c.Sessions, r.c.Answers) }
+
+// one applies one command of a pack, if it has not been.
+func (r *replica) one(x entry) Reply {
+	if x.client == 0 {
+		r.position++
+		reply := Reply{Status: Applied, Position: r.position}
+		if x.number == 0 {
+			y := r.sessions.of(Client(r.position))
+			y.at, y.owner = r.position, slices.Clone(x.command)
+			r.trim()
+		} else {
+			reply.Answer = r.perform(x.command)
+		}
+		return reply
+	}
+	i, found := r.sessions.find(x.client)
+	if !found {
+		return Reply{Status: Expired}
+	}
+	y := &r.sessions.list[i]
+	switch {
+	case x.number < y.last:
+		return Reply{Status: Old}
+	case x.number > y.last:
+		r.apply(y, x.number, x.command)
+	}
+	reply := Reply{Status: Applied, Position: y.at, Answer: y.answer}
+	r.trim()
+	return reply
+}
+
+// save returns all that later answers depend on.
+func (r *replica) save() []byte { return parley.Save(&state{of: r}, 0, nil) }
+
+// hash is its hash.
+func (r *replica) hash() uint64 { return hashOf(parley.Save(&state{of: r, hashed: true}, 0, nil)) }
+
+// load takes over what another copy saved, and tells whether it is that.
+func (r *replica) load(body []byte) bool {
+	fresh := newReplica(r.c)
+	if !parley.Load(&state{of: &fresh}, 0, body) {
+		return false
+	}
+	*r = fresh
+	return true
+}
+
+// state is what there is to visit.
+type state struct {
+	parley.Base
+	of     *replica // scratch
+	hashed bool     // scratch: the hash of the application stands for it, if it has one
+}
+
+func (x *state) State(v *parley.Vars) {
+	r := x.of
+	if v.Skips() {
+		return // it is durable over a durable group alone
+	}
+	parley.Num(v, "position", &r.position)
+	r.setup.state(v)
+	r.sessions.visit(v, r.position)
+	var b []byte
+	h, keeps := r.app.(Hasher)
+	switch {
+	case x.hashed && keeps:
+		b = binary.LittleEndian.AppendUint64(nil, h.Hash())
+	case !v.Loading():
+		b = r.app.Snapshot()
+	}
+	v.Bytes("application", &b)
+	if v.Loading() && !r.app.Restore(b) || !r.setup.of(r.c.N) ||
+		!inOrder(r.sessions.list, func(x session) uint64 { return x.client }) {
+		v.Fail()
+	}
+}

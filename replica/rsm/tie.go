@@ -1,0 +1,166 @@
+package rsm
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"parley"
+)
+
+// ties is what the property OneMachine knows of a run so far: what belongs to which
+// answer. A process asks one command after the other, so that the k-th answer that it
+// gives to itself in a life is to the k-th command of that life.
+type ties struct {
+	h       *parley.History
+	c       Config
+	clients []uint64             // by process: itself in this life; 0: not known yet
+	held    [][]request          // by process: commands of this life, until its client is known
+	asked   map[uint64][]request // by client: commands without an answer
+	at      map[uint64]tie       // by position
+	last    uint64               // the last position that was answered
+}
+
+// request is a command, and the last position that was answered when it was asked.
+type request struct {
+	command []byte
+	after   uint64
+}
+
+// tie is what stands at a position.
+type tie struct {
+	client          uint64
+	command, answer []byte
+}
+
+// asOne ties answers to commands, and applies these in the order of their positions as
+// far as all positions are known.
+func asOne(h *parley.History, c Config) error {
+	if c.Setup.Checked || c.Setup.Active != parley.Everyone(c.N) || changes(h) {
+		return nil // not all is answered, and the k-th answer may be to another command
+	}
+	x := ties{
+		h: h, c: c, clients: make([]uint64, h.N), held: make([][]request, h.N),
+		asked: make(map[uint64][]request), at: make(map[uint64]tie),
+	}
+	lives, began := make([]uint64, h.N), make([]parley.Tick, h.N)
+	for id := range h.N {
+		x.begin(parley.ID(id), &lives[id])
+	}
+	for _, e := range events(h) {
+		switch {
+		case e.kind == asks && e.Msg.Kind == parley.Carried:
+			x.ask(e.At, e.Msg.Body)
+		case e.kind == returns:
+			x.begin(e.At, &lives[e.At])
+			began[e.At] = e.When
+		case e.kind == indicates && e.Msg.Kind == parley.View && x.clients[e.At] == 0 &&
+			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and not from its log
+			x.know(e.At, e.Msg.Seq)
+		case e.kind == delivers && e.Msg.Kind == Answer:
+			if err := x.answer(e.ExternalEvent); err != nil {
+				return err
+			}
+			x.last = max(x.last, e.Msg.Seq)
+		}
+	}
+	machine := c.New()
+	for position := uint64(1); ; position++ {
+		x, known := x.at[position]
+		if !known {
+			return nil
+		}
+		if answer := machine.Apply(x.command); !bytes.Equal(answer, x.answer) {
+			return fmt.Errorf("%s at position %d is answered with %s, and by one machine with %s",
+				parley.Printable(x.command), position, parley.Printable(x.answer), parley.Printable(answer))
+		}
+	}
+}
+
+// begin is the start of a life.
+func (x *ties) begin(id parley.ID, lives *uint64) {
+	*lives++
+	x.clients[id], x.held[id] = 0, nil
+	if !x.c.Transfer {
+		x.know(id, *lives)
+	}
+}
+
+// know: what the process is as a client in this life is known.
+func (x *ties) know(id parley.ID, life uint64) {
+	x.clients[id] = client(id, life)
+	x.asked[x.clients[id]], x.held[id] = x.held[id], nil
+}
+
+// ask: one that comes when Queue are waiting is refused.
+func (x *ties) ask(id parley.ID, command []byte) {
+	waiting, known := x.held[id], x.clients[id] != 0
+	if known {
+		waiting = x.asked[x.clients[id]]
+	}
+	if len(waiting) >= Queue {
+		return
+	}
+	waiting = append(waiting, request{command, x.last})
+	if known {
+		x.asked[x.clients[id]] = waiting
+	} else {
+		x.held[id] = waiting
+	}
+}
+
+// answer looks at that of a process to itself. What it asked in a life before may be
+// answered when it is back, and what was answered then again.
+func (x *ties) answer(d *parley.ExternalEvent) error {
+	client, position := d.Msg.Value, d.Msg.Seq
+	if d.At != d.From || client < processes {
+		return nil
+	}
+	before, twice := x.at[position]
+	switch {
+	case twice && before.client == client && client != x.clients[d.At]:
+		return nil
+	case twice:
+		return fmt.Errorf("position %d is that of two commands: %s is answered %s, and %s is answered %s", position,
+			named(x.h, before.client), parley.Printable(before.answer), named(x.h, client), parley.Printable(d.Msg.Body))
+	case len(x.asked[client]) == 0:
+		return fmt.Errorf("%s answers %s at position %d, and was not asked", x.h.Name(d.At),
+			parley.Printable(d.Msg.Body), position)
+	}
+	asked := x.asked[client][0]
+	x.asked[client] = x.asked[client][1:]
+	x.at[position] = tie{client, asked.command, d.Msg.Body}
+	if position <= asked.after {
+		return fmt.Errorf("%s was asked for %s when position %d was answered, and applies it at position %d",
+			x.h.Name(d.At), parley.Printable(asked.command), asked.after, position)
+	}
+	return nil
+}
+
+// event is one happening of any list.
+type event struct {
+	kind
+	*parley.ExternalEvent
+}
+
+type kind uint8
+
+const (
+	asks kind = iota
+	returns
+	indicates
+	delivers
+)
+
+// events are all happenings of a run, in their order.
+func events(h *parley.History) []event {
+	var out []event
+	for k, list := range [][]parley.ExternalEvent{h.Requests, h.Restarts, h.Indications, h.Deliveries} {
+		for i := range list {
+			out = append(out, event{kind(k), &list[i]})
+		}
+	}
+	slices.SortFunc(out, func(a, b event) int { return cmp.Compare(a.Order, b.Order) })
+	return out
+}
