@@ -25,6 +25,9 @@ func Story(t *testing.T, file string, args ...string) {
 	Compare(t, file, out.Bytes())
 }
 
+// Updating reports whether tests rewrite their stories.
+func Updating() bool { return *update }
+
 // Compare compares a text with the file.
 func Compare(t *testing.T, file string, got []byte) {
 	t.Helper()

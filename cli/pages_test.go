@@ -1,0 +1,204 @@
+package cli_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/golden"
+)
+
+// example is a command of a page and the output that the page shows below it, where the line "..." stands for any
+// number of lines.
+type example struct {
+	command string
+	prints  []string
+}
+
+// page is a file of documentation: its examples, and the text between them, one piece more.
+type page struct {
+	between  []string
+	examples []example
+}
+
+// readPage reads a page. A command follows "$ "; its output ends at the next command or at the end of the block.
+func readPage(text string) page {
+	p := page{between: []string{""}}
+	within := false
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSuffix(line, "\n")
+		command, is := strings.CutPrefix(bare, "$ ")
+		switch {
+		case is:
+			p.examples, within = append(p.examples, example{command: command}), true
+			p.between = append(p.between, "")
+		case within && !strings.HasPrefix(line, "```"):
+			last := &p.examples[len(p.examples)-1]
+			last.prints = append(last.prints, bare)
+		default:
+			within = false
+			p.between[len(p.between)-1] += line
+		}
+	}
+	return p
+}
+
+// write is the reverse of readPage.
+func (p page) write() string {
+	var b strings.Builder
+	b.WriteString(p.between[0])
+	for i, e := range p.examples {
+		for _, line := range append([]string{"$ " + e.command}, e.prints...) {
+			b.WriteString(line + "\n")
+		}
+		b.WriteString(p.between[i+1])
+	}
+	return b.String()
+}
+
+// gap is the line of a page that stands for any number of lines of output.
+const gap = "..."
+
+// same reports whether output is what a page shows of it.
+func same(shown []string, text string) bool {
+	pattern := ""
+	for _, line := range shown {
+		if line == gap {
+			pattern += "(?:.*\n)*"
+		} else {
+			pattern += regexp.QuoteMeta(line) + "\n"
+		}
+	}
+	return regexp.MustCompile("^" + pattern + "$").MatchString(text + "\n")
+}
+
+// renewed returns what a page shows of new output: as many lines before its first gap, and after its last, as now.
+// Lines between two gaps are left out.
+func renewed(shown, got []string) []string {
+	first := slices.Index(shown, gap)
+	if first < 0 {
+		return got
+	}
+	tail := shown[first:]
+	for i, line := range shown {
+		if line == gap {
+			tail = shown[i+1:]
+		}
+	}
+	first = min(first, len(got))
+	end := max(first, len(got)-len(tail))
+	return slices.Concat(got[:first], []string{gap}, got[end:])
+}
+
+// A page leaves lines out only where it says so, and is written as it was read.
+func TestPageLines(t *testing.T) {
+	for _, c := range []struct {
+		said, text string
+		want       bool
+	}{
+		{"a\n...\nc", "a\nc", true}, {"...\nb\n...\nd", "a\nb\nc\nd", true}, {"...\nb", "a\nb\nc", false}, {"a...", "a\nb", false},
+	} {
+		if got := same(strings.Split(c.said, "\n"), c.text); got != c.want {
+			t.Errorf("%q of %q: %v", c.said, c.text, got)
+		}
+	}
+	const text = "one\n```\n$ a\nb\n$ c\n```\ntwo\n```\n$ d\n...\ne\n```\n"
+	p := readPage(text)
+	if p.write() != text || len(p.examples) != 3 || p.examples[0].prints[0] != "b" {
+		t.Errorf("%+v, written as %q", p, p.write())
+	}
+	if got := renewed([]string{"a", gap, "y", "z"}, []string{"A", "B", "C", "Y", "Z"}); strings.Join(got, "") != "A...YZ" {
+		t.Errorf("renewed to %q", got)
+	}
+}
+
+// Durations differ from run to run.
+var took = regexp.MustCompile(`in [0-9]+\.[0-9] s`)
+
+// Every command behind "$ " in a page under docs prints what the page shows. An error is one line and a warning another
+// one: pages fold both. With -update the pages are written anew.
+func TestPages(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	err = filepath.WalkDir(filepath.Join(root, "docs"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".md" {
+			return err
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		p := readPage(string(b))
+		if len(p.examples) == 0 {
+			return nil
+		}
+		commands += len(p.examples)
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		t.Run(filepath.ToSlash(name), func(t *testing.T) { runPage(t, root, file, p) })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if commands < 20 {
+		t.Errorf("only %d commands", commands)
+	}
+}
+
+// runPage runs the commands of a page in an empty folder in which the repository's docs can be read.
+func runPage(t *testing.T, root, file string, p page) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "docs", "scenarios"), os.DirFS(filepath.Join(root, "docs", "scenarios"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for i := range p.examples {
+		e := &p.examples[i]
+		got := output(t, e.command)
+		shown := e.prints
+		if len(got) == 1 {
+			shown = []string{strings.Join(shown, " ")}
+		}
+		if golden.Updating() {
+			if !same(shown, strings.Join(got, "\n")) {
+				e.prints = renewed(shown, got)
+			}
+		} else if !same(shown, strings.Join(got, "\n")) {
+			t.Errorf("%s\nprints\n%s\nand not\n%s", e.command, strings.Join(got, "\n"), strings.Join(e.prints, "\n"))
+		}
+	}
+	if golden.Updating() {
+		if err := os.WriteFile(file, []byte(p.write()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// output runs one command of a page and returns the lines that it prints; an error or warning makes it one line.
+func output(t *testing.T, command string) []string {
+	t.Helper()
+	args := words(command)
+	if args[0] != "parley" {
+		t.Fatalf("%s: pages run only parley", command)
+	}
+	out, stderr, _ := run(args[1:]...)
+	got := strings.Split(strings.TrimSpace(took.ReplaceAllString(out, "in 0.0 s")+stderr), "\n")
+	if stderr != "" {
+		got = []string{strings.Join(got, " ")}
+	}
+	for i := range got {
+		got[i] = strings.TrimRight(got[i], " ")
+	}
+	return got
+}
