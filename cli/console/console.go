@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"parley"
 	"parley/internal/lists"
+	"parley/internal/nearest"
 )
 
 // App is what all commands share.
@@ -87,5 +87,9 @@ func (a *App) Find(name string) (parley.Protocol, error) {
 	if i := slices.Index(all, name); i >= 0 {
 		return a.Protocols[i], nil
 	}
-	return parley.Protocol{}, fmt.Errorf("there is no protocol %q: allowed are %s", name, strings.Join(all, ", "))
+	hint := `"parley list" names all`
+	if list := nearest.Similar(name, all); len(list) > 0 {
+		hint = nearest.Meant(list)
+	}
+	return parley.Protocol{}, fmt.Errorf("unknown protocol %q: %s", name, hint)
 }

@@ -14,7 +14,6 @@ import (
 	"parley/explore/goal"
 	"parley/explore/split"
 	"parley/internal/lists"
-	"parley/internal/nearest"
 )
 
 // Command is "parley explore".
@@ -44,7 +43,8 @@ func Command(a *console.App) *cobra.Command {
 			if len(args) == 0 {
 				return console.OneOf(cmd, args)
 			}
-			return fmt.Errorf("there is no protocol %q: %s", args[0], nearest.Names(args[0], a.Names()))
+			_, err := a.Find(args[0])
+			return err
 		},
 	}
 	for _, p := range a.Protocols {

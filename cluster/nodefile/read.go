@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"parley/cluster/cert"
+	"parley/internal/lists"
 	"parley/internal/nearest"
 )
 
@@ -158,20 +159,9 @@ func (v value) under(name string) string {
 	return v.key + ": " + name
 }
 
-// unknown says which keys there are, and first the one that may have been meant.
+// unknown suggests the keys that a misspelt one may stand for, or lists the allowed ones.
 func (v value) unknown(name string, keys []key) error {
-	var names []string
-	meant, least := "", 3
-	for _, k := range keys {
-		names = append(names, k.name)
-		if d := nearest.Distance(name, k.name); d < least && d < len(k.name)/2+1 {
-			meant, least = k.name, d
-		}
-	}
-	if meant != "" {
-		meant = " was " + meant + " meant?"
-	}
-	return v.wrong("unknown key %q:%s allowed are %s", name, meant, strings.Join(names, ", "))
+	return v.wrong("unknown key %q: %s", name, nearest.Names(name, lists.Of(keys, func(k key) string { return k.name })))
 }
 
 // list makes a function that reads a list of at most so many.

@@ -1,4 +1,4 @@
-// Package nearest finds the names that somebody may have meant who wrote one that there is not.
+// Package nearest suggests the names that a misspelt name may stand for.
 package nearest
 
 import (
@@ -7,32 +7,47 @@ import (
 	"strings"
 )
 
-// Names says, for an error about a name that there is not, which names are near to it,
-// or else which there are.
+// Names completes an error about an unknown name: it asks for up to three similar names, or lists what is allowed.
 func Names(name string, names []string) string {
-	const longest, shown = 64, 32
+	const shown = 32
+	switch list := Similar(name, names); {
+	case len(list) > 0:
+		return Meant(list)
+	case len(names) > shown:
+		return "allowed are " + strings.Join(names[:shown], ", ") + ", and others"
+	}
+	return "allowed are " + strings.Join(names, ", ")
+}
+
+// Meant asks whether one of some names was meant.
+func Meant(list []string) string {
+	last := len(list) - 1
+	if last == 0 {
+		return "did you mean " + list[0] + "?"
+	}
+	return "did you mean " + strings.Join(list[:last], ", ") + " or " + list[last] + "?"
+}
+
+// Similar returns up to three names that are close to one, the closest first. Case does not count.
+func Similar(name string, names []string) []string {
+	const longest = 64
+	if len(name) > longest || name == "" {
+		return nil
+	}
 	near := make(map[string]int)
+	lower := strings.ToLower(name)
 	for _, n := range names {
-		if len(name) > longest || name == "" {
-			break
-		}
-		by := Distance(name, n)
+		by := 1 + Distance(lower, strings.ToLower(n))
 		if strings.HasSuffix(n, "."+name) || strings.HasPrefix(n, name) {
 			by = 1
 		}
-		if by <= max(2, len(name)/4) {
+		if by <= max(1, len(name)/3)+1 && by <= min(len(n), len(name)) {
 			near[n] = by
 		}
 	}
 	list := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return near[n] == 0 })
-	if len(list) == 0 {
-		if len(names) > shown {
-			return "there are " + strings.Join(names[:shown], ", ") + " and others"
-		}
-		return "there are " + strings.Join(names, ", ")
-	}
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(near[a], near[b]) })
-	return "near to it: " + strings.Join(list[:min(3, len(list))], ", ")
+	return list[:min(3, len(list))]
 }
 
 // Distance returns how many bytes must be inserted, removed, or replaced to make b of a. If a

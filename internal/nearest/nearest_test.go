@@ -7,7 +7,7 @@ import (
 	"parley/internal/nearest"
 )
 
-// TestNames says which names are near to one that there is not, or else which there are.
+// An error about a name suggests similar names, or else lists those that are allowed.
 func TestNames(t *testing.T) {
 	all := []string{"agreement", "validity", "termination"}
 	many := strings.Fields(strings.Repeat("x ", 40))
@@ -16,11 +16,12 @@ func TestNames(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"agremeent", all, "near to it: agreement"}, {"val", all, "near to it: validity"},
-		{"terminatoin", all, "near to it: termination"}, {"", all, "there are agreement, validity, termination"},
-		{"speed", all, "there are agreement, validity, termination"},
-		{strings.Repeat("agreement", 9), all, "there are agreement, validity, termination"},
-		{"long", many, "there are " + strings.Join(many[:32], ", ") + " and others"},
+		{"agremeent", all, "did you mean agreement?"}, {"val", all, "did you mean validity?"},
+		{"terminatoin", all, "did you mean termination?"}, {"", all, "allowed are agreement, validity, termination"},
+		{"speed", all, "allowed are agreement, validity, termination"},
+		{"VALIDITY", all, "did you mean validity?"}, {"eg", []string{"eig", "a", "leg"}, "did you mean eig or leg?"},
+		{strings.Repeat("agreement", 9), all, "allowed are agreement, validity, termination"},
+		{"long", many, "allowed are " + strings.Join(many[:32], ", ") + ", and others"},
 	} {
 		if got := nearest.Names(c.name, c.names); got != c.want {
 			t.Errorf("%q: %s, and not %s", c.name, got, c.want)

@@ -107,7 +107,7 @@ internal/conform       free    : core adapters faulty trace hosts protocols agre
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
-cli/console            free    : core trace
+cli/console            free    : core trace internal/nearest
 cli/child              free    : core cluster/harness
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
