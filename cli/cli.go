@@ -92,7 +92,15 @@ func rootCommand(a *console.App) *cobra.Command {
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return console.OneOf(cmd, args)
+		},
 	}
+	root.SetFlagErrorFunc(console.UnknownFlag)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(demo.Command(a), run.Command(a), explore.Command(a), run.Sweep(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), bench.Command(a), traces.Command(a), traces.Audit(a), cert.Command(a),

@@ -134,12 +134,12 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		},
 	}
 	f.Declare(cmd)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
 			return fmt.Errorf("parley log %s: %w; what begins with - comes behind --, as in \"parley log %s --dir bank -- %s\"",
 				words[0], err, words[0], strings.Join(words[1:], " "))
 		}
-		return err
+		return console.UnknownFlag(cmd, err)
 	})
 	return cmd
 }

@@ -3,23 +3,63 @@
 package console
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"parley/internal/lists"
+	"parley/internal/nearest"
 )
 
 // OneOf is the Args of a command that has others below it and does nothing itself.
 func OneOf(cmd *cobra.Command, args []string) error {
-	names := lists.Of(cmd.Commands(), (*cobra.Command).Name)
-	given := "nothing"
-	if len(args) > 0 {
-		given = strconv.Quote(args[0])
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
 	}
-	return fmt.Errorf("parley %s: %s was given: allowed are %s", cmd.Name(), given, strings.Join(names, ", "))
+	of := ""
+	if cmd.HasParent() {
+		of = cmd.CommandPath() + ": "
+	}
+	if len(args) > 0 {
+		return fmt.Errorf("%sunknown command %q: %s", of, args[0], nearest.Names(args[0], names))
+	}
+	return fmt.Errorf("%sname a command: %s", of, nearest.Names("", names))
+}
+
+// UnknownFlag is ParseError as the FlagErrorFunc of the whole command line.
+func UnknownFlag(cmd *cobra.Command, err error) error { return ParseError(cmd.CommandPath(), cmd.Flags(), err) }
+
+// ParseError suggests the flags that an unknown one may stand for, or says where all are listed. It returns other errors
+// of parsing flags unchanged.
+func ParseError(command string, flags *pflag.FlagSet, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	name := "--" + unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		name = name[1:]
+	}
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	hint := fmt.Sprintf("%q lists all", command+" --help")
+	if list := nearest.Similar(name, names); len(list) > 0 && len(name) > 3 {
+		hint = nearest.Meant(list)
+	}
+	return fmt.Errorf("unknown flag %s: %s", name, hint)
+}
+
+// NoProtocol is the error of a command that was given no protocol.
+func NoProtocol(cmd *cobra.Command) error {
+	return fmt.Errorf(`%s: name a protocol: "parley list" names all`, cmd.CommandPath())
 }
 
 // Args demands from least to most arguments, or any number above least if most is 0. expected says which, as in

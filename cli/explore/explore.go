@@ -41,7 +41,7 @@ func Command(a *console.App) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return console.OneOf(cmd, args)
+				return console.NoProtocol(cmd)
 			}
 			_, err := a.Find(args[0])
 			return err

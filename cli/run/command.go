@@ -55,12 +55,12 @@ func Command(a *console.App) *cobra.Command {
 	for _, p := range a.Protocols {
 		run.AddCommand(protocolCommand(a, p))
 	}
-	run.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if err.Error() == "unknown flag: --replay" {
+	run.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "replay" {
 			return parley.FlagErrorf("replay", "no protocol is given beside it, for the trace names its own: parley run "+
 				"--replay FILE")
 		}
-		return err
+		return console.UnknownFlag(cmd, err)
 	})
 	return run
 }
@@ -141,7 +141,7 @@ func protocolOf(a *console.App, s *scenarioFile) (parley.Protocol, error) {
 func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	file := scenarioOf(args)
 	if file == "" {
-		return console.OneOf(cmd, nil)
+		return console.NoProtocol(cmd)
 	}
 	s, err := readScenario(file)
 	if err != nil {
@@ -160,7 +160,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 		}
 		return one.Help()
 	case err != nil:
-		return err
+		return console.ParseError("parley run "+p.Name, f.fs, err)
 	case f.fs.NArg() > 0:
 		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
 	}

@@ -26,7 +26,7 @@ func replayTrace(a *console.App, args []string) error {
 	var view show.Flags
 	view.Declare(fs)
 	if err := fs.Parse(args); err != nil {
-		return err
+		return console.ParseError("parley run", fs, err)
 	}
 	if fs.NArg() > 0 {
 		return parley.FlagErrorf("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
