@@ -31,7 +31,9 @@ func OneOf(cmd *cobra.Command, args []string) error {
 }
 
 // UnknownFlag is ParseError as the FlagErrorFunc of the whole command line.
-func UnknownFlag(cmd *cobra.Command, err error) error { return ParseError(cmd.CommandPath(), cmd.Flags(), err) }
+func UnknownFlag(cmd *cobra.Command, err error) error {
+	return ParseError(cmd.CommandPath(), cmd.Flags(), err)
+}
 
 // ParseError suggests the flags that an unknown one may stand for, or says where all are listed. It returns other errors
 // of parsing flags unchanged.
