@@ -53,6 +53,9 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 		return console.Usage
 	}
 	root := rootCommand(a)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeValues(a, root)
+	}
 	root.SetArgs(run.Arguments(bench.LongFlags(args)))
 	root.SetOut(out)
 	root.SetErr(stderr)

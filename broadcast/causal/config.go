@@ -134,12 +134,12 @@ func Tower(form Form, c diffusion.Config) parley.Protocol {
 		New(Config{N: c.N, Form: form, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
 	p.Flags = parley.Flags(tower{c, form}, func(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 		config := diffusion.Flags(fs, &t.Config)
-		how := fs.String("form", form.String(), "`how` a message tells what it depends on: piggyback or vector")
+		how := fs.String("form", form.String(), "how a message names the messages it depends on: `piggyback|vector`")
 		return func(t *tower, naming parley.Naming) error {
 			if t.form = Vector; *how == Piggyback.String() {
 				t.form = Piggyback
 			} else if *how != Vector.String() {
-				return parley.FlagErrorf("form", "%q: a form is piggyback or vector", *how)
+				return parley.FlagErrorf("form", "%q: allowed are piggyback and vector", *how)
 			}
 			return config(&t.Config, naming)
 		}

@@ -70,13 +70,13 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	f.IntVarP(&s.N, "n", "n", 7, "number of `processes`")
 	f.IntVarP(&s.M, "m", "m", 2, "number of `faults`, all of them at work")
 	f.Uint64Var(&s.Seed, "seed", 1, "the seed of the liars")
-	f.StringVar(&s.Engine, "engine", engines[0], "how the system is run: "+howRun(engines))
+	f.StringVar(&s.Engine, "engine", engines[0], "engine: `"+strings.Join(engines, "|")+"`; "+howRun(engines))
 	s.Workers, s.Signatures = runtime.GOMAXPROCS(0), "ideal"
 	switch name {
 	case "eig":
 		f.IntVar(&s.Workers, "workers", s.Workers, "cores to use with engine depthfirst")
 	case "sm":
-		f.StringVar(&s.Signatures, "signatures", s.Signatures, "ideal tokens, or ed25519")
+		f.StringVar(&s.Signatures, "signatures", s.Signatures, "signatures: `ideal|ed25519`, ideal tokens or Ed25519")
 	}
 	f.Uint64Var(&memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -63,7 +63,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&s.N, "nodes", 3, "number of `nodes`")
-	f.StringVar(&how, "how", "kill", "how a node fails: kill, or stop, by which it falls silent")
+	f.StringVar(&how, "how", "kill", "how a node fails: `kill|stop`; a stopped node falls silent")
 	f.IntVar(&s.Reps, "reps", 3, "how many `times` each node fails")
 	f.DurationVar(&s.Suspect, "suspect", time.Second, "how long a node may be silent before it is suspected")
 	f.DurationVar(&s.Every, "every", time.Millisecond, "time between two messages of a node")

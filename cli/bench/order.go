@@ -59,7 +59,7 @@ func orderCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&level, "level", "total", "the order: total, while nodes crash, or byzantine, while m of them lie")
+	f.StringVar(&level, "level", "total", "order: `total|byzantine`, while nodes crash or while m of them lie")
 	f.IntVar(&s.N, "nodes", 3, "number of `nodes`")
 	f.IntVarP(&s.M, "m", "m", -1, "how many `nodes` may lie, for byzantine (default: as many as n > 3m allows)")
 	f.IntVar(&s.Silent, "silent", 0, "how many of them do, by saying nothing")
@@ -67,7 +67,8 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.IntVar(&s.Size, "sizes", 64, "`bytes` of a message")
 	f.IntVar(&s.Window, "window", 1024, "`messages` of a sender under way")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "time measured in each phase")
-	f.StringSliceVar(&s.Phases, "phases", order.Usual, "what to measure: "+strings.Join(order.Phases, ", "))
+	f.StringSliceVar(&s.Phases, "phases", order.Usual,
+		"phases to measure, separated by commas: `"+strings.Join(order.Phases, "|")+"`")
 	f.IntVar(&s.Rate, "rate", 50_000, "`messages` a second of an open loop, of all senders together")
 	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in, for the time of the run (default: in memory)")
 	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")

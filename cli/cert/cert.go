@@ -216,7 +216,7 @@ func clientCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f.declareIssue(cmd)
-	cmd.Flags().Var(&rights, "rights", "what the clients may do: `rights` of read, write and admin")
+	cmd.Flags().Var(&rights, "rights", "rights of the clients, separated by commas: `read|write|admin`")
 	return cmd
 }
 

@@ -61,7 +61,8 @@ func Cast(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
-	cmd.Flags().StringVar(&level, "level", "", "what is promised for this text, where the group can (default: its level)")
+	cmd.Flags().StringVar(&level, "level", "",
+		"promise for this text: `reliable|uniform|fifo|causal|atomic|total|byzantine` (default: the group's level)")
 	return cmd
 }
 

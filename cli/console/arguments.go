@@ -35,8 +35,8 @@ func UnknownFlag(cmd *cobra.Command, err error) error {
 	return ParseError(cmd.CommandPath(), cmd.Flags(), err)
 }
 
-// ParseError suggests the flags that an unknown one may stand for, or says where all are listed. It returns other errors
-// of parsing flags unchanged.
+// ParseError suggests the flags that an unknown one may stand for, or says where all are listed. It returns other
+// errors of parsing flags unchanged.
 func ParseError(command string, flags *pflag.FlagSet, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {

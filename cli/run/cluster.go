@@ -39,7 +39,7 @@ const (
 
 func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	f.fs = fs
-	fs.StringVar(&f.host, "host", onSim, "what runs it: sim, the simulator, or `cluster`, real processes on this machine")
+	fs.StringVar(&f.host, "host", onSim, "host: `sim|cluster`, the simulator or real processes on this computer")
 	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "how long a round lasts (--host cluster)")
 	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond,
 		"how long a tick lasts, where there are no rounds (--host cluster)")

@@ -81,7 +81,7 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	fs.StringVar(&f.faulty, "faulty", "", "who is faulty and how, as in 1=twofaced,5=flip,6=crash@r2:3")
 	fs.StringVar(&f.values, "values", "1", "initial values: one for all, or one a process, with commas between")
 	fs.Uint64Var(&f.seed, "seed", 1, "the seed of all that is drawn")
-	fs.StringVar(&f.signatures, "signatures", "ideal", "ideal tokens, or ed25519")
+	fs.StringVar(&f.signatures, "signatures", "ideal", "signatures: `ideal|ed25519`, ideal tokens or Ed25519")
 	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
 	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")

@@ -119,7 +119,7 @@ cli/explore            free    : core faulty trace sim explore explore/* run pro
 cli/bench              free    : core cluster cluster/harness tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
-cli                    free    : core internal/conform drawing cli/*
+cli                    free    : core faulty internal/conform drawing cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
