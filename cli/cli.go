@@ -104,6 +104,7 @@ func rootCommand(a *console.App) *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(console.UnknownFlag)
+	a.DeclareColor(root.PersistentFlags())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(demo.Command(a), run.Command(a), explore.Command(a), run.Sweep(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), bench.Command(a), traces.Command(a), traces.Audit(a), cert.Command(a),
@@ -115,7 +116,7 @@ func rootCommand(a *console.App) *cobra.Command {
 // clashes tells which protocol has a name that another one has, or a flag that is one
 // of the command line's own.
 func clashes(a *console.App) error {
-	taken := slices.Concat(run.Reserved(), explore.Reserved(), []string{"help", "h", "protocol"})
+	taken := slices.Concat(run.Reserved(), explore.Reserved(), []string{"help", "h", "protocol", "color"})
 	seen := make(map[string]bool)
 	for _, p := range a.Protocols {
 		if p.Name == "" || seen[p.Name] {

@@ -19,6 +19,8 @@ import (
 type App struct {
 	Protocols []parley.Protocol
 	Out, Err  io.Writer
+
+	color colorFlag
 }
 
 // Width is the width to fold to: the terminal's, or the one given, or 100.
@@ -26,11 +28,9 @@ func (a *App) Width(given int) int {
 	if given > 0 {
 		return max(given, 20)
 	}
-	if out, ok := a.Out.(*Output); ok {
-		if f, ok := out.To.(*os.File); ok {
-			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-				return max(w, 20)
-			}
+	if f := a.terminal(); f != nil {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return max(w, 20)
 		}
 	}
 	return 100

@@ -54,7 +54,7 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	}}
 	report := show.NewReport(s, log, header.Facts)
 	lied := console.Article.Full(doomed) // to whom P3 lies
-	v, err := show.NewView(report, log, show.Flags{Rows: 12, Tree: lied}, d.width, nil)
+	v, err := show.NewView(report, log, show.Flags{Rows: 12, Tree: lied, Color: d.Colors()}, d.width, nil)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,8 @@ func (e *pairing) argue(width int) {
 	}
 	head := e.about()
 	e.drawn = reading.Pairs{
-		Style: reading.Style{Width: width, Name: e.names.Full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
+		Style: reading.Style{Width: width, Name: e.names.Full, Color: e.Colors()},
+		Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
 	}
 	for i, pair := range e.pairs {
 		e.drawn.Pairs = append(e.drawn.Pairs, reading.Pair{

@@ -42,7 +42,7 @@ func Command(a *console.App) *cobra.Command {
 			}
 			switch {
 			case slices.ContainsFunc(args, isReplay):
-				return replayTrace(a, args)
+				return replayTrace(a, cmd, args)
 			case len(args) > 0 && (args[0] == "--help" || args[0] == "-h"):
 				return cmd.Help()
 			case len(args) > 0 && args[0] != "" && args[0][0] != '-':
@@ -152,6 +152,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f.fs.AddFlag(cmd.Flag("color"))
 	switch err := f.fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		one, _, err := cmd.Find([]string{p.Name})
@@ -194,6 +195,7 @@ func execute(a *console.App, f *flags) error {
 		return err
 	}
 	r := show.NewReport(s.Run, log, facts)
+	f.view.Color = a.Colors()
 	v, err := show.NewView(r, log, f.view, a.Width(f.view.Width), tree)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"parley"
@@ -19,12 +20,13 @@ import (
 func isReplay(arg string) bool { return arg == "--replay" || strings.HasPrefix(arg, "--replay=") }
 
 // replayTrace replays a trace and shows the run.
-func replayTrace(a *console.App, args []string) error {
+func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 	fs := pflag.NewFlagSet("replay", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	file := fs.String("replay", "", "the trace")
 	var view show.Flags
 	view.Declare(fs)
+	fs.AddFlag(cmd.Flag("color"))
 	if err := fs.Parse(args); err != nil {
 		return console.ParseError("parley run", fs, err)
 	}

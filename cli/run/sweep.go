@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,7 @@ func Sweep(a *console.App) *cobra.Command {
 			if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
 				return cmd.Help()
 			}
-			err := runSweep(cmd.Context(), a, args)
+			err := runSweep(cmd, a, args)
 			if errors.Is(err, pflag.ErrHelp) {
 				return cmd.Help()
 			}
@@ -88,7 +87,7 @@ func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFi
 }
 
 // runSweep reads the command line, which begins with a protocol or a file.
-func runSweep(ctx context.Context, a *console.App, args []string) error {
+func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	p, file, rest, err := sweptBy(a, args)
 	if err != nil {
 		return err
@@ -97,9 +96,10 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	f := newFlags(p, fs)
 	own.declare(fs)
+	fs.AddFlag(cmd.Flag("color"))
 	f.viewOnly = append(f.viewOnly, "seeds", "all", "workers", "seed")
 	if err := fs.Parse(rest); err != nil {
-		return err
+		return console.ParseError("parley sweep", fs, err)
 	}
 	if fs.NArg() > 0 {
 		return fmt.Errorf("parley sweep: %q was not expected", fs.Arg(0))
@@ -137,7 +137,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	if err != nil {
 		return file.about(err)
 	}
-	ctx, release := console.Interruptible(ctx)
+	ctx, release := console.Interruptible(cmd.Context())
 	defer release()
 	s := &sweepRunner{
 		App: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,

@@ -15,6 +15,7 @@ type Flags struct {
 	Rows  int    // how many messages of a sender are shown
 	Width int    // columns to fold to; 0: the terminal's
 	JSON  bool   // print the report as JSON, and no view
+	Color bool   // paint verdicts and faulty processes
 
 	show  []string // of sections; none: all that is not too much
 	beats bool

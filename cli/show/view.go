@@ -24,6 +24,7 @@ func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end 
 	if flags.JSON {
 		return r.Finish(a.PrintEscaped(r))
 	}
+	flags.Color = a.Colors()
 	v, err := NewView(r, log, flags, a.Width(flags.Width), nil)
 	if err != nil {
 		return err
@@ -53,6 +54,7 @@ type View struct {
 func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
 	v := &View{report: r, run: s, log: log, flags: flags, style: s.Style(width)}
+	v.style.Color = flags.Color
 	if s.Protocol.Tree == nil {
 		if flags.Tree != "" {
 			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.Protocol.Name)

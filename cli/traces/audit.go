@@ -147,7 +147,7 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	for _, v := range r.Verdicts {
 		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{Verdict: v})
 	}
-	style := reading.Style{Width: a.Width(0), Name: s.Names.Full}
+	style := reading.Style{Width: a.Width(0), Name: s.Names.Full, Color: a.Colors()}
 	card := term.Card{Style: style, Verdicts: r.Judged}
 	head := fmt.Sprintf("%s, %s: %s\nn = %d, m = %d", t.Name, r.Protocol, r.Title, r.N, r.M)
 	if len(who) > 0 {
@@ -200,7 +200,7 @@ func auditChannel(a *console.App, c *audit.Channel) audited {
 	if c.Incomplete != nil {
 		out.json.Missing = strings.Split(c.Incomplete.Error(), "\n")
 	}
-	card := term.Card{Style: reading.Style{Width: a.Width(0), Name: c.Name}}
+	card := term.Card{Style: reading.Style{Width: a.Width(0), Name: c.Name, Color: a.Colors()}}
 	for _, v := range c.Verdicts {
 		one := summary(c, v)
 		card.Verdicts = append(card.Verdicts, one)

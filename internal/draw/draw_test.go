@@ -182,7 +182,7 @@ func TestColour(t *testing.T) {
 	p := liars()
 	plain := p.texts(p.style)
 	s := p.style
-	s.Colour = true
+	s.Color = true
 	for what, text := range p.texts(s) {
 		switch {
 		case strings.Contains(plain[what], "\x1b"):

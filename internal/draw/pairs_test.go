@@ -82,7 +82,7 @@ func TestPairsText(t *testing.T) {
 		lines(t, "pairs", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
-	a.drawn.Colour = true
+	a.drawn.Color = true
 	if plain := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(term.Pairs(a.p, a.drawn), ""); !strings.Contains(out.String(), plain) {
 		t.Errorf("in colours it is another text: %s", plain)
 	}

@@ -25,8 +25,8 @@ type Style struct {
 	Name func(parley.ID) string
 	// Faulty processes are marked.
 	Faulty parley.Set
-	// Colour puts ANSI colours into text. SVG is always coloured.
-	Colour bool
+	// Color puts ANSI colours into text. SVG is always coloured.
+	Color bool
 }
 
 // Cross marks what is faulty.

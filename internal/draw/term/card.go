@@ -73,7 +73,7 @@ func (c Card) verdict(v parley.Verdict) string {
 	head := mark + " " + v.Property.Name
 	line := prose.Pad(head, c.heads()) + " " + outcome
 	lines := []string{prose.Cut(line, c.Columns())}
-	if c.Colour {
+	if c.Color {
 		lines[0] = strings.Replace(lines[0], mark, paint(c.Style, colour, mark), 1)
 		if i := strings.LastIndex(lines[0], outcome); i >= 0 {
 			lines[0] = lines[0][:i] + paint(c.Style, colour, outcome)

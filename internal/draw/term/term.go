@@ -25,7 +25,7 @@ const (
 
 // paint colours a text that stays within one line.
 func paint(s reading.Style, colour, text string) string {
-	if !s.Colour || text == "" {
+	if !s.Color || text == "" {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
