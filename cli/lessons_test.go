@@ -1,0 +1,63 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// lessonScenario finds the scenarios that a command names.
+var lessonScenario = regexp.MustCompile(`docs/scenarios/([a-z0-9-]+\.yaml)`)
+
+// TestLessonsRunEveryScenario holds the commands of docs/tutorials/learn to the scenarios: each file of docs/scenarios
+// is named by a command of a lesson, each lesson has commands, and the index links each lesson.
+func TestLessonsRunEveryScenario(t *testing.T) {
+	const folder = "../docs/tutorials/learn"
+	lessons, err := filepath.Glob(filepath.Join(folder, "[0-9][0-9]-*.md"))
+	if err != nil || len(lessons) != 13 {
+		t.Fatalf("got %d lessons and error %v, want 13", len(lessons), err)
+	}
+	index, err := os.ReadFile(filepath.Join(folder, "index.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, lesson := range lessons {
+		text, err := os.ReadFile(lesson)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := readPage(string(text)).examples
+		if len(examples) == 0 {
+			t.Errorf("%s: got no command", lesson)
+		}
+		for _, e := range examples {
+			for _, match := range lessonScenario.FindAllStringSubmatch(e.command, -1) {
+				named[match[1]] = true
+			}
+		}
+		if name := filepath.Base(lesson); !strings.Contains(string(index), "("+name+")") {
+			t.Errorf("index.md: got no link to %s", name)
+		}
+	}
+	files, err := filepath.Glob("../docs/scenarios/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got %d scenarios and error %v", len(files), err)
+	}
+	var missing []string
+	for _, file := range files {
+		if name := filepath.Base(file); named[name] {
+			delete(named, name)
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("no lesson runs %s", strings.Join(missing, ", "))
+	}
+	for name := range named {
+		t.Errorf("a lesson runs %s, which docs/scenarios does not have", name)
+	}
+}
