@@ -76,22 +76,33 @@ func same(shown []string, text string) bool {
 	return regexp.MustCompile("^" + pattern + "$").MatchString(text + "\n")
 }
 
-// renewed returns what a page shows of new output: as many lines before its first gap, and after its last, as now.
-// Lines between two gaps are left out.
+// renewed returns what a page shows of new output: as many lines before its first gap, and after its last, as now. Lines
+// between two gaps stay if the output still has them, in their order.
 func renewed(shown, got []string) []string {
-	first := slices.Index(shown, gap)
-	if first < 0 {
-		return got
-	}
-	tail := shown[first:]
-	for i, line := range shown {
+	pieces := [][]string{nil}
+	for _, line := range shown {
 		if line == gap {
-			tail = shown[i+1:]
+			pieces = append(pieces, nil)
+		} else {
+			pieces[len(pieces)-1] = append(pieces[len(pieces)-1], line)
 		}
 	}
-	first = min(first, len(got))
-	end := max(first, len(got)-len(tail))
-	return slices.Concat(got[:first], []string{gap}, got[end:])
+	last := len(pieces) - 1
+	if last == 0 {
+		return got
+	}
+	first := min(len(pieces[0]), len(got))
+	end := max(first, len(got)-len(pieces[last]))
+	out := append(slices.Clone(got[:first]), gap)
+	for from := first; len(pieces) > 2; pieces = pieces[1:] {
+		for at := from; at+len(pieces[1]) <= end; at++ {
+			if slices.Equal(got[at:at+len(pieces[1])], pieces[1]) {
+				out, from = append(append(out, pieces[1]...), gap), at+len(pieces[1])
+				break
+			}
+		}
+	}
+	return append(out, got[end:]...)
 }
 
 // A page leaves lines out only where it says so, and is written as it was read.
@@ -112,6 +123,9 @@ func TestPageLines(t *testing.T) {
 		t.Errorf("%+v, written as %q", p, p.write())
 	}
 	if got := renewed([]string{"a", gap, "y", "z"}, []string{"A", "B", "C", "Y", "Z"}); strings.Join(got, "") != "A...YZ" {
+		t.Errorf("renewed to %q", got)
+	}
+	if got := renewed([]string{gap, "b", gap, "x", gap, "d"}, []string{"a", "b", "c", "D"}); strings.Join(got, "") != "...b...D" {
 		t.Errorf("renewed to %q", got)
 	}
 }
