@@ -24,6 +24,7 @@ import (
 	"parley/cli/cert"
 	"parley/cli/client"
 	"parley/cli/console"
+	"parley/cli/create"
 	"parley/cli/demo"
 	"parley/cli/explore"
 	"parley/cli/local"
@@ -109,7 +110,7 @@ func rootCommand(a *console.App) *cobra.Command {
 	root.AddCommand(demo.Command(a), run.Command(a), explore.Command(a), run.Sweep(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), bench.Command(a), traces.Command(a), traces.Audit(a), cert.Command(a),
 		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
-		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), run.Member(a))
+		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), create.Command(a), run.Member(a))
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"parley"
@@ -34,6 +35,33 @@ func (a *App) Width(given int) int {
 		}
 	}
 	return 100
+}
+
+// DeclareColor declares --color.
+func (a *App) DeclareColor(fs *pflag.FlagSet) {
+	a.color = autoColor
+	fs.Var(&a.color, "color", "color reports: `auto|always|never`; auto colors them on a terminal, unless NO_COLOR is set")
+}
+
+// Colors reports whether reports are in color.
+func (a *App) Colors() bool {
+	if a.color != autoColor {
+		return a.color == alwaysColor
+	}
+	f := a.terminal()
+	return f != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// terminal returns the standard output if it is a terminal.
+func (a *App) terminal() *os.File {
+	out, ok := a.Out.(*Output)
+	if !ok {
+		return nil
+	}
+	if f, ok := out.To.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // Busy writes every two seconds that the command is still running, if there is a terminal to write

@@ -118,6 +118,7 @@ cli/run                free    : core faulty trace sim run broadcast/problem clu
 cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
 cli/bench              free    : core cluster cluster/harness tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
+cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
 cli                    free    : core faulty internal/conform drawing cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli

@@ -1,0 +1,156 @@
+// Package create is "parley new": it writes a module with a protocol or a service to begin with.
+package create
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/cli/console"
+)
+
+//go:embed protocol service
+var templates embed.FS
+
+// Command is "parley new".
+func Command(a *console.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Write a module with a new protocol or service",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  console.OneOf,
+	}
+	cmd.AddCommand(
+		command(a, "protocol", "Write a module with a protocol, its test and its command",
+			"The protocol is agreement by flooding among processes that crash, in under ninety lines: change it to yours.\n"+
+				"Its command has all other protocols too.",
+			"go run ./cmd/NAME run NAME --faulty 1=crash@r0:1", "go run ./cmd/NAME explore NAME -n 3 -m 1 --crashes 1"),
+		command(a, "service", "Write a module with a replicated service, its test and its command",
+			"The service is a replicated counter: change it to yours. Its test runs three nodes in memory and kills one.\n"+
+				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it.",
+			"go build ./cmd/NAME"),
+	)
+	return cmd
+}
+
+// aName is a name that can be a package, a protocol and a folder.
+var aName = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+
+// command is "parley new KIND".
+func command(a *console.App, kind, short, long string, next ...string) *cobra.Command {
+	var source string
+	cmd := &cobra.Command{
+		Use:   kind + " NAME",
+		Short: short,
+		Long: short + ", in the new folder NAME. " + long + "\n\n" +
+			"There is no release of Parley yet, so the module replaces it by a checkout, which --source names.",
+		Example: "  parley new " + kind + " mine",
+		Args:    console.Args(1, 1, "one NAME was expected"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := args[0]
+			if !aName.MatchString(name) || name == "parley" {
+				return fmt.Errorf("parley new %s: %q: a name is lower-case letters and digits, 31 at most, and begins with a "+
+					"letter", kind, name)
+			}
+			if _, err := a.Find(name); err == nil && kind == "protocol" {
+				return fmt.Errorf("parley new %s: there is a protocol %s already: choose another name", kind, name)
+			}
+			root, err := checkout(source)
+			if err != nil {
+				return err
+			}
+			files, err := module(kind, name, root)
+			if err != nil {
+				return err
+			}
+			if err := write(name, files); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "wrote the module example.org/%s, which replaces parley by %s\n\n"+
+				"try it:\n  cd %s\n  go test ./...\n", name, root, name)
+			for _, line := range next {
+				fmt.Fprintf(a.Out, "  %s\n", strings.ReplaceAll(line, "NAME", name))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&source, "source", "", "checkout of Parley, a `folder` (default: the one around this folder)")
+	return cmd
+}
+
+// parleyPath is the path of Parley's module, and moduleLine the line of its go.mod that names it.
+var (
+	parleyPath = reflect.TypeFor[parley.Protocol]().PkgPath()
+	moduleLine = []byte("module " + parleyPath + "\n")
+)
+
+// checkout returns the absolute path of the checkout of Parley that is given, or in which the command runs.
+func checkout(given string) (string, error) {
+	dir, err := filepath.Abs(given)
+	if err != nil {
+		return "", &parley.FlagError{Flag: "source", Err: err}
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if b, err := os.ReadFile(filepath.Join(at, "go.mod")); err == nil && bytes.HasPrefix(b, moduleLine) {
+			return at, nil
+		}
+		if given != "" || at == filepath.Dir(at) {
+			return "", parley.FlagErrorf("source", "%s is no checkout of Parley: name the folder with its go.mod", dir)
+		}
+	}
+}
+
+// module returns the files of a new module, by their names.
+func module(kind, name, root string) (map[string][]byte, error) {
+	files := make(map[string][]byte)
+	for _, file := range []string{"go.mod", "go.sum"} {
+		b, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, err
+		}
+		files[file] = b
+	}
+	mod := bytes.Replace(files["go.mod"], moduleLine, []byte("module example.org/"+name+"\n"), 1)
+	files["go.mod"] = fmt.Appendf(mod, "\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", parleyPath, root)
+	for file, to := range map[string]string{
+		"mine.go.txt": name + ".go", "mine_test.go.txt": name + "_test.go",
+		"main.go.txt": filepath.Join("cmd", name, "main.go"),
+	} {
+		b, err := fs.ReadFile(templates, kind+"/"+file)
+		if err != nil {
+			return nil, err
+		}
+		b = regexp.MustCompile(`\bmine(_test)?\b`).ReplaceAll(b, []byte(name+"$1"))
+		files[to] = bytes.ReplaceAll(b, []byte(`Name: "flood"`), []byte(`Name: "`+name+`"`))
+	}
+	return files, nil
+}
+
+// write writes files into a new folder.
+func write(dir string, files map[string][]byte) error {
+	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: choose another name, or remove it", dir)
+	} else if err != nil {
+		return err
+	}
+	for name, b := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
