@@ -86,18 +86,18 @@ func newsOver(name string, on order, n int) parley.Protocol {
 		samples: []string{"article a", "response c to a", "article b"},
 		more: []parley.Property{{
 			Name: understanding, Mode: parley.Always,
-			Says:  "no correct process reads a response before the article, if its author had read that",
+			Says:  "no correct process reads a response before the article that its author had read",
 			Check: understood, Vacuous: unread,
 		}},
 		promise: func(a parley.RunConditions, beneath parley.Promise) parley.Promise {
 			p := parley.Promise{Property: understanding, Holds: beneath.Holds, Because: beneath.Because}
 			switch {
 			case on.property == problem.FIFOOrder:
-				p.Holds, p.Because = false, "FIFO order says nothing of two authors, of whom one has read the other (lecture)"
+				p.Holds, p.Because = false, "FIFO order does not relate messages of two authors, even if one has read the other's (lecture)"
 			case p.Holds && (a.Processes.Restarted || a.Processes.LostDisk):
 				p.Holds, p.Because = false, "a copy that comes back has forgotten what it read"
 			case p.Holds:
-				p.Because = "who answers has read the article, and causal order keeps that (lecture)"
+				p.Because = "the author of a response has read the article, and causal order preserves that (lecture)"
 			}
 			return p
 		},

@@ -12,8 +12,8 @@ import (
 )
 
 // elsewhere are the commands whose examples write files, run for ever or call a cluster: they
-// are those of TestCertExamples, TestClusterExamples, TestClientExamples and the like.
-const elsewhere = "cert node cluster doctor agree cast listen log clock commit status"
+// are those of TestCertExamples, TestClusterExamples, TestClientExamples, TestNewProtocol and the like.
+const elsewhere = "new cert node cluster doctor agree cast listen log clock commit status"
 
 // Every example of a help text runs, from the top of the repository.
 func TestHelpExamples(t *testing.T) {

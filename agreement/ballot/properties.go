@@ -21,11 +21,11 @@ func Properties() []parley.Property {
 			Mode: parley.Always, Check: alike,
 		},
 		{
-			Name: problem.Validity, Says: "what is decided was proposed by some process",
+			Name: problem.Validity, Says: "the decided value was proposed by some process",
 			Mode: parley.Always, Check: proposed,
 		},
 		{
-			Name: problem.Termination, Says: "if all processes that do not crash for good propose, each of them decides",
+			Name: problem.Termination, Says: "if every process that does not crash for good proposes, each of them decides",
 			Mode: parley.Eventually, Check: ended,
 		},
 		{
@@ -124,6 +124,6 @@ func promises(a parley.RunConditions) []parley.Promise {
 		{Property: UniformAgreement, Holds: safe, Because: because},
 		{Property: problem.Validity, Holds: true, Because: "ballots choose among proposals"},
 		{Property: problem.Termination, Holds: ends, Because: why},
-		{Property: problem.Integrity, Holds: true, Because: "an instance tells of its decision once"},
+		{Property: problem.Integrity, Holds: true, Because: "an instance reports its decision once"},
 	}
 }

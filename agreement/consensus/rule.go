@@ -217,7 +217,7 @@ func (r Rule) promise(a parley.RunConditions, entries parley.Promise, property s
 	case !entries.Holds:
 		p.Because = entries.Because
 	case a.Faulty == 0:
-		p.Holds, p.Because = true, "all entries are what correct processes said"
+		p.Holds, p.Because = true, "all entries come from correct processes"
 	case holds && tooMany != nil:
 		p.Because = tooMany.Error()
 	default:

@@ -172,7 +172,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 		}
 		return []parley.Promise{
 			agreement, validity,
-			{Property: problem.Termination, Holds: true, Because: "the rounds end by the clock, whatever is said in them"},
+			{Property: problem.Termination, Holds: true, Because: "rounds end at fixed times, whatever messages arrive"},
 			{Property: problem.Integrity, Holds: true, Because: "the vector is delivered once, when the last round closes"},
 		}
 	}

@@ -90,7 +90,7 @@ func TestPromises(t *testing.T) {
 			if promise.Holds != (test.holds || !isRule) || isRule && !strings.Contains(promise.Because, test.because) {
 				t.Errorf("%+v: %+v", test, promise)
 			}
-			warns := strings.Contains(promise.Because, "one that no correct process had")
+			warns := strings.Contains(promise.Because, "a value that no correct process had")
 			if warns != (promise.Property == problem.Validity && test.holds) {
 				t.Errorf("%+v: %+v", test, promise)
 			}

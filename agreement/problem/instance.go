@@ -258,8 +258,8 @@ func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string
 	return []parley.Promise{
 		{Property: Agreement, Holds: holds, Because: because},
 		{Property: Validity, Holds: holds, Because: because},
-		{Property: Termination, Holds: true, Because: "the rounds end by the clock, whatever is said in them"},
-		{Property: Integrity, Holds: true, Because: "a decision falls once, when the last round closes"},
+		{Property: Termination, Holds: true, Because: "rounds end at fixed times, whatever messages arrive"},
+		{Property: Integrity, Holds: true, Because: "a process decides once, when the last round closes"},
 	}
 }
 

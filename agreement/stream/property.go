@@ -120,7 +120,7 @@ func answers(h *parley.History, list []asked, a parley.ExternalEvent) bool {
 // properties are what clients of a stream are promised, agreement by agreement.
 func (j judged) properties() []parley.Property {
 	what, check := "slot", j.values
-	validity := "what is decided in a slot is the value of the request of a correct source that came into it, if any did"
+	validity := "if a correct source's request enters a slot, the value decided in that slot is the request's"
 	if j.All() {
 		what, check = "name", j.entries
 		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"
@@ -139,11 +139,11 @@ func (j judged) properties() []parley.Property {
 		Check: j.integrity, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Termination, Mode: parley.Eventually,
-		Says:  "every request of a correct process is decided, and where the source is correct all decide that never restart",
+		Says:  "every request of a correct process is decided; if the source is correct, every process that never restarts decides",
 		Check: j.termination,
 	}, {
 		Name: Rejoining, Mode: parley.Eventually,
-		Says:    "a correct process decides on what is asked for when it has been back for three times as long as a slot",
+		Says:    "a correct process that has been up again for the time of three slots decides on what is requested",
 		Check:   j.rejoining,
 		Vacuous: j.stayed,
 	}}

@@ -123,12 +123,12 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	const uniform = "a process that delivers and crashes may be the only one to know the final priority"
 	return []parley.Promise{
-		parley.Promised(problem.Validity, "a sender that lives hears from all receivers that live", end),
-		parley.Promised(problem.Agreement, "who holds a message takes it over from a coordinator that crashed", end),
+		parley.Promised(problem.Validity, "a sender that is up hears from all receivers that are up", end),
+		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
 		parley.Promised(problem.Integrity, "what was delivered is remembered with its final priority", ""),
-		parley.Promised(problem.TotalOrder, "a final priority is above all that its receivers had delivered", order),
+		parley.Promised(problem.TotalOrder, "a final priority is higher than any that its receivers have delivered", order),
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
-		parley.Promised(problem.Delivery, "a broadcast is delivered by others too", end),
+		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),
 	}
 }

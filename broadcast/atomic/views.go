@@ -52,7 +52,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	if a.Network.Doubled || a.Network.Reordered {
 		lacks = "a link doubled messages or changed their order"
 	}
-	const logged = "what anyone has delivered all its receivers have logged, and report"
+	const logged = "every receiver has logged, and reports, what any process has delivered"
 	out := []parley.Promise{
 		parley.Promised(problem.Integrity, logged, lacks), parley.Promised(problem.UniformTotalOrder, logged, lacks),
 	}

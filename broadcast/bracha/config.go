@@ -95,14 +95,14 @@ func promises(a parley.RunConditions) []parley.Promise {
 		safe = ""
 		live = missing(a)
 	}
-	const joined = "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"
+	const joined = "n > 3m: m+1 correct processes vouch for what one delivers, and all others join them"
 	return []parley.Promise{
 		parley.Promised(problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts", live),
 		parley.Promised(problem.Agreement, joined, live),
 		parley.Promised(problem.SenderIntegrity,
-			"of more than (n+m)/2 that echo one is correct, and has it from the sender", safe),
-		parley.Promised(problem.Delivery, "follows from validity, if somebody broadcasts", live),
-		parley.Promised(Consistency, "of two crowds of more than (n+m)/2 that echo one correct process is in both", safe),
+			"of more than (n+m)/2 processes that echo a message, one is correct and has it from the sender", safe),
+		parley.Promised(problem.Delivery, "follows from validity if a process broadcasts", live),
+		parley.Promised(Consistency, "any two sets of more than (n+m)/2 echoing processes share a correct process", safe),
 		parley.Promised(Totality, joined, live),
 	}
 }

@@ -155,9 +155,9 @@ func promises(a parley.RunConditions) []parley.Promise {
 	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{
 		say(problem.Validity, "n > 3m: the batch of a correct process is in the vector of its slot"),
-		say(problem.Agreement, "n > 3m: of what is agreed on one correct process has the bytes, and tells them"),
+		say(problem.Agreement, "n > 3m: one correct process has the bytes of each agreed batch, and sends them"),
 		say(problem.TotalOrder, "n > 3m: all correct processes agree on the vector of every slot"),
 		say(problem.SenderIntegrity, "n > 3m: the entry of a correct process is the digest of its own batch"),
-		say(problem.Delivery, "follows from validity, if somebody correct broadcasts"),
+		say(problem.Delivery, "follows from validity if a correct process broadcasts"),
 	}
 }

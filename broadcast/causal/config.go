@@ -74,7 +74,7 @@ func New(c Config) parley.Protocol {
 
 // promises adds the order to what is promised beneath.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	because := "what precedes a message rides with it or came earlier from the same sender (lecture)"
+	because := "whatever precedes a message travels with it or came earlier from the same sender (lecture)"
 	if c.Form == Vector {
 		because = "a message waits until all that its vector counts is delivered (Birman, Schiper, Stephenson 1991)"
 	}
@@ -84,7 +84,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 			out = append(out, p)
 		}
 	}
-	return append(out, problem.Promise(a, problem.FIFOOrder, "it is a part of causal order"),
+	return append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes it"),
 		problem.Promise(a, problem.CausalOrder, because))
 }
 

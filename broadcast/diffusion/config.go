@@ -104,7 +104,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "along a path of correct processes each relays before it delivers (lecture)"
 	names := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
 	if c.Uniform {
-		because = "of the majority that holds what is delivered one is correct and has sent it to all"
+		because = "of the majority that holds a delivered message, one is correct and has sent it to all"
 		names = append(names, problem.UniformAgreement)
 	}
 	var out []parley.Promise
@@ -112,7 +112,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		p := problem.Promise(a, name, because)
 		switch {
 		case name == problem.Integrity:
-			p.Because = "a message is known by sender, incarnation and number, and each is delivered once"
+			p.Because = "sender, incarnation and number identify a message, and each is delivered once"
 		case p.Holds && len(c.Graph) == 0 && a.Faulty > c.M:
 			p.Holds, p.Because = false, fmt.Sprintf("%d processes failed, and m = %d", a.Faulty, c.M)
 		case p.Holds && c.Uniform && (a.Processes.Minority || Bound(a.N, a.Faulty) != nil):

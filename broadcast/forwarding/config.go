@@ -73,9 +73,9 @@ func cost(c Config, n int) parley.Cost {
 // promises says what holds in the circumstances of a run.
 func promises(a parley.RunConditions) []parley.Promise {
 	return []parley.Promise{
-		problem.Promise(a, problem.Validity, "the root stands in for those below it that crash"),
-		problem.Promise(a, problem.Agreement, "who holds a message stands in for those around it that crash"),
-		problem.Promise(a, problem.Integrity, "a second copy is known by its sender, incarnation and number"),
+		problem.Promise(a, problem.Validity, "the root takes over from crashed processes below it"),
+		problem.Promise(a, problem.Agreement, "a process that holds a message takes over from crashed neighbors"),
+		problem.Promise(a, problem.Integrity, "a second copy is recognized by its sender, incarnation and number"),
 		problem.Promise(a, problem.Delivery, ""),
 	}
 }

@@ -45,7 +45,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		lacks = "without a bound on time an omission cannot be told, and " + late
 	}
 	return append(out, parley.Promised(NoContamination,
-		"a message tells what its sender had delivered, and is refused if that is too little", lacks))
+		"each message lists what its sender had delivered, and is refused if something is missing", lacks))
 }
 
 // Bound tells why n processes cannot tolerate m that omit.

@@ -16,7 +16,7 @@ func Promise(a parley.RunConditions, property, because string) parley.Promise {
 			lacks = "a process that lost its disk uses its old sequence numbers again"
 		}
 	case Delivery:
-		lacks = "one run need not show it"
+		lacks = "a single run need not show it"
 	}
 	return parley.Promised(property, because, lacks)
 }

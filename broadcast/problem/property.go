@@ -26,38 +26,38 @@ func Of(names ...string) []parley.Property {
 var properties = []parley.Property{
 	{
 		Name: Validity, Mode: parley.Eventually,
-		Says:    "what a correct process broadcasts is delivered by all correct processes",
+		Says:    "every correct process delivers what a correct process broadcasts",
 		Check:   func(h *parley.History) error { return everywhere(h, senders) },
 		Vacuous: none(senders),
 	},
 	{
 		Name: Agreement, Mode: parley.Eventually,
-		Says:    "what a correct process delivers is delivered by all correct processes",
+		Says:    "what one correct process delivers, every correct process delivers",
 		Check:   func(h *parley.History) error { return everywhere(h, correct) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: UniformAgreement, Mode: parley.Eventually,
-		Says:    "what any process delivers, even one that fails, is delivered by all correct processes",
+		Says:    "what any process delivers, even one that fails, every correct process delivers",
 		Check:   func(h *parley.History) error { return everywhere(h, anyone) },
 		Vacuous: none(anyone),
 	},
 	{
 		Name: Integrity, Mode: parley.Always,
-		Says:    "a correct process delivers nothing twice, and only what was broadcast before",
+		Says:    "a correct process delivers no message twice, and none that was not broadcast",
 		Check:   func(h *parley.History) error { return integrity(h, anyone) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: SenderIntegrity, Mode: parley.Always,
-		Says: "a correct process delivers nothing twice, and of correct processes only what they " +
-			"broadcast before",
+		Says: "a correct process delivers no message twice, and from a correct sender only what that " +
+			"sender broadcast",
 		Check:   func(h *parley.History) error { return integrity(h, correct) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: FIFOOrder, Mode: parley.Always,
-		Says:  "a correct process delivers what another broadcast in that order and leaves nothing out",
+		Says:  "a correct process delivers the messages of each sender in the order of their broadcasts, without a gap",
 		Check: fifoOrder, Vacuous: unrelated(false),
 	},
 	{
@@ -79,8 +79,8 @@ var properties = []parley.Property{
 	},
 	{
 		Name: UniformPrefix, Mode: parley.Always,
-		Says: "of the messages to both of two processes, even ones that fail, what one has delivered " +
-			"begins with what the other has",
+		Says: "for any two processes, even ones that fail: among the messages addressed to both, one's " +
+			"deliveries are a prefix of the other's",
 		Check:   func(h *parley.History) error { return pairs(h, anyone, prefix) },
 		Vacuous: apart(anyone, 1),
 	},

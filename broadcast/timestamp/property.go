@@ -90,7 +90,7 @@ func oneSequence(h *parley.History) error {
 
 // promises says what theory promises of them.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "what is delivered all members hold, and each has said that its clock is past it",
+	return views.Promises(c.Config, a, "all members hold a delivered message, and each has reported that its clock is past it",
 		[]string{OneSequence, problem.Integrity, problem.UniformTotalOrder}, []string{problem.FIFOOrder},
 		[]string{problem.UniformAgreement, problem.Validity})
 }

@@ -126,7 +126,7 @@ func (c Config) properties() []string {
 
 // promises says what theory promises of them.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "a link brings all that was sent before, and who goes on reports what came",
+	return views.Promises(c.Config, a, "a link delivers everything sent before, and each process that continues reports what it received",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},
 		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement})
 }

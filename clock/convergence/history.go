@@ -120,7 +120,7 @@ func (p *Plan) properties() []parley.Property {
 			Check: p.bounded, Measure: measured, Vacuous: unread,
 		},
 		{
-			Name: ClockMonotone, Mode: parley.Always, Says: "while it counts, no correct clock goes back",
+			Name: ClockMonotone, Mode: parley.Always, Says: "no correct clock that is in step goes back",
 			Check: func(h *parley.History) error { return each(h, monotone) }, Vacuous: unread,
 		},
 		{
@@ -129,11 +129,11 @@ func (p *Plan) properties() []parley.Property {
 			Check: func(h *parley.History) error { return each(h, p.evenly) }, Vacuous: unread,
 		},
 		{
-			Name: NoAlarm, Mode: parley.Always, Says: "no correct process finds its own clock wrong",
+			Name: NoAlarm, Mode: parley.Always, Says: "no correct process reports that its own clock is wrong",
 			Check: calm,
 		},
 		{
-			Name: Resynchronized, Mode: parley.Sometimes, Says: "all correct processes adjust their clocks",
+			Name: Resynchronized, Mode: parley.Sometimes, Says: "every correct process resynchronizes its clock",
 			Check: settled,
 		},
 	}
@@ -233,7 +233,7 @@ func (p *Plan) promises(a parley.RunConditions) []parley.Promise {
 				"(Lamport, Melliar-Smith 1985; started as by Srikanth, Toueg 1987)", p.Delta, p.Rho)
 		}
 	}
-	const slewed = "adjustments are spread, whatever others say"
+	const slewed = "adjustments are spread over time, whatever others send"
 	even, rate := !a.Processes.Paused, slewed
 	if !even {
 		rate = wrongClock

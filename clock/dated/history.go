@@ -121,11 +121,11 @@ func (d *machine) properties(c Config) []parley.Property {
 		},
 		{
 			Name: Validity, Mode: parley.Always, Check: judged((*history).valid), Vacuous: undated,
-			Says: "the date lies between those that correct processes proposed when the clocks began",
+			Says: "the date lies between the dates that correct processes proposed when the clocks began",
 		},
 		{
 			Name: InTime, Mode: parley.Always, Check: judged((*history).inTime),
-			Says: "a correct process has a date as soon as the others can have told it",
+			Says: "a correct process knows the date as soon as messages from the others can have arrived",
 		},
 	}
 }
@@ -193,9 +193,9 @@ func promises(
 		return append(all,
 			parley.Promised(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and of m+1 equal "+
 				"answers one is correct", lacks),
-			parley.Promised(Validity, "of at least 2m+1 dates at most m are of faulty processes: the median lies between "+
+			parley.Promised(Validity, "of at least 2m+1 dates at most m come from faulty processes: the median lies between "+
 				"correct ones", lacks),
-			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, and tell who joins",
+			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, and inform joining processes",
 				lacks))
 	}
 }

@@ -146,7 +146,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			out(problem.NonTriviality, agreement.Validity, "all entries are yes", trivial),
 			out(problem.Stability, agreement.Integrity, "one vector, one outcome", absent),
 			out(problem.Termination, agreement.Termination, "one vector, one outcome", absent),
-			out(problem.NonBlocking, agreement.Termination, "nobody waits for anybody", ""),
+			out(problem.NonBlocking, agreement.Termination, "no process waits for another", ""),
 		}
 	}
 }

@@ -135,12 +135,12 @@ func (t tower) promises(a parley.RunConditions) []parley.Promise {
 	}
 	say := parley.Promised
 	return []parley.Promise{
-		say(problem.Atomicity, "all find the outcome in one order, and of m+1 that tell it one is correct", safe),
-		say(problem.Validity, "a yes counts for the process alone that broadcast it", safe),
-		say(problem.NonTriviality, "nobody has waited for long before all votes are there", trivial),
-		say(problem.Stability, "a transaction ends once in the order, and who asks others knows no end of it", safe),
-		say(problem.Termination, "m+1 correct processes say that they have waited for long, and tell outcomes", live),
-		say(problem.NonBlocking, "nobody waits for one process", ""),
+		say(problem.Atomicity, "all find the outcome in the same order, and of m+1 that report it one is correct", safe),
+		say(problem.Validity, "a yes counts only for the process that broadcast it", safe),
+		say(problem.NonTriviality, "all votes arrive before any process has waited too long", trivial),
+		say(problem.Stability, "the order ends each transaction once, and only processes that do not know its outcome ask others", safe),
+		say(problem.Termination, "m+1 correct processes report that they have waited too long, and report outcomes", live),
+		say(problem.NonBlocking, "no process waits for a single other one", ""),
 		say(service.Names, "all know the same transaction by a name", safe),
 		say(service.Answers, "what is broadcast is delivered, and every transaction ends", answered),
 	}

@@ -36,7 +36,7 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 	v := view{voters, counts}
 	return []parley.Property{
 		{
-			Name: Atomicity, Says: "no process commits if another one aborts, whatever crashes and comes back (AC1)",
+			Name: Atomicity, Says: "no process commits if another aborts, whatever crashes and restarts happen (AC1)",
 			Mode: parley.Always, Check: v.atomicity, Vacuous: v.decisions(2, Undecided),
 		},
 		{
@@ -44,7 +44,7 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 			Mode: parley.Always, Check: v.validity, Vacuous: v.decisions(1, Commit),
 		},
 		{
-			Name: NonTriviality, Says: "if all vote yes at the beginning and nothing fails, nobody aborts (AC4)",
+			Name: NonTriviality, Says: "if all vote yes at the beginning and nothing fails, no process aborts (AC4)",
 			Mode: parley.Always, Check: v.nonTriviality, Vacuous: v.troubled,
 		},
 		{
@@ -52,11 +52,11 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 			Mode: parley.Always, Check: v.stability, Vacuous: v.decisions(1, Undecided),
 		},
 		{
-			Name: Termination, Says: "every correct process that votes decides in the end (AC5)",
+			Name: Termination, Says: "every correct process that votes eventually decides (AC5)",
 			Mode: parley.Eventually, Check: v.termination,
 		},
 		{
-			Name: NonBlocking, Says: "no process that has not crashed ever waits for one that has",
+			Name: NonBlocking, Says: "no process that is up is ever blocked by a crashed one",
 			Mode: parley.Always, Check: v.nonBlocking,
 			Vacuous: func(h *parley.History) string {
 				if h.Faulty.Len()+len(h.Restarts) == 0 {

@@ -159,10 +159,10 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 	return []parley.Promise{
 		parley.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
-		parley.Promised(problem.Validity, "who proposes to commit has heard a yes of all", disk),
+		parley.Promised(problem.Validity, "only a process that has heard a yes from all proposes to commit", disk),
 		parley.Promised(problem.NonTriviality, "the first ballot hears every vote in time", failed),
-		parley.Promised(problem.Stability, "there is one decision, and it is logged", disk),
+		parley.Promised(problem.Stability, "there is one decision, which is logged", disk),
 		parley.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
-		parley.Promised(problem.NonBlocking, "a majority can be reached all the time", alone),
+		parley.Promised(problem.NonBlocking, "a majority is always reachable", alone),
 	}
 }

@@ -99,7 +99,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	names, answers := of[problem.Atomicity], of[problem.Termination]
 	names.Property, answers.Property = Names, Answers
 	if names.Holds {
-		names.Because = "a process votes no on what has a name that it knows, and a yes is in its log"
+		names.Because = "a process votes no if it knows the name already, and logs each yes"
 	}
 	list = append(list, names, answers)
 	if a.Network.Doubled || a.Network.Reordered {

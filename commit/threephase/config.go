@@ -117,13 +117,13 @@ func promises(a parley.RunConditions) []parley.Promise {
 		gone = "if all have crashed at some time, those that came back wait for those that did not"
 	}
 	return []parley.Promise{
-		parley.Promised(problem.Atomicity, "nobody commits while one that is up is uncertain, "+
-			"and who does not answer has crashed (section 7.5)", mistaken),
-		parley.Promised(problem.Validity, "PRECOMMIT is said when all have voted yes", mistaken),
-		parley.Promised(problem.NonTriviality, "every vote and every acknowledgement comes in time", crashed),
+		parley.Promised(problem.Atomicity, "no process commits while one that is up is uncertain, "+
+			"and a process that does not answer has crashed (section 7.5)", mistaken),
+		parley.Promised(problem.Validity, "PRECOMMIT is sent only after all have voted yes", mistaken),
+		parley.Promised(problem.NonTriviality, "every vote and every acknowledgement arrives in time", crashed),
 		parley.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
-		parley.Promised(problem.Termination, "those that are up elect a coordinator, and the others ask", gone),
-		parley.Promised(problem.NonBlocking, "the states of those that are up are enough to decide", mistaken),
+		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and the others ask it", gone),
+		parley.Promised(problem.NonBlocking, "the states of the processes that are up suffice to decide", mistaken),
 	}
 }
 

@@ -132,12 +132,12 @@ func promises(a parley.RunConditions) []parley.Promise {
 		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
 	return []parley.Promise{
-		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are said, "+
-			"and no process decides by itself in between (section 7.4)", disk),
-		parley.Promised(problem.Validity, "the coordinator commits if it has heard a yes of all", disk),
+		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are sent, "+
+			"and no process decides on its own in between (section 7.4)", disk),
+		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
 		parley.Promised(problem.NonTriviality, "the coordinator hears every yes in time", failed),
 		parley.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", disk),
-		parley.Promised(problem.Termination, "all come back, ask, and are answered from the log", ends),
+		parley.Promised(problem.Termination, "every process restarts, asks, and is answered from the log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
 	}
 }

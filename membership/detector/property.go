@@ -19,7 +19,7 @@ const (
 var properties = []parley.Property{
 	{
 		Name: Completeness, Mode: parley.Eventually,
-		Says: "in the end every correct process suspects every process that crashed before it rested",
+		Says: "every correct process eventually suspects every crashed process",
 		Check: func(h *parley.History) error {
 			rested := resting(h)
 			return finally(h, func(at, of parley.ID, suspects bool) error {
@@ -38,12 +38,12 @@ var properties = []parley.Property{
 	},
 	{
 		Name: Accuracy, Mode: parley.Always,
-		Says:  "no correct process suspects one that never crashes, and whose links with half of all never break",
+		Says:  "no correct process suspects a process that never crashes and keeps its links with half of all processes",
 		Check: accurate,
 	},
 	{
 		Name: EventualAccuracy, Mode: parley.Eventually,
-		Says: "in the end no correct process suspects a correct one",
+		Says: "eventually no correct process suspects a correct one",
 		Check: func(h *parley.History) error {
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if !h.Correct(of) || !suspects {
@@ -55,7 +55,7 @@ var properties = []parley.Property{
 	},
 	{
 		Name: Detection, Mode: parley.Sometimes,
-		Says: "somebody is suspected who has crashed",
+		Says: "some process that crashed is suspected",
 		Check: func(h *parley.History) error {
 			if !slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool {
 				return i.Msg.Kind == parley.Suspect && !h.Correct(i.Msg.Origin)
@@ -144,7 +144,7 @@ func promises(c Config, a parley.RunConditions) []parley.Promise {
 	accuracy := parley.Promised(Accuracy, patient, guess(c, a))
 	eventual := parley.Promised(EventualAccuracy, patient, guess(c, a))
 	if c.Beats > 0 {
-		eventual = parley.Promised(EventualAccuracy, "the last heartbeat clears whatever suspicion there is", missing(a))
+		eventual = parley.Promised(EventualAccuracy, "the last heartbeat clears any suspicion", missing(a))
 	}
 	return []parley.Promise{
 		{Property: Completeness, Holds: true, Because: "a crashed process is silent for longer than any timeout"},

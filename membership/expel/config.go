@@ -123,8 +123,8 @@ const (
 func properties(m int) []parley.Property {
 	return []parley.Property{{
 		Name: Accuracy, Mode: parley.Always,
-		Says: "no correct process shuts one out of all, or believes that it is out of all, unless a correct process was " +
-			"asked for that",
+		Says: "no correct process fully expels another, or believes itself fully expelled, unless a correct process was " +
+			"asked to expel it",
 		Check: func(h *parley.History) error {
 			for _, i := range h.Indications {
 				of := i.Msg.Origin
@@ -141,7 +141,7 @@ func properties(m int) []parley.Property {
 		},
 	}, {
 		Name: Completeness, Mode: parley.Eventually,
-		Says: "if m+1 correct processes that nobody expels are asked to expel one, every correct process shuts it out",
+		Says: "if m+1 correct processes, themselves not expelled, are asked to expel a process, every correct process shuts it out",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at == of || indicated(h, at, Shut, of) {
 				return nil
@@ -151,7 +151,7 @@ func properties(m int) []parley.Property {
 		Vacuous: func(h *parley.History) string { return calm(h, m) },
 	}, {
 		Name: Notice, Mode: parley.Eventually,
-		Says: "and it learns that, if it is correct",
+		Says: "a correct process that is expelled learns of it",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at != of || indicated(h, at, Expelled, 0) {
 				return nil
@@ -238,8 +238,8 @@ func promises(a parley.RunConditions) []parley.Promise {
 		live = "a process forgets in a crash what it was asked, and comes back as one that nobody expelled"
 	}
 	return []parley.Promise{
-		parley.Promised(Accuracy, "of m+1 that ask, or tell, one is correct", safe),
-		parley.Promised(Completeness, "each correct process hears m+1 that ask", live),
-		parley.Promised(Notice, "all correct processes tell it, and those that were asked are m+1", live),
+		parley.Promised(Accuracy, "of m+1 processes that ask or report, one is correct", safe),
+		parley.Promised(Completeness, "every correct process hears m+1 requests to expel", live),
+		parley.Promised(Notice, "all correct processes report it, and m+1 of them were asked to expel", live),
 	}
 }

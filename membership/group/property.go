@@ -29,7 +29,7 @@ func Properties() []parley.Property {
 		},
 		{
 			Name: ViewOrder, Mode: parley.Always,
-			Says:    "a process installs only views that it is in, and after one the next",
+			Says:    "a process installs only views that contain it, in the order of their numbers",
 			Check:   viewOrder,
 			Vacuous: func(h *parley.History) string { return unchanged(h, 1) },
 		},

@@ -72,8 +72,8 @@ func Rounds(c Config) lockstep.Protocol {
 			Properties: properties,
 			Promises: func(parley.RunConditions) []parley.Promise {
 				return []parley.Promise{
-					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in it"},
-					{Property: Named, Because: "one run need not show it"},
+					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in that round"},
+					{Property: Named, Because: "a single run need not show it"},
 				}
 			},
 			Cost: func(n, _ int) parley.Cost {

@@ -32,7 +32,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(Once,
 			fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
 		parley.Promised(Completion, "what is broadcast is delivered, applied and answered", c.unanswered(a)),
-		parley.Promised(Answers, "", "one run need not show it"),
+		parley.Promised(Answers, "", "a single run need not show it"),
 	}
 }
 

@@ -23,7 +23,7 @@ func (c Config) properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: Consistency, Mode: parley.Always,
-			Says:  "correct copies give the same client the same answer at the same position",
+			Says:  "correct replicas give the same client the same answer at the same position",
 			Check: consistent, Vacuous: alone,
 		},
 		{
@@ -35,18 +35,18 @@ func (c Config) properties() []parley.Property {
 		},
 		{
 			Name: Once, Mode: parley.Always,
-			Says:  "no copy applies a command of a client that is remembered at two positions",
+			Says:  "no replica applies the same command of a remembered client at two positions",
 			Check: c.once, Vacuous: unheard,
 		},
 		{
 			Name: Completion, Mode: parley.Eventually,
-			Says: "what a correct process is asked to apply it answers in the end, but for a command of a client that " +
-				"has asked another one since",
+			Says: "a correct process eventually answers every command that it is asked to apply, except one whose client " +
+				"has sent another command since",
 			Check: complete, Vacuous: unasked,
 		},
 		{
 			Name: Answers, Mode: parley.Sometimes,
-			Says: "something is answered",
+			Says: "some command is answered",
 			Check: func(h *parley.History) error {
 				for range answersIn(h) {
 					return nil
