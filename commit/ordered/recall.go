@@ -9,29 +9,28 @@ import (
 	"parley/commit/service"
 )
 
-// A process recalls what it has voted yes on until the participant has carried out the outcome,
-// and what it has begun until there is an outcome. It asks the others for outcomes that do not
-// come in time.
+// A process remembers what it has voted yes on until the participant has carried out the outcome, and what it
+// has begun until there is an outcome. It asks the others for outcomes that do not arrive in time.
 
-// The records begin with one of these.
+// The records, by their first byte.
 const (
 	yesRecord  = 1 // the number, and a Spec
 	doneRecord = 2 // the number
 )
 
-// strays is the least number of a transaction that the order has not begun at this process, when
-// it learns the outcome.
+// strays is where the numbers begin for transactions whose outcome arrives before the order begins them at
+// this process.
 const strays = 1 << 48
 
-// mostAsking is how many transactions are asked for at a time.
+// mostAsking is how many outcomes a process asks for at a time.
 const mostAsking = 256
 
-// patience is how long an outcome may take before it is asked for.
+// patience is how long an outcome may take before the process asks for it.
 func (c Config) patience() parley.Tick { return c.Votes + 4*c.Delta }
 
-// recall is what a process waits for.
+// recall holds the outcomes that a process waits for.
 type recall struct {
-	doubts  []doubt // in the order in which they came
+	doubts  []doubt // in the order of arrival
 	records int
 	ticking bool
 }
@@ -40,19 +39,19 @@ type recall struct {
 type doubt struct {
 	number uint64 // 0: this process has not voted yes
 	spec   service.Spec
-	known  bool // the outcome is known, and the participant is being told
-	asked  bool // the others were asked, and will be again: since does not count any more
+	known  bool // the outcome is known, and on its way to the participant
+	asked  bool // the others were asked and will be asked again; since no longer matters
 	since  parley.Tick
-	said   [3]parley.Set // by outcome: the processes that say so
+	said   [3]parley.Set // by outcome: the processes that report it
 }
 
-// path is the path of the transaction, if this process has voted yes.
+// path returns the path of the transaction, if this process has voted yes.
 func (d *doubt) path() parley.Path { return service.PathOf(d.spec.Members[0], d.number) }
 
-// waits tells whether it is not asked for yet, and will be if the order does not bring it.
+// waits reports whether the process still waits for the order, and has not asked others.
 func (d *doubt) waits() bool { return !d.known && !d.asked }
 
-// read reads the records of a life before.
+// read reads the records of earlier incarnations.
 func (r *recall) read(s *parley.Step, n int) {
 	for _, rec := range s.Log {
 		kind, number, spec, ok := readRecord(rec.Body, n)
@@ -84,7 +83,7 @@ func readRecord(b []byte, n int) (kind byte, number uint64, spec service.Spec, o
 	return kind, number, spec, ok
 }
 
-// find returns the entry of a transaction, nil if there is none.
+// find returns the entry of t, or nil if there is none.
 func (r *recall) find(t service.Spec) *doubt {
 	for i := range r.doubts {
 		if d := &r.doubts[i]; d.spec.Name == t.Name && d.spec.Digest == t.Digest {
@@ -94,14 +93,14 @@ func (r *recall) find(t service.Spec) *doubt {
 	return nil
 }
 
-// want waits for the outcome of a transaction of this process.
+// want adds a transaction that this process has begun.
 func (r *recall) want(now parley.Tick, t service.Spec) {
 	if r.find(t) == nil {
 		r.doubts = append(r.doubts, doubt{spec: t.Only(parley.All), since: now})
 	}
 }
 
-// yes waits for the outcome of a transaction that this process has voted yes on.
+// yes adds a transaction that this process has voted yes on.
 func (r *recall) yes(now parley.Tick, number uint64, own service.Spec) {
 	if d := r.find(own); d != nil && d.number == 0 {
 		d.number, d.spec = number, own
@@ -110,7 +109,7 @@ func (r *recall) yes(now parley.Tick, number uint64, own service.Spec) {
 	r.doubts = append(r.doubts, doubt{number: number, spec: own, since: now})
 }
 
-// know takes it that this process knows the outcome.
+// know records that this process knows the outcome.
 func (r *recall) know(t service.Spec) {
 	if d := r.find(t); d != nil {
 		*d = doubt{number: d.number, spec: d.spec, known: true} // nothing else matters any more
@@ -118,14 +117,14 @@ func (r *recall) know(t service.Spec) {
 	}
 }
 
-// forget drops a transaction that the participant need not be told of.
+// forget drops a transaction whose outcome the participant does not need.
 func (r *recall) forget(t service.Spec) {
 	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool {
 		return d.number == 0 && d.spec.Name == t.Name && d.spec.Digest == t.Digest
 	})
 }
 
-// done drops a transaction whose outcome the participant has carried out.
+// done drops a transaction whose outcome the participant has carried out, and returns whether there was one.
 func (r *recall) done(number uint64) (found bool) {
 	before := len(r.doubts)
 	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool { return number > 0 && d.number == number })
@@ -149,7 +148,7 @@ func (m *Machine) wait(s *parley.Step) {
 	}
 }
 
-// ask asks all others for the outcomes that have been missing for too long.
+// ask asks all others for the outcomes that are late.
 func (m *Machine) ask(s *parley.Step) {
 	asking := 0
 	for i := range m.recall.doubts {
@@ -163,7 +162,7 @@ func (m *Machine) ask(s *parley.Step) {
 	m.wait(s)
 }
 
-// hear takes a question for an outcome, or an answer.
+// hear handles a question about an outcome, or an answer.
 func (m *Machine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 	t, ok := service.ReadSpec(q.Body, m.c.N)
 	switch {
@@ -180,7 +179,7 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 	}
 }
 
-// said takes it that a process says an outcome, which is believed when more than m say so.
+// said handles the report of an outcome. The process accepts it when more than m processes report it.
 func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome problem.Outcome) {
 	d := m.recall.find(t)
 	switch {
@@ -195,7 +194,7 @@ func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome p
 	}
 	number, spec := d.number, d.spec
 	m.recall.know(spec)
-	if x := m.names[t.Name]; x != nil && x.spec.Digest == t.Digest { // the order will bring it, too
+	if x := m.names[t.Name]; x != nil && x.spec.Digest == t.Digest { // the order will bring the outcome, too
 		x.learned = true
 		number, spec = x.number, x.spec
 	} else if number == 0 {
@@ -218,7 +217,7 @@ func (r *recall) state(v *parley.Vars, n int) {
 			d := &list[i]
 			v.Bool("known", &d.known)
 			v.Bool("asked", &d.asked)
-			if d.waits() { // otherwise it would grow for ever, and states with it
+			if d.waits() { // otherwise it would grow forever, and the number of states with it
 				v.Time("since", &d.since)
 			}
 			v.Set("said to commit", &d.said[problem.Commit])

@@ -12,19 +12,19 @@ import (
 	"parley/stack"
 )
 
-// tower is what a tower is made of.
+// tower holds what Tower and the flags set.
 type tower struct {
 	Config
 	order func(n, m int) parley.Protocol
 	given bool
 }
 
-// Tower puts the protocol on an order of n processes of which m may lie, and slow participants on top, see
-// [service.NewParticipant]. The order must be final: a process that missed some of it takes no part in it
-// any more. A Delta must be long enough for a broadcast.
+// Tower puts the protocol above an order of n processes of which m may lie, and slow participants on top (see
+// [service.NewParticipant]). The order must be final: a process that has missed some of it takes no further
+// part. c.Delta must be long enough for a broadcast.
 //
-// If order is nil, process 0 makes one, which is for an explorer: see the type given. Its flag is
-// --given.
+// If order is nil, process 0 makes the order (see the type given), for an explorer. The flag --given selects
+// that.
 func Tower(c Config, order func(n, m int) parley.Protocol) parley.Protocol {
 	return tower{c.withDefaults(), order, order == nil}.protocol()
 }
@@ -41,9 +41,9 @@ func (t tower) protocol() parley.Protocol {
 	p := stack.New(beneath, layer, service.NewParticipant(t.N, true))
 	p.Name, p.Title, p.Paper, p.M, p.Serves = layer.Name, layer.Title, layer.Paper, t.M, false
 	p.Relies.Delay = cmp.Or(p.Relies.Delay, t.Delta)
-	p.Proposers = parley.SetOf(0) // it makes the given order, too
+	p.Proposers = parley.SetOf(0) // it also makes the given order
 	p.Rejoins, p.OnDemand = true, !t.given
-	p.Span = 60 * t.Delta // a process whose outcome nobody tells asks for ever
+	p.Span = 60 * t.Delta // a process that gets no answer asks forever
 	p.Properties = service.Judging{Of: problem.AmongCorrect, ByName: true}.Properties()
 	if t.given {
 		p.Properties = spared(p.Properties)
@@ -66,7 +66,7 @@ func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 	}
 }
 
-// check tells what is wrong with a tower. Whether n processes can tolerate m faults is for bound to say.
+// check returns what is wrong with t, or nil. Whether n processes can tolerate m faults is for bound to check.
 func (t tower) check() error {
 	switch err := parley.CheckN(t.N, 2); {
 	case err != nil:
@@ -79,7 +79,7 @@ func (t tower) check() error {
 	return nil
 }
 
-// bound is the bound of the order, or what it takes to hear of outcomes from m+1 correct processes.
+// bound returns the bound of the order, or what is necessary to get outcomes from m+1 correct processes.
 func (t tower) bound(n, m int) error {
 	switch {
 	case !t.given:
@@ -91,8 +91,8 @@ func (t tower) bound(n, m int) error {
 	return nil
 }
 
-// promises says what holds in the circumstances of a run. A process that was down for a time hears
-// nothing of the order any more, and counts as one of the m that may be faulty.
+// promises returns the promises for a run. A process that was down for a time receives nothing more of the
+// order, and counts as one of the m that may be faulty.
 func (t tower) promises(a parley.RunConditions) []parley.Promise {
 	safe, failed, bound := "", a.Faulty, t.bound(a.N, a.M)
 	if !t.given {
