@@ -19,19 +19,18 @@ const (
 	NonBlocking   = "non-blocking"
 )
 
-// Uniform returns the properties of atomic commitment among the processes that
-// vote, all of which may crash and come back.
+// Uniform returns the properties of atomic commitment among the voters, all of which may crash and restart.
 func Uniform(voters parley.Set) []parley.Property {
 	return list(voters, func(*parley.History, parley.ID) bool { return true })
 }
 
-// AmongCorrect returns them for processes that may lie: what a faulty process
-// decides, or said that it would vote, does not count.
+// AmongCorrect returns the properties for processes that may lie: the decisions and votes of a faulty process
+// do not count.
 func AmongCorrect(voters parley.Set) []parley.Property {
 	return list(voters, (*parley.History).Correct)
 }
 
-// list states the properties for those that count.
+// list returns the properties for the processes that count.
 func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) []parley.Property {
 	v := view{voters, counts}
 	return []parley.Property{
@@ -68,14 +67,13 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 	}
 }
 
-// view is whose votes there are, and whose deeds count.
+// view says which processes vote, and whose actions count.
 type view struct {
 	voters parley.Set
 	counts func(h *parley.History, id parley.ID) bool
 }
 
-// decisions goes through the outcomes that processes delivered, in order of time: one a
-// delivery, of crashed processes too.
+// decisions iterates over the delivered outcomes in order of time, including those of crashed processes.
 func decisions(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for i := range h.Deliveries {
@@ -86,7 +84,7 @@ func decisions(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	}
 }
 
-// counted goes through the decisions of the processes that count.
+// counted iterates over the decisions of the processes that count.
 func (v view) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for d, o := range decisions(h) {
@@ -97,7 +95,7 @@ func (v view) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcom
 	}
 }
 
-// vote is the first vote that a process was given, and when.
+// vote is the first vote of a process, and its request.
 type vote struct {
 	yes bool
 	*parley.ExternalEvent
@@ -162,8 +160,8 @@ func (v view) validity(h *parley.History) error {
 	return nil
 }
 
-// nonTriviality: how late a vote may come each protocol says for itself. One that is
-// there when the run begins is in time for all.
+// nonTriviality excuses late votes: how late a vote may be depends on the protocol, but one at time 0 is in
+// time for all.
 func (v view) nonTriviality(h *parley.History) error {
 	for d, o := range decisions(h) {
 		if o == Abort && v.troubled(h) == "" {
@@ -173,8 +171,7 @@ func (v view) nonTriviality(h *parley.History) error {
 	return nil
 }
 
-// troubled tells why a process may abort, "" if all vote yes at the beginning and nothing
-// fails.
+// troubled returns why a process may abort, or "" if all vote yes at time 0 and nothing fails.
 func (v view) troubled(h *parley.History) string {
 	if h.Faulty.Len() > 0 || len(h.Restarts) > 0 {
 		return "a process fails"
@@ -188,8 +185,8 @@ func (v view) troubled(h *parley.History) string {
 	return ""
 }
 
-// decisions returns the Vacuous of a property that speaks of so many processes that decide
-// on an outcome, or on any.
+// decisions returns the Vacuous of a property that needs the given number of processes to decide on an
+// outcome; Undecided means any.
 func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		var decided parley.Set
@@ -227,7 +224,7 @@ func (v view) stability(h *parley.History) error {
 	return nil
 }
 
-// CameBack tells whether a process restarted between two happenings.
+// CameBack reports whether a process restarted between two events.
 func CameBack(h *parley.History, id parley.ID, since, until uint64) bool {
 	return slices.ContainsFunc(h.Restarts, func(r parley.ExternalEvent) bool {
 		return r.At == id && r.Order > since && r.Order < until
