@@ -7,21 +7,21 @@ import (
 
 // own is this process as a client.
 type own struct {
-	starts problem.Incarnation // without transfer its lives
-	life   uint64              // which tells its lives apart; 0: not known yet
-	in     bool                // what it broadcasts is carried
-	done   uint64              // own commands applied
-	queue  [][]byte            // own commands; the first has number done+1 and is under way if in
+	starts problem.Incarnation // its incarnations, without Transfer
+	life   uint64              // distinguishes its incarnations; 0: not known yet
+	in     bool                // the group carries its broadcasts
+	done   uint64              // number of own commands applied
+	queue  [][]byte            // own commands; the first has number done+1 and is in flight if in is set
 }
 
-// next broadcasts the first command that is not applied.
+// next broadcasts the first own command that is not applied.
 func (o *own) next(s *parley.Step) {
 	if o.in && len(o.queue) > 0 {
 		s.Broadcast(parley.Msg{Kind: apply, Value: client(s.Self, o.life), Seq: o.done + 1, Body: o.queue[0]})
 	}
 }
 
-// applied tells whether a command was the one under way. Then the next one is.
+// applied removes the own command with the given number, and returns whether it was in flight.
 func (o *own) applied(number uint64) bool {
 	if number != o.done+1 || len(o.queue) == 0 {
 		return false
@@ -31,7 +31,6 @@ func (o *own) applied(number uint64) bool {
 	return true
 }
 
-// State visits every variable.
 func (o *own) State(v *parley.Vars) {
 	o.starts.State(v)
 	parley.Num(v, "life", &o.life)

@@ -6,53 +6,52 @@ import (
 	"parley"
 )
 
-// Where a process may say by chance what is wrong ([Config].Liars), copies may differ: it can tell
-// them different commands, give one that joins a false state, or have them begin a view with
-// different cuts. So all members tell what they have where a view begins, in messages of the order,
-// and answer nothing before all have: then all know the same. The copy that most have counts, and
-// who has another one fetches it, with what came since. Of what it has not answered the outcome is
-// then unknown.
+// If a process may accidentally send wrong messages ([Config].Liars), replicas may diverge: it can send
+// different commands to different replicas, give a joiner a false state, or make replicas begin a view with
+// different cuts. So at the start of a view all members broadcast what they have, in the order, and answer
+// nothing before all have: then all know the same reports. The state that most replicas have is chosen. A
+// replica with another state fetches the chosen one, with what was delivered since. The outcome of the
+// commands that it has not answered is then unknown.
 //
-// One word that is missing would have all wait for as long as the view lasts, and one message that
-// is wrong by chance is enough for that, or a broadcast that is refused because too many wait. So
-// who misses words asks for them, and they are told again.
+// One missing report would make all wait until the view ends. One accidentally wrong message suffices for
+// that, and so does a refused broadcast when too many wait. So a replica asks for the reports that it misses,
+// and these are sent again.
 
-// The messages of comparing, which are broadcast.
+// The messages of the comparison, all broadcast.
 const (
-	// stand is the word of a copy. Seq: the view that begins. Value: a hash of the copy. Body: its
+	// stand is the report of a replica. Seq: the view that begins. Value: the hash of its state. Body: its
 	// standing, one byte.
 	stand   parley.Kind = done + 1 + iota
-	missing             // asks for the word of a copy. Seq: the view. Value: whose
+	missing             // asks for the report of a replica. Seq: the view. Value: the replica
 )
 
-// standing is how much the word of a copy weighs. Those of the highest standing decide.
+// standing is the weight of a replica's report. Only the reports of the highest standing count.
 type standing uint8
 
 const (
-	none   standing = iota // it has no state, or has stopped
-	behind                 // it is not that of the others, and lacks what was delivered since that was found
-	given                  // it is on the word of one other process
-	held                   // it has been compared
+	none   standing = iota // has no state, or has stopped
+	behind                 // differs from the chosen state, and lacks what was delivered since that was found
+	given                  // came from a single sponsor
+	held                   // was compared
 )
 
-// stood is what one copy said.
+// stood is the report of one replica.
 type stood struct {
 	who  parley.ID
 	of   standing
 	hash uint64
 }
 
-// comparison is what a copy knows of the others where a view begins.
+// comparison is what a replica knows of the reports at the start of a view.
 type comparison struct {
 	of      standing // of this copy
 	said    []stood
-	answers []parley.Msg // that wait until it is known that this copy counts
-	sums    []late       // and words of its state to joiners: to whom, and what
+	answers []parley.Msg // wait until this replica's state is the chosen one
+	sums    []late       // hashes of its state that wait likewise: for whom, and the message
 }
 
-// chosen returns which of the copies counts: that which most have of those of the highest
-// standing, and of several the one of the process with the lowest id. It tells whether there is
-// another one.
+// chosen returns the standing and the hash of the chosen state: the one that most reports of the highest
+// standing have, on a tie that of the lowest ID. It also returns whether a replica has another state.
 func (x *comparison) chosen() (of standing, hash uint64, parted bool) {
 	for _, y := range x.said {
 		of = max(of, y.of)
@@ -86,17 +85,18 @@ func (x *comparison) State(v *parley.Vars) {
 	})
 }
 
-// doubt is whether a copy has the state that counts.
+// doubt records whether the state of a replica is the chosen one.
 type doubt struct {
-	doubtful bool        // it has been compared with that of no other, or is not that
-	word     parley.Msg  // what it told the others of it
-	compares *comparison // not nil: a view has begun, and not all have told what they have
+	doubtful bool        // not compared with any other replica, or not the chosen state
+	word     parley.Msg  // its last report
+	compares *comparison // not nil: a view has begun, and not all members have reported
 }
 
-// comparing tells whether this copy has a state that may count, and does not know yet.
+// comparing reports whether this replica has a state and does not know yet if it is the chosen one.
 func (d *doubt) comparing() bool { return d.compares != nil && d.compares.of > none }
 
-// begin is upon a view: tell what this copy is. Answers that wait since the view before wait on.
+// begin handles a view: it broadcasts the report of this replica. Answers that wait from the previous view
+// keep waiting.
 func (d *doubt) begin(s *parley.Step, view uint64, of standing, hash uint64, retries parley.Tick) {
 	x := &comparison{of: of}
 	if d.comparing() && of > none {
@@ -109,7 +109,7 @@ func (d *doubt) begin(s *parley.Step, view uint64, of standing, hash uint64, ret
 	}
 }
 
-// unheard are the members whose word has not come.
+// unheard returns the members that have not reported.
 func (d *doubt) unheard(members parley.Set) parley.Set {
 	for _, y := range d.compares.said {
 		members.Remove(y.who)
@@ -117,7 +117,7 @@ func (d *doubt) unheard(members parley.Set) parley.Set {
 	return members
 }
 
-// remind asks for the words that have not come; its own it tells again.
+// remind asks for the missing reports, and repeats its own if it has not been delivered.
 func (d *doubt) remind(s *parley.Step, members parley.Set) {
 	for id := range d.unheard(members).All() {
 		if id == s.Self {
@@ -128,28 +128,27 @@ func (d *doubt) remind(s *parley.Step, members parley.Set) {
 	}
 }
 
-// repeat is upon being asked for a word.
+// repeat handles a request for a report.
 func (d *doubt) repeat(s *parley.Step, m parley.Msg) {
 	if m.Value == uint64(s.Self) && m.Seq == d.word.Seq && !s.Restart {
 		s.Broadcast(d.word)
 	}
 }
 
-// hear is upon word of a copy where the view begins, the first of each. It tells whether that
-// is the last one.
+// hear handles a replica's report at the start of the view. Only the first report of each member counts. hear
+// returns whether it was the last one missing.
 func (d *doubt) hear(s *parley.Step, from parley.ID, m parley.Msg, members parley.Set) bool {
 	if m.Seq != d.word.Seq || len(m.Body) != 1 || m.Body[0] > byte(held) {
 		s.Refuse(from, "word of a copy that nobody waits for")
 		return false
 	}
 	if d.compares == nil || !d.unheard(members).Has(from) {
-		return false // it is told again, for another one
+		return false // a repetition for another process
 	}
 	d.compares.said = append(d.compares.said, stood{from, standing(m.Body[0]), m.Value})
 	return d.unheard(members) == parley.Set{}
 }
 
-// State visits every variable.
 func (d *doubt) State(v *parley.Vars) {
 	v.Bool("doubtful", &d.doubtful)
 	v.Msg("word", parley.Env{}, &d.word)
@@ -164,7 +163,7 @@ func (d *doubt) State(v *parley.Vars) {
 	v.Machine("comparison", d.compares)
 }
 
-// standing tells what this copy is worth.
+// standing returns the weight of this replica's report.
 func (p *process) standing() standing {
 	switch {
 	case p.stopped, p.fetch != nil && !p.doubt.doubtful:
@@ -177,7 +176,7 @@ func (p *process) standing() standing {
 	return held
 }
 
-// begins is upon a view.
+// begins handles a view.
 func (p *process) begins(s *parley.Step, view parley.Msg) {
 	if members, rest, err := parley.ReadSet(view.Body, p.c.N); err == nil && len(rest) == 0 {
 		p.members = members
@@ -187,15 +186,15 @@ func (p *process) begins(s *parley.Step, view parley.Msg) {
 	}
 	of, hash := p.standing(), uint64(0)
 	if of > none {
-		if hash = p.hash(); p.fetch != nil { // it may be needed as it is
+		if hash = p.hash(); p.fetch != nil { // its state may become the chosen one as it is
 			p.fetch = &fetch{held: p.fetch.held}
 		}
 	}
 	p.doubt.begin(s, view.Seq, of, hash, p.c.Retry)
 }
 
-// settle is upon the word of the last member. A process whose state is chosen answers; every other
-// process fetches that state.
+// settle acts on the complete set of reports. A process whose state is chosen answers; every other process
+// fetches that state.
 func (p *process) settle(s *parley.Step) {
 	x := p.doubt.compares
 	of, hash, parted := x.chosen()
@@ -208,12 +207,12 @@ func (p *process) settle(s *parley.Step) {
 		p.part(s)
 	default:
 		if p.doubt.compares = nil; parted && p.fetch.number > 0 {
-			p.ask(s) // what it fetches may be another one
+			p.ask(s) // its fetch may have another state
 		}
 	}
 }
 
-// counts is upon finding that the state of this copy is the one that counts.
+// counts acts on the finding that the state of this replica is the chosen one.
 func (p *process) counts(s *parley.Step) {
 	x, f := p.doubt.compares, p.fetch
 	p.doubt.compares, p.fetch, p.doubt.doubtful = nil, nil, false
@@ -232,8 +231,7 @@ func (p *process) counts(s *parley.Step) {
 	}
 }
 
-// part is upon finding that it is not: fetch the other one. The answers of this one are worth
-// nothing.
+// part acts on the finding that it is not: the replica drops its waiting answers and fetches the chosen state.
 func (p *process) part(s *parley.Step) {
 	if p.doubt.compares != nil {
 		for _, y := range p.doubt.compares.sums {

@@ -9,36 +9,36 @@ import (
 	"parley"
 )
 
-// ties is what the property OneMachine knows of a run so far: what belongs to which
-// answer. A process asks one command after the other, so that the k-th answer that it
-// gives to itself in a life is to the k-th command of that life.
+// ties is what the property OneMachine knows of a run so far: which answer belongs to which command. A process
+// sends its commands one after the other, so the k-th answer that it gives to itself in an incarnation is to
+// the k-th command of that incarnation.
 type ties struct {
 	h       *parley.History
 	c       Config
-	clients []uint64             // by process: itself in this life; 0: not known yet
-	held    [][]request          // by process: commands of this life, until its client is known
+	clients []uint64             // by process: its client number in this incarnation; 0: not known yet
+	held    [][]request          // by process: commands of this incarnation until its client number is known
 	asked   map[uint64][]request // by client: commands without an answer
 	at      map[uint64]tie       // by position
-	last    uint64               // the last position that was answered
+	last    uint64               // highest position answered so far
 }
 
-// request is a command, and the last position that was answered when it was asked.
+// request is a command, and the highest position answered before the request.
 type request struct {
 	command []byte
 	after   uint64
 }
 
-// tie is what stands at a position.
+// tie is the command and the answer at a position.
 type tie struct {
 	client          uint64
 	command, answer []byte
 }
 
-// asOne ties answers to commands, and applies these in the order of their positions as
-// far as all positions are known.
+// asOne assigns answers to commands, and applies the commands in the order of their positions, up to the first
+// unknown position.
 func asOne(h *parley.History, c Config) error {
 	if c.Setup.Checked || c.Setup.Active != parley.Everyone(c.N) || changes(h) {
-		return nil // not all is answered, and the k-th answer may be to another command
+		return nil // not everything is answered, and the k-th answer may be to another command
 	}
 	x := ties{
 		h: h, c: c, clients: make([]uint64, h.N), held: make([][]request, h.N),
@@ -56,7 +56,7 @@ func asOne(h *parley.History, c Config) error {
 			x.begin(e.At, &lives[e.At])
 			began[e.At] = e.When
 		case e.kind == indicates && e.Msg.Kind == parley.View && x.clients[e.At] == 0 &&
-			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and not from its log
+			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and does not come from its log
 			x.know(e.At, e.Msg.Seq)
 		case e.kind == delivers && e.Msg.Kind == Answer:
 			if err := x.answer(e.ExternalEvent); err != nil {
@@ -78,7 +78,7 @@ func asOne(h *parley.History, c Config) error {
 	}
 }
 
-// begin is the start of a life.
+// begin starts an incarnation.
 func (x *ties) begin(id parley.ID, lives *uint64) {
 	*lives++
 	x.clients[id], x.held[id] = 0, nil
@@ -87,13 +87,13 @@ func (x *ties) begin(id parley.ID, lives *uint64) {
 	}
 }
 
-// know: what the process is as a client in this life is known.
+// know sets the client number of a process in this incarnation.
 func (x *ties) know(id parley.ID, life uint64) {
 	x.clients[id] = client(id, life)
 	x.asked[x.clients[id]], x.held[id] = x.held[id], nil
 }
 
-// ask: one that comes when Queue are waiting is refused.
+// ask records a command, unless Queue commands wait already: then it is refused.
 func (x *ties) ask(id parley.ID, command []byte) {
 	waiting, known := x.held[id], x.clients[id] != 0
 	if known {
@@ -110,8 +110,8 @@ func (x *ties) ask(id parley.ID, command []byte) {
 	}
 }
 
-// answer looks at that of a process to itself. What it asked in a life before may be
-// answered when it is back, and what was answered then again.
+// answer checks the answer of a process to itself. A restarted process may get answers to commands of an
+// earlier incarnation, some a second time.
 func (x *ties) answer(d *parley.ExternalEvent) error {
 	client, position := d.Msg.Value, d.Msg.Seq
 	if d.At != d.From || client < processes {
@@ -138,7 +138,7 @@ func (x *ties) answer(d *parley.ExternalEvent) error {
 	return nil
 }
 
-// event is one happening of any list.
+// event is an event of any list of a history.
 type event struct {
 	kind
 	*parley.ExternalEvent
@@ -153,7 +153,7 @@ const (
 	delivers
 )
 
-// events are all happenings of a run, in their order.
+// events returns all events of a run in order.
 func events(h *parley.History) []event {
 	var out []event
 	for k, list := range [][]parley.ExternalEvent{h.Requests, h.Restarts, h.Indications, h.Deliveries} {
