@@ -8,14 +8,14 @@ import (
 	"parley"
 )
 
-// ringSize is how far ahead, in ticks, the ring reaches. Rounds of
-// lockstep.Simulated and their delays fit; what is later waits in a heap.
+// ringSize is how far ahead, in ticks, the ring reaches. Rounds of lockstep.Simulated and their delays fit;
+// later events wait in a heap.
 const ringSize = 2048
 
-// never is the end of time. What is due then, or would be beyond it, does not happen.
+// never is the end of time. Events that would be due then or later do not happen.
 const never parley.Tick = math.MaxInt64
 
-// after returns the time so long after another one.
+// after returns t + length, or never if that overflows.
 func after(t, length parley.Tick) parley.Tick {
 	if sum := t + length; sum >= t {
 		return sum
@@ -23,7 +23,7 @@ func after(t, length parley.Tick) parley.Tick {
 	return never
 }
 
-// longSlot is how many events of one time are kept after they were handed out.
+// longSlot is how many events of one time are kept after pop has returned them.
 const longSlot = 4096
 
 type what uint8
@@ -34,8 +34,8 @@ const (
 	asked                // ref: the request in the store
 	detected             // from is suspected if it is still down
 	hinted               // from is suspected
-	// What a process that is paused does not put off:
-	more     // ref: the request, and another one is to be had
+	// A pause does not delay the following:
+	more     // ref: the request; get another one from Options.More
 	back     // it restarts
 	crashing // ref: the crash in the options
 	overdue  // ref: the crash that has found no step
@@ -50,17 +50,16 @@ type event struct {
 	what     what
 }
 
-// schedule hands out events in the order of their times, and within a time in
-// the order in which they were put in.
+// schedule returns events in the order of their times, and within a time in the order of insertion.
 type schedule struct {
 	slots  [ringSize][]event
-	used   [ringSize / 64]uint64 // which slots hold anything
+	used   [ringSize / 64]uint64 // bitmap of slots with events
 	now    parley.Tick
-	missed []event // what happened in pauses that are over: it comes first
-	read   int     // how much of the slot of now has been handed out
+	missed []event // events from pauses that are over: they come first
+	read   int     // number of events of the present slot that pop has returned
 	later  overflow
 	put    uint64
-	spare  [][]event // memory of slots that were left
+	spare  [][]event // memory of earlier slots
 	first  []event   // scratch
 }
 
@@ -76,7 +75,7 @@ func (q *schedule) reset() {
 	q.now, q.read, q.put = 0, 0, 0
 }
 
-// at puts in an event that is due at time t, not before now. Never it drops.
+// at inserts an event that is due at time t, which must not be before now. It drops an event at never.
 func (q *schedule) at(t parley.Tick, e event) {
 	if uint64(t-q.now) >= ringSize || t == never {
 		switch {
@@ -94,7 +93,7 @@ func (q *schedule) at(t parley.Tick, e event) {
 	q.used[i/64] |= 1 << (i % 64)
 }
 
-// equip gives a slot that has no memory that of one that was left.
+// equip gives a slot without memory that of an earlier slot.
 func (q *schedule) equip(i uint64) {
 	if q.slots[i] == nil && len(q.spare) > 0 {
 		q.slots[i] = q.spare[len(q.spare)-1]
@@ -102,8 +101,7 @@ func (q *schedule) equip(i uint64) {
 	}
 }
 
-// next moves to the time of the earliest event. The slot of the time it leaves
-// must have been handed out whole.
+// next moves to the time of the earliest event. All events of the present time must have been returned.
 func (q *schedule) next() (parley.Tick, bool) {
 	q.leave()
 	t, ok := q.scan()
@@ -114,8 +112,8 @@ func (q *schedule) next() (parley.Tick, bool) {
 		return 0, false
 	}
 	q.now = t
-	// Events from the heap were put in before those of the ring at the same
-	// time could be: they were further ahead.
+	// Events from the heap were inserted before those of the ring at the same time, because they were further
+	// ahead.
 	q.first = q.first[:0]
 	for len(q.later) > 0 && q.later[0].at == t {
 		q.first = append(q.first, q.later.pop())
@@ -140,7 +138,7 @@ func (q *schedule) leave() {
 	}
 }
 
-// scan returns the time of the first slot from now on that holds anything.
+// scan returns the time of the first slot with events, from now on.
 func (q *schedule) scan() (parley.Tick, bool) {
 	start := uint64(q.now) % ringSize
 	for k := uint64(0); k <= ringSize/64; k++ {
@@ -160,8 +158,8 @@ func (q *schedule) scan() (parley.Tick, bool) {
 	return 0, false
 }
 
-// pop returns the next event of the present time. Machines that go on without
-// time going by, with timers of no length, do not make the slot longer and longer.
+// pop returns the next event of the present time. It bounds the slot's memory for machines that keep setting
+// timers of length 0.
 func (q *schedule) pop() (event, bool) {
 	if len(q.missed) > 0 {
 		e := q.missed[0]
@@ -176,7 +174,7 @@ func (q *schedule) pop() (event, bool) {
 	q.read++
 	if q.read >= longSlot && len(slot)-q.read <= q.read/8 {
 		q.slots[uint64(q.now)%ringSize] = slot[:1+copy(slot[1:], slot[q.read:])]
-		q.read = 1 // something was handed out: the slot is to be left
+		q.read = 1 // some events were returned, so leave must empty the slot
 	}
 	return e, true
 }
@@ -190,8 +188,8 @@ type late struct {
 
 func (a *late) before(b *late) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
 
-// overflow is a heap: none of its events is due before the one at half its index, as
-// counted from 1. That of container/heap allocates for every event.
+// overflow is a heap: no event is due before its parent, at half its index counted from 1. container/heap
+// would allocate for every event.
 type overflow []late
 
 func (o *overflow) push(x late) {
@@ -204,7 +202,7 @@ func (o *overflow) push(x late) {
 	h[i] = x
 }
 
-// pop takes out the first event.
+// pop removes the first event.
 func (o *overflow) pop() event {
 	h := *o
 	first, x := h[0].event, h[len(h)-1]
@@ -226,7 +224,7 @@ func (o *overflow) pop() event {
 	return first
 }
 
-// store holds the messages on their way. A message to many is stored once.
+// store holds the messages in flight. A message to many receivers is stored once.
 type store struct {
 	slots []stored
 	free  []int32
@@ -235,7 +233,7 @@ type store struct {
 type stored struct {
 	path  parley.Path
 	msg   parley.Msg
-	id    uint64 // the trace's number of its sending
+	id    uint64 // number of the Send event in the trace
 	refs  int32
 	epoch uint32
 }
@@ -257,7 +255,7 @@ func (w *store) put(m stored) int32 {
 	return int32(len(w.slots) - 1)
 }
 
-// drop gives up one hold on a message.
+// drop releases one reference to a message.
 func (w *store) drop(ref int32) {
 	m := &w.slots[ref]
 	if m.refs--; m.refs == 0 {
