@@ -75,7 +75,7 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	case parley.OpAppend:
 		m.log.keep(s, t)
 		m.log.record(s, t.path, e.Msg.Body)
-	case parley.OpCompact: // journal compacts the log
+	case parley.OpCompact: // txJournal compacts the log
 	case parley.OpSetTimer, parley.OpStopTimer:
 		e.From, e.Path = m.self, t.path
 		s.Effects = append(s.Effects, *e)
@@ -138,7 +138,7 @@ func (m *Machine) applied(s *parley.Step, t *transaction) {
 			m.log.record(s, t.path, []byte{appliedRecord})
 		}
 	}
-	m.ends.carried(s, t)
+	m.completions.carried(s, t)
 }
 
 // memberHost is the host of an inner machine, which numbers processes by their place in the transaction.

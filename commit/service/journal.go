@@ -2,20 +2,20 @@ package service
 
 import "parley"
 
-// journal writes the log of a process.
-type journal struct {
+// txJournal writes the log of a process.
+type txJournal struct {
 	most    int // Config.Compact
 	records int // since the log was compacted
 }
 
-func (j *journal) record(s *parley.Step, path parley.Path, record []byte) {
+func (j *txJournal) record(s *parley.Step, path parley.Path, record []byte) {
 	s.At(path, 0, func() { s.Append(record) })
 	j.records++
 }
 
 // keep makes the spec of t durable. A process that has it in its log without a yes does not vote yes after a
 // crash.
-func (j *journal) keep(s *parley.Step, t *transaction) {
+func (j *txJournal) keep(s *parley.Step, t *transaction) {
 	if t.logged {
 		return
 	}
@@ -28,7 +28,7 @@ func (j *journal) keep(s *parley.Step, t *transaction) {
 }
 
 // compact has the state replace the log records when there are many.
-func (j *journal) compact(s *parley.Step, live int) {
+func (j *txJournal) compact(s *parley.Step, live int) {
 	if j.records >= j.most && j.records >= 2*live {
 		j.records = 0
 		s.Compact()

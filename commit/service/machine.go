@@ -93,17 +93,17 @@ const (
 
 // Machine is the machine of one process.
 type Machine struct {
-	book         // what it knows of transactions
-	ends closing // how it forgets them
-	log  journal
+	txTable                       // what it knows of transactions
+	completions completionTracker // how it forgets them
+	log         txJournal
 
 	scratch []parley.Effect // scratch: effects of an inner machine
 	members memberHost      // scratch
 }
 
 func newMachine(c Config, self parley.ID) *Machine {
-	m := &Machine{book: newBook(c, self), log: journal{most: c.Compact}}
-	m.ends.book = &m.book
+	m := &Machine{txTable: newBook(c, self), log: txJournal{most: c.Compact}}
+	m.completions.txTable = &m.txTable
 	return m
 }
 
@@ -146,8 +146,8 @@ func (m *Machine) Start(s *parley.Step) {
 	}
 	m.log.records = len(s.Log)
 	m.again(s, logs)
-	m.ends.sendOpen(s)
-	m.ends.beat(s)
+	m.completions.sendOpen(s)
+	m.completions.beat(s)
 }
 
 // again starts the inner machines. Before that, it delivers to the participant what was prepared before the
@@ -283,12 +283,13 @@ func (m *Machine) give(s *parley.Step, t *transaction, waited bool) {
 	})
 }
 
+// State visits every variable of the machine.
 func (m *Machine) State(v *parley.Vars) {
-	v.Durable(func() { m.book.durable(v) })
-	m.book.volatile(v)
+	v.Durable(func() { m.txTable.durable(v) })
+	m.txTable.volatile(v)
 	parley.Num(v, "records", &m.log.records)
-	v.Bool("news", &m.ends.news)
-	v.Bool("pulse", &m.ends.pulse)
+	v.Bool("news", &m.completions.news)
+	v.Bool("pulse", &m.completions.pulse)
 }
 
 // perLife is the number of bits for transactions that a process begins in one incarnation, if Config does not

@@ -9,6 +9,7 @@ import (
 
 // Clauses for messages of other processes and for timers.
 
+// Receive handles a message from a link.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	path := s.Path
 	switch {
@@ -17,9 +18,9 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case int(CoordinatorOf(path)) >= m.c.N:
 		s.Refuse(from, "transaction of nobody")
 	case q.Kind == msgDone:
-		m.ends.done(s, from, q)
+		m.completions.done(s, from, q)
 	case q.Kind == msgOpen:
-		m.ends.opened(s, from, q)
+		m.completions.opened(s, from, q)
 	case q.Kind == msgBegin:
 		m.begun(s, from, path, q)
 	default:
@@ -148,9 +149,10 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	}
 }
 
+// Timeout handles a timer of the machine or of an inner machine.
 func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if s.Path == 0 && timer == openTimer {
-		m.ends.timeout(s)
+		m.completions.timeout(s)
 		return
 	}
 	if t := m.live[s.Path]; t != nil && timer == voteTimer {

@@ -19,7 +19,7 @@ const (
 
 // name gives t its name, unless another transaction holds it. A restart may restore a transaction that did not
 // get its name; one that this process voted yes on did.
-func (b *book) name(t *transaction) {
+func (b *txTable) name(t *transaction) {
 	e, had := b.history.at[t.path], b.names[t.spec.Name]
 	switch {
 	case b.history.Named(t.spec.Name) != nil, e != nil && e.Why.Claim != Free:
@@ -29,7 +29,7 @@ func (b *book) name(t *transaction) {
 }
 
 // claim returns what is known of the transaction that holds the name of a new one.
-func (b *book) claim(of Spec) NameClaim {
+func (b *txTable) claim(of Spec) NameClaim {
 	var digest uint64
 	var outcome problem.Outcome
 	if t := b.names[of.Name]; t != nil {
@@ -51,7 +51,7 @@ func (b *book) claim(of Spec) NameClaim {
 }
 
 // holds reports whether no other transaction holds the name of t.
-func (b *book) holds(t *transaction) bool {
+func (b *txTable) holds(t *transaction) bool {
 	if x := b.names[t.spec.Name]; x != nil {
 		return x == t
 	}

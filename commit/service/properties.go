@@ -212,7 +212,7 @@ func (j Judging) names(h *parley.History) error {
 		at   parley.ID
 		name string
 	}
-	all, does := make(map[place]holder), make(map[uint64]string)
+	all, does := make(map[place]nameHolder), make(map[uint64]string)
 	for _, d := range h.Deliveries {
 		first, rest, _ := strings.Cut(string(d.Msg.Body), " ")
 		here := place{d.At, rest}
@@ -239,12 +239,12 @@ func (j Judging) names(h *parley.History) error {
 		case ends && first != problem.Commit.String():
 			delete(all, here)
 		case ends:
-			all[here] = holder{path: d.Msg.Value, order: d.Order, committed: true}
+			all[here] = nameHolder{path: d.Msg.Value, order: d.Order, committed: true}
 			if same {
-				all[here] = holder{had.path, d.Order, true, had.votes}
+				all[here] = nameHolder{had.path, d.Order, true, had.votes}
 			}
 		default:
-			all[here] = holder{path: d.Msg.Value, order: d.Order, committed: same && had.committed, votes: rest}
+			all[here] = nameHolder{path: d.Msg.Value, order: d.Order, committed: same && had.committed, votes: rest}
 			if was, known := does[d.Msg.Value]; known && was != rest && !j.ByName {
 				err = fmt.Errorf("%s votes on %s, another transaction than what others have in its place", h.Name(d.At), name)
 			}
@@ -276,8 +276,8 @@ func refusesOwn(h *parley.History, d *parley.ExternalEvent, votes string) bool {
 	return more > 0
 }
 
-// holder is the transaction that holds a name at a process.
-type holder struct {
+// nameHolder is the transaction that holds a name at a process.
+type nameHolder struct {
 	path      uint64
 	order     uint64 // when the process voted
 	committed bool

@@ -34,26 +34,26 @@ func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	p.Properties = Judging{Of: problem.Uniform, Majority: c.Majority}.Properties()
 	p.Promises = c.promises
 	p.M = c.faults()
-	p.Flags = parley.Flags(made{c, coordinators}, flags, func(m made) parley.Protocol {
+	p.Flags = parley.Flags(towerConfig{c, coordinators}, flags, func(m towerConfig) parley.Protocol {
 		return Tower(m.Config, m.coordinators)
 	})
 	return p
 }
 
-// made holds what the flags set.
-type made struct {
+// towerConfig holds what the flags set.
+type towerConfig struct {
 	Config
 	coordinators parley.Set
 }
 
 // flags declares the flags of the protocol.
-func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
+func flags(fs *flag.FlagSet, m *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
 	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, and not in two phases")
 	check := problem.DeltaFlag(fs, &m.Delta)
 	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first); "+
 		"--values='pay yyn' begins the transaction pay, on which the third process votes no")
-	return func(m *made, naming parley.Naming) error {
+	return func(m *towerConfig, naming parley.Naming) error {
 		m.Votes = 0 // derived from delta
 		if *list != "" {
 			m.coordinators = parley.Set{}

@@ -92,7 +92,7 @@ type Transaction struct {
 	Yes         parley.Set // in package ordered: participants that voted yes
 }
 
-func (b *book) look(t *transaction) Transaction {
+func (b *txTable) look(t *transaction) Transaction {
 	return Transaction{
 		Name: t.spec.Name, Coordinator: CoordinatorOf(t.path), Outcome: t.outcome, Why: t.why, Blocked: t.blocked,
 		Waits: t.waits(b.self), Asked: t.asked || b.c.Majority, Voted: t.given && t.yes,
@@ -100,7 +100,7 @@ func (b *book) look(t *transaction) Transaction {
 }
 
 // Find returns the transaction that holds name, and whether the process remembers one.
-func (b *book) Find(name string) (Transaction, bool) {
+func (b *txTable) Find(name string) (Transaction, bool) {
 	if t := b.names[name]; t != nil {
 		return b.look(t), true
 	}
@@ -112,7 +112,7 @@ func (b *book) Find(name string) (Transaction, bool) {
 }
 
 // Live iterates over the transactions that are not over, by coordinator and age.
-func (b *book) Live() iter.Seq[Transaction] {
+func (b *txTable) Live() iter.Seq[Transaction] {
 	return func(yield func(Transaction) bool) {
 		for t := range b.all() {
 			if !yield(b.look(t)) {

@@ -8,9 +8,9 @@ import (
 	"parley"
 )
 
-// book holds what a process knows of transactions: the live ones, by path, name and coordinator, and the ones
+// txTable holds what a process knows of transactions: the live ones, by path, name and coordinator, and the ones
 // that finished last.
-type book struct {
+type txTable struct {
 	c    Config
 	self parley.ID
 
@@ -31,15 +31,15 @@ type coordinatorTxs struct {
 	open  []uint64
 }
 
-func newBook(c Config, self parley.ID) book {
-	return book{
+func newBook(c Config, self parley.ID) txTable {
+	return txTable{
 		c: c, self: self, next: c.First, live: make(map[parley.Path]*transaction),
 		names: make(map[string]*transaction), of: make([]coordinatorTxs, c.N), history: NewHistory(c.Remember),
 	}
 }
 
 // add makes t live.
-func (b *book) add(t *transaction) {
+func (b *txTable) add(t *transaction) {
 	b.live[t.path] = t
 	b.name(t)
 	c := &b.of[CoordinatorOf(t.path)]
@@ -52,7 +52,7 @@ func (b *book) add(t *transaction) {
 }
 
 // all goes through the live transactions, by coordinator and age.
-func (b *book) all() iter.Seq[*transaction] {
+func (b *txTable) all() iter.Seq[*transaction] {
 	return func(yield func(*transaction) bool) {
 		for id := range b.of {
 			for _, t := range b.of[id].list {
@@ -65,7 +65,7 @@ func (b *book) all() iter.Seq[*transaction] {
 }
 
 // drop forgets the transactions of coordinator id for which over returns true.
-func (b *book) drop(id parley.ID, over func(t *transaction) bool) {
+func (b *txTable) drop(id parley.ID, over func(t *transaction) bool) {
 	c := &b.of[id]
 	c.list = slices.DeleteFunc(c.list, func(t *transaction) bool {
 		if !over(t) {
@@ -91,14 +91,14 @@ func (c *coordinatorTxs) over(number uint64) bool {
 
 // durable visits what survives a crash. The history is durable because a repeated request under the name of a
 // finished transaction is answered with its outcome.
-func (b *book) durable(v *parley.Vars) {
+func (b *txTable) durable(v *parley.Vars) {
 	parley.Num(v, "next", &b.next)
 	parley.Num(v, "blank", &b.blank)
 	b.history.State(v)
 	b.liveState(v)
 }
 
-func (b *book) liveState(v *parley.Vars) {
+func (b *txTable) liveState(v *parley.Vars) {
 	var list []*transaction
 	if !v.Loading() {
 		list = slices.Collect(b.all())
@@ -129,7 +129,7 @@ func (b *book) liveState(v *parley.Vars) {
 }
 
 // volatile visits everything else.
-func (b *book) volatile(v *parley.Vars) {
+func (b *txTable) volatile(v *parley.Vars) {
 	had := b.names
 	if v.Loading() && !v.Skips() {
 		b.names = make(map[string]*transaction)

@@ -6,16 +6,16 @@ import (
 	"parley/commit/problem"
 )
 
-// closing makes processes forget transactions: members that have carried out an outcome notify the
+// completionTracker makes processes forget transactions: members that have carried out an outcome notify the
 // coordinator, and the coordinator announces which transactions are over.
-type closing struct {
-	*book
+type completionTracker struct {
+	*txTable
 	news  bool // a transaction is over, and other processes may not know it
 	pulse bool // openTimer is set
 }
 
 // carried records that this process has carried out the outcome of t.
-func (e *closing) carried(s *parley.Step, t *transaction) {
+func (e *completionTracker) carried(s *parley.Step, t *transaction) {
 	id := CoordinatorOf(t.path)
 	if id == e.self {
 		e.close(t)
@@ -30,7 +30,7 @@ func (e *closing) carried(s *parley.Step, t *transaction) {
 }
 
 // done handles the numbers of this coordinator's transactions that from has carried out.
-func (e *closing) done(s *parley.Step, from parley.ID, q parley.Msg) {
+func (e *completionTracker) done(s *parley.Step, from parley.ID, q parley.Msg) {
 	list, ok := readNumbers(q.Body, 4*e.c.Open)
 	if !ok || len(list) == 0 {
 		s.Refuse(from, "numbers that cannot be read")
@@ -50,7 +50,7 @@ func (e *closing) done(s *parley.Step, from parley.ID, q parley.Msg) {
 }
 
 // close forgets t, which this process coordinates, if it is over: aborted, or carried out by all members.
-func (e *closing) close(t *transaction) {
+func (e *completionTracker) close(t *transaction) {
 	if t.told && (t.outcome == problem.Abort || t.missing() == (parley.Set{})) {
 		e.news = true
 		e.drop(e.self, func(x *transaction) bool { return x == t })
@@ -59,7 +59,7 @@ func (e *closing) close(t *transaction) {
 
 // sendOpen sends each other process the numbers of the transactions that it shares with this coordinator and
 // that are not over.
-func (e *closing) sendOpen(s *parley.Step) {
+func (e *completionTracker) sendOpen(s *parley.Step) {
 	e.news = false
 	of := make([][]uint64, e.c.N)
 	for _, t := range e.of[e.self].list {
@@ -75,7 +75,7 @@ func (e *closing) sendOpen(s *parley.Step) {
 }
 
 // timeout repeats messages that other processes may have missed, as long as that is needed.
-func (e *closing) timeout(s *parley.Step) {
+func (e *completionTracker) timeout(s *parley.Step) {
 	e.pulse = false
 	if e.remind(s) {
 		e.beat(s)
@@ -83,7 +83,7 @@ func (e *closing) timeout(s *parley.Step) {
 }
 
 // beat sets the timer for timeout, unless it is set.
-func (e *closing) beat(s *parley.Step) {
+func (e *completionTracker) beat(s *parley.Step) {
 	if !e.pulse {
 		e.pulse = true
 		s.SetTimer(openTimer, 4*e.c.Delta)
@@ -92,7 +92,7 @@ func (e *closing) beat(s *parley.Step) {
 
 // remind announces what is over, and notifies coordinators of the outcomes that this process has carried out
 // and that are not over. It returns whether remind must be called again.
-func (e *closing) remind(s *parley.Step) (more bool) {
+func (e *completionTracker) remind(s *parley.Step) (more bool) {
 	for _, t := range e.of[e.self].list {
 		if t.outcome != problem.Commit {
 			continue
@@ -126,7 +126,7 @@ func (e *closing) remind(s *parley.Step) (more bool) {
 
 // opened handles a coordinator's announcement of what is over. It notifies the coordinator again of the open
 // transactions that this process has carried out or forgotten.
-func (e *closing) opened(s *parley.Step, from parley.ID, q parley.Msg) {
+func (e *completionTracker) opened(s *parley.Step, from parley.ID, q parley.Msg) {
 	list, ok := readNumbers(q.Body, 4*e.c.Open)
 	if !ok || q.Seq >= 1<<56 || len(list) > 0 && list[len(list)-1] >= q.Seq {
 		s.Refuse(from, "numbers that cannot be read")
