@@ -95,14 +95,14 @@ type Machine struct {
 	c    Config
 	self parley.ID
 
-	number uint64 // of the last transaction that the order began: the same at all processes that deliver everything
-	stray  uint64 // of the last outcome that came before its transaction
-	open   map[uint64]*transaction
-	names  map[string]*transaction // of the open transactions
-	loads  []load                  // by coordinator
-	past   service.History         // outcomes found in the order
-	heard  service.History         // outcomes reported by others, without the order
-	recall recall
+	number   uint64 // of the last transaction that the order began: the same at all processes that deliver everything
+	stray    uint64 // of the last outcome that came before its transaction
+	open     map[uint64]*transaction
+	names    map[string]*transaction // of the open transactions
+	loads    []load                  // by coordinator
+	past     service.History         // outcomes found in the order
+	heard    service.History         // outcomes reported by others, without the order
+	outcomes outcomeTracker
 }
 
 // load is what one coordinator has open.
@@ -133,9 +133,9 @@ func (m *Machine) Start(s *parley.Step) {
 	if !s.Restart {
 		return
 	}
-	m.recall.read(s, m.c.N)
-	for i := range m.recall.doubts {
-		d := &m.recall.doubts[i]
+	m.outcomes.read(s, m.c.N)
+	for i := range m.outcomes.inDoubt {
+		d := &m.outcomes.inDoubt[i]
 		d.asked = true
 		m.number = max(m.number, d.number)
 		s.Deliver(d.spec.Members[0], parley.Msg{
@@ -158,13 +158,13 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 			s.Deliver(m.self, e.Ended(service.Repeated))
 			return
 		}
-		m.recall.want(s.Now, t)
+		m.outcomes.want(s.Now, t)
 		m.wait(s)
 		s.Broadcast(parley.Msg{Kind: Begin, Body: q.Body})
 	case service.Voted:
 		m.vote(s, q)
 	case service.Applied:
-		if number := service.NumberOf(parley.Path(q.Value)); m.recall.done(number) {
+		if number := service.NumberOf(parley.Path(q.Value)); m.outcomes.done(number) {
 			m.record(s, binary.AppendUvarint([]byte{doneRecord}, number))
 		}
 	}
@@ -191,7 +191,7 @@ func (m *Machine) vote(s *parley.Step, q parley.Msg) {
 	if yes {
 		own := t.spec.Only(m.self)
 		m.record(s, append(binary.AppendUvarint([]byte{yesRecord}, t.number), own.Encode()...))
-		m.recall.yes(s.Now, t.number, own)
+		m.outcomes.yes(s.Now, t.number, own)
 		m.wait(s)
 	}
 	s.Broadcast(parley.Msg{Kind: Vote, Body: ballot(yes, t.spec, q.Body)})
@@ -247,7 +247,7 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 	answer := func(q parley.Msg) {
 		if from == m.self {
-			m.recall.forget(spec)
+			m.outcomes.forget(spec)
 			s.Deliver(m.self, q)
 		}
 	}
@@ -323,7 +323,7 @@ func (m *Machine) end(s *parley.Step, t *transaction, outcome problem.Outcome, w
 		Path: t.path(), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
 	}
 	m.past.Add(e)
-	m.recall.know(t.spec)
+	m.outcomes.know(t.spec)
 	if !t.learned {
 		m.tell(s, e, t.spec)
 	}
@@ -341,7 +341,7 @@ func (m *Machine) tell(s *parley.Step, e *service.Finished, t service.Spec) {
 // Timeout broadcasts that this process has waited too long for votes, or asks for outcomes.
 func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if timer == askTimer {
-		m.recall.ticking = false
+		m.outcomes.ticking = false
 		m.ask(s)
 	} else if t := m.open[service.NumberOf(s.Path)]; t != nil {
 		s.Broadcast(parley.Msg{Kind: Expire, Body: ballot(false, t.spec, nil)})

@@ -37,7 +37,7 @@ func (m *Machine) State(v *parley.Vars) {
 	}
 	m.past.State(v)
 	m.heard.State(v)
-	m.recall.state(v, m.c.N)
+	m.outcomes.state(v, m.c.N)
 }
 
 func (t *transaction) state(v *parley.Vars, n int) {

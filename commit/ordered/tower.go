@@ -12,8 +12,8 @@ import (
 	"parley/stack"
 )
 
-// tower holds what Tower and the flags set.
-type tower struct {
+// towerConfig holds what Tower and the flags set.
+type towerConfig struct {
 	Config
 	order func(n, m int) parley.Protocol
 	given bool
@@ -26,10 +26,10 @@ type tower struct {
 // If order is nil, process 0 makes the order (see the type given), for an explorer. The flag --given selects
 // that.
 func Tower(c Config, order func(n, m int) parley.Protocol) parley.Protocol {
-	return tower{c.withDefaults(), order, order == nil}.protocol()
+	return towerConfig{c.withDefaults(), order, order == nil}.protocol()
 }
 
-func (t tower) protocol() parley.Protocol {
+func (t towerConfig) protocol() parley.Protocol {
 	if err := t.check(); err != nil {
 		panic("ordered: " + err.Error())
 	}
@@ -49,16 +49,16 @@ func (t tower) protocol() parley.Protocol {
 		p.Properties = spared(p.Properties)
 	}
 	p.Promises, p.Bound = t.promises, t.bound
-	p.Flags = parley.Flags(t, flags, tower.protocol)
+	p.Flags = parley.Flags(t, flags, towerConfig.protocol)
 	return p
 }
 
-func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
+func flags(fs *flag.FlagSet, t *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
 	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	fs.BoolVar(&t.given, "given", t.given, "take an order that the first process makes, to explore transactions alone; "+
 		"without --given, --values='pay yyny' begins the transaction pay, on which the third process votes no")
-	return func(t *tower, _ parley.Naming) error {
+	return func(t *towerConfig, _ parley.Naming) error {
 		if t.M < 0 {
 			t.M = agreement.MostOral(t.N)
 		}
@@ -67,7 +67,7 @@ func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 }
 
 // check returns what is wrong with t, or nil. Whether n processes can tolerate m faults is for bound to check.
-func (t tower) check() error {
+func (t towerConfig) check() error {
 	switch err := parley.CheckN(t.N, 2); {
 	case err != nil:
 		return err
@@ -80,7 +80,7 @@ func (t tower) check() error {
 }
 
 // bound returns the bound of the order, or what is necessary to get outcomes from m+1 correct processes.
-func (t tower) bound(n, m int) error {
+func (t towerConfig) bound(n, m int) error {
 	switch {
 	case !t.given:
 		return agreement.OralBound(n, m)
@@ -93,7 +93,7 @@ func (t tower) bound(n, m int) error {
 
 // promises returns the promises for a run. A process that was down for a time receives nothing more of the
 // order, and counts as one of the m that may be faulty.
-func (t tower) promises(a parley.RunConditions) []parley.Promise {
+func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	safe, failed, bound := "", a.Faulty, t.bound(a.N, a.M)
 	if !t.given {
 		failed += a.Away

@@ -28,15 +28,15 @@ const mostAsking = 256
 // patience is how long an outcome may take before the process asks for it.
 func (c Config) patience() parley.Tick { return c.Votes + 4*c.Delta }
 
-// recall holds the outcomes that a process waits for.
-type recall struct {
-	doubts  []doubt // in the order of arrival
+// outcomeTracker holds the outcomes that a process waits for.
+type outcomeTracker struct {
+	inDoubt []inDoubtTx // in the order of arrival
 	records int
 	ticking bool
 }
 
-// doubt is a transaction whose outcome the process, or its participant, does not know.
-type doubt struct {
+// inDoubtTx is a transaction whose outcome the process, or its participant, does not know.
+type inDoubtTx struct {
 	number uint64 // 0: this process has not voted yes
 	spec   service.Spec
 	known  bool // the outcome is known, and on its way to the participant
@@ -46,20 +46,20 @@ type doubt struct {
 }
 
 // path returns the path of the transaction, if this process has voted yes.
-func (d *doubt) path() parley.Path { return service.PathOf(d.spec.Members[0], d.number) }
+func (d *inDoubtTx) path() parley.Path { return service.PathOf(d.spec.Members[0], d.number) }
 
 // waits reports whether the process still waits for the order, and has not asked others.
-func (d *doubt) waits() bool { return !d.known && !d.asked }
+func (d *inDoubtTx) waits() bool { return !d.known && !d.asked }
 
 // read reads the records of earlier incarnations.
-func (r *recall) read(s *parley.Step, n int) {
+func (r *outcomeTracker) read(s *parley.Step, n int) {
 	for _, rec := range s.Log {
 		kind, number, spec, ok := readRecord(rec.Body, n)
 		switch {
 		case !ok:
 			panic(fmt.Sprintf("ordered: process %d does not know its record of a transaction", s.Self))
 		case kind == yesRecord:
-			r.doubts = append(r.doubts, doubt{number: number, spec: spec})
+			r.inDoubt = append(r.inDoubt, inDoubtTx{number: number, spec: spec})
 		default:
 			r.done(number)
 		}
@@ -84,9 +84,9 @@ func readRecord(b []byte, n int) (kind byte, number uint64, spec service.Spec, o
 }
 
 // find returns the entry of t, or nil if there is none.
-func (r *recall) find(t service.Spec) *doubt {
-	for i := range r.doubts {
-		if d := &r.doubts[i]; d.spec.Name == t.Name && d.spec.Digest == t.Digest {
+func (r *outcomeTracker) find(t service.Spec) *inDoubtTx {
+	for i := range r.inDoubt {
+		if d := &r.inDoubt[i]; d.spec.Name == t.Name && d.spec.Digest == t.Digest {
 			return d
 		}
 	}
@@ -94,47 +94,47 @@ func (r *recall) find(t service.Spec) *doubt {
 }
 
 // want adds a transaction that this process has begun.
-func (r *recall) want(now parley.Tick, t service.Spec) {
+func (r *outcomeTracker) want(now parley.Tick, t service.Spec) {
 	if r.find(t) == nil {
-		r.doubts = append(r.doubts, doubt{spec: t.Only(parley.All), since: now})
+		r.inDoubt = append(r.inDoubt, inDoubtTx{spec: t.Only(parley.All), since: now})
 	}
 }
 
 // yes adds a transaction that this process has voted yes on.
-func (r *recall) yes(now parley.Tick, number uint64, own service.Spec) {
+func (r *outcomeTracker) yes(now parley.Tick, number uint64, own service.Spec) {
 	if d := r.find(own); d != nil && d.number == 0 {
 		d.number, d.spec = number, own
 		return
 	}
-	r.doubts = append(r.doubts, doubt{number: number, spec: own, since: now})
+	r.inDoubt = append(r.inDoubt, inDoubtTx{number: number, spec: own, since: now})
 }
 
 // know records that this process knows the outcome.
-func (r *recall) know(t service.Spec) {
+func (r *outcomeTracker) know(t service.Spec) {
 	if d := r.find(t); d != nil {
-		*d = doubt{number: d.number, spec: d.spec, known: true} // nothing else matters any more
+		*d = inDoubtTx{number: d.number, spec: d.spec, known: true} // nothing else matters any more
 		r.forget(t)
 	}
 }
 
 // forget drops a transaction whose outcome the participant does not need.
-func (r *recall) forget(t service.Spec) {
-	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool {
+func (r *outcomeTracker) forget(t service.Spec) {
+	r.inDoubt = slices.DeleteFunc(r.inDoubt, func(d inDoubtTx) bool {
 		return d.number == 0 && d.spec.Name == t.Name && d.spec.Digest == t.Digest
 	})
 }
 
 // done drops a transaction whose outcome the participant has carried out, and returns whether there was one.
-func (r *recall) done(number uint64) (found bool) {
-	before := len(r.doubts)
-	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool { return number > 0 && d.number == number })
-	return len(r.doubts) < before
+func (r *outcomeTracker) done(number uint64) (found bool) {
+	before := len(r.inDoubt)
+	r.inDoubt = slices.DeleteFunc(r.inDoubt, func(d inDoubtTx) bool { return number > 0 && d.number == number })
+	return len(r.inDoubt) < before
 }
 
 func (m *Machine) record(s *parley.Step, record []byte) {
 	s.Append(record)
-	r := &m.recall
-	if r.records++; r.records >= m.c.Compact && r.records >= 2*len(r.doubts) {
+	r := &m.outcomes
+	if r.records++; r.records >= m.c.Compact && r.records >= 2*len(r.inDoubt) {
 		r.records = 0
 		s.Compact()
 	}
@@ -142,7 +142,7 @@ func (m *Machine) record(s *parley.Step, record []byte) {
 
 // wait sets the timer while an outcome is missing.
 func (m *Machine) wait(s *parley.Step) {
-	if r := &m.recall; !r.ticking && slices.ContainsFunc(r.doubts, func(d doubt) bool { return !d.known }) {
+	if r := &m.outcomes; !r.ticking && slices.ContainsFunc(r.inDoubt, func(d inDoubtTx) bool { return !d.known }) {
 		r.ticking = true
 		s.SetTimer(askTimer, 4*m.c.Delta)
 	}
@@ -151,8 +151,8 @@ func (m *Machine) wait(s *parley.Step) {
 // ask asks all others for the outcomes that are late.
 func (m *Machine) ask(s *parley.Step) {
 	asking := 0
-	for i := range m.recall.doubts {
-		d := &m.recall.doubts[i]
+	for i := range m.outcomes.inDoubt {
+		d := &m.outcomes.inDoubt[i]
 		d.asked = d.asked || d.waits() && s.Now-d.since >= m.c.patience()
 		if d.asked && asking < mostAsking {
 			asking++
@@ -181,7 +181,7 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 
 // said handles the report of an outcome. The process accepts it when more than m processes report it.
 func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome problem.Outcome) {
-	d := m.recall.find(t)
+	d := m.outcomes.find(t)
 	switch {
 	case d == nil:
 		s.Refuse(from, "an outcome that nobody asked for")
@@ -193,7 +193,7 @@ func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome p
 		return
 	}
 	number, spec := d.number, d.spec
-	m.recall.know(spec)
+	m.outcomes.know(spec)
 	if x := m.names[t.Name]; x != nil && x.spec.Digest == t.Digest { // the order will bring the outcome, too
 		x.learned = true
 		number, spec = x.number, x.spec
@@ -206,13 +206,13 @@ func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome p
 	m.tell(s, e, spec)
 }
 
-func (r *recall) state(v *parley.Vars, n int) {
-	voted := func(d doubt) bool { return d.number > 0 }
-	durable := slices.DeleteFunc(slices.Clone(r.doubts), func(d doubt) bool { return !voted(d) })
-	volatile := slices.DeleteFunc(slices.Clone(r.doubts), voted)
-	v.Durable(func() { parley.Slice(v, "doubts", &durable, func(_ int, d *doubt) { d.visit(v, n) }) })
-	parley.Slice(v, "wants", &volatile, func(_ int, d *doubt) { d.visit(v, n) })
-	for _, list := range [][]doubt{durable, volatile} {
+func (r *outcomeTracker) state(v *parley.Vars, n int) {
+	voted := func(d inDoubtTx) bool { return d.number > 0 }
+	durable := slices.DeleteFunc(slices.Clone(r.inDoubt), func(d inDoubtTx) bool { return !voted(d) })
+	volatile := slices.DeleteFunc(slices.Clone(r.inDoubt), voted)
+	v.Durable(func() { parley.Slice(v, "doubts", &durable, func(_ int, d *inDoubtTx) { d.visit(v, n) }) })
+	parley.Slice(v, "wants", &volatile, func(_ int, d *inDoubtTx) { d.visit(v, n) })
+	for _, list := range [][]inDoubtTx{durable, volatile} {
 		for i := range list {
 			d := &list[i]
 			v.Bool("known", &d.known)
@@ -225,13 +225,13 @@ func (r *recall) state(v *parley.Vars, n int) {
 		}
 	}
 	if v.Loading() {
-		r.doubts = append(durable, volatile...)
+		r.inDoubt = append(durable, volatile...)
 	}
 	parley.Num(v, "records", &r.records)
 	v.Bool("ticking", &r.ticking)
 }
 
-func (d *doubt) visit(v *parley.Vars, n int) {
+func (d *inDoubtTx) visit(v *parley.Vars, n int) {
 	parley.Num(v, "number", &d.number)
 	d.spec.Visit(v, n)
 }

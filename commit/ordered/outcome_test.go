@@ -104,7 +104,7 @@ func TestRecallBelievesMoreThanMayLie(t *testing.T) {
 		t.Error("it asks for what it knows")
 	}
 	_, done, _, _ := d.do(func() { d.m.Request(d.s, parley.Msg{Kind: service.Applied, Value: number}) })
-	if again := drive(append(log, done...)...); len(done) != 1 || len(again.m.recall.doubts) > 0 {
+	if again := drive(append(log, done...)...); len(done) != 1 || len(again.m.outcomes.inDoubt) > 0 {
 		t.Error("what is over comes back")
 	}
 	// Unrequested or unreadable messages are refused.
@@ -134,8 +134,8 @@ func TestWants(t *testing.T) {
 	d.carried(0, parley.Msg{Kind: Begin, Body: transfer().Encode()})
 	other := commit("t", 8)
 	told := d.carried(3, parley.Msg{Kind: Begin, Body: other.Encode()})
-	if len(told) != 1 || told[0].Kind != service.Refused || told[0].Seq != service.NameTaken || len(d.m.recall.doubts) != 0 {
-		t.Error(told, d.m.recall.doubts)
+	if len(told) != 1 || told[0].Kind != service.Refused || told[0].Seq != service.NameTaken || len(d.m.outcomes.inDoubt) != 0 {
+		t.Error(told, d.m.outcomes.inDoubt)
 	}
 	for _, name := range []string{"a", "b"} {
 		body := commit(name, 1).Only(parley.All).Encode()
@@ -149,7 +149,7 @@ func TestWants(t *testing.T) {
 		}
 	}
 	d.do(func() { d.s.Now += 1000; d.m.Timeout(d.s, askTimer) })
-	if len(d.m.recall.doubts) != 0 {
+	if len(d.m.outcomes.inDoubt) != 0 {
 		t.Error("it goes on asking")
 	}
 }
@@ -193,7 +193,7 @@ func TestToldOnce(t *testing.T) {
 		t.Errorf("the outcome is told once more: %v", told)
 	}
 	told, _, cast, _ := d.do(func() { d.m.Request(d.s, commit) })
-	if len(told) != 1 || told[0].Origin != service.Repeated || len(cast) > 0 || len(d.m.recall.doubts) > 0 {
-		t.Errorf("asked again it tells %v, broadcasts %v and waits for %v", told, cast, d.m.recall.doubts)
+	if len(told) != 1 || told[0].Origin != service.Repeated || len(cast) > 0 || len(d.m.outcomes.inDoubt) > 0 {
+		t.Errorf("asked again it tells %v, broadcasts %v and waits for %v", told, cast, d.m.outcomes.inDoubt)
 	}
 }
