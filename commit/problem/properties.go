@@ -32,7 +32,7 @@ func AmongCorrect(voters parley.Set) []parley.Property {
 
 // list returns the properties for the processes that count.
 func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) []parley.Property {
-	v := view{voters, counts}
+	v := electorate{voters, counts}
 	return []parley.Property{
 		{
 			Name: Atomicity, Says: "no process commits if another one aborts, whatever crashes and comes back (AC1)",
@@ -67,8 +67,8 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 	}
 }
 
-// view says which processes vote, and whose actions count.
-type view struct {
+// electorate says which processes vote, and whose actions count.
+type electorate struct {
 	voters parley.Set
 	counts func(h *parley.History, id parley.ID) bool
 }
@@ -85,7 +85,7 @@ func decisions(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 }
 
 // counted iterates over the decisions of the processes that count.
-func (v view) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
+func (v electorate) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for d, o := range decisions(h) {
 			if v.counts(h, d.At) && !yield(d, o) {
@@ -114,7 +114,7 @@ func votes(h *parley.History) map[parley.ID]vote {
 	return out
 }
 
-func (v view) atomicity(h *parley.History) error {
+func (v electorate) atomicity(h *parley.History) error {
 	var first [Abort + 1]*parley.ExternalEvent
 	for d, o := range v.counted(h) {
 		if o == Undecided {
@@ -130,7 +130,7 @@ func (v view) atomicity(h *parley.History) error {
 	return nil
 }
 
-func (v view) validity(h *parley.History) error {
+func (v electorate) validity(h *parley.History) error {
 	votes := votes(h)
 	for d, o := range v.counted(h) {
 		if o != Commit {
@@ -162,7 +162,7 @@ func (v view) validity(h *parley.History) error {
 
 // nonTriviality excuses late votes: how late a vote may be depends on the protocol, but one at time 0 is in
 // time for all.
-func (v view) nonTriviality(h *parley.History) error {
+func (v electorate) nonTriviality(h *parley.History) error {
 	for d, o := range decisions(h) {
 		if o == Abort && v.troubled(h) == "" {
 			return fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
@@ -172,7 +172,7 @@ func (v view) nonTriviality(h *parley.History) error {
 }
 
 // troubled returns why a process may abort, or "" if all vote yes at time 0 and nothing fails.
-func (v view) troubled(h *parley.History) string {
+func (v electorate) troubled(h *parley.History) string {
 	if h.Faulty.Len() > 0 || len(h.Restarts) > 0 {
 		return "a process fails"
 	}
@@ -187,7 +187,7 @@ func (v view) troubled(h *parley.History) string {
 
 // decisions returns the Vacuous of a property that needs the given number of processes to decide on an
 // outcome; Undecided means any.
-func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
+func (v electorate) decisions(number int, on Outcome) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		var decided parley.Set
 		for d, o := range v.counted(h) {
@@ -207,7 +207,7 @@ func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
 	}
 }
 
-func (v view) stability(h *parley.History) error {
+func (v electorate) stability(h *parley.History) error {
 	last := make(map[parley.ID]*parley.ExternalEvent)
 	for d := range v.counted(h) {
 		before := last[d.At]
@@ -231,7 +231,7 @@ func CameBack(h *parley.History, id parley.ID, since, until uint64) bool {
 	})
 }
 
-func (v view) termination(h *parley.History) error {
+func (v electorate) termination(h *parley.History) error {
 	if !h.Over {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (v view) termination(h *parley.History) error {
 	return nil
 }
 
-func (v view) nonBlocking(h *parley.History) error {
+func (v electorate) nonBlocking(h *parley.History) error {
 	for _, i := range h.Indications {
 		if i.Msg.Kind == Blocked && h.Correct(i.At) && !CameBack(h, i.At, 0, i.Order) {
 			return fmt.Errorf("%s has not crashed and was blocked at tick %d", h.Name(i.At), i.When)
