@@ -65,8 +65,8 @@ const (
 	preparing       // acknowledgements of PRECOMMIT; phase two
 )
 
-// standing is the progress of a process with its transaction.
-type standing struct {
+// progress is the progress of a process with its transaction.
+type progress struct {
 	state problem.State // durable: Initial, Uncertain, Committed or Aborted
 	ready bool          // precommitted; a log does not need that
 	back  bool          // it has restarted after a crash
@@ -74,10 +74,10 @@ type standing struct {
 
 // undecided reports whether this process takes part in termination: it has voted yes, knows no outcome and has
 // never crashed.
-func (st *standing) undecided() bool { return !st.back && st.state == problem.Uncertain }
+func (st *progress) undecided() bool { return !st.back && st.state == problem.Uncertain }
 
 // reached returns the state that is sent to others.
-func (st *standing) reached() problem.State {
+func (st *progress) reached() problem.State {
 	if st.ready {
 		return problem.Precommitted
 	}
@@ -137,7 +137,7 @@ func (p *pending) ask(s *parley.Step) {
 // process is the machine of one process.
 type process struct {
 	parley.Base
-	standing
+	progress
 	roster
 	pending
 
