@@ -50,38 +50,38 @@ type fetch struct {
 	number uint64      // of the mark; 0: not requested yet
 	here   bool        // the mark has been delivered
 	since  parley.Tick // when it was requested, or the last part arrived
-	told   []told
+	told   []stateReport
 	none   parley.Set // processes that have no state to give
 	size   int        // of the state, once enough processes report it
 	hash   []byte     // nil until then
 	from   parley.ID
-	state  []byte       // the prefix received so far
-	late   []late       // delivered after the mark
-	bytes  int          // scratch: bytes in late; recomputed when loaded
-	held   []parley.Msg // requests
+	state  []byte         // the prefix received so far
+	late   []lateDelivery // delivered after the mark
+	bytes  int            // scratch: bytes in late; recomputed when loaded
+	held   []parley.Msg   // requests
 }
 
-// told is the report of a replica: the size and hash of its state.
-type told struct {
+// stateReport is the report of a replica: the size and hash of its state.
+type stateReport struct {
 	who  parley.ID
 	size int
 	hash []byte
 }
 
-// late is a delivery that waits for the state.
-type late struct {
+// lateDelivery is a delivery that waits for the state.
+type lateDelivery struct {
 	from parley.ID
 	msg  parley.Msg
 }
 
-// outcome says how a fetch continues.
-type outcome uint8
+// fetchOutcome says how a fetch continues.
+type fetchOutcome uint8
 
 const (
-	goesOn  outcome = iota
-	again           // ask for a later state
-	arrived         // the state is complete
-	tooLong         // the state is complete, but longer than Longest
+	goesOn  fetchOutcome = iota
+	again                // ask for a later state
+	arrived              // the state is complete
+	tooLong              // the state is complete, but longer than Longest
 )
 
 // ask broadcasts a mark. Held requests stay held.
@@ -101,7 +101,7 @@ func (f *fetch) hold(s *parley.Step, m parley.Msg) {
 }
 
 // wait keeps what is delivered after the mark. Earlier deliveries are in the state.
-func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) outcome {
+func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) fetchOutcome {
 	switch {
 	case m.Kind == mark && from == s.Self && m.Seq == f.number && !f.here:
 		if f.here, f.since = true, s.Now; f.hash != nil && len(f.state) == f.size {
@@ -113,7 +113,7 @@ func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) 
 	case len(f.late) >= mostLate || f.bytes+len(m.Body) > longest:
 		return again
 	default:
-		f.late = append(f.late, late{from, m})
+		f.late = append(f.late, lateDelivery{from, m})
 		f.bytes += len(m.Body)
 	}
 	return goesOn
@@ -121,8 +121,8 @@ func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) 
 
 // sum handles a replica's report of its state; only the first one of each counts. The joiner fetches the state
 // that more than half of the other members report.
-func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.Set, longest int) outcome {
-	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t told) bool { return t.who == from }) {
+func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.Set, longest int) fetchOutcome {
+	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t stateReport) bool { return t.who == from }) {
 		s.Refuse(from, "a second hash of a state")
 		return goesOn
 	}
@@ -134,19 +134,19 @@ func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.
 			s.Refuse(from, "no hash of a state")
 			return goesOn
 		}
-		f.told = append(f.told, told{from, int(size), hash})
+		f.told = append(f.told, stateReport{from, int(size), hash})
 	}
 	return f.agreed(s, members, longest)
 }
 
 // agreed looks for a hash that more than half of the other members report.
-func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) outcome {
+func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) fetchOutcome {
 	if f.hash != nil {
 		return goesOn
 	}
 	others := members.Minus(f.none)
 	others.Remove(s.Self)
-	here := slices.DeleteFunc(slices.Clone(f.told), func(t told) bool { return !others.Has(t.who) })
+	here := slices.DeleteFunc(slices.Clone(f.told), func(t stateReport) bool { return !others.Has(t.who) })
 	for _, t := range here {
 		alike := 0
 		for _, o := range here {
@@ -167,7 +167,7 @@ func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) outcome 
 }
 
 // seen handles a view during the fetch. The joiner neither waits for excluded processes nor asks them.
-func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) outcome {
+func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) fetchOutcome {
 	switch {
 	case f.number == 0:
 		return again
@@ -185,7 +185,7 @@ func (f *fetch) more(s *parley.Step) {
 }
 
 // take handles a piece if it is the next one.
-func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) outcome {
+func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) fetchOutcome {
 	if at := uint64(len(f.state)); f.hash == nil || from != f.from || m.Value != at ||
 		len(m.Body) != min(piece, f.size-len(f.state)) {
 		s.Refuse(from, "piece that does not follow")
@@ -203,12 +203,12 @@ func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) ou
 
 // other continues with another replica that reported the same hash, from the beginning if the complete state
 // had the wrong hash. Without such a replica, the joiner must ask for a later state.
-func (f *fetch) other(s *parley.Step) outcome {
+func (f *fetch) other(s *parley.Step) fetchOutcome {
 	if len(f.state) == f.size {
 		f.state = nil
 	}
 	from := f.from
-	f.told = slices.DeleteFunc(f.told, func(t told) bool { return t.who == from })
+	f.told = slices.DeleteFunc(f.told, func(t stateReport) bool { return t.who == from })
 	for _, t := range f.told {
 		if t.size == f.size && bytes.Equal(t.hash, f.hash) {
 			f.from, f.since = t.who, s.Now
@@ -220,7 +220,7 @@ func (f *fetch) other(s *parley.Step) outcome {
 }
 
 // remind asks again for what is late.
-func (f *fetch) remind(s *parley.Step, retries parley.Tick) outcome {
+func (f *fetch) remind(s *parley.Step, retries parley.Tick) fetchOutcome {
 	waited := s.Now - f.since
 	switch {
 	case f.number == 0:
@@ -258,7 +258,7 @@ func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
 }
 
 // fetches acts on the outcome of a step of the fetch.
-func (p *process) fetches(s *parley.Step, now outcome) {
+func (p *process) fetches(s *parley.Step, now fetchOutcome) {
 	switch now {
 	case again:
 		p.ask(s)
@@ -314,9 +314,9 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	if p.fetch != nil {
 		p.fetches(s, p.fetch.remind(s, p.c.Retry))
 	}
-	waits := p.doubt.compares != nil && !p.stopped // for reports of others
+	waits := p.trust.compares != nil && !p.stopped // for reports of others
 	if waits {
-		p.doubt.remind(s, p.members)
+		p.trust.remind(s, p.members)
 	}
 	if p.fetch != nil || len(p.offers) > 0 || waits {
 		s.SetTimer(retry, p.c.Retry)
@@ -327,7 +327,7 @@ func (f *fetch) State(v *parley.Vars) {
 	parley.Num(v, "number", &f.number)
 	v.Bool("here", &f.here)
 	v.Time("since", &f.since)
-	parley.Slice(v, "told", &f.told, func(_ int, t *told) {
+	parley.Slice(v, "told", &f.told, func(_ int, t *stateReport) {
 		v.ID("who", &t.who)
 		parley.Num(v, "size", &t.size)
 		v.Bytes("hash", &t.hash)
@@ -338,7 +338,7 @@ func (f *fetch) State(v *parley.Vars) {
 	v.ID("from", &f.from)
 	v.Bytes("state", &f.state)
 	f.bytes = 0
-	parley.Slice(v, "late", &f.late, func(_ int, x *late) {
+	parley.Slice(v, "late", &f.late, func(_ int, x *lateDelivery) {
 		v.ID("from", &x.from)
 		v.Msg("delivery", parley.Env{}, &x.msg)
 		f.bytes += len(x.msg.Body)

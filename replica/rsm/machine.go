@@ -170,7 +170,7 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == group.SnapshotInstalled:
 		p.restore(s, m)
 	case m.Kind == group.Excluded:
-		p.own.in, p.doubt.compares = p.own.in && !p.c.Transfer, nil
+		p.own.in, p.trust.compares = p.own.in && !p.c.Transfer, nil
 		if p.fetch != nil {
 			p.fetch = &fetch{} // when readmitted, it learns again how to get the state
 		}
@@ -179,7 +179,7 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.stopped && m.Kind == mark:
 		lacks(s, from, m)
 	case m.Kind == missing && p.c.Liars > 0:
-		p.doubt.repeat(s, m)
+		p.trust.repeat(s, m)
 	case p.stopped && m.Kind == parley.View && p.c.Liars > 0:
 		p.begins(s, m)
 	case p.stopped:
@@ -193,10 +193,10 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 	case m.Kind >= parley.Local:
 	case m.Kind == stand && p.c.Liars > 0:
-		if p.doubt.hear(s, from, m, p.members) {
+		if p.trust.hear(s, from, m, p.members) {
 			p.settle(s)
 		}
-	case p.fetch != nil && !p.doubt.comparing():
+	case p.fetch != nil && !p.trust.comparing():
 		p.fetches(s, p.fetch.wait(s, from, m, p.c.Longest))
 	default:
 		p.delivered(s, from, m)
@@ -240,7 +240,7 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 	if p.own.life == 0 {
 		p.own.life = m.Seq
 	}
-	if p.fetch != nil && !p.doubt.comparing() {
+	if p.fetch != nil && !p.trust.comparing() {
 		p.fetches(s, p.fetch.seen(s, p.members, p.c.Longest))
 	}
 	p.next(s)
@@ -250,14 +250,14 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 // its own commands: reintegration. A state is never empty. An empty Body means that the group beneath gives no
 // states.
 func (p *process) restore(s *parley.Step, m parley.Msg) {
-	p.own.in, p.fetch, p.doubt.compares = !p.c.Transfer, nil, nil
+	p.own.in, p.fetch, p.trust.compares = !p.c.Transfer, nil, nil
 	body := m.Body
 	switch {
 	case len(body) == 0:
 		p.stop(s, "no state came with the admission: the group gives none")
 		return
 	case p.c.Piece > 0 && body[0] == marked:
-		p.stopped, p.doubt.doubtful, p.fetch = false, false, &fetch{}
+		p.stopped, p.trust.unconfirmed, p.fetch = false, false, &fetch{}
 		return
 	case p.c.Piece > 0 && body[0] == whole:
 		body = body[1:]
@@ -265,7 +265,7 @@ func (p *process) restore(s *parley.Step, m parley.Msg) {
 	if !p.replace(body) {
 		p.stop(s, "the state of the sponsor cannot be read")
 	}
-	p.doubt.doubtful = p.c.Liars > 0
+	p.trust.unconfirmed = p.c.Liars > 0
 }
 
 // replace takes over the state of another replica. It returns whether body is a state.
@@ -273,7 +273,7 @@ func (p *process) replace(body []byte) bool {
 	if !p.load(body) {
 		return false
 	}
-	p.stopped, p.votes, p.doubt.doubtful, p.fetch = false, nil, false, nil
+	p.stopped, p.votes, p.trust.unconfirmed, p.fetch = false, nil, false, nil
 	return true
 }
 
@@ -303,7 +303,7 @@ func (p *process) copyState(v *parley.Vars) {
 		}
 	}
 	if p.c.Liars > 0 {
-		p.doubt.State(v)
+		p.trust.State(v)
 	}
 	p.votes.visit(v)
 }

@@ -5,8 +5,8 @@ import (
 	"parley/broadcast/problem"
 )
 
-// own is this process as a client.
-type own struct {
+// ownClient is this process as a client.
+type ownClient struct {
 	starts problem.Incarnation // its incarnations, without Transfer
 	life   uint64              // distinguishes its incarnations; 0: not known yet
 	in     bool                // the group carries its broadcasts
@@ -15,14 +15,14 @@ type own struct {
 }
 
 // next broadcasts the first own command that is not applied.
-func (o *own) next(s *parley.Step) {
+func (o *ownClient) next(s *parley.Step) {
 	if o.in && len(o.queue) > 0 {
 		s.Broadcast(parley.Msg{Kind: apply, Value: client(s.Self, o.life), Seq: o.done + 1, Body: o.queue[0]})
 	}
 }
 
 // applied removes the own command with the given number, and returns whether it was in flight.
-func (o *own) applied(number uint64) bool {
+func (o *ownClient) applied(number uint64) bool {
 	if number != o.done+1 || len(o.queue) == 0 {
 		return false
 	}
@@ -31,7 +31,7 @@ func (o *own) applied(number uint64) bool {
 	return true
 }
 
-func (o *own) State(v *parley.Vars) {
+func (o *ownClient) State(v *parley.Vars) {
 	o.starts.State(v)
 	parley.Num(v, "life", &o.life)
 	v.Bool("in", &o.in)

@@ -10,9 +10,9 @@ import (
 type server struct {
 	replica
 	stopped bool
-	own     own
+	own     ownClient
 	votes   votes
-	doubt   doubt
+	trust   trustState
 	offers  offers
 }
 
@@ -148,8 +148,8 @@ func (p *server) release(s *parley.Step, v *vote) {
 
 // say delivers an answer, or keeps it until this replica's state is the chosen one.
 func (p *server) say(s *parley.Step, answer parley.Msg) {
-	if p.doubt.comparing() {
-		p.doubt.compares.answers = append(p.doubt.compares.answers, answer)
+	if p.trust.comparing() {
+		p.trust.compares.answers = append(p.trust.compares.answers, answer)
 		return
 	}
 	s.Deliver(answer.Origin, answer)
@@ -166,8 +166,8 @@ func (p *server) keep(s *parley.Step, to parley.ID, m parley.Msg) {
 	}
 	o := offer{to, m.Seq, p.save(), s.Now}
 	p.offers = append(p.offers, o)
-	if p.doubt.comparing() { // sent only if this replica's state is chosen
-		p.doubt.compares.sums = append(p.doubt.compares.sums, late{to, o.sum()})
+	if p.trust.comparing() { // sent only if this replica's state is chosen
+		p.trust.compares.sums = append(p.trust.compares.sums, lateDelivery{to, o.sum()})
 	} else {
 		s.Send(to, o.sum())
 	}

@@ -18,26 +18,26 @@ type vote struct {
 	active   parley.Set // the replicas that vote
 	m        int        // how many of them may be wrong
 	own      uint64     // this process's hash; a spare does not report it
-	said     []said
+	said     []hashReports
 	named    parley.Set   // processes that were reported as different
 	answers  []parley.Msg // answers that wait for confirmation
 }
 
-// said is a hash, and the processes that reported it.
-type said struct {
+// hashReports is a hash, and the processes that reported it.
+type hashReports struct {
 	hash uint64
 	who  parley.Set
 }
 
-// kept is for how many positions votes are kept.
-const kept = 256
+// votesKept is for how many positions votes are kept.
+const votesKept = 256
 
 // votes are the votes at the last compared positions, by position.
 type votes []vote
 
 // forget drops the votes at positions more than kept before position.
 func (all *votes) forget(position uint64) {
-	*all = slices.DeleteFunc(*all, func(v vote) bool { return v.position+kept < position })
+	*all = slices.DeleteFunc(*all, func(v vote) bool { return v.position+votesKept < position })
 }
 
 // settled drops the votes from before a view, except those with waiting answers. A vote that went against the
@@ -79,12 +79,12 @@ func (all *votes) visit(v *parley.Vars) {
 
 // count adds a report. Only the first one of each process counts; count returns whether it was the first.
 func (x *vote) count(from parley.ID, hash uint64) bool {
-	if slices.ContainsFunc(x.said, func(y said) bool { return y.who.Has(from) }) {
+	if slices.ContainsFunc(x.said, func(y hashReports) bool { return y.who.Has(from) }) {
 		return false
 	}
-	i := slices.IndexFunc(x.said, func(y said) bool { return y.hash == hash })
+	i := slices.IndexFunc(x.said, func(y hashReports) bool { return y.hash == hash })
 	if i < 0 {
-		x.said = append(x.said, said{hash: hash})
+		x.said = append(x.said, hashReports{hash: hash})
 		i = len(x.said) - 1
 	}
 	x.said[i].who.Add(from)
@@ -153,7 +153,7 @@ func (x *vote) state(v *parley.Vars) {
 	v.Set("active", &x.active)
 	parley.Num(v, "m", &x.m)
 	parley.Num(v, "own", &x.own)
-	parley.Slice(v, "said", &x.said, func(_ int, y *said) {
+	parley.Slice(v, "said", &x.said, func(_ int, y *hashReports) {
 		parley.Num(v, "hash", &y.hash)
 		v.Set("who", &y.who)
 	})

@@ -9,17 +9,17 @@ import (
 	"parley"
 )
 
-// ties is what the property OneMachine knows of a run so far: which answer belongs to which command. A process
+// answerLog is what the property OneMachine knows of a run so far: which answer belongs to which command. A process
 // sends its commands one after the other, so the k-th answer that it gives to itself in an incarnation is to
 // the k-th command of that incarnation.
-type ties struct {
+type answerLog struct {
 	h       *parley.History
 	c       Config
-	clients []uint64             // by process: its client number in this incarnation; 0: not known yet
-	held    [][]request          // by process: commands of this incarnation until its client number is known
-	asked   map[uint64][]request // by client: commands without an answer
-	at      map[uint64]tie       // by position
-	last    uint64               // highest position answered so far
+	clients []uint64                   // by process: its client number in this incarnation; 0: not known yet
+	held    [][]request                // by process: commands of this incarnation until its client number is known
+	asked   map[uint64][]request       // by client: commands without an answer
+	at      map[uint64]answeredCommand // by position
+	last    uint64                     // highest position answered so far
 }
 
 // request is a command, and the highest position answered before the request.
@@ -28,8 +28,8 @@ type request struct {
 	after   uint64
 }
 
-// tie is the command and the answer at a position.
-type tie struct {
+// answeredCommand is the command and the answer at a position.
+type answeredCommand struct {
 	client          uint64
 	command, answer []byte
 }
@@ -40,9 +40,9 @@ func asOne(h *parley.History, c Config) error {
 	if c.Setup.Checked || c.Setup.Active != parley.Everyone(c.N) || changes(h) {
 		return nil // not everything is answered, and the k-th answer may be to another command
 	}
-	x := ties{
+	x := answerLog{
 		h: h, c: c, clients: make([]uint64, h.N), held: make([][]request, h.N),
-		asked: make(map[uint64][]request), at: make(map[uint64]tie),
+		asked: make(map[uint64][]request), at: make(map[uint64]answeredCommand),
 	}
 	lives, began := make([]uint64, h.N), make([]parley.Tick, h.N)
 	for id := range h.N {
@@ -79,7 +79,7 @@ func asOne(h *parley.History, c Config) error {
 }
 
 // begin starts an incarnation.
-func (x *ties) begin(id parley.ID, lives *uint64) {
+func (x *answerLog) begin(id parley.ID, lives *uint64) {
 	*lives++
 	x.clients[id], x.held[id] = 0, nil
 	if !x.c.Transfer {
@@ -88,13 +88,13 @@ func (x *ties) begin(id parley.ID, lives *uint64) {
 }
 
 // know sets the client number of a process in this incarnation.
-func (x *ties) know(id parley.ID, life uint64) {
+func (x *answerLog) know(id parley.ID, life uint64) {
 	x.clients[id] = client(id, life)
 	x.asked[x.clients[id]], x.held[id] = x.held[id], nil
 }
 
 // ask records a command, unless Queue commands wait already: then it is refused.
-func (x *ties) ask(id parley.ID, command []byte) {
+func (x *answerLog) ask(id parley.ID, command []byte) {
 	waiting, known := x.held[id], x.clients[id] != 0
 	if known {
 		waiting = x.asked[x.clients[id]]
@@ -112,7 +112,7 @@ func (x *ties) ask(id parley.ID, command []byte) {
 
 // answer checks the answer of a process to itself. A restarted process may get answers to commands of an
 // earlier incarnation, some a second time.
-func (x *ties) answer(d *parley.ExternalEvent) error {
+func (x *answerLog) answer(d *parley.ExternalEvent) error {
 	client, position := d.Msg.Value, d.Msg.Seq
 	if d.At != d.From || client < processes {
 		return nil
@@ -130,7 +130,7 @@ func (x *ties) answer(d *parley.ExternalEvent) error {
 	}
 	asked := x.asked[client][0]
 	x.asked[client] = x.asked[client][1:]
-	x.at[position] = tie{client, asked.command, d.Msg.Body}
+	x.at[position] = answeredCommand{client, asked.command, d.Msg.Body}
 	if position <= asked.after {
 		return fmt.Errorf("%s was asked for %s when position %d was answered, and applies it at position %d",
 			x.h.Name(d.At), parley.Printable(asked.command), asked.after, position)

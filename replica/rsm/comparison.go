@@ -35,8 +35,8 @@ const (
 	held                   // was compared
 )
 
-// stood is the report of one replica.
-type stood struct {
+// standingReport is the report of one replica.
+type standingReport struct {
 	who  parley.ID
 	of   standing
 	hash uint64
@@ -45,9 +45,9 @@ type stood struct {
 // comparison is what a replica knows of the reports at the start of a view.
 type comparison struct {
 	of      standing // of this copy
-	said    []stood
-	answers []parley.Msg // wait until this replica's state is the chosen one
-	sums    []late       // hashes of its state that wait likewise: for whom, and the message
+	said    []standingReport
+	answers []parley.Msg   // wait until this replica's state is the chosen one
+	sums    []lateDelivery // hashes of its state that wait likewise: for whom, and the message
 }
 
 // chosen returns the standing and the hash of the chosen state: the one that most reports of the highest
@@ -68,36 +68,36 @@ func (x *comparison) chosen() (of standing, hash uint64, parted bool) {
 			voices, least, hash = n, first, y.hash
 		}
 	}
-	return of, hash, slices.ContainsFunc(x.said, func(y stood) bool { return y.of > none && y.hash != hash })
+	return of, hash, slices.ContainsFunc(x.said, func(y standingReport) bool { return y.of > none && y.hash != hash })
 }
 
 func (x *comparison) State(v *parley.Vars) {
 	parley.Num(v, "standing", &x.of)
-	parley.Slice(v, "said", &x.said, func(_ int, y *stood) {
+	parley.Slice(v, "said", &x.said, func(_ int, y *standingReport) {
 		v.ID("who", &y.who)
 		parley.Num(v, "standing", &y.of)
 		parley.Num(v, "hash", &y.hash)
 	})
 	parley.Slice(v, "answers", &x.answers, func(_ int, m *parley.Msg) { v.Msg("answer", parley.Env{}, m) })
-	parley.Slice(v, "sums", &x.sums, func(_ int, y *late) {
+	parley.Slice(v, "sums", &x.sums, func(_ int, y *lateDelivery) {
 		v.ID("to", &y.from)
 		v.Msg("sum", parley.Env{}, &y.msg)
 	})
 }
 
-// doubt records whether the state of a replica is the chosen one.
-type doubt struct {
-	doubtful bool        // not compared with any other replica, or not the chosen state
-	word     parley.Msg  // its last report
-	compares *comparison // not nil: a view has begun, and not all members have reported
+// trustState records whether the state of a replica is the chosen one.
+type trustState struct {
+	unconfirmed bool        // not compared with any other replica, or not the chosen state
+	word        parley.Msg  // its last report
+	compares    *comparison // not nil: a view has begun, and not all members have reported
 }
 
 // comparing reports whether this replica has a state and does not know yet if it is the chosen one.
-func (d *doubt) comparing() bool { return d.compares != nil && d.compares.of > none }
+func (d *trustState) comparing() bool { return d.compares != nil && d.compares.of > none }
 
 // begin handles a view: it broadcasts the report of this replica. Answers that wait from the previous view
 // keep waiting.
-func (d *doubt) begin(s *parley.Step, view uint64, of standing, hash uint64, retries parley.Tick) {
+func (d *trustState) begin(s *parley.Step, view uint64, of standing, hash uint64, retries parley.Tick) {
 	x := &comparison{of: of}
 	if d.comparing() && of > none {
 		x.answers, x.sums = d.compares.answers, d.compares.sums
@@ -110,7 +110,7 @@ func (d *doubt) begin(s *parley.Step, view uint64, of standing, hash uint64, ret
 }
 
 // unheard returns the members that have not reported.
-func (d *doubt) unheard(members parley.Set) parley.Set {
+func (d *trustState) unheard(members parley.Set) parley.Set {
 	for _, y := range d.compares.said {
 		members.Remove(y.who)
 	}
@@ -118,7 +118,7 @@ func (d *doubt) unheard(members parley.Set) parley.Set {
 }
 
 // remind asks for the missing reports, and repeats its own if it has not been delivered.
-func (d *doubt) remind(s *parley.Step, members parley.Set) {
+func (d *trustState) remind(s *parley.Step, members parley.Set) {
 	for id := range d.unheard(members).All() {
 		if id == s.Self {
 			s.Broadcast(d.word)
@@ -129,7 +129,7 @@ func (d *doubt) remind(s *parley.Step, members parley.Set) {
 }
 
 // repeat handles a request for a report.
-func (d *doubt) repeat(s *parley.Step, m parley.Msg) {
+func (d *trustState) repeat(s *parley.Step, m parley.Msg) {
 	if m.Value == uint64(s.Self) && m.Seq == d.word.Seq && !s.Restart {
 		s.Broadcast(d.word)
 	}
@@ -137,7 +137,7 @@ func (d *doubt) repeat(s *parley.Step, m parley.Msg) {
 
 // hear handles a replica's report at the start of the view. Only the first report of each member counts. hear
 // returns whether it was the last one missing.
-func (d *doubt) hear(s *parley.Step, from parley.ID, m parley.Msg, members parley.Set) bool {
+func (d *trustState) hear(s *parley.Step, from parley.ID, m parley.Msg, members parley.Set) bool {
 	if m.Seq != d.word.Seq || len(m.Body) != 1 || m.Body[0] > byte(held) {
 		s.Refuse(from, "word of a copy that nobody waits for")
 		return false
@@ -145,12 +145,12 @@ func (d *doubt) hear(s *parley.Step, from parley.ID, m parley.Msg, members parle
 	if d.compares == nil || !d.unheard(members).Has(from) {
 		return false // a repetition for another process
 	}
-	d.compares.said = append(d.compares.said, stood{from, standing(m.Body[0]), m.Value})
+	d.compares.said = append(d.compares.said, standingReport{from, standing(m.Body[0]), m.Value})
 	return d.unheard(members) == parley.Set{}
 }
 
-func (d *doubt) State(v *parley.Vars) {
-	v.Bool("doubtful", &d.doubtful)
+func (d *trustState) State(v *parley.Vars) {
+	v.Bool("doubtful", &d.unconfirmed)
 	v.Msg("word", parley.Env{}, &d.word)
 	comparing := d.compares != nil
 	if v.Bool("comparing", &comparing); !comparing {
@@ -166,11 +166,11 @@ func (d *doubt) State(v *parley.Vars) {
 // standing returns the weight of this replica's report.
 func (p *process) standing() standing {
 	switch {
-	case p.stopped, p.fetch != nil && !p.doubt.doubtful:
+	case p.stopped, p.fetch != nil && !p.trust.unconfirmed:
 		return none
 	case p.fetch != nil:
 		return behind
-	case p.doubt.doubtful:
+	case p.trust.unconfirmed:
 		return given
 	}
 	return held
@@ -190,23 +190,23 @@ func (p *process) begins(s *parley.Step, view parley.Msg) {
 			p.fetch = &fetch{held: p.fetch.held}
 		}
 	}
-	p.doubt.begin(s, view.Seq, of, hash, p.c.Retry)
+	p.trust.begin(s, view.Seq, of, hash, p.c.Retry)
 }
 
 // settle acts on the complete set of reports. A process whose state is chosen answers; every other process
 // fetches that state.
 func (p *process) settle(s *parley.Step) {
-	x := p.doubt.compares
+	x := p.trust.compares
 	of, hash, parted := x.chosen()
 	switch {
 	case of == none || p.stopped:
-		p.doubt.compares = nil
-	case x.of > none && p.doubt.word.Value == hash:
+		p.trust.compares = nil
+	case x.of > none && p.trust.word.Value == hash:
 		p.counts(s)
 	case x.of > none, parted && p.fetch == nil:
 		p.part(s)
 	default:
-		if p.doubt.compares = nil; parted && p.fetch.number > 0 {
+		if p.trust.compares = nil; parted && p.fetch.number > 0 {
 			p.ask(s) // its fetch may have another state
 		}
 	}
@@ -214,8 +214,8 @@ func (p *process) settle(s *parley.Step) {
 
 // counts acts on the finding that the state of this replica is the chosen one.
 func (p *process) counts(s *parley.Step) {
-	x, f := p.doubt.compares, p.fetch
-	p.doubt.compares, p.fetch, p.doubt.doubtful = nil, nil, false
+	x, f := p.trust.compares, p.fetch
+	p.trust.compares, p.fetch, p.trust.unconfirmed = nil, nil, false
 	p.votes.settled()
 	if x.of == behind {
 		s.Indicate(parley.Msg{Kind: Lacks, Origin: s.Self, Seq: p.position})
@@ -233,8 +233,8 @@ func (p *process) counts(s *parley.Step) {
 
 // part acts on the finding that it is not: the replica drops its waiting answers and fetches the chosen state.
 func (p *process) part(s *parley.Step) {
-	if p.doubt.compares != nil {
-		for _, y := range p.doubt.compares.sums {
+	if p.trust.compares != nil {
+		for _, y := range p.trust.compares.sums {
 			p.offers.drop(y.from)
 			lacks(s, y.from, y.msg)
 		}
@@ -243,7 +243,7 @@ func (p *process) part(s *parley.Step) {
 	if p.fetch != nil {
 		f.held = p.fetch.held
 	}
-	p.doubt.compares, p.fetch, p.doubt.doubtful = nil, f, true
+	p.trust.compares, p.fetch, p.trust.unconfirmed = nil, f, true
 	p.votes = nil
 	s.Indicate(parley.Msg{Kind: Parted, Origin: s.Self, Seq: p.position})
 	if !s.Restart {
