@@ -155,13 +155,13 @@ type process struct {
 	differences []parley.Tick // how far each of these is ahead, by process
 	low, high   parley.Tick   // bounds of all true differences, including 0
 
-	starts starts
+	starts startLog
 }
 
 func newProcess(self parley.ID, plan *Plan) *process {
 	return &process{
 		Plan: plan, self: self, differences: make([]parley.Tick, plan.N),
-		starts: starts{old: plan.Begin == Cold, when: make([]parley.Tick, plan.N)},
+		starts: startLog{old: plan.Begin == Cold, when: make([]parley.Tick, plan.N)},
 	}
 }
 

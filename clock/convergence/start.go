@@ -9,20 +9,20 @@ import (
 // How a process gets a clock, when clocks are not together yet or the others are already running, and how it
 // loses its clock.
 
-// starts holds the START messages.
-type starts struct {
+// startLog holds the START messages.
+type startLog struct {
 	old  bool          // old messages count
 	by   parley.Set    // processes that have sent START, including this one
 	when []parley.Tick // when they last did, by process
 }
 
-func (st *starts) add(id parley.ID, now parley.Tick) {
+func (st *startLog) add(id parley.ID, now parley.Tick) {
 	st.by.Add(id)
 	st.when[id] = now
 }
 
 // in returns when processes sent START within the last time ticks, in order.
-func (st *starts) in(now, time parley.Tick) (times []parley.Tick) {
+func (st *startLog) in(now, time parley.Tick) (times []parley.Tick) {
 	for id := range st.by.All() {
 		if st.old || now-st.when[id] <= time {
 			times = append(times, st.when[id])
@@ -32,7 +32,7 @@ func (st *starts) in(now, time parley.Tick) (times []parley.Tick) {
 	return times
 }
 
-func (st *starts) state(v *parley.Vars) {
+func (st *startLog) state(v *parley.Vars) {
 	v.Set("started", &st.by)
 	parley.PerProcess(v, "said", st.when, func(id parley.ID, t *parley.Tick) {
 		if st.by.Has(id) {
