@@ -19,8 +19,8 @@ import (
 	"parley/stack"
 )
 
-// order is a broadcast beneath a replicated service.
-type order struct {
+// orderedBroadcast is a broadcast beneath a replicated service.
+type orderedBroadcast struct {
 	words string // as part of a title
 	// layers returns the broadcast for n processes, the lowest layer first.
 	layers func(n int) []parley.Protocol
@@ -32,21 +32,21 @@ type order struct {
 }
 
 var (
-	fifoOrder = order{
+	fifoOrder = orderedBroadcast{
 		words: "FIFO broadcast", property: problem.FIFOOrder,
 		lacks: "FIFO order says nothing of the commands of two clients",
 		layers: func(n int) []parley.Protocol {
 			return []parley.Protocol{diffusion.New(diffusion.Config{N: n}), fifo.New(fifo.Config{N: n})}
 		},
 	}
-	causalOrder = order{
+	causalOrder = orderedBroadcast{
 		words: "causal broadcast", property: problem.CausalOrder,
 		lacks: "causal order leaves commands that do not depend on each other in any order",
 		layers: func(n int) []parley.Protocol {
 			return append(fifoOrder.layers(n), causal.New(causal.Config{N: n}))
 		},
 	}
-	totalOrder = order{
+	totalOrder = orderedBroadcast{
 		words: "total order", property: timestamp.OneSequence,
 		layers: func(n int) []parley.Protocol {
 			views := group.Config{N: n, State: true, Return: true}
@@ -55,10 +55,10 @@ var (
 	}
 )
 
-// replica is one replicated service: a state machine on a broadcast.
-type replica struct {
+// replicatedService is one replicated service: a state machine on a broadcast.
+type replicatedService struct {
 	name, title string
-	on          order
+	on          orderedBroadcast
 	c           rsm.Config
 	samples     []string
 	more        []parley.Property
@@ -66,8 +66,8 @@ type replica struct {
 }
 
 // bankOver returns the lecture's bank account on a broadcast.
-func bankOver(name string, on order, n int) parley.Protocol {
-	return replica{
+func bankOver(name string, on orderedBroadcast, n int) parley.Protocol {
+	return replicatedService{
 		name: name, title: "the lecture's bank account, replicated over " + on.words, on: on,
 		c:       rsm.Config{N: n, New: func() rsm.Application { return bank.New() }},
 		samples: []string{"deposit 150", "interest 8", "withdraw 40", "balance"},
@@ -78,8 +78,8 @@ func bankOver(name string, on order, n int) parley.Protocol {
 const understanding = "understanding"
 
 // newsOver returns the lecture's network news on a broadcast.
-func newsOver(name string, on order, n int) parley.Protocol {
-	return replica{
+func newsOver(name string, on orderedBroadcast, n int) parley.Protocol {
+	return replicatedService{
 		name: name, title: "the lecture's network news, replicated over " + on.words, on: on,
 		c:       rsm.Config{N: n, New: func() rsm.Application { return news.New() }},
 		samples: []string{"article a", "response c to a", "article b"},
@@ -162,7 +162,7 @@ func hadRead(h *parley.History, asked parley.ExternalEvent, article string) bool
 }
 
 // protocol returns the service with the broadcast beneath.
-func (r replica) protocol() parley.Protocol {
+func (r replicatedService) protocol() parley.Protocol {
 	beneath := r.on.layers(r.c.N)
 	promised := stack.New(beneath...).Promises
 	r.c.Order, r.c.Transfer = []string{timestamp.OneSequence}, r.on.lacks == ""
@@ -221,7 +221,7 @@ func flags(fs *flag.FlagSet, c *rsm.Config) func(*rsm.Config, parley.Naming) err
 }
 
 // promises returns the promises of the properties in more, derived from those of the order beneath.
-func (r replica) promises(a parley.RunConditions, beneath []parley.Promise) (out []parley.Promise) {
+func (r replicatedService) promises(a parley.RunConditions, beneath []parley.Promise) (out []parley.Promise) {
 	for _, p := range beneath {
 		if p.Property == r.on.property {
 			out = append(out, r.promise(a, p))

@@ -15,8 +15,8 @@ import (
 	"parley/stack"
 )
 
-// detected is the length of a run with a detector, in ticks, because its heartbeats never end.
-const detected parley.Tick = 15_000
+// detectorSpan is the length of a run with a detector, in ticks, because its heartbeats never end.
+const detectorSpan parley.Tick = 15_000
 
 // named returns a protocol under a short name, which it keeps when its flags change it.
 func named(name, title string, p parley.Protocol) parley.Protocol {
@@ -46,9 +46,9 @@ func remade(p parley.Protocol, change func(parley.Protocol) parley.Protocol) par
 	return p
 }
 
-// beats returns a detector as the lowest layer. Its heartbeats come by the clock, and are not part of the cost
+// heartbeats returns a detector as the lowest layer. Its heartbeats come by the clock, and are not part of the cost
 // of a broadcast.
-func beats(n int) parley.Protocol {
+func heartbeats(n int) parley.Protocol {
 	p := detector.New(detector.Config{N: n})
 	p.Size = func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{} }
 	return p
@@ -58,9 +58,9 @@ func beats(n int) parley.Protocol {
 // number of processes.
 func detecting(layer parley.Protocol) parley.Protocol {
 	return remade(layer, func(layer parley.Protocol) parley.Protocol {
-		p := stack.New(beats(layer.N), layer)
+		p := stack.New(heartbeats(layer.N), layer)
 		p.Name, p.Title, p.Paper = layer.Name, layer.Title, layer.Paper
-		p.Span, p.Cost, p.Bare = detected, layer.Cost, &layer
+		p.Span, p.Cost, p.Bare = detectorSpan, layer.Cost, &layer
 		return worded(p, ofDetector)
 	})
 }
