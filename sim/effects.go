@@ -83,7 +83,7 @@ func (s *Sim) send(e *parley.Effect, id uint64) {
 	if s.opt.Measure && !s.faulty.Has(e.From) {
 		s.Stats.measure(&s.opt.Protocol, e, receivers)
 	}
-	ref := s.wire.put(stored{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: id, refs: 1})
+	ref := s.wire.put(storedMessage{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: id, refs: 1})
 	if all && s.broadcast {
 		if s.opt.Delay.Least > s.opt.Promised.Delay {
 			s.Stats.Late += uint64(receivers)

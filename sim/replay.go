@@ -25,7 +25,7 @@ func (r Replay) Run(events []trace.Event) (steps int, err error) {
 	if r.Signer == nil {
 		r.Signer = Ideal(1)
 	}
-	p := &player{Replay: r, procs: make([]played, r.Protocol.N)}
+	p := &replayer{Replay: r, procs: make([]replayedProcess, r.Protocol.N)}
 	for _, c := range r.Clocks {
 		p.procs[c.At].clock = c
 	}
@@ -66,16 +66,16 @@ func isEffect(op trace.Op) bool {
 	return false
 }
 
-// player is a running replay.
-type player struct {
+// replayer is a running replay.
+type replayer struct {
 	Replay
-	procs []played
+	procs []replayedProcess
 	step  parley.Step
 	drew  bool // the present step has called Choose
 }
 
-// played holds the state of one process.
-type played struct {
+// replayedProcess holds the state of one process.
+type replayedProcess struct {
 	machine parley.Machine // nil: not started, or down
 	own     parley.Tick    // time on its clock, if that moves only with its timers
 	clock   Clock
@@ -93,21 +93,21 @@ type timeout struct {
 }
 
 // Choose is called by machines that toss coins. A trace does not have the results.
-func (p *player) Choose(int) int {
+func (p *replayer) Choose(int) int {
 	p.drew = true
 	return 0
 }
 
-func (p *player) Sign(as parley.ID, b []byte) []byte { return p.Signer.Sign(as, b) }
+func (p *replayer) Sign(as parley.ID, b []byte) []byte { return p.Signer.Sign(as, b) }
 
-func (p *player) Verify(id parley.ID, b, sig []byte) bool { return p.Signer.Verify(id, b, sig) }
+func (p *replayer) Verify(id parley.ID, b, sig []byte) bool { return p.Signer.Verify(id, b, sig) }
 
 // Refused does nothing, because refusals show in the effects.
-func (p *player) Refused(_, _ parley.ID, _ string) {}
+func (p *replayer) Refused(_, _ parley.ID, _ string) {}
 
 // happens gives an event to a correct process, and checks what follows in the trace. The process may crash in
 // the middle of that. happens returns whether this was a step.
-func (p *player) happens(e *trace.Event, follows []trace.Event, crashes bool) (step bool, err error) {
+func (p *replayer) happens(e *trace.Event, follows []trace.Event, crashes bool) (step bool, err error) {
 	q := &p.procs[e.At]
 	switch e.Op {
 	case trace.Pause, trace.Resume:
@@ -151,7 +151,7 @@ func (p *player) happens(e *trace.Event, follows []trace.Event, crashes bool) (s
 }
 
 // runsOut removes a timer that expires, and returns the time on the process's clock.
-func (q *played) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.Tick, error) {
+func (q *replayedProcess) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.Tick, error) {
 	i := slices.IndexFunc(q.timers, func(t timeout) bool {
 		return t.number == parley.Timer(e.Msg.Value) && t.path == e.Path
 	})
@@ -171,7 +171,7 @@ func (q *played) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.
 }
 
 // clause runs the clause for an event. A panic of the machine becomes an error.
-func (p *player) clause(q *played, e *trace.Event) (err error) {
+func (p *replayer) clause(q *replayedProcess, e *trace.Event) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
 			err = fmt.Errorf("it panics: %v", why)
@@ -210,7 +210,7 @@ func (p *player) clause(q *played, e *trace.Event) (err error) {
 
 // demand carries out the effects of a step and compares them with the trace. If the process then crashes, the
 // trace may have a part of them, with sends to all split by receiver.
-func (p *player) demand(q *played, follows []trace.Event, crashes bool) error {
+func (p *replayer) demand(q *replayedProcess, follows []trace.Event, crashes bool) error {
 	follows = slices.DeleteFunc(slices.Clone(follows), beside)
 	whole := slices.Clone(p.step.Effects)
 	parley.DurableFirst(whole)
@@ -290,7 +290,7 @@ func none(follows []trace.Event) error {
 }
 
 // carry carries out an effect that concerns only the process itself.
-func (q *played) carry(f *parley.Effect, now parley.Tick) {
+func (q *replayedProcess) carry(f *parley.Effect, now parley.Tick) {
 	is := func(t timeout) bool { return t.number == f.Timer && t.path == f.Path }
 	switch f.Op {
 	case parley.OpSetTimer:

@@ -26,14 +26,14 @@ func after(t, length parley.Tick) parley.Tick {
 // longSlot is how many events of one time are kept after pop has returned them.
 const longSlot = 4096
 
-type what uint8
+type eventKind uint8
 
 const (
-	arrival  what = iota // ref: the message in the store
-	expiry               // ref: the number that arm gave the timer
-	asked                // ref: the request in the store
-	detected             // from is suspected if it is still down
-	hinted               // from is suspected
+	arrival  eventKind = iota // ref: the message in the store
+	expiry                    // ref: the number that arm gave the timer
+	asked                     // ref: the request in the store
+	detected                  // from is suspected if it is still down
+	hinted                    // from is suspected
 	// A pause does not delay the following:
 	more     // ref: the request; get another one from Options.More
 	back     // it restarts
@@ -47,7 +47,7 @@ const (
 type event struct {
 	ref      int32
 	to, from parley.ID
-	what     what
+	what     eventKind
 }
 
 // schedule returns events in the order of their times, and within a time in the order of insertion.
@@ -57,7 +57,7 @@ type schedule struct {
 	now    parley.Tick
 	missed []event // events from pauses that are over: they come first
 	read   int     // number of events of the present slot that pop has returned
-	later  overflow
+	later  eventHeap
 	put    uint64
 	spare  [][]event // memory of earlier slots
 	first  []event   // scratch
@@ -83,7 +83,7 @@ func (q *schedule) at(t parley.Tick, e event) {
 			panic("sim: something is due in the past")
 		case t < never:
 			q.put++
-			q.later.push(late{t, q.put, e})
+			q.later.push(laterEvent{t, q.put, e})
 		}
 		return
 	}
@@ -179,20 +179,22 @@ func (q *schedule) pop() (event, bool) {
 	return e, true
 }
 
-// late is an event beyond the ring.
-type late struct {
+// laterEvent is an event beyond the ring.
+type laterEvent struct {
 	at    parley.Tick
 	order uint64
 	event event
 }
 
-func (a *late) before(b *late) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+func (a *laterEvent) before(b *laterEvent) bool {
+	return a.at < b.at || a.at == b.at && a.order < b.order
+}
 
-// overflow is a heap: no event is due before its parent, at half its index counted from 1. container/heap
+// eventHeap is a heap: no event is due before its parent, at half its index counted from 1. container/heap
 // would allocate for every event.
-type overflow []late
+type eventHeap []laterEvent
 
-func (o *overflow) push(x late) {
+func (o *eventHeap) push(x laterEvent) {
 	*o = append(*o, x)
 	h := *o
 	i := len(h) - 1
@@ -203,7 +205,7 @@ func (o *overflow) push(x late) {
 }
 
 // pop removes the first event.
-func (o *overflow) pop() event {
+func (o *eventHeap) pop() event {
 	h := *o
 	first, x := h[0].event, h[len(h)-1]
 	h = h[:len(h)-1]
@@ -224,13 +226,13 @@ func (o *overflow) pop() event {
 	return first
 }
 
-// store holds the messages in flight. A message to many receivers is stored once.
-type store struct {
-	slots []stored
+// messageStore holds the messages in flight. A message to many receivers is stored once.
+type messageStore struct {
+	slots []storedMessage
 	free  []int32
 }
 
-type stored struct {
+type storedMessage struct {
 	path  parley.Path
 	msg   parley.Msg
 	id    uint64 // number of the Send event in the trace
@@ -239,12 +241,12 @@ type stored struct {
 }
 
 // reset empties the store and keeps its memory.
-func (w *store) reset() {
+func (w *messageStore) reset() {
 	clear(w.slots)
 	w.slots, w.free = w.slots[:0], w.free[:0]
 }
 
-func (w *store) put(m stored) int32 {
+func (w *messageStore) put(m storedMessage) int32 {
 	if n := len(w.free); n > 0 {
 		ref := w.free[n-1]
 		w.free = w.free[:n-1]
@@ -256,7 +258,7 @@ func (w *store) put(m stored) int32 {
 }
 
 // drop releases one reference to a message.
-func (w *store) drop(ref int32) {
+func (w *messageStore) drop(ref int32) {
 	m := &w.slots[ref]
 	if m.refs--; m.refs == 0 {
 		m.msg.Body = nil

@@ -41,7 +41,7 @@ func TestSchedule(t *testing.T) {
 			if after >= ringSize {
 				far++
 			}
-			e := event{ref: int32(put), to: parley.ID(r.IntN(9)), what: what(r.IntN(4))}
+			e := event{ref: int32(put), to: parley.ID(r.IntN(9)), what: eventKind(r.IntN(4))}
 			q.at(now+after, e)
 			oracle = append(oracle, listed{now + after, put, e})
 			put++
@@ -148,7 +148,7 @@ func TestFarEventsTakeNoMemory(t *testing.T) {
 // A message is kept while a receiver is left, and its place is reused.
 func TestStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
-	var w store
+	var w messageStore
 	for range 3 {
 		w.reset()
 		holds := make(map[int32]int)
@@ -157,7 +157,7 @@ func TestStore(t *testing.T) {
 		for i := range uint64(3000) {
 			if r.IntN(2) == 0 {
 				k := 1 + r.IntN(3)
-				ref := w.put(stored{msg: parley.Msg{Value: i, Body: []byte{1}}, refs: int32(k)})
+				ref := w.put(storedMessage{msg: parley.Msg{Value: i, Body: []byte{1}}, refs: int32(k)})
 				if holds[ref] > 0 {
 					t.Fatal("a place is used twice")
 				}

@@ -20,7 +20,7 @@ type Sim struct {
 	network
 	order     uint64 // number of external events so far
 	due       schedule
-	wire      store
+	wire      messageStore
 	choices   *rand.Rand
 	chance    *rand.PCG // source of choices
 	now       parley.Tick
@@ -80,7 +80,7 @@ func (s *Sim) Reset(opt Options) {
 	}
 	for _, r := range opt.Requests {
 		if r.When > 0 {
-			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
+			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(storedMessage{msg: r.Msg, refs: 1})})
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (s *Sim) further() {
 	if r.When < s.now || int(r.At) >= len(s.procs) {
 		panic(fmt.Sprintf("sim: process %d is to be asked at time %d, when it is %d", r.At, r.When, s.now))
 	}
-	s.due.at(r.When, event{what: more, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
+	s.due.at(r.When, event{what: more, to: r.At, ref: s.wire.put(storedMessage{msg: r.Msg, refs: 1})})
 }
 
 // do runs one clause of a process and carries out its effects.
