@@ -96,12 +96,12 @@ func Merge(traces []Trace, how Merging) (*MergedTrace, error) {
 	return g.w, nil
 }
 
-// merging is a merge in progress.
-type merging struct {
+// merger is a merge in progress.
+type merger struct {
 	how   Merging
 	w     *MergedTrace
 	start int64                   // Unix time of tick 0
-	nodes []*lives                // by process; nil: no trace, or a liar
+	nodes []*nodeTrace            // by process; nil: no trace, or a liar
 	lost  map[sending][]parley.ID // processes that were up and at which a message did not arrive
 }
 
@@ -111,9 +111,9 @@ type sending struct {
 	number uint64
 }
 
-// lives holds the traces of one node, one after another.
-type lives struct {
-	items    []item
+// nodeTrace holds the traces of one node, one after another.
+type nodeTrace struct {
+	items    []nodeEvent
 	next     int
 	begins   []parley.Tick // when each incarnation begins
 	end      parley.Tick
@@ -124,22 +124,22 @@ type lives struct {
 	killed   []bool // by incarnation: it ended by a crash
 }
 
-// item is an event of a node.
-type item struct {
+// nodeEvent is an event of a node.
+type nodeEvent struct {
 	Event
 	life   int
-	stated uint64 // number from [Sending]: of a send, or of the send of a receipt in a numbered trace
-	cause  *item  // of a receipt: its send
+	stated uint64     // number from [Sending]: of a send, or of the send of a receipt in a numbered trace
+	cause  *nodeEvent // of a receipt: its send
 	id     uint64
 }
 
 // gather assigns the traces to nodes.
-func gather(traces []Trace, how Merging) (*merging, error) {
+func gather(traces []Trace, how Merging) (*merger, error) {
 	if len(traces) == 0 {
 		return nil, errors.New("trace: nothing to merge")
 	}
 	first := traces[0].Header
-	g := &merging{how: how, lost: make(map[sending][]parley.ID), w: &MergedTrace{
+	g := &merger{how: how, lost: make(map[sending][]parley.ID), w: &MergedTrace{
 		Liars: how.Liars, Dropped: make(map[parley.ID]uint64), Ends: make(map[parley.ID]parley.Tick),
 	}}
 	order := slices.Clone(traces)
@@ -159,7 +159,7 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 		x, y := a.Header.Node, b.Header.Node
 		return cmp.Or(cmp.Compare(x.Self, y.Self), cmp.Compare(x.Life, y.Life))
 	})
-	g.nodes = make([]*lives, first.N)
+	g.nodes = make([]*nodeTrace, first.N)
 	for i, t := range order {
 		id := parley.ID(t.Header.Node.Self)
 		if i > 0 && order[i-1].Header.Node.Self == int(id) && order[i-1].Header.Node.Life == t.Header.Node.Life {
@@ -203,10 +203,10 @@ func alike(a, b *Header) error {
 }
 
 // live adds an incarnation of a node that does not lie.
-func (g *merging) live(id parley.ID, t Trace) {
+func (g *merger) live(id parley.ID, t Trace) {
 	l := g.nodes[id]
 	if l == nil {
-		l = &lives{intact: true}
+		l = &nodeTrace{intact: true}
 		g.nodes[id] = l
 	} else {
 		g.w.Restarted.Add(id)
@@ -236,11 +236,11 @@ func (g *merging) live(id parley.ID, t Trace) {
 }
 
 // add adds the events of an incarnation. A loss in a numbered trace is recorded with its send.
-func (l *lives) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][]parley.ID) {
+func (l *nodeTrace) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][]parley.ID) {
 	numbered, nth := t.Header.Node.Numbered, uint64(0)
 	l.numbered = l.numbered || numbered
 	for _, e := range t.Log.Events {
-		one := item{Event: e, life: len(l.begins)}
+		one := nodeEvent{Event: e, life: len(l.begins)}
 		switch {
 		case e.Op == Send:
 			nth++
@@ -259,20 +259,20 @@ func (l *lives) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][
 }
 
 // crash ends an incarnation.
-func (g *merging) crash(id parley.ID, l *lives) {
+func (g *merger) crash(id parley.ID, l *nodeTrace) {
 	if n := len(l.items); n > 0 && l.items[n-1].Op == Crash {
 		return // its killer has recorded the crash
 	}
-	l.items = append(l.items, item{Event: Event{Op: Crash, At: id, Time: l.end}, life: len(l.begins)})
+	l.items = append(l.items, nodeEvent{Event: Event{Op: Crash, At: id, Time: l.end}, life: len(l.begins)})
 }
 
 // pair finds the send of every receipt.
-func (g *merging) pair() {
+func (g *merger) pair() {
 	for to, l := range g.nodes {
 		if l == nil {
 			continue
 		}
-		byPeer := make([][]*item, len(g.nodes))
+		byPeer := make([][]*nodeEvent, len(g.nodes))
 		for i := range l.items {
 			if e := &l.items[i]; e.Op == Receive && int(e.Peer) < len(g.nodes) {
 				byPeer[e.Peer] = append(byPeer[e.Peer], e)
@@ -313,8 +313,8 @@ func same(sent, got *Event) bool {
 }
 
 // link pairs what one node received from another with what that one sent, in order.
-func (g *merging) link(from, to parley.ID, got []*item) {
-	var sent []*item
+func (g *merger) link(from, to parley.ID, got []*nodeEvent) {
+	var sent []*nodeEvent
 	index := make(map[uint64][]int) // indices in sent, by content, of sends that are not paired
 	for i := range g.nodes[from].items {
 		if e := &g.nodes[from].items[i]; e.Op == Send && (e.Peer == to || e.Peer == parley.All) {
@@ -323,7 +323,7 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 			sent = append(sent, e)
 		}
 	}
-	pairs := make([]*item, len(sent))
+	pairs := make([]*nodeEvent, len(sent))
 	named := make(map[uint64]int) // indices in sent, by the number in numbered receipts
 	if len(got) > 0 && got[0].stated > 0 {
 		for i, s := range sent {
@@ -368,7 +368,7 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 // end soon after. The last messages of a process that crashed are not lost by a link: they end with the
 // process. Neither are the last messages to a process that crashed, if the sender would have recorded their
 // loss: the process never read them.
-func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
+func (g *merger) missing(sent, pairs []*nodeEvent, from, to parley.ID) {
 	l := g.nodes[to]
 	if l.gaps {
 		return // it may have arrived
@@ -409,11 +409,11 @@ func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 }
 
 // merge puts the events of all nodes into one order.
-func (g *merging) merge() {
+func (g *merger) merge() {
 	g.w.Log = &Log{Keep: true}
 	last := parley.Tick(0)
 	for {
-		var best, blocked *lives
+		var best, blocked *nodeTrace
 		for _, l := range g.nodes {
 			if l == nil || l.next == len(l.items) {
 				continue
@@ -444,7 +444,7 @@ func (g *merging) merge() {
 }
 
 // put adds an event to the log, with what it shows of others: the send of a liar, or losses.
-func (g *merging) put(e *item, now parley.Tick) {
+func (g *merger) put(e *nodeEvent, now parley.Tick) {
 	event := e.Event
 	event.Time = now
 	switch {
@@ -473,7 +473,7 @@ func (g *merging) put(e *item, now parley.Tick) {
 }
 
 // sum fills in the facts.
-func (g *merging) sum() {
+func (g *merger) sum() {
 	facts := &g.w.Header.Facts
 	*facts = Facts{Over: true}
 	for id, l := range g.nodes {

@@ -17,7 +17,7 @@ type Stream struct {
 	o StreamOptions
 
 	mu      sync.Mutex
-	queue   []taken
+	queue   []queuedEvent
 	bytes   int    // approximate size of the queue
 	missing uint64 // dropped since the last event in the queue
 	dropped uint64 // total
@@ -32,12 +32,12 @@ type Stream struct {
 	began   int64  // Unix time of tick 0; 0: unknown
 	buf     []byte
 	written int64
-	spare   []taken
+	spare   []queuedEvent
 	err     error
 }
 
-// taken is an event in the queue, and the number of missing events before it.
-type taken struct {
+// queuedEvent is an event in the queue, and the number of missing events before it.
+type queuedEvent struct {
 	Event
 	missing uint64
 }
@@ -111,7 +111,7 @@ func (s *Stream) Add(e Event) {
 		return
 	}
 	first := len(s.queue) == 0
-	s.queue = append(s.queue, taken{e, s.missing})
+	s.queue = append(s.queue, queuedEvent{e, s.missing})
 	s.missing = 0
 	much := s.bytes < s.o.Buffer/4 && s.bytes+size >= s.o.Buffer/4
 	s.bytes += size
@@ -158,17 +158,17 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// every is the longest time that an event waits in memory. It is lost if the process is killed.
-const every = 20 * time.Millisecond
+// flushInterval is the longest time that an event waits in memory. It is lost if the process is killed.
+const flushInterval = 20 * time.Millisecond
 
 // run writes queued events until the stream is closed.
 func (s *Stream) run() {
 	defer close(s.done)
-	timer := time.NewTimer(every)
+	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
 	for open := true; open; {
 		if _, open = <-s.wake; open {
-			timer.Reset(every)
+			timer.Reset(flushInterval)
 			select {
 			case <-timer.C:
 			case <-s.hurry:
@@ -208,10 +208,10 @@ func (s *Stream) drain() {
 }
 
 // drop counts events that can no longer be written, and makes Add drop all others.
-func (s *Stream) drop(rest []taken) {
+func (s *Stream) drop(rest []queuedEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, list := range [][]taken{rest, s.queue} {
+	for _, list := range [][]queuedEvent{rest, s.queue} {
 		for i := range list {
 			s.dropped++
 			s.missing += 1 + list[i].missing
