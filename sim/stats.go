@@ -18,7 +18,7 @@ func (s *Stats) spent(most uint64) bool {
 	return s.OutOfSteps
 }
 
-// suspicion counts a suspicion of a process by another one.
+// suspicion counts a suspicion; wrong marks a false one.
 func (s *Stats) suspicion(wrong bool) {
 	if s.Suspicions++; wrong {
 		s.FalseSuspicions++

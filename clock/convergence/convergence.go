@@ -146,7 +146,7 @@ type process struct {
 	tries int         // how often the process has asked to join
 
 	checked     bool          // at the last adjustment n-m clocks were near its own, and sure was set
-	sure        bool          // since it has this clock, correct clocks are within delta
+	sure        bool          // correct clocks are within delta, for as long as it keeps this clock
 	reading     bool          // waits for readings
 	began, wait parley.Tick   // since when, by its own clock, and for how long
 	times       int           // questions since then

@@ -1,23 +1,23 @@
-// Package dated gives clocks that are kept together a date: n processes agree on the
+// Package dated gives synchronized clocks a date: n processes agree on the
 // date and time of day at which their common logical clock showed 0, although up to m of them lie.
 //
 // The problem: the logical clocks of interactive convergence agree with each other and
 // with nothing else. Each process also reads a wall clock, which may be wrong. All
 // correct processes must have the same date for the logical time 0, and it must lie
 // between the dates that correct processes propose. The common time is then this date
-// plus the logical clock, and it never goes back, whatever becomes of a wall clock.
+// plus the logical clock, and it never goes back, even if a wall clock does.
 //
 // The model and the bound are the same as in package convergence: oral messages, n > 3m, and
 // the m faulty processes include those that are down or have no clock yet. The wall
 // clock is the only input that is not a message, a request or a timer: see Config.Date.
 //
-// When the clocks begin together, at the logical time 0, each process proposes what its
-// wall clock says, by interactive consistency in rounds that the new logical clocks
+// When the clocks begin together, at the logical time 0, each process proposes the
+// time of its wall clock, by interactive consistency in rounds that the new logical clocks
 // time. All take the median of the vector. A process that missed these rounds, or joins
-// later, asks the others, and takes the date that m+1 of them answer. A process whose
+// later, asks the others, and takes the date in m+1 equal answers. A process whose
 // date fewer than n-m-1 others share, or that gets none, gives up its clock. If the
-// clocks begin again, a process that had the common time proposes that and not what its
-// wall clock says by then: otherwise the common time would jump.
+// clocks begin again, a process that had the common time proposes that, not its wall
+// clock: otherwise the common time would jump.
 //
 // Why it works: all correct processes decide on the same vector, which has at most m
 // entries of faulty processes and more than 2m in all. So at least as many entries of

@@ -98,7 +98,7 @@ func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcom
 		whom = Participant
 	}
 	q := e.Ended(whom)
-	if !m.holds(t) { // a request under the name is about another transaction
+	if !m.holds(t) { // the name belongs to another transaction
 		e.Why.Claim = max(e.Why.Claim, TakenPerhaps)
 		if whom == Nobody {
 			q.Body = e.Why.encode("")

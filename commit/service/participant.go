@@ -102,7 +102,7 @@ func specOf(coordinator parley.ID, name, votes string) Spec {
 	return t
 }
 
-// Receive takes the deliveries of the service.
+// Receive handles the deliveries of the service.
 func (p *participant) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch m.Kind {
 	case Prepare:

@@ -51,7 +51,7 @@ func (b *txTable) add(t *transaction) {
 	}
 }
 
-// all goes through the live transactions, by coordinator and age.
+// all iterates over the live transactions, by coordinator and age.
 func (b *txTable) all() iter.Seq[*transaction] {
 	return func(yield func(*transaction) bool) {
 		for id := range b.of {

@@ -44,7 +44,7 @@ type standingReport struct {
 
 // comparison is what a replica knows of the reports at the start of a view.
 type comparison struct {
-	of      standing // of this copy
+	of      standing // of this replica
 	said    []standingReport
 	answers []parley.Msg   // wait until this replica's state is the chosen one
 	sums    []lateDelivery // hashes of its state that wait likewise: for whom, and the message

@@ -29,7 +29,7 @@
 // log replacement, and gets the later deliveries again.
 //
 // For many clients there are packs of commands (see [Commands]), with sessions that an ordered command opens.
-// A client whose session was forgotten is told so, and none of its commands is applied again.
+// A client whose session was forgotten learns that, and none of its commands is applied again.
 //
 // # Decisions
 //

@@ -39,7 +39,7 @@ const (
 	// restarted process may get replies to requests of an earlier incarnation.
 	Replies
 	// Inspect is a Request, and the delivery that answers it. Seq: the position. Value: a hash of everything
-	// that later answers depend on; the request omits it, because it takes time, with Value 1.
+	// that later answers depend on. A Request with Value 1 omits the hash, because it takes time.
 	Inspect
 )
 
