@@ -1,5 +1,4 @@
-// Package catalog is the one list of all protocols, each with an instance to
-// start from.
+// Package catalog is the one list of all protocols, each with an example instance.
 package catalog
 
 import (
@@ -37,7 +36,7 @@ import (
 	"parley/membership/watch"
 )
 
-// All returns every protocol, in the order in which they are best learnt.
+// All returns every protocol, in the order in which they are best learned.
 func All() []parley.Protocol {
 	when := lockstep.Simulated
 	return []parley.Protocol{
@@ -89,7 +88,7 @@ func All() []parley.Protocol {
 	}
 }
 
-// liarsOrder is an order that tolerates liars, and is final.
+// liarsOrder returns an order that tolerates liars, and is final.
 func liarsOrder(n, m int) parley.Protocol {
 	return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
 }

@@ -19,14 +19,14 @@ import (
 	"parley/trace"
 )
 
-// elsewhere are the protocols that stand here as their packages make them, and are
-// tested there, with the inputs and the circumstances that are theirs.
+// elsewhere are the protocols that the catalog takes unchanged from their packages, which test them with their
+// own inputs and conditions.
 var elsewhere = []string{
 	"stream", "diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "expel", "group",
 	"ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions", "ordered",
 }
 
-// Every protocol that is made here keeps what it promises, as any protocol must.
+// Every protocol that is built here keeps its promises, as any protocol must.
 func TestSuite(t *testing.T) {
 	for _, p := range catalog.All() {
 		if slices.Contains(elsewhere, p.Name) {
@@ -35,15 +35,15 @@ func TestSuite(t *testing.T) {
 		o := parleytest.Options{Seeds: 40, Sim: sim.Options{FIFO: p.Relies.FIFO}}
 		switch p.Name {
 		case "sm":
-			// One liar more than m, for within n >= m+2 nothing breaks.
+			// One liar more than m, because nothing breaks within n >= m+2.
 			in := problem.Instance{N: 5, M: 1, Default: []byte("0")}
 			o.Seeds, o.Beyond = 300, []parleytest.Beyond{{Protocol: sm.New(sm.Config{Instance: in}, lockstep.Simulated), Faulty: 2}}
 		case "atomic", "forwarding", "guard", "bank":
-			// Who comes back takes no part, or joins; and a broadcast costs what it does
-			// alone, without the signs of life that a longer run has.
+			// A restarted process takes no part, or rejoins. A broadcast costs what it does alone, without the
+			// heartbeats of a longer run.
 			o.NeverBack, p.Cost = true, nil
 		case "news", "news-fifo", "bank-causal":
-			o.NeverBack = true // who comes back has lost its state
+			o.NeverBack = true // a restarted process has lost its state
 		}
 		if p.Serves && p.Bound != nil {
 			o.NothingBeyond = "what breaks beyond the bound is an end, which a run that is cut off does not show"
@@ -52,8 +52,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// Every protocol has a name of its own, a title that fits into a line and a source,
-// and its flags, none of them given, make it again.
+// Every protocol has a unique name, a title that fits on a line, and a source. Its flags, none of them given,
+// make the same protocol.
 func TestNames(t *testing.T) {
 	names := make(map[string]bool)
 	for _, p := range catalog.All() {
@@ -75,7 +75,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// remake makes a protocol by its flags.
+// remake makes a protocol with its flags.
 func remake(t *testing.T, p parley.Protocol, args ...string) parley.Protocol {
 	t.Helper()
 	fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
@@ -96,8 +96,8 @@ func remake(t *testing.T, p parley.Protocol, args ...string) parley.Protocol {
 // naming reads P1 as process 0.
 func naming(text string) (parley.ID, error) { return parley.ID(text[len(text)-1] - '1'), nil }
 
-// byDesign are the properties that a protocol does not promise even if nothing fails: it
-// is here to show what they cost, or what becomes of them without another protocol.
+// byDesign are the properties that a protocol does not promise even without faults. It is in the catalog to
+// show what they cost, or how they fail without another protocol.
 var byDesign = map[string][]string{
 	"atomic":      {"uniform agreement", "uniform total order"},
 	"news-fifo":   {rsm.Consistency, rsm.OneMachine, "understanding"},
@@ -105,8 +105,8 @@ var byDesign = map[string][]string{
 	"bank-causal": {rsm.Consistency, rsm.OneMachine},
 }
 
-// Each property is promised by some protocol when nothing fails, and by all that have it
-// but those that do not by design: these say why.
+// Without faults each property is promised by some protocol, and by all that have it, except byDesign. Those
+// give a reason.
 func TestPromisedBySomebody(t *testing.T) {
 	promised := make(map[string]bool)
 	for _, p := range catalog.All() {
@@ -128,7 +128,7 @@ func TestPromisedBySomebody(t *testing.T) {
 	}
 }
 
-// asked is a run in which all Proposers of a protocol propose, and a process is asked to broadcast.
+// asked returns a run in which all Proposers of a protocol propose, and a process gets a request to broadcast.
 func asked(p parley.Protocol, who parley.ID) sim.Options {
 	opt := sim.Options{Protocol: p, FIFO: p.Relies.FIFO, Steps: 1 << 20}
 	for id := range p.Proposers.All() {
@@ -140,13 +140,12 @@ func asked(p parley.Protocol, who parley.ID) sim.Options {
 	return opt
 }
 
-// With nothing but its name a protocol runs, comes to an end, shows something, and
-// all that it promises holds.
+// With nothing but its name a protocol runs, ends and shows something, and all its promises hold.
 func TestAlone(t *testing.T) {
 	for _, p := range catalog.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			opt := asked(p, 0)
-			if p.Serves { // so that what comes second carries what came first
+			if p.Serves { // so that the second broadcast carries the first
 				opt.Requests = append(opt.Requests,
 					sim.Request{When: 1400, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("l")}})
 			}
@@ -173,7 +172,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// readable looks whether a message that a correct process sent can be explained.
+// readable checks that a message of a correct process can be explained.
 func readable(t *testing.T, p parley.Protocol, e trace.Event) {
 	env := parley.Env{From: e.At, To: e.Peer, Epoch: e.Epoch, Path: e.Path}
 	for row := range p.Explain(env, e.Msg, func(id parley.ID) string { return id.String() }) {
@@ -183,7 +182,7 @@ func readable(t *testing.T, p parley.Protocol, e trace.Event) {
 	}
 }
 
-// A state that is damaged in a byte or two is refused, or taken as another one, and nothing panics.
+// A state that is damaged in a byte or two is refused, or taken for another one, and nothing panics.
 func TestDamagedState(t *testing.T) {
 	values := []byte{0, 1, 2, 9, 0x7f, 0x80, 0xff}
 	for _, p := range catalog.All() {
@@ -214,7 +213,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// Whatever a protocol says to those above it has words.
+// Everything that a protocol passes to the layer above has words.
 func TestWords(t *testing.T) {
 	for _, p := range catalog.All() {
 		opt := asked(p, 1)
@@ -235,7 +234,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// taken returns the protocol of a name, and which of its flags are taken although they make none.
+// taken returns the named protocol, and those of the bad flags that it accepts.
 func taken(t *testing.T, name string, bad ...[]string) (p parley.Protocol, wrong [][]string) {
 	t.Helper()
 	p = catalog.All()[slices.IndexFunc(catalog.All(), func(p parley.Protocol) bool { return p.Name == name })]
@@ -252,7 +251,7 @@ func taken(t *testing.T, name string, bad ...[]string) (p parley.Protocol, wrong
 	return p, wrong
 }
 
-// A graph is a flag of diffusion.
+// Diffusion has a flag for its graph.
 func TestEdges(t *testing.T) {
 	diffusion, wrong := taken(t, "diffusion", []string{"-edges", "P1"}, []string{"-edges", "P1-P1"},
 		[]string{"-edges", "P1-P2,P2-P1"}, []string{"-edges", "P1-P2,"})
@@ -262,7 +261,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// Setups of a replicated service that are none are told so, and nothing panics.
+// Invalid setups of a replicated service are refused, and nothing panics.
 func TestSetupFlags(t *testing.T) {
 	bank, wrong := taken(t, "bank", []string{"-n", "0"}, []string{"-n", "3", "-active", "P4"}, []string{"-active", "P1,P1"},
 		[]string{"-active", "P1,P2", "-wrong", "2"}, []string{"-wrong", "-1"})

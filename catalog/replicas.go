@@ -19,34 +19,34 @@ import (
 	"parley/stack"
 )
 
-// order is a broadcast that a replicated service stands on.
-type order struct {
+// orderedBroadcast is a broadcast beneath a replicated service.
+type orderedBroadcast struct {
 	words string // as part of a title
-	// layers make the broadcast for n processes, the lowest layer first.
+	// layers returns the broadcast for n processes, the lowest layer first.
 	layers func(n int) []parley.Protocol
-	// property is the order that it promises.
+	// property is the promised order.
 	property string
-	// lacks says why copies may differ all the same; "" if they cannot, and then it gives
-	// a state to those who join.
+	// lacks says why replicas may still differ, or is "" if they cannot. Only then the layers give a state to
+	// joiners.
 	lacks string
 }
 
 var (
-	fifoOrder = order{
+	fifoOrder = orderedBroadcast{
 		words: "FIFO broadcast", property: problem.FIFOOrder,
 		lacks: "FIFO order says nothing of the commands of two clients",
 		layers: func(n int) []parley.Protocol {
 			return []parley.Protocol{diffusion.New(diffusion.Config{N: n}), fifo.New(fifo.Config{N: n})}
 		},
 	}
-	causalOrder = order{
+	causalOrder = orderedBroadcast{
 		words: "causal broadcast", property: problem.CausalOrder,
 		lacks: "causal order leaves commands that do not depend on each other in any order",
 		layers: func(n int) []parley.Protocol {
 			return append(fifoOrder.layers(n), causal.New(causal.Config{N: n}))
 		},
 	}
-	totalOrder = order{
+	totalOrder = orderedBroadcast{
 		words: "total order", property: timestamp.OneSequence,
 		layers: func(n int) []parley.Protocol {
 			views := group.Config{N: n, State: true, Return: true}
@@ -55,32 +55,31 @@ var (
 	}
 )
 
-// replica is one replicated service: a state machine on a broadcast.
-type replica struct {
+// replicatedService is one replicated service: a state machine on a broadcast.
+type replicatedService struct {
 	name, title string
-	on          order
+	on          orderedBroadcast
 	c           rsm.Config
 	samples     []string
 	more        []parley.Property
-	promise     func(a parley.RunConditions, beneath parley.Promise) parley.Promise // of the one in more
+	promise     func(a parley.RunConditions, beneath parley.Promise) parley.Promise // of the property in more
 }
 
-// bankOver is the lecture's bank account on a broadcast.
-func bankOver(name string, on order, n int) parley.Protocol {
-	return replica{
+// bankOver returns the lecture's bank account on a broadcast.
+func bankOver(name string, on orderedBroadcast, n int) parley.Protocol {
+	return replicatedService{
 		name: name, title: "the lecture's bank account, replicated over " + on.words, on: on,
 		c:       rsm.Config{N: n, New: func() rsm.Application { return bank.New() }},
 		samples: []string{"deposit 150", "interest 8", "withdraw 40", "balance"},
 	}.protocol()
 }
 
-// Understanding is the property of the lecture's news: who answers an article is
-// read after it.
+// understanding is the property of the lecture's news: a response is read after its article.
 const understanding = "understanding"
 
-// newsOver is the lecture's network news on a broadcast.
-func newsOver(name string, on order, n int) parley.Protocol {
-	return replica{
+// newsOver returns the lecture's network news on a broadcast.
+func newsOver(name string, on orderedBroadcast, n int) parley.Protocol {
+	return replicatedService{
 		name: name, title: "the lecture's network news, replicated over " + on.words, on: on,
 		c:       rsm.Config{N: n, New: func() rsm.Application { return news.New() }},
 		samples: []string{"article a", "response c to a", "article b"},
@@ -104,8 +103,8 @@ func newsOver(name string, on order, n int) parley.Protocol {
 	}.protocol()
 }
 
-// understood counts the responses that were misread: no process may misread more of one
-// author's than that author wrote without having read the article.
+// understood checks the misread responses: no process may misread more responses of an author than the author
+// wrote without having read the article.
 func understood(h *parley.History) error {
 	type response struct {
 		at, from parley.ID
@@ -114,7 +113,7 @@ func understood(h *parley.History) error {
 	misread := make(map[response]int)
 	for i := range h.Deliveries {
 		d := &h.Deliveries[i]
-		words := strings.Fields(string(d.Msg.Body)) // misread r: there is no a yet
+		words := strings.Fields(string(d.Msg.Body)) // "misread r: there is no a yet"
 		if len(words) != 7 || words[0] != "misread" || d.Msg.Kind != rsm.Answer || !h.Correct(d.At) {
 			continue
 		}
@@ -134,10 +133,10 @@ func understood(h *parley.History) error {
 	return nil
 }
 
-// unread tells why no response can be misread: none is read whose author had read the article.
+// unread returns why no response can be misread, or "": no response is read whose author had read the article.
 func unread(h *parley.History) string {
 	for _, d := range h.Deliveries {
-		words := strings.Fields(string(d.Msg.Body)) // understood r, or misread r: there is no a yet
+		words := strings.Fields(string(d.Msg.Body)) // "understood r", or "misread r: there is no a yet"
 		if d.Msg.Kind != rsm.Answer || len(words) < 2 || !h.Correct(d.At) ||
 			words[0] != "understood" && words[0] != "misread" {
 			continue
@@ -153,7 +152,7 @@ func unread(h *parley.History) string {
 	return "no response is read whose author had read the article"
 }
 
-// hadRead tells whether a process had read an article when it was asked something.
+// hadRead reports whether a process had read an article when it got a request.
 func hadRead(h *parley.History, asked parley.ExternalEvent, article string) bool {
 	return slices.ContainsFunc(h.Deliveries, func(d parley.ExternalEvent) bool {
 		words := strings.Fields(string(d.Msg.Body))
@@ -162,8 +161,8 @@ func hadRead(h *parley.History, asked parley.ExternalEvent, article string) bool
 	})
 }
 
-// protocol builds the tower.
-func (r replica) protocol() parley.Protocol {
+// protocol returns the service with the broadcast beneath.
+func (r replicatedService) protocol() parley.Protocol {
 	beneath := r.on.layers(r.c.N)
 	promised := stack.New(beneath...).Promises
 	r.c.Order, r.c.Transfer = []string{timestamp.OneSequence}, r.on.lacks == ""
@@ -221,8 +220,8 @@ func flags(fs *flag.FlagSet, c *rsm.Config) func(*rsm.Config, parley.Naming) err
 	}
 }
 
-// promises says what holds of the properties in more, after what the order beneath promises.
-func (r replica) promises(a parley.RunConditions, beneath []parley.Promise) (out []parley.Promise) {
+// promises returns the promises of the properties in more, derived from those of the order beneath.
+func (r replicatedService) promises(a parley.RunConditions, beneath []parley.Promise) (out []parley.Promise) {
 	for _, p := range beneath {
 		if p.Property == r.on.property {
 			out = append(out, r.promise(a, p))

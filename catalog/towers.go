@@ -15,11 +15,10 @@ import (
 	"parley/stack"
 )
 
-// detected is how long a run with a detector in it is worth watching, in ticks: its
-// heartbeats never end.
-const detected parley.Tick = 15_000
+// detectorSpan is the length of a run with a detector, in ticks, because its heartbeats never end.
+const detectorSpan parley.Tick = 15_000
 
-// named calls a protocol by a short name, also when its flags make another of it.
+// named returns a protocol under a short name, which it keeps when its flags change it.
 func named(name, title string, p parley.Protocol) parley.Protocol {
 	return remade(p, func(made parley.Protocol) parley.Protocol {
 		made.Name, made.Title = name, title
@@ -27,7 +26,7 @@ func named(name, title string, p parley.Protocol) parley.Protocol {
 	})
 }
 
-// remade applies a change to a protocol and to whatever its flags make of it.
+// remade applies a change to a protocol and to every protocol that its flags make of it.
 func remade(p parley.Protocol, change func(parley.Protocol) parley.Protocol) parley.Protocol {
 	flags := p.Flags
 	p = change(p)
@@ -47,27 +46,26 @@ func remade(p parley.Protocol, change func(parley.Protocol) parley.Protocol) par
 	return p
 }
 
-// beats is a detector as the lowest layer. Its heartbeats come by the clock, and are
-// not what a broadcast costs.
-func beats(n int) parley.Protocol {
+// heartbeats returns a detector as the lowest layer. Its heartbeats come by the clock, and are not part of the cost
+// of a broadcast.
+func heartbeats(n int) parley.Protocol {
 	p := detector.New(detector.Config{N: n})
 	p.Size = func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{} }
 	return p
 }
 
-// detecting is a layer that heartbeats beneath tell of crashes: the flags are those of the
-// layer, and the rest of the tower is built for as many processes.
+// detecting puts a layer above a detector. The flags are those of the layer, and the detector gets the same
+// number of processes.
 func detecting(layer parley.Protocol) parley.Protocol {
 	return remade(layer, func(layer parley.Protocol) parley.Protocol {
-		p := stack.New(beats(layer.N), layer)
+		p := stack.New(heartbeats(layer.N), layer)
 		p.Name, p.Title, p.Paper = layer.Name, layer.Title, layer.Paper
-		p.Span, p.Cost, p.Bare = detected, layer.Cost, &layer
+		p.Span, p.Cost, p.Bare = detectorSpan, layer.Cost, &layer
 		return worded(p, ofDetector)
 	})
 }
 
-// costing gives a tower on diffusion the cost of that: one broadcast of the tower is
-// one of diffusion.
+// costing gives a tower on diffusion the cost of diffusion: one broadcast of the tower is one of diffusion.
 func costing(p parley.Protocol) parley.Protocol {
 	return remade(p, func(made parley.Protocol) parley.Protocol {
 		made.Cost = diffusion.New(diffusion.Config{N: made.N}).Cost
@@ -75,9 +73,9 @@ func costing(p parley.Protocol) parley.Protocol {
 	})
 }
 
-// guardTower keeps out who missed a delivery: FIFO broadcast by diffusion beneath.
-// On a complete graph diffusion and FIFO order do as well with omissions, for what
-// is promised to correct processes goes from one to the other.
+// guardTower excludes processes that missed a delivery, above FIFO broadcast by diffusion. On a complete graph
+// diffusion and FIFO order also tolerate omissions, because their promises to correct processes need only
+// links between correct processes.
 func guardTower(n int) parley.Protocol {
 	return remade(guard.New(guard.Config{N: n}), func(layer parley.Protocol) parley.Protocol {
 		p := stack.New(diffusion.New(diffusion.Config{N: layer.N}), fifo.New(fifo.Config{N: layer.N}), layer)
@@ -86,7 +84,7 @@ func guardTower(n int) parley.Protocol {
 	})
 }
 
-// inViews tells hosts that the links of a broadcast in views must keep the order.
+// inViews tells hosts that the links of a broadcast in views must be FIFO.
 func inViews(p parley.Protocol) parley.Protocol {
 	return worded(remade(p, func(made parley.Protocol) parley.Protocol {
 		made.Relies.FIFO = true
@@ -94,7 +92,7 @@ func inViews(p parley.Protocol) parley.Protocol {
 	}), ofViews)
 }
 
-// views are agreed views with no broadcast on them.
+// views returns agreed views with no broadcast above them.
 func views(c group.Config) parley.Protocol {
 	p := inViews(group.New(c))
 	p.Flags = parley.Flags(c, viewFlags, views)
@@ -117,7 +115,7 @@ func viewFlags(fs *flag.FlagSet, c *group.Config) func(*group.Config, parley.Nam
 	}
 }
 
-// processes reads a list of processes; an empty text is an empty set.
+// processes reads a list of processes. An empty text means an empty set.
 func processes(name, text string, naming parley.Naming) (parley.Set, error) {
 	var all parley.Set
 	if text == "" {
@@ -135,7 +133,7 @@ func processes(name, text string, naming parley.Naming) (parley.Set, error) {
 	return all, nil
 }
 
-// meshed is diffusion on a network that its flags describe.
+// meshed returns diffusion on a network that its flags describe.
 func meshed(c diffusion.Config) parley.Protocol {
 	p := diffusion.New(c)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *diffusion.Config) func(*diffusion.Config, parley.Naming) error {
@@ -149,7 +147,7 @@ func meshed(c diffusion.Config) parley.Protocol {
 			if c.Graph, err = graph(*edges, c.N, naming); err != nil {
 				return &parley.FlagError{Flag: "edges", Err: err}
 			}
-			// How many crashes a network stands its user must know.
+			// Only the user knows how many crashes the network tolerates.
 			if c.M, err = strconv.Atoi(fs.Lookup("m").Value.String()); err != nil {
 				return &parley.FlagError{Flag: "m", Err: err}
 			}
@@ -162,7 +160,7 @@ func meshed(c diffusion.Config) parley.Protocol {
 	return p
 }
 
-// graph reads 1-2,2-3: the neighbours of each of n processes.
+// graph reads edges such as 1-2,2-3, and returns the neighbors of each of n processes.
 func graph(text string, n int, naming parley.Naming) ([]parley.Set, error) {
 	out := make([]parley.Set, n)
 	for _, edge := range strings.Split(text, ",") {

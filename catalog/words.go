@@ -18,11 +18,11 @@ import (
 	"parley/replica/rsm"
 )
 
-// words say what a protocol is asked, delivers or indicates; "" if they have none.
+// words returns a request, delivery or indication of a protocol in words, or "" if it has none.
 type words func(m parley.Msg, name func(parley.ID) string) string
 
-// worded adds words for what passes between a protocol and what is above it. Its own
-// Explain speaks of messages.
+// worded adds words for what passes between a protocol and the layer above. The protocol's own Explain covers
+// messages.
 func worded(p parley.Protocol, say words) parley.Protocol {
 	return remade(p, func(made parley.Protocol) parley.Protocol {
 		of := made.Explain
@@ -41,7 +41,7 @@ func worded(p parley.Protocol, say words) parley.Protocol {
 	})
 }
 
-// phrases are words by kind. In them ORIGIN stands for a process's name, and SEQ, VALUE and BODY for these fields.
+// phrases holds words by kind. ORIGIN stands for a process's name, and SEQ, VALUE and BODY for these fields.
 type phrases map[parley.Kind]string
 
 func (p phrases) of(m parley.Msg, name func(parley.ID) string) string {
@@ -53,7 +53,7 @@ func (p phrases) of(m parley.Msg, name func(parley.ID) string) string {
 		"VALUE", strconv.FormatUint(m.Value, 10), "BODY", parley.Printable(m.Body)).Replace(phrase)
 }
 
-// The words of agreements on request, of a detector beneath, of votes to expel, and of commitment.
+// The words of agreements on request, of a detector beneath, of votes to expel, and of commit.
 var (
 	ofStream = phrases{
 		stream.Undecided:  "that nobody decides on its request VALUE",
@@ -76,7 +76,7 @@ var (
 	ofCommit = phrases{commit.Blocked: "is blocked"}.of
 )
 
-// ofViews are the words of a group beneath, or alone.
+// ofViews returns the words of a group, beneath or alone.
 func ofViews(m parley.Msg, name func(parley.ID) string) string {
 	if m.Kind == group.Excluded && m.Value == 1 {
 		return "has left"
@@ -93,7 +93,7 @@ var inGroup = phrases{
 	group.ReplayStarted:     "goes on from its log behind position SEQ",
 }
 
-// ofTransactions are the words of transactions side by side.
+// ofTransactions returns the words of transactions.
 func ofTransactions(m parley.Msg, _ func(parley.ID) string) string {
 	switch m.Kind {
 	case transactions.Voted:
@@ -110,10 +110,10 @@ func ofTransactions(m parley.Msg, _ func(parley.ID) string) string {
 	return ""
 }
 
-// ofClock are the words of clocks, which say themselves what they do.
+// ofClock returns the words of clocks, which describe themselves.
 func ofClock(m parley.Msg, _ func(parley.ID) string) string { return string(m.Body) }
 
-// ofDate are the words of clocks with a date.
+// ofDate returns the words of clocks with a date.
 func ofDate(m parley.Msg, name func(parley.ID) string) string {
 	switch m.Kind {
 	case dated.Dated:
@@ -124,7 +124,7 @@ func ofDate(m parley.Msg, name func(parley.ID) string) string {
 	return ofClock(m, name)
 }
 
-// ofService are the words of a replicated service.
+// ofService returns the words of a replicated service.
 func ofService(m parley.Msg, name func(parley.ID) string) string {
 	return cmp.Or(inService.of(m, name), ofViews(m, name))
 }

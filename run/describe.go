@@ -10,7 +10,7 @@ import (
 	"parley/sim"
 )
 
-// Describe says in words what a drawn plan does to the processes, a line each.
+// Describe describes the events of a drawn plan in words, one line each.
 func (p Plan) Describe(name func(parley.ID) string) []string {
 	var out []string
 	say := func(form string, args ...any) { out = append(out, fmt.Sprintf(form, args...)) }
@@ -46,7 +46,7 @@ func (p Plan) Describe(name func(parley.ID) string) []string {
 	return out
 }
 
-// ofLink says what a rule for links does.
+// ofLink describes a rule for links.
 func ofLink(l sim.Link, name func(parley.ID) string) string {
 	var does []string
 	if l.Loss > 0 && l.Loss < 1 {
@@ -72,18 +72,18 @@ func ofLink(l sim.Link, name func(parley.ID) string) string {
 		strings.Join(does, ", "), window)
 }
 
-// everyone names processes; none stands for anybody.
+// everyone names the processes in s; an empty set means any process.
 func everyone(s parley.Set, name func(parley.ID) string) string {
 	return cmp.Or(strings.Join(lists.Each(s.All(), name), " "), "anybody")
 }
 
-// ofCrash says when a process crashes, and whether it restarts.
+// ofCrash describes when a process crashes, and whether it restarts.
 func ofCrash(c sim.Crash, name func(parley.ID) string) string {
 	what := name(c.At) + " crashes"
 	switch {
 	case c.Step > 0:
 		what += fmt.Sprintf(" in its step %d", c.Step)
-	case c.Effects > 0: // it waits for a step that does anything
+	case c.Effects > 0: // the crash waits for a step with effects
 		what += fmt.Sprintf(" in what it does first from %d on", c.When)
 	default:
 		what += fmt.Sprintf(" at %d", c.When)

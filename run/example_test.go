@@ -11,7 +11,7 @@ import (
 	"parley/run"
 )
 
-// One run from a seed, and what became of what the theorem promises.
+// Run once from a seed, and print whether the promised properties held.
 func ExampleSpec_Simulate() {
 	result, err := run.Spec{
 		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),

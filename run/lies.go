@@ -6,9 +6,8 @@ import (
 	"parley"
 )
 
-// Lying gives a protocol lies, if it knows none: those of crashes and omissions alone
-// do not, and a liar in one would say the truth. Beyond its model such a protocol
-// promises nothing, and this shows why.
+// Lying returns p with lies if it has none. A protocol for crashes or omissions has none, so a liar in it
+// would behave correctly. Beyond its model such a protocol promises nothing, and these lies show why.
 func Lying(p parley.Protocol) parley.Protocol {
 	if p.Timing == parley.Synchronous || p.Faults >= parley.SignedByzantineFaults {
 		return p
@@ -28,7 +27,7 @@ func Lying(p parley.Protocol) parley.Protocol {
 		for _, one := range said {
 			all := lies(one, s.N)
 			switch k := s.Choose(len(all) + 2); k {
-			case len(all): // in its place the message twice
+			case len(all): // the message twice
 				out = append(out, one, one)
 			case len(all) + 1: // silence
 			default:
@@ -40,7 +39,7 @@ func Lying(p parley.Protocol) parley.Protocol {
 	return p
 }
 
-// counter counts what is asked of a host.
+// counter counts the choices that a host is asked for.
 type counter struct {
 	parley.Host
 	n int
@@ -51,8 +50,8 @@ func (c *counter) Choose(n int) int {
 	return c.Host.Choose(n)
 }
 
-// lies are what may be sent in the place of a message, itself first: one with another
-// payload, or another value if there is no payload, and so on.
+// lies returns what may be sent in place of a message: first the message itself, then copies with another
+// Body, Value, Seq or Origin.
 func lies(honest parley.Outgoing, n int) []parley.Outgoing {
 	out := []parley.Outgoing{honest}
 	lie := func(change func(m *parley.Msg)) {

@@ -23,7 +23,7 @@ func (a *answering) Choose(n int) int {
 	return min(a.k, n-1)
 }
 
-// said is what a protocol says in the place of one honest message.
+// said returns what a protocol sends in place of one honest message.
 func said(p parley.Protocol, k int, honest parley.Msg) (out []string, h *answering) {
 	h = &answering{k: k}
 	s := &parley.Step{N: p.N, Host: h}
@@ -37,8 +37,8 @@ func said(p parley.Protocol, k int, honest parley.Msg) (out []string, h *answeri
 	return out, h
 }
 
-// Of a crash protocol's message each field may be a lie; the first answer is the honest
-// one, and the last is silence.
+// Each field of a crash protocol's message may be a lie. The first answer is the honest message, and the last
+// is silence.
 func TestLying(t *testing.T) {
 	for _, p := range []parley.Protocol{diffusion.New(diffusion.Config{N: 4}), fifo.Tower(diffusion.Config{N: 4})} {
 		p = run.Lying(p)
@@ -59,7 +59,7 @@ func TestLying(t *testing.T) {
 			t.Errorf("without a payload: %q", got)
 		}
 	}
-	// A protocol that knows lies keeps to those.
+	// A protocol with lies keeps them.
 	knows := bracha.New(bracha.Config{N: 4, M: 1})
 	honest := parley.Msg{Kind: 1, Origin: 1, Body: []byte("0")}
 	for k := range 5 {

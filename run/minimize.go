@@ -2,9 +2,9 @@ package run
 
 import "slices"
 
-// minimize leaves out of a drawn plan everything that a failure does not need, faults first and
-// then requests. fails reports whether a plan still fails; for a plan of k parts it is called
-// about k log k times. No single part of the result can be left out.
+// minimize removes from a drawn plan everything that a failure does not need, faults first and then requests.
+// fails reports whether a plan still fails; for a plan of k parts it is called about k log k times. No single
+// part of the result can be removed.
 func (p Plan) minimize(fails func(Plan) bool) Plan {
 	for smaller := true; smaller; {
 		smaller = false
@@ -28,7 +28,7 @@ func (p Plan) minimize(fails func(Plan) bool) Plan {
 	return p
 }
 
-// without takes out of one list of the plan whatever can go, long pieces first.
+// without removes from one list of the plan whatever can go, long pieces first.
 func without[T any](p *Plan, list *[]T, fails func(Plan) bool) (smaller bool) {
 	for piece := len(*list); piece > 0; piece /= 2 {
 		for from := 0; from < len(*list); {
@@ -45,7 +45,7 @@ func without[T any](p *Plan, list *[]T, fails func(Plan) bool) (smaller bool) {
 	return smaller
 }
 
-// Faults counts what is to go wrong.
+// Faults returns the number of planned faults.
 func (p Plan) Faults() int {
 	n := len(p.Suspicions) + len(p.Pauses) + len(p.Clocks) + len(p.Links) + len(p.Crashes)
 	if p.Loss > 0 {

@@ -8,7 +8,7 @@ import (
 	"parley/sim"
 )
 
-// What a failure does not need is left out, and only that.
+// Everything that a failure does not need is removed, and nothing else.
 func TestMinimize(t *testing.T) {
 	p := Plan{
 		Workload: Workload{Broadcasts: 12, Within: 900}, Loss: 0.1, Twice: 0.1,

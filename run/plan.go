@@ -12,71 +12,71 @@ import (
 	"parley/sim"
 )
 
-// Plan is what happens to the processes of a run apart from lies: what they are asked and when,
-// what links lose, delay and double, which processes crash and restart, which clocks are wrong. It
-// may leave some of that to be drawn from a seed. Times are ticks of virtual time.
+// Plan holds the events of a run apart from lies: the requests and their times, what links lose, delay and
+// duplicate, which processes crash and restart, and which clocks are wrong. It may leave some of that to be
+// drawn from a seed. Times are ticks of virtual time.
 type Plan struct {
-	// Tick is how long a tick lasts where times are read that have a unit; 0: a nanosecond.
+	// Tick is the length of a tick, for reading times with a unit. 0 means a nanosecond.
 	Tick        time.Duration
 	Delay       sim.Delay
 	FIFO        bool
 	Loss, Twice float64
-	Graph       []parley.Set // neighbours; nil: all are
+	Graph       []parley.Set // neighbors; nil: all processes
 	Requests    []sim.Request
 	Links       []sim.Link
 	Crashes     []sim.Crash
 	Pauses      []sim.Pause
 	Clocks      []sim.Clock
 	Suspicions  []sim.Suspicion
-	Detect      parley.Tick // how much later crashes are told of, exactly; 0: not at all
+	Detect      parley.Tick // exact delay until crashes are suspected; 0: never
 	Heal, Until parley.Tick
 	Steps       uint64
-	Promised    parley.ModelAssumptions // what the protocol may rely on
+	Promised    parley.ModelAssumptions // assumptions that the protocol may rely on
 
 	Workload Workload
 	Random   Random
 }
 
-// Workload is how many broadcasts are drawn, from whom, to whom and in what time.
+// Workload says how many broadcasts are drawn, from which processes, to which, and within what time.
 type Workload struct {
-	Broadcasts int         // Few, if a scenario does not say
-	From       parley.Set  // empty: anybody
-	Named      bool        // each to receivers that are drawn too
+	Broadcasts int         // the constant Few if a scenario omits it
+	From       parley.Set  // empty: all processes
+	Named      bool        // each to receivers that are drawn, too
 	Within     parley.Tick // 0: Soon
 }
 
-// Random is how many faults of each kind are drawn, of processes and links that
-// are drawn too, at times before Within.
+// Random is the number of drawn faults of each kind. The processes, the links, and the times before Within are
+// drawn too.
 type Random struct {
-	Crashes    int // for good, in the middle of what the process does
-	Restarts   int // crashes of processes that come back with what was durable
-	LostDisks  int // of processes that come back without
-	Partitions int // of the network in two
-	OneWay     int // of what one process sends, or of what it hears
+	Crashes    int // for good, in the middle of a step
+	Restarts   int // crashes of processes that restart with their durable state
+	LostDisks  int // crashes of processes that restart without it
+	Partitions int // of the network into two parts
+	OneWay     int // cuts of what one process sends, or of what it receives
 	Slow       int // processes whose links are slow
 	Lossy      int // processes whose links lose a third of the messages
 	Pauses     int
-	Suspicions int         // false ones
-	Drift      int         // parts in a million that clocks run wrong, at most
-	Within     parley.Tick // 0: Within, the constant
-	Last       parley.Tick // how long what passes lasts, at most; 0: Last, the constant
-	// Spared do not crash, stand still or suspect, and their links are neither slow nor
-	// one-way. A partition has them on one of its sides.
+	Suspicions int         // false suspicions
+	Drift      int         // most clock drift, in parts per million
+	Within     parley.Tick // 0: the constant Within
+	Last       parley.Tick // longest duration of a temporary fault; 0: the constant Last
+	// Spared processes do not crash, pause or suspect, and their links are neither slow nor one-way. A
+	// partition puts them on one of its sides.
 	Spared parley.Set
 }
 
-// The times that a scenario leaves out: before which faults come, how long they last,
-// and before which broadcasts come.
+// The times that a scenario may omit: before which faults begin, how long they last, and before which
+// broadcasts are requested.
 const (
 	Within parley.Tick = 5000
 	Last   parley.Tick = 2000
 	Soon   parley.Tick = 2000
 )
 
-// Few is how many broadcasts there are if nobody says, in a run that one looks at.
+// Few is the default number of broadcasts in a run that somebody views.
 const Few = 3
 
-// Draw returns the plan with nothing left to draw.
+// Draw returns the plan with everything drawn.
 func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
 	d := drawer{rand.New(rand.NewPCG(seed, 0x5ce4a710)), proto.N, p.Random}
 	p.Requests = append(slices.Clone(p.Requests), d.workload(p.Workload, len(p.Requests), proto.Samples)...)
@@ -131,7 +131,7 @@ func (p Plan) last() parley.Tick {
 	return t
 }
 
-// options returns the run of a drawn plan.
+// options returns the simulator's options for a drawn plan.
 func (p Plan) options(proto parley.Protocol, seed uint64) sim.Options {
 	graph := p.Graph
 	for graph != nil && len(graph) < proto.N {
@@ -152,7 +152,7 @@ type drawer struct {
 	r Random
 }
 
-// process draws one that is not spared and not among the others, if there is any.
+// process draws a process that is neither spared nor in others, if there is one.
 func (d drawer) process(others parley.Set) (id parley.ID, ok bool) {
 	all := slices.Collect(parley.Everyone(d.n).Minus(d.r.Spared).Minus(others).All())
 	if len(all) == 0 {
@@ -165,10 +165,10 @@ func (d drawer) time() parley.Tick { return d.upTo(cmp.Or(d.r.Within, Within)) }
 
 func (d drawer) span() parley.Tick { return d.upTo(cmp.Or(d.r.Last, Last)) }
 
-// upTo draws a time from 1 on.
+// upTo draws a time from 1 to most.
 func (d drawer) upTo(most parley.Tick) parley.Tick { return 1 + parley.Tick(d.Int64N(int64(most))) }
 
-// some draws a set of processes, neither empty nor all.
+// some draws a set of processes, which is not empty, and not everyone if n > 1.
 func (d drawer) some() parley.Set {
 	order := d.Perm(d.n)
 	var s parley.Set
@@ -178,7 +178,7 @@ func (d drawer) some() parley.Set {
 	return s
 }
 
-// workload draws broadcasts: the samples one after another or, without any, m1, m2 and
+// workload draws broadcasts. Their payloads are the samples one after another or, without samples, m1, m2 and
 // so on in the order of their times.
 func (d drawer) workload(w Workload, asked int, samples []string) []sim.Request {
 	from := slices.Collect(w.From.All())
@@ -206,7 +206,7 @@ func (d drawer) workload(w Workload, asked int, samples []string) []sim.Request 
 	return out
 }
 
-// crashes draws crashes, no two of one process.
+// crashes draws crashes of different processes.
 func (d drawer) crashes(p *Plan) {
 	order := d.Perm(d.n)
 	next := func() (parley.ID, bool) {
@@ -232,7 +232,7 @@ func (d drawer) crashes(p *Plan) {
 	}
 }
 
-// links draws what links do for a time.
+// links draws temporary faults of links.
 func (d drawer) links(p *Plan) {
 	window := func(l sim.Link) sim.Link {
 		l.Since = d.time()
@@ -247,7 +247,8 @@ func (d drawer) links(p *Plan) {
 		l.From, l.To = other, side
 		p.Links = append(p.Links, l)
 	}
-	// of draws whose rule it is, of what that one sends or, turned, of what it hears.
+	// of draws the process to which a rule applies: to the messages that it sends or, if turned is set, also
+	// to those that it receives.
 	of := func(rule sim.Link, turned bool) {
 		id, ok := d.process(parley.Set{})
 		if !ok {

@@ -27,8 +27,8 @@ func upTo(last uint64) iter.Seq[uint64] {
 	}
 }
 
-// boastful is information gathering among three processes of which one may lie, which
-// promises all the same what it cannot keep.
+// boastful is information gathering among three processes of which one may lie, with a promise that it cannot
+// keep.
 func boastful() run.Spec {
 	p := eig.New(problem.Instance{N: 3, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	p.Promises = func(parley.RunConditions) []parley.Promise {
@@ -41,7 +41,7 @@ func boastful() run.Spec {
 	}
 }
 
-// The same spec makes the same run, and another seed another one.
+// The same spec makes the same run; another seed makes another run.
 func TestSimulate(t *testing.T) {
 	p := eig.New(problem.Instance{N: 4, M: 1}, lockstep.Simulated)
 	s := run.Spec{
@@ -78,7 +78,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// A spec that cannot be made is refused by each that would make it.
+// An invalid spec is refused by every function that would run it.
 func TestCheck(t *testing.T) {
 	p := diffusion.New(diffusion.Config{N: 3})
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What a sweep finds does not depend on how many workers make it, and what it counts adds up.
+// What a sweep finds does not depend on the number of workers, and its counts add up.
 func TestSweep(t *testing.T) {
 	var reports []run.SweepReport
 	for _, workers := range []int{1, 3} {
@@ -126,7 +126,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// The least run breaks the same promise with nothing but the liar.
+// The smallest run breaks the same promise with nothing but the liar.
 func TestMinimizeSpec(t *testing.T) {
 	s := boastful()
 	r, err := run.Sweep(t.Context(), s, upTo(300), run.SweepOptions{})
@@ -146,14 +146,13 @@ func TestMinimizeSpec(t *testing.T) {
 	}
 }
 
-// panics is a machine that panics when it is asked for anything.
+// panics is a machine that panics at any request.
 type panics struct{ parley.Base }
 
 func (panics) Request(*parley.Step, parley.Msg) { panic("no") }
 func (panics) State(*parley.Vars)               {}
 
-// A machine that panics ends its run and not the sweep; a sweep whose context ends counts
-// what was made.
+// A machine that panics ends its run but not the sweep. A sweep whose context ends counts the completed runs.
 func TestSweepGoesOn(t *testing.T) {
 	p := diffusion.New(diffusion.Config{N: 2})
 	p.New = func(parley.ID) parley.Machine { return panics{} }

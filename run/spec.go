@@ -1,9 +1,8 @@
-// Package run makes runs of protocols in the simulator and judges them: one run, a sweep over
-// many seeds, and the smallest run that still breaks the same promise.
+// Package run simulates runs of protocols and judges them: one run, a sweep over many seeds, and the smallest
+// run that still breaks the same promise.
 //
-// A [Spec] says everything about a run: the protocol, the faulty processes and how they
-// behave, the initial values, what happens on the way, and the seed from which the rest is
-// drawn. The same Spec makes the same run, to the last event.
+// A [Spec] determines a run: the protocol, the faulty processes and their behavior, the initial values, the
+// events, and the seed from which the rest is drawn. The same Spec makes the same run, to the last event.
 package run
 
 import (
@@ -17,31 +16,30 @@ import (
 	"parley/trace"
 )
 
-// Spec is a run that can be made. The zero values of all fields but Protocol make a run
-// without faults.
+// Spec specifies a run. Zero values of all fields but Protocol specify a run without faults.
 type Spec struct {
 	Protocol parley.Protocol
-	// Faulty says how each faulty process behaves. Those that crash by the Plan are not here.
+	// Faulty holds the behavior of each faulty process, except those that crash by the Plan.
 	Faulty map[parley.ID]faulty.Behavior
 	// Values are the initial values of the processes in Protocol.Proposers; a process without
-	// one proposes an empty value. A proposal in Plan.Requests takes the place of the value.
+	// one proposes an empty value. A proposal in Plan.Requests replaces the value.
 	Values map[parley.ID][]byte
-	// Seed is what delays, coins, lies and all that Plan leaves open are drawn from.
+	// Seed is the source of delays, coins, lies and everything that Plan leaves open.
 	Seed uint64
-	// Sign makes the signatures of a run from its seed; nil is sim.Ideal.
+	// Sign makes the signatures of a run from its seed. nil means sim.Ideal.
 	Sign func(seed uint64) sim.Signer
 	Plan Plan
-	// Name is how verdicts call a process; nil: process 0, process 1, ...
+	// Name returns the name of a process in verdicts. nil means process 0, process 1, ...
 	Name func(parley.ID) string
 }
 
-// Draw returns the spec with a plan that leaves nothing open.
+// Draw returns the spec with a drawn plan.
 func (s Spec) Draw() Spec {
 	s.Plan = s.Plan.Draw(s.Protocol, s.Seed)
 	return s
 }
 
-// Signer makes the signatures of the run.
+// Signer returns the signer of the run.
 func (s Spec) Signer() sim.Signer {
 	if s.Sign == nil {
 		return sim.Ideal(s.Seed)
@@ -49,7 +47,7 @@ func (s Spec) Signer() sim.Signer {
 	return s.Sign(s.Seed)
 }
 
-// Options returns the run as the simulator takes it.
+// Options returns the options of the run for the simulator.
 func (s Spec) Options() sim.Options {
 	s = s.Draw()
 	opt := s.Plan.options(s.Protocol, s.Seed)
@@ -71,8 +69,8 @@ func (s Spec) Liars() parley.Set {
 	return who
 }
 
-// Down returns the processes that nothing is promised to: the faulty ones, and those that
-// crash for good by a plan that leaves nothing open.
+// Down returns the processes that nothing is promised to: the faulty ones, and those that crash for good by a
+// drawn plan.
 func (s Spec) Down() parley.Set {
 	all := s.Liars()
 	for _, c := range s.Plan.Crashes {
@@ -92,8 +90,8 @@ func (s Spec) Header(facts trace.Facts) trace.Header {
 	}
 }
 
-// Check says what is wrong with the spec: a process that the protocol does not have, or a
-// behavior that means nothing in it.
+// Check returns what is wrong with the spec, or nil: a process that the protocol does not have, or a behavior
+// that has no meaning in the protocol.
 func (s Spec) Check() error {
 	// order: any error will do
 	for id, how := range s.Faulty {
@@ -110,16 +108,16 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// Result is a run that was made.
+// Result is a simulated run.
 type Result struct {
-	Spec    Spec // with nothing left open
+	Spec    Spec // drawn
 	Log     *trace.Log
-	Facts   trace.Facts // what no event of the log tells
+	Facts   trace.Facts // what no event of the log shows
 	History *parley.History
 	machine func(parley.ID) parley.Machine
 }
 
-// Simulate makes the run. An error says what is wrong with the spec.
+// Simulate simulates the run. It returns an error if the spec is invalid.
 func (s Spec) Simulate() (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -138,5 +136,5 @@ func (r *Result) Judge() []parley.Verdict {
 	return parley.Judge(p, r.Facts.RunConditions(p, r.History), r.History)
 }
 
-// Tree returns the information tree of a process. The protocol must have one.
+// Tree returns the information tree of a process. It panics if the protocol has none.
 func (r *Result) Tree(id parley.ID) parley.Tree { return r.Spec.Protocol.Tree(r.machine(id)) }

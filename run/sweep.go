@@ -14,27 +14,27 @@ import (
 	"parley/sim"
 )
 
-// The names of what a run may break beside the properties of its protocol.
+// The promises of every run, in addition to the properties of its protocol.
 const (
 	Sound = "does not panic"
-	Rests = "comes to rest" // within the plan's number of steps
+	Rests = "comes to rest" // within Plan.Steps
 )
 
-// Trial is what one run of many has shown.
+// Trial is the result of one run of a sweep.
 type Trial struct {
 	Seed      uint64
 	Received  uint64            // messages
 	Delivered uint64            // to above
-	Faults    map[string]uint64 // that came, by kind
-	// History is valid until the memory of the run is used again; nil if a machine panicked.
+	Faults    map[string]uint64 // injected faults, by kind
+	// History is valid until the memory of the run is reused. It is nil if a machine panicked.
 	History  *parley.History
 	Verdicts []parley.Verdict
-	GivenUp  bool   // after the plan's number of steps
-	Panicked string // what a machine panicked with
+	GivenUp  bool   // stopped at Plan.Steps
+	Panicked string // the panic of a machine
 }
 
-// Try makes the run in memory, which serves many runs one after another. A protocol may be
-// anybody's: if a machine panics, the trial says so.
+// Try simulates the run in memory, which can be reused for many runs. If a machine of the protocol panics, the
+// trial records that.
 func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	t.Seed = s.Seed
 	defer func() {
@@ -53,8 +53,8 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	return t
 }
 
-// Breaks returns how the run broke a promise, "" if it did not. property is the name of one,
-// Sound or Rests.
+// Breaks returns how the run broke a promise, or "" if it did not. property is the name of a property, Sound
+// or Rests.
 func (t *Trial) Breaks(property string) string {
 	switch {
 	case property == Sound:
@@ -70,7 +70,7 @@ func (t *Trial) Breaks(property string) string {
 	return ""
 }
 
-// Breach is a promise that a run broke.
+// Breach is a broken promise in a run.
 type Breach struct {
 	Seed     uint64
 	Property string
@@ -80,35 +80,35 @@ type Breach struct {
 // Tally counts how often a property held.
 type Tally struct {
 	Held        uint64 `json:"held"`
-	Broken      uint64 `json:"broken"`                 // although it was promised
-	NotPromised uint64 `json:"not_promised_held"`      // and it held
-	Unpromised  uint64 `json:"not_promised_broken"`    // and it did not
-	Seen        uint64 `json:"seen,omitempty"`         // of a property that is to hold sometimes
-	Unseen      uint64 `json:"never_in_run,omitempty"` // runs without
+	Broken      uint64 `json:"broken"`                 // although promised
+	NotPromised uint64 `json:"not_promised_held"`      // not promised, and held
+	Unpromised  uint64 `json:"not_promised_broken"`    // not promised, and broken
+	Seen        uint64 `json:"seen,omitempty"`         // runs that show a property of mode Sometimes
+	Unseen      uint64 `json:"never_in_run,omitempty"` // runs that do not
 }
 
-// SweepOptions say how a sweep is made.
+// SweepOptions configure a sweep.
 type SweepOptions struct {
-	Workers int    // runs at a time; 0: as many as there are processors
+	Workers int    // concurrent runs; 0: GOMAXPROCS
 	All     bool   // do not stop at the first broken promise
-	Made    func() // called after each run, by many goroutines; may be nil
+	Made    func() // called after each run, concurrently; may be nil
 }
 
-// SweepReport is what the runs of a sweep have shown together.
+// SweepReport sums up the runs of a sweep.
 type SweepReport struct {
 	Runs       uint64
 	Received   uint64 // messages
 	Delivered  uint64 // to above
 	GivenUp    uint64 // runs
 	Faults     map[string]uint64
-	Properties map[string]*Tally // by name; Sound only if it was broken
+	Properties map[string]*Tally // by name; Sound only if broken
 	Breaches   []Breach          // in the order of the seeds
 }
 
-// Sweep runs a spec once with each seed and counts what came of it. It stops at the first
-// breach, unless SweepOptions.All says otherwise, and when ctx ends; the report is then of the
-// runs that were made. Seeds are taken in batches, so that what is found does not depend on
-// which worker was quick.
+// Sweep runs a spec once with each seed and counts the results. It stops at the first breach, unless
+// SweepOptions.All is set, and when ctx ends; the report then covers the completed runs. Sweep takes seeds in
+// batches, so that its result does not depend on which worker is fast. It returns an error if the spec is
+// invalid.
 func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) (SweepReport, error) {
 	r := SweepReport{Faults: make(map[string]uint64), Properties: make(map[string]*Tally)}
 	if err := s.Check(); err != nil {
@@ -141,7 +141,7 @@ func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) 
 	}
 }
 
-// tryAll makes a run with each seed. Trials are nil of runs that were not made before the context ended.
+// tryAll simulates a run with each seed. The trials that had not begun when ctx ended are nil.
 func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o SweepOptions) []*Trial {
 	out := make([]*Trial, len(seeds))
 	var wait sync.WaitGroup
@@ -206,10 +206,10 @@ func (r *SweepReport) tally(property string) *Tally {
 	return t
 }
 
-// Minimize makes a run that breaks a promise as small as it gets: everything that it does not
-// need is taken out of what happens to the processes, of what they are asked and of the
-// liars. With fewer faults it may take another seed; eight are tried. If ctx ends the run is as
-// small as it got. ok is false if the run does not break the promise at all.
+// Minimize shrinks a run that breaks a promise: it removes everything that the failure does not need from the
+// events, the requests and the faulty processes. A run with fewer faults may need another seed; Minimize tries
+// eight. If ctx ends, it returns the smallest run found so far. ok is false if the run does not break the
+// promise at all.
 func Minimize(ctx context.Context, s Spec, property string) (least Spec, ok bool) {
 	memory := new(sim.Sim)
 	least = s.Draw()

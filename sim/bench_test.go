@@ -10,16 +10,15 @@ import (
 	"parley/sim"
 )
 
-// The messages of echoing. Origin is the process whose broadcast it is about.
+// The messages of echoing. Origin is the source of the broadcast.
 const (
 	bSend parley.Kind = iota + 1
 	bEcho
 	bReady
 )
 
-// echoing is reliable broadcast by echo and ready messages, every process being
-// the source of one broadcast: an all-to-all load without timers. It is as small
-// as it can be, and for benchmarks only.
+// echoing is reliable broadcast by echo and ready messages, with one broadcast of every process: an all-to-all
+// load without timers. It is minimal, and for benchmarks only.
 type echoing struct {
 	parley.Base
 	of []echoed // by source
@@ -94,7 +93,7 @@ func (p *echoing) State(v *parley.Vars) {
 	})
 }
 
-// reused makes each machine once, and empties it for the next run.
+// reused creates each machine once, and empties it for the next run.
 func reused(p parley.Protocol, empty func(parley.Machine)) parley.Protocol {
 	made := make([]parley.Machine, p.N)
 	inner := p.New
@@ -110,9 +109,8 @@ func reused(p parley.Protocol, empty func(parley.Machine)) parley.Protocol {
 
 const among = 31
 
-// benchmark makes runs in which each of 31 processes broadcasts once: 58,590 messages
-// are delivered to machines. It tells, beside the mean, of the fastest run, which on a
-// machine with other work to do says more.
+// benchmark simulates runs in which each of 31 processes broadcasts once: machines receive 58,590 messages. In
+// addition to the mean it reports the fastest run, which is more reliable on a busy computer.
 func benchmark(b *testing.B, opt sim.Options, check func(s *sim.Sim)) {
 	s := sim.New(opt)
 	b.ReportAllocs()
@@ -141,16 +139,15 @@ var (
 	bounded = sim.Delay{Least: 1, Most: 64}
 )
 
-// BenchmarkDeliveries is the simulator by itself, with handlers that do next to nothing.
+// BenchmarkDeliveries measures the simulator alone, with machines that do almost nothing.
 func BenchmarkDeliveries(b *testing.B) {
 	p := reused(newEchoing(among), func(m parley.Machine) { clear(m.(*echoing).of) })
 	b.Run("unit", func(b *testing.B) { benchmark(b, sim.Options{Protocol: p, Delay: oneTick}, nil) })
 	b.Run("random", func(b *testing.B) { benchmark(b, sim.Options{Protocol: p, Delay: bounded}, nil) })
 }
 
-// BenchmarkBracha has the handlers of a protocol of the catalog, and then also all that
-// there is to check of a run: its properties beside what is promised of them, and what
-// was sent in the protocol's own measure.
+// BenchmarkBracha uses a protocol of the catalog, and then also checks the run: its properties with their
+// promises, and the traffic in the protocol's own measure.
 func BenchmarkBracha(b *testing.B) {
 	p := bracha.New(bracha.Config{N: among, M: (among - 1) / 3})
 	fresh := parley.Save(p.New(0), 0, nil)

@@ -15,13 +15,12 @@ import (
 	"parley/trace"
 )
 
-// Clients ask a server, process 0, to add up numbers, over links that lose and
-// double messages, while anybody may crash and come back. A client numbers what
-// it asks, notes it durably and asks again until the answer comes. The server
-// notes durably what it has added, and answers again without adding again.
+// Clients ask a server, process 0, to add up numbers, over links that lose and duplicate messages, while any
+// process may crash and restart. A client numbers its requests, records them durably and repeats each until
+// the answer arrives. The server records durably what it has added, and answers again without adding again.
 //
-// ask: Seq is the client's number, Value what is to be added.
-// answer: Seq is the client's number, Value the sum after it was added.
+// ask: Seq is the client's number, Value the number to add.
+// answer: Seq is the client's number, Value the sum after the addition.
 const (
 	ask parley.Kind = iota + 1
 	answer
@@ -45,8 +44,7 @@ func newEcho(n, compactEvery int) parley.Protocol {
 	}
 }
 
-// exactlyOnce looks at the answers alone: each is 2^k more than another if every
-// request adds another power of two, and all of them have the same bits on.
+// exactlyOnce checks only the answers: each request has one answer, and no two requests have the same.
 func exactlyOnce(h *parley.History) error {
 	sums := make(map[string]uint64)
 	for _, d := range h.Deliveries {
@@ -72,7 +70,7 @@ type client struct {
 	every   int
 	records int // since the last compaction
 	last    uint64
-	open    []open // asked and not answered
+	open    []open // requested and not answered
 }
 
 type open struct{ seq, value uint64 }
@@ -196,7 +194,7 @@ func (p *server) State(v *parley.Vars) {
 	})
 }
 
-// echoInputs are powers of two, so that a sum tells what was added.
+// echoInputs requests powers of two, so that a sum shows what was added.
 func echoInputs(*rand.Rand) []sim.Request {
 	var out []sim.Request
 	for k := range 6 {
@@ -215,9 +213,8 @@ func echoRun(seed uint64, every int, crashes ...sim.Crash) (*sim.Sim, *trace.Log
 	}), log
 }
 
-// judgeEcho returns what is wrong with a run that is over. What was noted shows in
-// its log alone: a request of which the crash of a client left nothing is not
-// answered, and a history does not tell it from others.
+// judgeEcho returns what is wrong with a run that is over. Only the log shows what was recorded: a request
+// that a client's crash erased gets no answer, and a history does not distinguish it from others.
 func judgeEcho(s *sim.Sim, log *trace.Log) error {
 	if err := exactlyOnce(&s.History); err != nil {
 		return err
@@ -234,7 +231,7 @@ func judgeEcho(s *sim.Sim, log *trace.Log) error {
 		seq, n := binary.Uvarint(e.Msg.Body)
 		value, _ := binary.Uvarint(e.Msg.Body[n:])
 		if want += value; value == 0 {
-			answered[open{uint64(e.At), seq}] = true // it noted the answer, and crashed before it delivered it
+			answered[open{uint64(e.At), seq}] = true // it recorded the answer, and crashed before the delivery
 		}
 	}
 	for _, e := range log.Events {
@@ -250,8 +247,8 @@ func judgeEcho(s *sim.Sim, log *trace.Log) error {
 	return nil
 }
 
-// Without crashes, over links that lose and double: all is answered, with much
-// lost and doubled.
+// Without crashes, over links that lose and duplicate: everything is answered, with many lost and duplicate
+// messages.
 func TestEchoLossy(t *testing.T) {
 	var lost, sent, received uint64
 	for seed := range uint64(200) {
@@ -272,8 +269,7 @@ func TestEchoLossy(t *testing.T) {
 	}
 }
 
-// everyCrash calls f for a crash of each process in each of its steps after each
-// number of effects.
+// everyCrash calls f for a crash of each process in each of its steps after each number of effects.
 func everyCrash(t *testing.T, seed uint64, every int, f func(c sim.Crash)) {
 	t.Helper()
 	_, log := echoRun(seed, every)
@@ -296,9 +292,8 @@ func everyCrash(t *testing.T, seed uint64, every int, f func(c sim.Crash)) {
 	}
 }
 
-// A crash in any step, before anything is durable, between that and the sends, and
-// between the sends, with restart: every request that was noted is answered, and
-// none added twice.
+// A crash in any step, before anything is durable, between that and the sends, and between the sends, with
+// restart: every recorded request is answered, and none added twice.
 func TestEchoCrash(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {
@@ -322,8 +317,8 @@ func TestEchoCrash(t *testing.T) {
 	t.Log(runs, "runs")
 }
 
-// A server that loses its disk adds again, a client that loses its disk uses its
-// numbers again: it must be found.
+// A server that loses its disk adds again, and a client that loses its disk reuses its numbers: the check must
+// find both.
 func TestEchoLostDisk(t *testing.T) {
 	broken := make(map[parley.ID]int)
 	everyCrash(t, 1, 3, func(c sim.Crash) {
@@ -337,8 +332,8 @@ func TestEchoLostDisk(t *testing.T) {
 	}
 }
 
-// What comes back from a compacted log is what comes back from all records: runs
-// with and without compaction are the same but for that.
+// A process restarts from a compacted log as from all records: runs with and without compaction are otherwise
+// the same.
 func TestEchoCompact(t *testing.T) {
 	crashed := 0
 	for seed := range uint64(20) {

@@ -7,8 +7,8 @@ import (
 	"parley/trace"
 )
 
-// carry carries out the effects of the step that process id has just made.
-// Records come first: nothing leaves a process before they are durable.
+// carry carries out the effects of the step that process id has just made. Records come first: nothing leaves
+// a process before they are durable.
 func (s *Sim) carry(id parley.ID) {
 	p := &s.procs[id]
 	p.steps++
@@ -69,7 +69,7 @@ func (s *Sim) perform(at parley.ID, effects []parley.Effect) {
 	}
 }
 
-// send puts a message on its links. The trace has the sending under id.
+// send puts a message on its links. id is the number of its Send event in the trace.
 func (s *Sim) send(e *parley.Effect, id uint64) {
 	if e.Msg.Kind >= parley.Local {
 		panic(fmt.Sprintf("sim: process %d sends local kind %#x", e.From, e.Msg.Kind))
@@ -83,7 +83,7 @@ func (s *Sim) send(e *parley.Effect, id uint64) {
 	if s.opt.Measure && !s.faulty.Has(e.From) {
 		s.Stats.measure(&s.opt.Protocol, e, receivers)
 	}
-	ref := s.wire.put(stored{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: id, refs: 1})
+	ref := s.wire.put(storedMessage{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: id, refs: 1})
 	if all && s.broadcast {
 		if s.opt.Delay.Least > s.opt.Promised.Delay {
 			s.Stats.Late += uint64(receivers)
@@ -100,10 +100,10 @@ func (s *Sim) send(e *parley.Effect, id uint64) {
 			}
 		}
 	}
-	s.wire.drop(ref) // the sender's own hold on it
+	s.wire.drop(ref) // release the sender's reference
 }
 
-// link decides when a message arrives at one receiver, how often, and if.
+// link decides whether, when, and how often a message arrives at one receiver.
 func (s *Sim) link(from, to parley.ID, ref int32) {
 	rule := Link{Delay: s.opt.Delay, Loss: s.opt.Loss, Twice: s.opt.Twice}
 	if s.ruled {

@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// What is due at the end of time or beyond it never happens: a run that has nothing
-// else to wait for is over. Nothing that is late comes early for that.
+// An event due at the end of time or later never happens: a run with nothing else due is over. No late event
+// comes early because of an overflow.
 func TestNever(t *testing.T) {
 	const never = parley.Tick(math.MaxInt64)
 	for name, after := range map[string]parley.Tick{"at the end": never, "almost": never - 400} {
@@ -38,7 +38,7 @@ func TestNever(t *testing.T) {
 			}
 		}
 	}
-	// Everything that takes its time, begun almost at the end of it.
+	// Everything with a duration, begun almost at the end of time.
 	var out []string
 	p := scripted(3, &out, func(s *parley.Step, event string) {
 		if event == "request 1" {
@@ -61,9 +61,8 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// Who came back, and crashed for good later, was a process that came back: what it
-// had forgotten is no part of its crash. Whom the caller declares faulty all along may
-// do that too.
+// A process that restarted, and crashed for good later, counts as restarted: its loss of the disk is no part
+// of its crash. If the caller declares it faulty from the beginning, it is.
 func TestAssumptionsOfOneThatCameBack(t *testing.T) {
 	run := func(second ...sim.Crash) *sim.Sim {
 		first := sim.Crash{At: 1, When: 100, Back: 10, LostDisk: true}
@@ -87,8 +86,7 @@ func TestAssumptionsOfOneThatCameBack(t *testing.T) {
 	}
 }
 
-// A crash that the run does not come to makes nobody faulty; while the run goes on
-// it may still come.
+// A crash that the run does not reach makes no process faulty. During the run it may still happen.
 func TestCrashThatNeverComes(t *testing.T) {
 	for _, c := range []sim.Crash{{At: 1, When: 5001}, {At: 1, Step: 1 << 20}, {At: 1, When: 4500, Effects: 1}} {
 		var during []parley.Set

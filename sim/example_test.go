@@ -12,7 +12,7 @@ import (
 	"parley/trace"
 )
 
-// Four processes agree on the value of the first, although the third says whatever the seed has it say.
+// Four processes agree on the value of the first, although the third sends random values.
 func Example() {
 	log := &trace.Log{Keep: true}
 	sim.Run(sim.Options{

@@ -9,54 +9,51 @@ import (
 	"parley/trace"
 )
 
-// Clock says how wrong the clock of a process runs: at the true time t it shows
-// Offset + t + t*Drift/1,000,000, rounded down. Timers of the process run on it, and
-// its machine sees no other time. Traces and histories have the true one.
+// Clock says how wrong a process's clock is: at the true time t it shows Offset + t + t*Drift/1,000,000,
+// rounded down. Timers of the process run on it, and its machine sees no other time. Traces and histories use
+// true time.
 type Clock struct {
 	At     parley.ID
 	Offset parley.Tick // ticks ahead of the true time, at time 0
-	Drift  int64       // parts in a million that it is fast, or slow if negative
+	Drift  int64       // parts per million that it is fast, or slow if negative
 }
 
-// Pause stops process At from tick From on, for that many ticks: it does nothing
-// meanwhile, and afterwards what has arrived and which timers have run out it sees
-// at once, in that order. A pause at time 0 begins after Start and the requests of
-// that time. Who crashes in a pause loses what waits, and is not paused when it is
-// back; who is down at the time From is not paused at all.
+// Pause stops process At for For ticks, from tick From on: it does nothing during the pause. At its end, the
+// process gets what has arrived and which timers have expired, at once and in that order. A pause at time 0
+// begins after Start and the requests of that time. A process that crashes in a pause loses what waits, and is
+// not paused after its restart. A process that is down at the time From is not paused.
 type Pause struct {
 	At        parley.ID
 	From, For parley.Tick
 }
 
-// Crash stops a process in the middle of a step, after the first Effects effects of
-// that step: records become durable before anything else happens, so a crash with
-// Effects 0 comes before durability. A send to all is one effect for each receiver.
+// Crash stops a process in the middle of a step, after the first Effects effects of that step. Records become
+// durable before anything else happens, so a crash with Effects 0 comes before durability. A send to all is
+// one effect for each receiver.
 //
-// Either Step or When says when; with neither, the time is 0. Step counts the process's steps, over restarts too,
-// from 1. When is a tick: with Effects 0 the process stops just then, between two
-// steps, and else in the first step from then on that asks for anything, or at the
-// tick When+Patience if it makes none before. At time 0 the first step of a process is its
-// start: with Effects 0 it never does anything. Who is down at the time When does not
-// crash again, and does not come back if Back is 0.
+// Either Step or When sets the time; with neither, it is 0. Step counts the process's steps from 1, across
+// restarts. When is a tick. With Effects 0 the process stops exactly then, between two steps. Otherwise it
+// stops in the first step from then on that has effects, or at tick When+Patience if there is none. At time 0
+// the first step of a process is its start: with Effects 0 it never does anything. A process that is down at
+// the time When does not crash again, and if Back is 0 it does not restart.
 type Crash struct {
 	At      parley.ID
 	Step    int
 	When    parley.Tick
 	Effects int
-	// Back is how many ticks after the crash the process restarts; 0: never.
+	// Back is how many ticks after the crash the process restarts. 0 means never.
 	Back parley.Tick
-	// LostDisk restarts it without its log.
+	// LostDisk makes the process restart without its log.
 	LostDisk bool
 }
 
-// Patience is how long, in ticks, a crash by the time waits for a step in which the
-// process does something.
+// Patience is how long, in ticks, a crash with When waits for a step with effects.
 const Patience parley.Tick = 1000
 
-// million is the unit of drifts.
+// million is the unit of drifts: parts per million.
 const million = 1_000_000
 
-// plan puts what the options have in store for the processes into the schedule.
+// plan schedules the faults of the options.
 func (s *Sim) plan() {
 	n := len(s.procs)
 	for _, c := range s.opt.Clocks {
@@ -100,11 +97,11 @@ func (s *Sim) plan() {
 	}
 }
 
-// Clock returns what the clock of a process shows.
+// Clock returns the time on the clock of a process.
 func (s *Sim) Clock(id parley.ID) parley.Tick { return s.procs[id].clock.Shows(s.now) }
 
-// Shows returns what the clock shows at a true time, the end of time if that is beyond.
-// Before time 0 it does not drift.
+// Shows returns what the clock shows at a true time, or the greatest Tick if the result would exceed it.
+// Before time 0 the clock does not drift.
 func (c *Clock) Shows(t parley.Tick) parley.Tick {
 	if t < 0 {
 		return t + c.Offset
@@ -120,7 +117,7 @@ func (c *Clock) Shows(t parley.Tick) parley.Tick {
 	return after(c.Offset, t)
 }
 
-// When returns the first true time at which the clock shows t or more.
+// When returns the first true time at which the clock shows t or more, or the greatest Tick if there is none.
 func (c *Clock) When(t parley.Tick) parley.Tick {
 	if t == never || c.Offset < 0 && t > never+c.Offset {
 		return never
@@ -144,7 +141,7 @@ func (c *Clock) When(t parley.Tick) parley.Tick {
 	return parley.Tick(q)
 }
 
-// pause stops a process for a time.
+// pause pauses a process.
 func (s *Sim) pause(id parley.ID, length parley.Tick) {
 	p := &s.procs[id]
 	if p.down {
@@ -158,11 +155,11 @@ func (s *Sim) pause(id parley.ID, length parley.Tick) {
 	s.due.at(end, event{what: resuming, to: id})
 }
 
-// resume lets a process see what has happened in its pause.
+// resume ends a pause, and delivers what happened in it.
 func (s *Sim) resume(id parley.ID) {
 	p := &s.procs[id]
 	if p.until == 0 || s.now < p.until {
-		return // another pause goes on, or a crash has ended this one
+		return // another pause continues, or a crash has ended this one
 	}
 	p.until = 0
 	s.trace(trace.Event{Op: trace.Resume, At: id})
@@ -170,11 +167,11 @@ func (s *Sim) resume(id parley.ID) {
 	p.waiting = p.waiting[:0]
 }
 
-// crashAt is the time When of a crash.
+// crashAt handles the time When of a crash.
 func (s *Sim) crashAt(i int32) {
 	c := s.opt.Crashes[i]
 	p := &s.procs[c.At]
-	if p.doom > 0 { // an earlier one waits for its step: it waits no longer
+	if p.doom > 0 { // an earlier crash waits for a step: it waits no longer
 		s.crash(s.opt.Crashes[p.doom-1])
 	}
 	switch {
@@ -188,7 +185,7 @@ func (s *Sim) crashAt(i int32) {
 	}
 }
 
-// crash stops a process; what it had not yet done is not done.
+// crash stops a process. Effects that it has not carried out are lost.
 func (s *Sim) crash(c Crash) {
 	p := &s.procs[c.At]
 	p.down, p.doom, p.until = true, 0, 0
@@ -218,8 +215,8 @@ func (s *Sim) crash(c Crash) {
 	}
 }
 
-// restart begins a new incarnation of a process: its durable state is loaded
-// before Start, which finds the records since in its log.
+// restart begins a new incarnation of a process. It loads the durable state before Start, which gets the later
+// records in its log.
 func (s *Sim) restart(id parley.ID) {
 	p := &s.procs[id]
 	if p.gone {
@@ -252,8 +249,7 @@ func (s *Sim) restart(id parley.ID) {
 	s.step.Restart, s.step.Log, s.step.Life = false, nil, 0
 }
 
-// suspect tells a process, as a detector beneath it would, that another one is
-// suspected to have failed.
+// suspect notifies a process, as a detector beneath it would, that another one is suspected to have crashed.
 func (s *Sim) suspect(at, of parley.ID) {
 	if s.procs[at].down || s.Stats.spent(s.opt.Steps) {
 		return
@@ -264,23 +260,22 @@ func (s *Sim) suspect(at, of parley.ID) {
 	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
 }
 
-// RunConditions are the circumstances of the run so far, for [parley.Judge]: not what
-// the options might have done, but what happened. Call it when the run is over. What
-// befell liars, and processes that the caller has added to the faulty ones of the
-// history, is a part of their being faulty. Who crashed for good was correct until
-// then, and what befell it before counts.
+// RunConditions returns the conditions of the run so far, for [parley.Judge]: what happened, not what the
+// options permitted. Call it when the run is over. Faults of liars, and of processes that the caller has added
+// to the faulty ones of the history, count as part of their being faulty. A process that crashed for good was
+// correct until then, and its earlier faults count.
 func (s *Sim) RunConditions() parley.RunConditions {
 	return s.Facts().RunConditions(s.opt.Protocol, &s.History)
 }
 
-// Facts returns what no event of the run so far tells, as the header of its trace has it.
+// Facts returns what no event of the run so far shows, for the header of its trace.
 func (s *Sim) Facts() trace.Facts {
 	p := s.opt.Protocol
 	a := trace.Facts{Over: s.History.Over}
 	_, a.Worst = faulty.Cast(s.opt.Faulty)
 	up := s.up(s.Correct())
 	joined := s.opt.Joined(up, s.now)
-	free := s.History.Faulty.Minus(s.doomed) // they may do what they like
+	free := s.History.Faulty.Minus(s.doomed) // processes that may do anything
 	a.Network = parley.NetworkFaults{
 		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,
 		Late: s.Stats.Late > 0, Cut: s.Stats.Cut > 0 || s.Stats.NoEdge > 0 && !p.Relays, Disconnected: joined < up.Len(),

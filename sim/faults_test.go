@@ -12,7 +12,7 @@ import (
 	"parley/trace"
 )
 
-// sequentially runs f on one processor and returns on how many all else runs.
+// sequentially runs f on one processor and returns the previous GOMAXPROCS.
 func sequentially(f func()) int {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
@@ -20,8 +20,8 @@ func sequentially(f func()) int {
 	return before
 }
 
-// A suspicion is told at its time to a process that is up, from itself, and counts as
-// false if the process that it is about is up and correct.
+// A suspicion comes at its time to a process that is up, from itself. It counts as false if the suspected
+// process is up and correct.
 func TestSuspicions(t *testing.T) {
 	var out []string
 	p := parley.Protocol{N: 4, New: func(parley.ID) parley.Machine { return hearer{out: &out} }}
@@ -36,7 +36,7 @@ func TestSuspicions(t *testing.T) {
 	})
 	want(t, out, "2@0 suspects 0, says 2", "0@40 suspects 1, says 0", "0@60 suspects 1, says 0",
 		"2@80 suspects 3, says 2")
-	// Each is told once, and indicated again by the machine.
+	// Each comes once, and the machine indicates it again.
 	if s.Stats.Suspicions != 8 || s.Stats.FalseSuspicions != 4 {
 		t.Errorf("%+v", s.Stats)
 	}
@@ -52,8 +52,8 @@ func TestSuspicions(t *testing.T) {
 	}
 }
 
-// An accurate detector tells everybody who is up of a crash, when all that the process
-// had sent has arrived, and nobody of one that is over by then.
+// An accurate detector notifies every process that is up of a crash, after all messages of the crashed process
+// have arrived, and none if the process has restarted by then.
 func TestDetect(t *testing.T) {
 	told := 0
 	for seed := range uint64(50) {
@@ -86,7 +86,8 @@ func TestDetect(t *testing.T) {
 				}
 			}
 		}
-		// Process 1 is told after its pause, 2 when it is back or sooner, 3 before its crash or after.
+		// Process 1 is notified after its pause, 2 at its restart or earlier, 3 before its crash or after its
+		// restart.
 		if pairs[[2]parley.ID{1, 0}] != 1 || pairs[[2]parley.ID{2, 0}] == 0 || pairs[[2]parley.ID{3, 0}] == 0 ||
 			pairs[[2]parley.ID{1, 3}] == 0 || pairs[[2]parley.ID{0, 1}]+pairs[[2]parley.ID{2, 1}] > 0 {
 			t.Fatalf("seed %d: %v", seed, pairs)
@@ -100,7 +101,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// hearer writes down what it is told to suspect, and indicates it.
+// hearer records suspicions, and indicates them.
 type hearer struct {
 	parley.Base
 	out *[]string
@@ -112,8 +113,8 @@ func (h hearer) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 }
 func (hearer) State(*parley.Vars) {}
 
-// Machines see their own clock alone, and their timers run on it; the network and the
-// history have the true time. Durable times are relative to the own clock.
+// Machines see only their own clock, and their timers run on it. The network and the history use true time.
+// Durable times are relative to the own clock.
 func TestClocks(t *testing.T) {
 	var out []string
 	p := scripted(4, &out, func(s *parley.Step, event string) {
@@ -141,8 +142,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// What happens in a pause is seen when it is over, in the order in which it happened
-// and before all else of that time. Pauses that overlap are one.
+// Events during a pause come when it ends, in their order and before all other events of that time.
+// Overlapping pauses are one.
 func TestPauses(t *testing.T) {
 	do := func(s *parley.Step, event string) {
 		switch {
@@ -184,14 +185,14 @@ func TestPauses(t *testing.T) {
 	}
 	out, _ = run([]sim.Pause{{At: 0, From: 100, For: 100}, {At: 0, From: 110, For: 190}, {At: 0, From: 150, For: 10}})
 	want(t, out, late...)
-	// A crash in the pause ends it, and takes with it what waited.
+	// A crash in the pause ends it, and drops what waited.
 	out, s = run([]sim.Pause{{At: 0, From: 100, For: 200}}, sim.Crash{At: 0, When: 165, Back: 3})
 	want(t, out, "0@0 start", "0@168 restart", "0@170 request 7", "0@180 receive 0 from 0", "0@300 request 8",
 		"0@300 receive 1 from 1")
 	if s.Stats.Restarts != 1 {
 		t.Errorf("%+v", s.Stats)
 	}
-	// Who is down is not paused, and who comes back is up.
+	// A process that is down is not paused, and a restarted one is up.
 	out, s = run([]sim.Pause{{At: 0, From: 100, For: 200}}, sim.Crash{At: 0, When: 90, Back: 60})
 	want(t, out, "0@0 start", "0@150 restart", "0@155 receive 1 from 1", "0@170 request 7", "0@180 receive 0 from 0",
 		"0@300 request 8", "0@300 receive 1 from 1")
@@ -200,8 +201,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// Two pauses that end at the same time end one after another, and each process sees
-// all that has happened in its own.
+// Two pauses that end at the same time end one after the other, and each process gets all events of its own
+// pause.
 func TestPausesTogether(t *testing.T) {
 	var out []string
 	sim.Run(sim.Options{
@@ -216,8 +217,8 @@ func TestPausesTogether(t *testing.T) {
 		"0@300 request 4", "0@300 request 5")
 }
 
-// A crash by the time comes at that time if it leaves nothing of a step, and else in
-// the first step from then on that asks for anything, or after a while without one.
+// A crash by time with no effects comes at that time. Otherwise it comes in the first step from then on that
+// has effects, or at the end of Patience.
 func TestCrashWhen(t *testing.T) {
 	do := func(s *parley.Step, event string) {
 		switch {
@@ -271,7 +272,7 @@ func TestCrashWhen(t *testing.T) {
 	}
 }
 
-// The assumptions are what happened in the run, and not what might have.
+// The conditions are what happened in the run, not what might have happened.
 func TestAssumptions(t *testing.T) {
 	const n = 5
 	all := sim.Delay{Least: 1, Most: 1}
@@ -332,8 +333,8 @@ func TestAssumptions(t *testing.T) {
 			t.Errorf("%s:\nhave %+v\nwant %+v", name, have, want)
 		}
 	}
-	// Without an edge between two parts they are not joined, and one that is the only
-	// way from one to the other is missed when it crashes.
+	// Two parts without an edge between them are not joined. A process that is the only way between two parts
+	// separates them when it crashes.
 	line := []parley.Set{parley.SetOf(1), parley.SetOf(0, 2), parley.SetOf(1, 3), parley.SetOf(2, 4), parley.SetOf(3)}
 	opt := sim.Options{Protocol: flooding(n, 4), Delay: all, Graph: line}
 	if a := sim.Run(opt).RunConditions(); !a.Network.Cut {
@@ -347,7 +348,7 @@ func TestAssumptions(t *testing.T) {
 	if a := sim.Run(opt).RunConditions(); !a.Network.Disconnected || !a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}
-	opt.Graph[3] = parley.SetOf(1, 4) // back by 3 to 1, and no way there
+	opt.Graph[3] = parley.SetOf(1, 4) // from 3 to 1, but not from 1 to 3
 	if a := sim.Run(opt).RunConditions(); !a.Network.Disconnected || !a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/trace"
 )
 
-// The history and the assumptions that a trace gives are those of the run that wrote it.
+// The history and the conditions derived from a trace are those of the run that wrote it.
 func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 	for seed := range uint64(20) {
 		log := &trace.Log{Keep: true}
@@ -50,7 +50,7 @@ func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 
 func inOrder(a, b parley.ExternalEvent) int { return int(a.Order) - int(b.Order) }
 
-// alike compares two happenings whose numbers were given by different hosts.
+// alike compares two external events that different hosts have numbered.
 func alike(a, b parley.ExternalEvent) bool {
 	return a.At == b.At && a.From == b.From && a.When == b.When && a.Path == b.Path && a.Msg.Kind == b.Msg.Kind &&
 		a.Msg.Seq == b.Msg.Seq && a.Msg.Value == b.Msg.Value && bytes.Equal(a.Msg.Body, b.Msg.Body)

@@ -10,32 +10,31 @@ import (
 	"parley/trace"
 )
 
-// Link is a rule for some links during some time. It speaks of a message by the
-// time at which it is sent: what is on its way when a partition begins arrives. Of
-// several rules that match a message the last one decides, in everything, and where
-// none does the options' own Delay, Loss and Twice hold.
+// Link is a rule for some links during some time. It applies to messages by the time at which they are sent: a
+// message in flight when a partition begins arrives. Of several rules that match a message, the last one
+// decides everything. If none matches, Delay, Loss and Twice of Options apply.
 type Link struct {
-	// From and To are the ends: messages of any process of From to any of To. The
-	// empty set stands for everyone. A partition in one direction names both.
+	// From and To are the ends: messages of any process of From to any of To. The empty set means every
+	// process. A partition in one direction sets both.
 	From, To parley.Set
-	// Since is the first tick at which the rule holds, and Until the first at which
-	// it does so no more; Until 0 is for ever.
+	// Since is the first tick at which the rule holds. Until is the first tick at which it no longer holds; 0
+	// means that it holds forever.
 	Since, Until parley.Tick
-	// Delay bounds the delays, in ticks; the zero value stands for Options.Delay.
+	// Delay bounds the delays, in ticks. The zero value means Options.Delay.
 	Delay Delay
-	// Loss and Twice are the chances, 0 to 1, that a message is lost or comes
-	// twice. With Loss 1 the ends are cut off: such messages count as cut.
+	// Loss and Twice are the probabilities, 0 to 1, that a message is lost or arrives twice. With Loss 1 the
+	// ends are disconnected: such messages count as cut.
 	Loss, Twice float64
 }
 
-// matches tells whether the rule is about a message sent now.
+// matches reports whether the rule applies to a message sent now.
 func (l *Link) matches(from, to parley.ID, now parley.Tick) bool {
 	return now >= l.Since && (l.Until == 0 || now < l.Until) &&
 		(l.From == parley.Set{} || l.From.Has(from)) && (l.To == parley.Set{} || l.To.Has(to))
 }
 
-// Weather is what befalls messages on their links: what the fields of [Options] of the same
-// names say. Real processes of package lab have the same weather.
+// Weather holds the faults of links, as in the fields of [Options] with the same names. Package
+// cluster/harness applies it to real processes.
 type Weather struct {
 	Delay       Delay
 	FIFO        bool
@@ -45,12 +44,12 @@ type Weather struct {
 	Heal        parley.Tick
 }
 
-// Weather returns what the options say of links.
+// Weather returns the faults of links of the options.
 func (o *Options) Weather() Weather {
 	return Weather{o.Delay, o.FIFO, o.Loss, o.Twice, o.Graph, o.Links, o.Heal}
 }
 
-// Rule returns what holds of a message that is sent at a time.
+// Rule returns the rule for a message sent at the time now.
 func (w *Weather) Rule(from, to parley.ID, now parley.Tick) (rule Link) {
 	rule = Link{Delay: w.Delay}
 	if w.Heal > 0 && now >= w.Heal {
@@ -72,15 +71,15 @@ func (w *Weather) Rule(from, to parley.ID, now parley.Tick) (rule Link) {
 	return rule
 }
 
-// Edge tells whether there is a link between two processes at all.
+// Edge reports whether there is a link between two processes at all.
 func (w *Weather) Edge(from, to parley.ID) bool { return len(w.Graph) == 0 || w.Graph[from].Has(to) }
 
-// Works tells whether a message that is sent at a time may arrive.
+// Works reports whether a message sent at the time now can arrive.
 func (w *Weather) Works(from, to parley.ID, now parley.Tick) bool {
 	return w.Edge(from, to) && w.Rule(from, to, now).Loss < 1
 }
 
-// checkLinks panics if a rule for links is none.
+// checkLinks panics if a rule for links is invalid.
 func checkLinks(opt Options) {
 	for _, l := range opt.Links {
 		if l.Delay == (Delay{}) {
@@ -102,19 +101,19 @@ func checkChances(of string, d Delay, loss, twice float64) {
 	}
 }
 
-// network is what becomes of messages.
+// network decides what happens to messages.
 type network struct {
 	opt     *Options // of the run
 	weather Weather
-	ruled   bool          // links are not all alike
-	n       int           // processes
-	last    []parley.Tick // where links keep the order: by link, the latest arrival
+	ruled   bool          // links differ
+	n       int           // number of processes
+	last    []parley.Tick // by link: the latest arrival, for FIFO
 
 	delays *rand.Rand
 	source *rand.PCG
 }
 
-// reset begins another run.
+// reset prepares another run.
 func (w *network) reset(opt *Options) {
 	if w.delays == nil {
 		w.source = rand.NewPCG(0, 0)
@@ -128,11 +127,11 @@ func (w *network) reset(opt *Options) {
 	clear(w.last)
 }
 
-// latest is the latest arrival on a link.
+// latest returns the latest arrival on a link.
 func (w *network) latest(from, to parley.ID) *parley.Tick { return &w.last[int(from)*w.n+int(to)] }
 
-// arrival draws when a message that is sent now arrives. All that was sent before on the link has
-// arrived by the time last.
+// arrival draws when a message sent now arrives. By the time last all earlier messages on the link have
+// arrived.
 func (w *network) arrival(now parley.Tick, delay Delay, rushing bool, last parley.Tick) parley.Tick {
 	took := delay.Least
 	if spread := delay.Most - delay.Least; spread > 0 && !rushing {
@@ -140,7 +139,7 @@ func (w *network) arrival(now parley.Tick, delay Delay, rushing bool, last parle
 	}
 	at := after(now, took)
 	if w.ruled {
-		if heal := w.opt.Heal; heal > 0 { // no slow link holds it back for longer than others from then on
+		if heal := w.opt.Heal; heal > 0 { // from then on no slow link delays it longer than others
 			at = min(at, after(max(now, heal), w.opt.Delay.Most))
 		}
 		if w.opt.FIFO {
@@ -150,8 +149,7 @@ func (w *network) arrival(now parley.Tick, delay Delay, rushing bool, last parle
 	return at
 }
 
-// below draws a number less than n, the one that rand.Rand.Uint64N would: without
-// the interface that stands in its way.
+// below draws the same number less than n as rand.Rand.Uint64N, but faster, without the interface.
 func below(source *rand.PCG, n uint64) uint64 {
 	x := source.Uint64()
 	if n&(n-1) == 0 {
@@ -166,8 +164,8 @@ func below(source *rand.PCG, n uint64) uint64 {
 	return hi
 }
 
-// Joined is how many processes of a set, at most, can reach each other by what is sent from a
-// time on, both ways and through processes of the set alone.
+// Joined returns the largest number of processes of a set that can reach each other with messages sent from
+// the time now on, both ways and only through processes of the set.
 func (o *Options) Joined(up parley.Set, now parley.Tick) int {
 	weather, own := o.Weather(), o.Protocol.Graph
 	return trace.Joined(up, func(from, to parley.ID) bool {
@@ -175,8 +173,7 @@ func (o *Options) Joined(up parley.Set, now parley.Tick) int {
 	})
 }
 
-// detect lets the detector tell one process that another one has crashed, when it
-// would.
+// detect schedules the detector's notice to one process that another one has crashed, if there is a detector.
 func (w *network) detect(due *schedule, now parley.Tick, at, of parley.ID) {
 	if w.opt.Detect > 0 && at != of {
 		when := max(after(now, w.opt.Detect), after(*w.latest(of, at), 1))

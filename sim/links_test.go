@@ -12,8 +12,8 @@ import (
 	"parley/trace"
 )
 
-// onLinks returns, for each link in the order of the sends on it, when what was sent
-// arrived: none, one or several times. It looks at the trace alone.
+// onLinks returns, for each link in the order of the sends, when each message arrived: never, once or several
+// times. It uses only the trace.
 func onLinks(log *trace.Log, n int) map[[2]parley.ID][]sending {
 	out := make(map[[2]parley.ID][]sending)
 	place := make(map[uint64]map[parley.ID]int)
@@ -44,8 +44,8 @@ type sending struct {
 	lost    bool
 }
 
-// Links that keep the order deliver in it, and double nothing; they may lose. Others
-// do not keep it, and how often one message overtakes another is counted.
+// FIFO links deliver in order and duplicate nothing; they may lose. Other links do not keep the order, and the
+// messages that overtake are counted.
 func TestFIFO(t *testing.T) {
 	for seed := range uint64(10) {
 		for _, fifo := range []bool{false, true} {
@@ -83,9 +83,9 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// Of the rules that match a message by its ends and the time of its sending the last
-// decides, in everything; the times are from Since until before Until; the empty set
-// is everyone; and where no rule matches the options hold.
+// Of the rules that match a message by its ends and sending time, the last one decides everything. A rule
+// holds from Since until before Until. The empty set means every process. If no rule matches, the options
+// apply.
 func TestRules(t *testing.T) {
 	log := &trace.Log{Keep: true}
 	slow := sim.Delay{Least: 1000, Most: 2000}
@@ -131,8 +131,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// After it has healed a network does no harm, and what a slow link held back until
-// then is there soon.
+// After Heal the network has no faults, and what a slow link held until then arrives soon.
 func TestHeal(t *testing.T) {
 	log := &trace.Log{Keep: true}
 	sim.Run(sim.Options{
@@ -165,7 +164,7 @@ func TestHeal(t *testing.T) {
 	}
 }
 
-// Along no edge nothing arrives, and it is counted apart. Edges have a direction.
+// Without an edge nothing arrives, and that is counted separately. Edges have a direction.
 func TestGraph(t *testing.T) {
 	ring := []parley.Set{parley.SetOf(1), parley.SetOf(2), parley.SetOf(3), parley.SetOf(0)}
 	log := &trace.Log{Keep: true}
@@ -185,8 +184,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// What is sent in an epoch arrives in it, of a process or of a coalition, and all
-// that is not sent has none.
+// A message sent in an epoch arrives in it, from a process or a coalition. Everything else has no epoch.
 func TestEpoch(t *testing.T) {
 	for _, liars := range []map[parley.ID]faulty.Behavior{nil, {0: faulty.Honest}} {
 		var got []string
@@ -220,8 +218,8 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, every copy of a message is received, lost for a reason that
-// is counted, or missed by a process that is down.
+// Whatever the faults, every copy of a message is received, lost for a counted reason, or missed by a process
+// that is down.
 func TestAllAccountedFor(t *testing.T) {
 	for seed := range uint64(30) {
 		st := sim.Run(allFaults(seed)).Stats
@@ -231,7 +229,7 @@ func TestAllAccountedFor(t *testing.T) {
 	}
 }
 
-// allFaults is a run with everything that a simulator can do to a protocol.
+// allFaults returns a run with every fault of the simulator.
 func allFaults(seed uint64) sim.Options {
 	ring := make([]parley.Set, 6)
 	for id := range parley.ID(6) {
@@ -255,7 +253,7 @@ func allFaults(seed uint64) sim.Options {
 	}
 }
 
-// With every fault there is the same seed gives the same run, traced or not.
+// With every fault the same seed gives the same run, traced or not.
 func TestDeterministicFaults(t *testing.T) {
 	seen := make(map[string]bool)
 	for seed := range uint64(10) {

@@ -14,8 +14,8 @@ import (
 	"parley/trace"
 )
 
-// Who observes a run is told all that its history would have, in order, and then the
-// history has none of it. Requests that come one by one are those of a list.
+// Observe gets everything that the history would have, in order, and then the history is empty. Requests from
+// More equal those of a list.
 func TestObserve(t *testing.T) {
 	p := scripted(3, nil, func(s *parley.Step, event string) {
 		switch event {
@@ -70,8 +70,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// castAll is a broadcast that sends what it is asked to all and delivers what it
-// receives: the least that a broadcast does.
+// castAll is the simplest broadcast: it sends a request to all and delivers what it receives.
 type castAll struct{ parley.Base }
 
 func (castAll) Request(s *parley.Step, m parley.Msg) {
@@ -89,8 +88,7 @@ func casting(n int) parley.Protocol {
 	return parley.Protocol{Name: "casting", N: n, New: func(parley.ID) parley.Machine { return castAll{} }}
 }
 
-// casts gives as many broadcasts one by one, a tick between two of them, without
-// memory of its own for each.
+// casts returns many broadcasts one by one, one tick apart, without memory for each.
 func casts(n, many int) func() (sim.Request, bool) {
 	body := []byte("something")
 	k := 0
@@ -101,7 +99,7 @@ func casts(n, many int) func() (sim.Request, bool) {
 	}
 }
 
-// A run that is observed takes no more memory for being longer.
+// An observed run takes no more memory if it is longer.
 func TestFlat(t *testing.T) {
 	const n = 4
 	run := func(many int) uint64 {
@@ -132,8 +130,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// Requests that come one by one do not go back in time, and come to processes that
-// are there.
+// Requests from More must not go back in time, and must be for existing processes.
 func TestMore(t *testing.T) {
 	for name, second := range map[string]sim.Request{"back in time": {When: 4}, "nobody": {At: 3, When: 6}} {
 		first := true
@@ -150,8 +147,8 @@ func TestMore(t *testing.T) {
 	}
 }
 
-// A run in the memory of another, with every fault, of more processes or left with much on its way,
-// is as it would be in its own.
+// A run in the memory of another one, with every fault, of more processes or ended with much in flight, is the
+// same as in its own memory.
 func TestReset(t *testing.T) {
 	used := new(sim.Sim)
 	for seed := range uint64(40) {
@@ -159,7 +156,7 @@ func TestReset(t *testing.T) {
 		switch seed % 4 {
 		case 0, 2:
 			opt = allFaults(seed)
-			opt.Log, opt.Until = &trace.Log{}, parley.Tick(200*seed) // left in the middle
+			opt.Log, opt.Until = &trace.Log{}, parley.Tick(200*seed) // ended in the middle
 		case 1:
 			opt.Faulty = map[parley.ID]faulty.Behavior{1: faulty.ReceiveOmission}
 			opt.Steps = 40

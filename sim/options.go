@@ -9,124 +9,119 @@ import (
 	"parley/trace"
 )
 
-// Options describe one run.
+// Options configure one run.
 type Options struct {
 	Protocol parley.Protocol
-	// Faulty processes and how they behave. They form one coalition.
+	// Faulty holds the behavior of each faulty process. They form one coalition.
 	Faulty map[parley.ID]faulty.Behavior
 	Seed   uint64
 
-	// Delay bounds the time a message takes; by default 1 to 900 ticks, which
-	// fits the rounds of lockstep.Simulated.
+	// Delay bounds the time that a message takes. The zero value means 1 to 900 ticks, which fits the rounds
+	// of lockstep.Simulated.
 	Delay Delay
-	// Loss and Twice are the chances, 0 to 1, that a link loses or doubles a message.
+	// Loss and Twice are the probabilities, 0 to 1, that a link loses or duplicates a message.
 	Loss, Twice float64
-	// FIFO makes each link deliver in the order in which it was sent on. Such links
-	// double nothing, whatever Twice says, here or in a rule; they may lose.
+	// FIFO makes each link deliver in the order of sending. Such links duplicate nothing, whatever Twice is,
+	// here or in a rule; they may lose.
 	FIFO bool
-	// Links are rules for some links and times: slow ones, worse ones, partitions.
+	// Links are rules for some links and times: slow links, lossy links, partitions.
 	Links []Link
-	// Graph has a set a process: whom it has a link to. What is sent to others is
-	// lost, and counted apart. Empty: everybody has a link to everybody.
+	// Graph holds for each process the set of processes that it has a link to. Messages to others are lost,
+	// and counted separately. Empty means that every process has a link to every other.
 	Graph []parley.Set
-	// Heal is the tick from which on links do no harm: no loss, no doubling, no
-	// rule, and what a slow link still holds arrives at most Delay.Most later. 0: never.
+	// Heal is the tick from which on links have no faults: no loss, no duplication, no rule. What a slow link
+	// still holds arrives at most Delay.Most later. 0 means never.
 	Heal parley.Tick
-	// Suspicions are told to processes as by a detector beneath them.
+	// Suspicions are delivered to processes as by a detector beneath them.
 	Suspicions []Suspicion
-	// Detect, if not 0, is an accurate detector: every process that is up is told, as by a
-	// Suspicion, of one that crashed, at the earliest so many ticks after the crash, and
-	// not before all that it had sent there has arrived. One that is back by then is
-	// not told of; one that comes back is told who is down, as many ticks later.
+	// Detect, if not 0, is the delay of an accurate detector: every process that is up gets a Suspicion of a
+	// crashed process, at least Detect ticks after the crash, and not before all its messages on that link
+	// have arrived. A process that has restarted by then is not suspected. A process that restarts gets
+	// suspicions of those that are down, with the same delay.
 	Detect parley.Tick
-	// Clocks are those that do not show the true time.
+	// Clocks are the clocks that do not show true time.
 	Clocks []Clock
 	Pauses []Pause
 
 	Requests []Request
-	// More, if not nil, gives further requests one by one, in order of time, until it
-	// says that there are none: a run may be long without a long list. It is asked for
-	// the next one when the last one is due.
+	// More, if not nil, returns further requests one by one, in order of time, until it returns false. So a
+	// long run needs no long list. The simulator calls it for the next request when the last one is due.
 	More    func() (Request, bool)
 	Crashes []Crash
-	// Until ends the run at a time; 0 lets it go on while anything is due. What would be
-	// due at the end of time, the greatest Tick, or beyond it, is not.
+	// Until ends the run at a time. With 0 the run continues while anything is due. What would be due at or
+	// after the greatest Tick never happens.
 	Until parley.Tick
-	// Steps is the budget of a run that may not end by itself, nor come to the time
-	// Until: how many clauses run at most. 0 stands for 1<<40.
+	// Steps is the largest number of clauses of a run, which may neither end by itself nor reach the time
+	// Until. 0 means 1<<40.
 	Steps uint64
 
-	// Promised is what the protocol was told of links and clocks, by default what it
-	// relies on itself; a delay that is 0 is that of these Options without any rule.
-	// What is worse shows among the assumptions of the run.
+	// Promised is what the protocol may assume of links and clocks. The zero value means what the protocol
+	// relies on. A Delay of 0 means Delay.Most of these Options, without any rule. Anything worse appears in
+	// the conditions of the run.
 	Promised parley.ModelAssumptions
 
-	Signer Signer     // by default ideal tokens
+	Signer Signer     // nil: Ideal(Seed)
 	Log    *trace.Log // nil: no trace
-	// Measure counts what is sent by the protocol's own Size.
+	// Measure counts what is sent, by the protocol's Size.
 	Measure bool
-	// Observe, if not nil, is told of each request, delivery, indication and restart as
-	// it happens, of trace.Request, trace.Deliver, trace.Indicate or trace.Restart. The
-	// lists of the History then stay empty, so that a long run holds nothing of them.
+	// Observe, if not nil, is called for each request, delivery, indication and restart as it happens, with
+	// trace.Request, trace.Deliver, trace.Indicate or trace.Restart. The lists of the History then stay empty,
+	// so that a long run does not keep them in memory.
 	Observe func(op trace.Op, h parley.ExternalEvent)
-	// Between, if not nil, is called after each event, to look and to replace
-	// machines. An event is one clause of one process; but with a fixed delay, no
-	// loss and no Log a message to all arrives at all in one event, process by
-	// process.
+	// Between, if not nil, is called after each event. It may inspect the run and replace machines. An event
+	// is one clause of one process. With a fixed delay, no loss and no Log, however, the arrival of a message
+	// at all processes is one event.
 	Between func(s *Sim)
 }
 
-// Delay bounds message delays, in ticks, both ends included.
+// Delay bounds message delays, in ticks, including both ends.
 type Delay struct{ Least, Most parley.Tick }
 
-// Request is what a process is asked from above, and when: not before 0.
+// Request is a request to a process at the time When, which must not be negative.
 type Request struct {
 	At   parley.ID
 	When parley.Tick
 	Msg  parley.Msg
 }
 
-// Suspicion tells process At, at the tick When, that process Of is suspected to
-// have failed: its machine receives, from itself, a message of kind Suspect with
-// Origin Of. A process that is down is told nothing.
+// Suspicion notifies process At, at tick When, that process Of is suspected to have crashed: its machine
+// receives, from itself, a message of kind Suspect with Origin Of. A process that is down gets nothing.
 type Suspicion struct {
 	At, Of parley.ID
 	When   parley.Tick
 }
 
-// Stats counts what happened in a run, and every fault by its kind.
+// Stats counts the events of a run, and every fault by its kind.
 type Stats struct {
 	Steps      uint64 // clauses run
-	OutOfSteps bool   // Options.Steps ended the run: more was due
-	Sends      uint64 // one a receiver
+	OutOfSteps bool   // Options.Steps ended the run although more was due
+	Sends      uint64 // one for each receiver
 	Deliveries uint64 // messages received by machines
 	Lost       uint64 // by chance
-	Doubled    uint64 // messages that came twice
-	Overtaken  uint64 // copies that came before what was sent earlier on their link
-	Late       uint64 // copies that took longer than was promised
-	Cut        uint64 // lost on links of which all is lost
+	Doubled    uint64 // messages that arrived twice
+	Overtaken  uint64 // copies that arrived before an earlier message of their link
+	Late       uint64 // copies that took longer than Options.Promised
+	Cut        uint64 // lost on links with Loss 1
 	NoEdge     uint64 // lost where there is no link
 	Missed     uint64 // arrived at a process that was down
 	Crashes    uint64
 	Restarts   uint64
-	LostDisks  uint64 // restarts without what had been durable
+	LostDisks  uint64 // restarts without the durable state
 	Pauses     uint64
-	// Suspicions are those that processes were told of or indicated, and
-	// FalseSuspicions those of them that a process outside the coalition had of a
-	// correct process that was up.
+	// Suspicions counts those that processes were notified of or indicated. FalseSuspicions counts those at a
+	// process outside the coalition of a correct process that was up.
 	Suspicions, FalseSuspicions uint64
-	Refused                     map[string]uint64 // input that machines ignored, by reason
-	// FromFaulty counts the messages of faulty processes that correct ones
-	// received, and RefusedFaulty those of them that were refused, or something in
-	// them: however much that is, a step refuses one message of a sender.
+	Refused                     map[string]uint64 // input that machines refused, by reason
+	// FromFaulty counts the messages of faulty processes that correct ones received. RefusedFaulty counts
+	// those that were refused at least in part, at most one for each sender and step.
 	FromFaulty, RefusedFaulty uint64
-	// Sent is what correct processes sent, by round, in the protocol's own measure.
+	// Sent holds the traffic of correct processes by round, in the protocol's own measure.
 	Sent []parley.Traffic
-	// Signs and Verifies count signatures made and checked.
+	// Signs and Verifies count the signatures made and checked.
 	Signs, Verifies uint64
 }
 
-// checked returns the options with what was left out filled in.
+// checked returns the options with defaults filled in. It panics if they are invalid.
 func checked(opt Options) Options {
 	p := opt.Protocol
 	if p.N < 1 || p.N > parley.MaxProcesses {
@@ -159,8 +154,8 @@ func checked(opt Options) Options {
 	return opt
 }
 
-// WrongClock tells whether a clock is further off, or drifts more, than promised, but for those
-// of processes that may do what they like.
+// WrongClock reports whether a clock is further off, or drifts more, than Promised, except the clocks of
+// processes in free.
 func (o *Options) WrongClock(free parley.Set) bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	return slices.ContainsFunc(o.Clocks, func(c Clock) bool {

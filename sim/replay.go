@@ -9,24 +9,23 @@ import (
 	"parley/trace"
 )
 
-// Replay makes again what the correct processes of a trace did, whoever made the run and
-// scheduled it: fresh machines are given what the trace says that came to them, and must
-// ask for what it says that they asked for.
+// Replay repeats the steps of the correct processes of a trace, from whatever host: fresh machines get the
+// inputs in the trace, and must have the effects in the trace.
 type Replay struct {
 	Protocol parley.Protocol
-	Faulty   parley.Set // who lies is taken at its word
+	Faulty   parley.Set // their events are taken from the trace
 	Signer   Signer
-	Clocks   []Clock // those that do not show the true time
+	Clocks   []Clock // those that do not show true time
 	Stepped  bool    // as in [trace.Facts]
 }
 
-// Run replays the events of a trace, and returns how many steps of correct processes
-// these have. The error is about the first event that does not follow from those before.
+// Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
+// is about the first event that does not follow from the earlier ones.
 func (r Replay) Run(events []trace.Event) (steps int, err error) {
 	if r.Signer == nil {
 		r.Signer = Ideal(1)
 	}
-	p := &player{Replay: r, procs: make([]played, r.Protocol.N)}
+	p := &replayer{Replay: r, procs: make([]replayedProcess, r.Protocol.N)}
 	for _, c := range r.Clocks {
 		p.procs[c.At].clock = c
 	}
@@ -57,8 +56,8 @@ func (r Replay) Run(events []trace.Event) (steps int, err error) {
 	return steps, nil
 }
 
-// isEffect tells whether an event is something that a step asked for, or one among those:
-// a link may lose a message as it is sent.
+// isEffect reports whether an event is an effect of a step, or may stand among those: a link may lose a
+// message when it is sent.
 func isEffect(op trace.Op) bool {
 	switch op {
 	case trace.Send, trace.Keep, trace.Deliver, trace.Indicate, trace.Append, trace.Refuse, trace.Lose:
@@ -67,22 +66,22 @@ func isEffect(op trace.Op) bool {
 	return false
 }
 
-// player is a replay at work.
-type player struct {
+// replayer is a running replay.
+type replayer struct {
 	Replay
-	procs []played
+	procs []replayedProcess
 	step  parley.Step
-	drew  bool // the present step
+	drew  bool // the present step has called Choose
 }
 
-// played is what is kept of one process.
-type played struct {
-	machine parley.Machine // nil: it has not begun, or is down
-	own     parley.Tick    // what its clock shows, where that moves with its timers alone
+// replayedProcess holds the state of one process.
+type replayedProcess struct {
+	machine parley.Machine // nil: not started, or down
+	own     parley.Tick    // time on its clock, if that moves only with its timers
 	clock   Clock
 	timers  []timeout
-	lives   uint64 // how often it has come back
-	state   []byte // what Compact put in the place of records
+	lives   uint64 // number of restarts
+	state   []byte // durable state from Compact, which replaces records
 	log     []parley.Record
 }
 
@@ -90,27 +89,25 @@ type played struct {
 type timeout struct {
 	number parley.Timer
 	path   parley.Path
-	due    parley.Tick // by the process's own clock
+	due    parley.Tick // on the process's own clock
 }
 
-// Choose is asked by who tosses coins, which no trace has.
-func (p *player) Choose(int) int {
+// Choose is called by machines that toss coins. A trace does not have the results.
+func (p *replayer) Choose(int) int {
 	p.drew = true
 	return 0
 }
 
-// Sign is the signer's.
-func (p *player) Sign(as parley.ID, b []byte) []byte { return p.Signer.Sign(as, b) }
+func (p *replayer) Sign(as parley.ID, b []byte) []byte { return p.Signer.Sign(as, b) }
 
-// Verify is the signer's.
-func (p *player) Verify(id parley.ID, b, sig []byte) bool { return p.Signer.Verify(id, b, sig) }
+func (p *replayer) Verify(id parley.ID, b, sig []byte) bool { return p.Signer.Verify(id, b, sig) }
 
-// Refused is of no account: what is refused shows in what is asked for.
-func (p *player) Refused(_, _ parley.ID, _ string) {}
+// Refused does nothing, because refusals show in the effects.
+func (p *replayer) Refused(_, _ parley.ID, _ string) {}
 
-// happens lets an event happen to a correct process, and demands what follows in the
-// trace. In the midst of that the process may crash. It tells whether this was a step.
-func (p *player) happens(e *trace.Event, follows []trace.Event, crashes bool) (step bool, err error) {
+// happens gives an event to a correct process, and checks what follows in the trace. The process may crash in
+// the middle of that. happens returns whether this was a step.
+func (p *replayer) happens(e *trace.Event, follows []trace.Event, crashes bool) (step bool, err error) {
 	q := &p.procs[e.At]
 	switch e.Op {
 	case trace.Pause, trace.Resume:
@@ -153,8 +150,8 @@ func (p *player) happens(e *trace.Event, follows []trace.Event, crashes bool) (s
 	return true, p.demand(q, follows, crashes)
 }
 
-// runsOut takes off a timer that runs out, and returns what time the process has.
-func (q *played) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.Tick, error) {
+// runsOut removes a timer that expires, and returns the time on the process's clock.
+func (q *replayedProcess) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.Tick, error) {
 	i := slices.IndexFunc(q.timers, func(t timeout) bool {
 		return t.number == parley.Timer(e.Msg.Value) && t.path == e.Path
 	})
@@ -173,8 +170,8 @@ func (q *played) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.
 	return now, nil
 }
 
-// clause runs the clause that an event asks for. A machine may panic.
-func (p *player) clause(q *played, e *trace.Event) (err error) {
+// clause runs the clause for an event. A panic of the machine becomes an error.
+func (p *replayer) clause(q *replayedProcess, e *trace.Event) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
 			err = fmt.Errorf("it panics: %v", why)
@@ -211,9 +208,9 @@ func (p *player) clause(q *played, e *trace.Event) (err error) {
 	return nil
 }
 
-// demand carries out what a step asked for and holds the trace against it. A process
-// that crashes then may have done it in part, and one after another.
-func (p *player) demand(q *played, follows []trace.Event, crashes bool) error {
+// demand carries out the effects of a step and compares them with the trace. If the process then crashes, the
+// trace may have a part of them, with sends to all split by receiver.
+func (p *replayer) demand(q *replayedProcess, follows []trace.Event, crashes bool) error {
 	follows = slices.DeleteFunc(slices.Clone(follows), beside)
 	whole := slices.Clone(p.step.Effects)
 	parley.DurableFirst(whole)
@@ -233,9 +230,8 @@ func (p *player) demand(q *played, follows []trace.Event, crashes bool) error {
 	return nil
 }
 
-// matched goes through effects as long as the trace has them. It returns how many events
-// of that those are, and how many effects; those that a trace does not have count with
-// what is before them.
+// matched compares effects with the trace as long as they agree. It returns how many events and how many
+// effects agree. An effect without an event counts with the effect before it.
 func matched(effects []parley.Effect, follows []trace.Event) (events, done int) {
 	for i := range effects {
 		f, traced := trace.OfEffect(&effects[i])
@@ -250,17 +246,17 @@ func matched(effects []parley.Effect, follows []trace.Event) (events, done int) 
 	return events, len(effects)
 }
 
-// same tells whether two events are the same, but for their numbers and times.
+// same reports whether two events are equal, except for their numbers and times.
 func same(f, e *trace.Event) bool {
 	return e.Op == f.Op && e.At == f.At && e.Peer == f.Peer && e.Epoch == f.Epoch && e.Path == f.Path && e.Msg.Equal(f.Msg)
 }
 
-// unseen tells whether a simulated process may ask for this without an event in the trace.
+// unseen reports whether an effect has no event in a trace of the simulator.
 func unseen(op parley.Op) bool {
 	return op == parley.OpSetTimer || op == parley.OpStopTimer || op == parley.OpCompact
 }
 
-// differs says what a step asks for where the trace has something else.
+// differs returns an error with the effect of a step and what the trace has instead.
 func differs(effects []parley.Effect, follows []trace.Event, n int) error {
 	_, done := matched(effects, follows[:n])
 	asks := "nothing more"
@@ -280,10 +276,10 @@ func differs(effects []parley.Effect, follows []trace.Event, n int) error {
 	return fmt.Errorf("it asks for %s, and event %d is %s of %q", asks, e.ID, e.Op, has)
 }
 
-// beside tells whether an event among those of a step is none that it asked for.
+// beside reports whether an event among those of a step is not one of its effects.
 func beside(e trace.Event) bool { return e.Op == trace.Refuse || e.Op == trace.Lose }
 
-// none demands that nothing follows from an event in which a process does nothing.
+// none checks that no effect follows an event without a step.
 func none(follows []trace.Event) error {
 	for _, e := range follows {
 		if !beside(e) {
@@ -293,8 +289,8 @@ func none(follows []trace.Event) error {
 	return nil
 }
 
-// carry carries out what concerns the process alone.
-func (q *played) carry(f *parley.Effect, now parley.Tick) {
+// carry carries out an effect that concerns only the process itself.
+func (q *replayedProcess) carry(f *parley.Effect, now parley.Tick) {
 	is := func(t timeout) bool { return t.number == f.Timer && t.path == f.Path }
 	switch f.Op {
 	case parley.OpSetTimer:

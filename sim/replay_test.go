@@ -19,7 +19,7 @@ import (
 	"parley/trace"
 )
 
-// replayed are runs with one of everything that may befall a process.
+// replayed returns runs with each kind of fault of a process.
 func replayed(seed uint64) map[string]sim.Options {
 	propose := func(n int, value string) (out []sim.Request) {
 		for id := range parley.ID(n) {
@@ -64,7 +64,7 @@ func replay(o sim.Options) (sim.Replay, []trace.Event) {
 	return r, o.Log.Events
 }
 
-// The correct processes of a trace do again what they did.
+// The correct processes of a trace repeat their steps.
 func TestReplay(t *testing.T) {
 	for seed := range uint64(12) {
 		for name, o := range replayed(seed) {
@@ -86,8 +86,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Any change of what a correct process was given or did, and anything that is missing, is
-// found: there, or in a later step that does not follow any more.
+// Any change of an input or effect of a correct process, and any missing event, is found: there, or in a later
+// step that no longer follows.
 func TestReplayCatches(t *testing.T) {
 	for name, o := range replayed(3) {
 		o.Seed = 3
@@ -104,7 +104,7 @@ func TestReplayCatches(t *testing.T) {
 				if _, err := r.Run(changed); err == nil {
 					t.Errorf("%s: event %d, %s, is another one and nobody minds", name, e.ID, e.Op)
 				}
-				// Of what a crash cuts off, the end may be missing.
+				// Of effects that a crash cuts off, the last one may be missing.
 				if _, err := r.Run(slices.Delete(slices.Clone(events), i, i+1)); err == nil && events[i+1].Op != trace.Crash {
 					t.Errorf("%s: event %d, %s, is not there and nobody minds", name, e.ID, e.Op)
 				}
@@ -130,7 +130,7 @@ func TestReplayCatches(t *testing.T) {
 	}
 }
 
-// A machine that asks a layer beneath, where there is none, does not follow its trace.
+// A machine that makes a request to a missing layer beneath does not follow its trace.
 func TestReplayOfWhatNothingServes(t *testing.T) {
 	p := parley.Protocol{Name: "asking", N: 1, New: func(parley.ID) parley.Machine { return asking{} }}
 	events := []trace.Event{{ID: 1, Op: trace.Start}, {ID: 2, Op: trace.Request}}
@@ -139,7 +139,7 @@ func TestReplayOfWhatNothingServes(t *testing.T) {
 	}
 }
 
-// asking broadcasts by a layer beneath.
+// asking broadcasts through a layer beneath.
 type asking struct{}
 
 func (asking) Start(*parley.Step)                          {}

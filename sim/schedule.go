@@ -8,14 +8,14 @@ import (
 	"parley"
 )
 
-// ringSize is how far ahead, in ticks, the ring reaches. Rounds of
-// lockstep.Simulated and their delays fit; what is later waits in a heap.
+// ringSize is how far ahead, in ticks, the ring reaches. Rounds of lockstep.Simulated and their delays fit;
+// later events wait in a heap.
 const ringSize = 2048
 
-// never is the end of time. What is due then, or would be beyond it, does not happen.
+// never is the end of time. Events that would be due then or later do not happen.
 const never parley.Tick = math.MaxInt64
 
-// after returns the time so long after another one.
+// after returns t + length, or never if that overflows.
 func after(t, length parley.Tick) parley.Tick {
 	if sum := t + length; sum >= t {
 		return sum
@@ -23,19 +23,19 @@ func after(t, length parley.Tick) parley.Tick {
 	return never
 }
 
-// longSlot is how many events of one time are kept after they were handed out.
+// longSlot is how many events of one time are kept after pop has returned them.
 const longSlot = 4096
 
-type what uint8
+type eventKind uint8
 
 const (
-	arrival  what = iota // ref: the message in the store
-	expiry               // ref: the number that arm gave the timer
-	asked                // ref: the request in the store
-	detected             // from is suspected if it is still down
-	hinted               // from is suspected
-	// What a process that is paused does not put off:
-	more     // ref: the request, and another one is to be had
+	arrival  eventKind = iota // ref: the message in the store
+	expiry                    // ref: the number that arm gave the timer
+	asked                     // ref: the request in the store
+	detected                  // from is suspected if it is still down
+	hinted                    // from is suspected
+	// A pause does not delay the following:
+	more     // ref: the request; get another one from Options.More
 	back     // it restarts
 	crashing // ref: the crash in the options
 	overdue  // ref: the crash that has found no step
@@ -47,20 +47,19 @@ const (
 type event struct {
 	ref      int32
 	to, from parley.ID
-	what     what
+	what     eventKind
 }
 
-// schedule hands out events in the order of their times, and within a time in
-// the order in which they were put in.
+// schedule returns events in the order of their times, and within a time in the order of insertion.
 type schedule struct {
 	slots  [ringSize][]event
-	used   [ringSize / 64]uint64 // which slots hold anything
+	used   [ringSize / 64]uint64 // bitmap of slots with events
 	now    parley.Tick
-	missed []event // what happened in pauses that are over: it comes first
-	read   int     // how much of the slot of now has been handed out
-	later  overflow
+	missed []event // events from pauses that are over: they come first
+	read   int     // number of events of the present slot that pop has returned
+	later  eventHeap
 	put    uint64
-	spare  [][]event // memory of slots that were left
+	spare  [][]event // memory of earlier slots
 	first  []event   // scratch
 }
 
@@ -76,7 +75,7 @@ func (q *schedule) reset() {
 	q.now, q.read, q.put = 0, 0, 0
 }
 
-// at puts in an event that is due at time t, not before now. Never it drops.
+// at inserts an event that is due at time t, which must not be before now. It drops an event at never.
 func (q *schedule) at(t parley.Tick, e event) {
 	if uint64(t-q.now) >= ringSize || t == never {
 		switch {
@@ -84,7 +83,7 @@ func (q *schedule) at(t parley.Tick, e event) {
 			panic("sim: something is due in the past")
 		case t < never:
 			q.put++
-			q.later.push(late{t, q.put, e})
+			q.later.push(laterEvent{t, q.put, e})
 		}
 		return
 	}
@@ -94,7 +93,7 @@ func (q *schedule) at(t parley.Tick, e event) {
 	q.used[i/64] |= 1 << (i % 64)
 }
 
-// equip gives a slot that has no memory that of one that was left.
+// equip gives a slot without memory that of an earlier slot.
 func (q *schedule) equip(i uint64) {
 	if q.slots[i] == nil && len(q.spare) > 0 {
 		q.slots[i] = q.spare[len(q.spare)-1]
@@ -102,8 +101,7 @@ func (q *schedule) equip(i uint64) {
 	}
 }
 
-// next moves to the time of the earliest event. The slot of the time it leaves
-// must have been handed out whole.
+// next moves to the time of the earliest event. All events of the present time must have been returned.
 func (q *schedule) next() (parley.Tick, bool) {
 	q.leave()
 	t, ok := q.scan()
@@ -114,8 +112,8 @@ func (q *schedule) next() (parley.Tick, bool) {
 		return 0, false
 	}
 	q.now = t
-	// Events from the heap were put in before those of the ring at the same
-	// time could be: they were further ahead.
+	// Events from the heap were inserted before those of the ring at the same time, because they were further
+	// ahead.
 	q.first = q.first[:0]
 	for len(q.later) > 0 && q.later[0].at == t {
 		q.first = append(q.first, q.later.pop())
@@ -140,7 +138,7 @@ func (q *schedule) leave() {
 	}
 }
 
-// scan returns the time of the first slot from now on that holds anything.
+// scan returns the time of the first slot with events, from now on.
 func (q *schedule) scan() (parley.Tick, bool) {
 	start := uint64(q.now) % ringSize
 	for k := uint64(0); k <= ringSize/64; k++ {
@@ -160,8 +158,8 @@ func (q *schedule) scan() (parley.Tick, bool) {
 	return 0, false
 }
 
-// pop returns the next event of the present time. Machines that go on without
-// time going by, with timers of no length, do not make the slot longer and longer.
+// pop returns the next event of the present time. It bounds the slot's memory for machines that keep setting
+// timers of length 0.
 func (q *schedule) pop() (event, bool) {
 	if len(q.missed) > 0 {
 		e := q.missed[0]
@@ -176,25 +174,27 @@ func (q *schedule) pop() (event, bool) {
 	q.read++
 	if q.read >= longSlot && len(slot)-q.read <= q.read/8 {
 		q.slots[uint64(q.now)%ringSize] = slot[:1+copy(slot[1:], slot[q.read:])]
-		q.read = 1 // something was handed out: the slot is to be left
+		q.read = 1 // some events were returned, so leave must empty the slot
 	}
 	return e, true
 }
 
-// late is an event beyond the ring.
-type late struct {
+// laterEvent is an event beyond the ring.
+type laterEvent struct {
 	at    parley.Tick
 	order uint64
 	event event
 }
 
-func (a *late) before(b *late) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+func (a *laterEvent) before(b *laterEvent) bool {
+	return a.at < b.at || a.at == b.at && a.order < b.order
+}
 
-// overflow is a heap: none of its events is due before the one at half its index, as
-// counted from 1. That of container/heap allocates for every event.
-type overflow []late
+// eventHeap is a heap: no event is due before its parent, at half its index counted from 1. container/heap
+// would allocate for every event.
+type eventHeap []laterEvent
 
-func (o *overflow) push(x late) {
+func (o *eventHeap) push(x laterEvent) {
 	*o = append(*o, x)
 	h := *o
 	i := len(h) - 1
@@ -204,8 +204,8 @@ func (o *overflow) push(x late) {
 	h[i] = x
 }
 
-// pop takes out the first event.
-func (o *overflow) pop() event {
+// pop removes the first event.
+func (o *eventHeap) pop() event {
 	h := *o
 	first, x := h[0].event, h[len(h)-1]
 	h = h[:len(h)-1]
@@ -226,27 +226,27 @@ func (o *overflow) pop() event {
 	return first
 }
 
-// store holds the messages on their way. A message to many is stored once.
-type store struct {
-	slots []stored
+// messageStore holds the messages in flight. A message to many receivers is stored once.
+type messageStore struct {
+	slots []storedMessage
 	free  []int32
 }
 
-type stored struct {
+type storedMessage struct {
 	path  parley.Path
 	msg   parley.Msg
-	id    uint64 // the trace's number of its sending
+	id    uint64 // number of the Send event in the trace
 	refs  int32
 	epoch uint32
 }
 
 // reset empties the store and keeps its memory.
-func (w *store) reset() {
+func (w *messageStore) reset() {
 	clear(w.slots)
 	w.slots, w.free = w.slots[:0], w.free[:0]
 }
 
-func (w *store) put(m stored) int32 {
+func (w *messageStore) put(m storedMessage) int32 {
 	if n := len(w.free); n > 0 {
 		ref := w.free[n-1]
 		w.free = w.free[:n-1]
@@ -257,8 +257,8 @@ func (w *store) put(m stored) int32 {
 	return int32(len(w.slots) - 1)
 }
 
-// drop gives up one hold on a message.
-func (w *store) drop(ref int32) {
+// drop releases one reference to a message.
+func (w *messageStore) drop(ref int32) {
 	m := &w.slots[ref]
 	if m.refs--; m.refs == 0 {
 		m.msg.Body = nil

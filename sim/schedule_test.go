@@ -10,15 +10,15 @@ import (
 	"parley"
 )
 
-// listed is an event of the oracle: a list sorted by time and order of putting in.
+// listed is an event of the oracle: a list sorted by time and order of insertion.
 type listed struct {
 	at    parley.Tick
 	order int
 	event event
 }
 
-// The ring and the heap behind it hand out what a sorted list hands out, for times
-// near and far, at their border and all at once, and after a reset.
+// The ring and the heap return what a sorted list returns, for times near and far, at their border and all at
+// once, and after a reset.
 func TestSchedule(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	var q schedule
@@ -41,7 +41,7 @@ func TestSchedule(t *testing.T) {
 			if after >= ringSize {
 				far++
 			}
-			e := event{ref: int32(put), to: parley.ID(r.IntN(9)), what: what(r.IntN(4))}
+			e := event{ref: int32(put), to: parley.ID(r.IntN(9)), what: eventKind(r.IntN(4))}
 			q.at(now+after, e)
 			oracle = append(oracle, listed{now + after, put, e})
 			put++
@@ -71,12 +71,12 @@ func TestSchedule(t *testing.T) {
 				}
 				oracle = oracle[1:]
 				for put < 400 && r.IntN(3) == 0 {
-					add() // some for this very time
+					add() // some for the present time
 					slices.SortStableFunc(oracle, func(a, b listed) int { return cmp.Compare(a.at, b.at) })
 				}
 			}
 			if put > 300 && r.IntN(50) == 0 {
-				break // a run that is left in the middle
+				break // end the run in the middle
 			}
 		}
 	}
@@ -85,10 +85,10 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// While time stands still events are handed out in order, however many they are,
-// and what was handed out does not take up memory. Time goes on after it.
+// While the time does not change, any number of events come in order, and returned events take no memory. Time
+// continues after that.
 func TestLongSlot(t *testing.T) {
-	for _, open := range []int{1, 2, 300} { // how many are due at any time
+	for _, open := range []int{1, 2, 300} { // events due at a time
 		var q schedule
 		q.at(7, event{})
 		if at, ok := q.next(); at != 7 || !ok {
@@ -116,8 +116,8 @@ func TestLongSlot(t *testing.T) {
 	}
 }
 
-// What is due beyond the ring comes into a slot that uses the memory of one that was
-// left: a long run with few events takes no more of it as it goes on.
+// Events beyond the ring use the memory of earlier slots: a long run with few events takes no more memory over
+// time.
 func TestFarEventsTakeNoMemory(t *testing.T) {
 	var q schedule
 	q.at(1, event{})
@@ -145,10 +145,10 @@ func TestFarEventsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A message is kept while somebody is to receive it, and its place is used again.
+// A message is kept while a receiver is left, and its place is reused.
 func TestStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
-	var w store
+	var w messageStore
 	for range 3 {
 		w.reset()
 		holds := make(map[int32]int)
@@ -157,7 +157,7 @@ func TestStore(t *testing.T) {
 		for i := range uint64(3000) {
 			if r.IntN(2) == 0 {
 				k := 1 + r.IntN(3)
-				ref := w.put(stored{msg: parley.Msg{Value: i, Body: []byte{1}}, refs: int32(k)})
+				ref := w.put(storedMessage{msg: parley.Msg{Value: i, Body: []byte{1}}, refs: int32(k)})
 				if holds[ref] > 0 {
 					t.Fatal("a place is used twice")
 				}
@@ -185,8 +185,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Timers that are set replace those of the same number and path. One that would run
-// out beyond the end of time never does, and takes no place in the schedule.
+// A timer replaces one with the same number and path. One that would expire after the end of time never does,
+// and takes no place in the schedule.
 func TestArm(t *testing.T) {
 	s := New(Options{Protocol: parley.Protocol{N: 1, New: func(parley.ID) parley.Machine { return idle{} }}})
 	set := func(path parley.Path, number parley.Timer, after parley.Tick) {
@@ -238,8 +238,7 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// A timer runs out at the first true time at which the clock shows what it was set to. Before time 0
-// no clock drifts.
+// A timer expires at the first true time at which the clock shows its time. Before time 0 no clock drifts.
 func TestClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 100_000 {

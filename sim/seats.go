@@ -7,21 +7,21 @@ import (
 	"parley/faulty"
 )
 
-// process is what the simulator keeps of one process.
+// process is the state of one process in the simulator.
 type process struct {
 	seat    *parley.Seat
 	down    bool
-	gone    bool  // it is not to come back
-	lost    bool  // it is to come back without what was durable
-	doom    int32 // 1 + the crash that waits for a step to come in, or 0
+	gone    bool  // will not restart
+	lost    bool  // will restart without durable state
+	doom    int32 // 1 + index of the crash that waits for a step, or 0
 	steps   int
-	lives   uint64          // how often it has come back
-	state   []byte          // durable: what Compact put in the place of records
-	log     []parley.Record // durable: the records since
+	lives   uint64          // number of restarts
+	state   []byte          // durable: the state from Compact, which replaces records
+	log     []parley.Record // durable: the later records
 	timers  []timer
 	clock   Clock
-	until   parley.Tick // when its pause ends; 0: it is in none
-	waiting []event     // what has happened in its pause
+	until   parley.Tick // end of its pause; 0: not paused
+	waiting []event     // events during its pause
 	rushing bool
 }
 
@@ -32,7 +32,7 @@ type timer struct {
 	key    int32
 }
 
-// arm sets a timer, in place of one of the same number, and returns when it runs out.
+// arm sets a timer, which replaces one with the same path and number, and returns when it expires.
 func (p *process) arm(e *parley.Effect, key int32, now parley.Tick, skewed bool) parley.Tick {
 	p.disarm(e.Path, e.Timer)
 	p.timers = append(p.timers, timer{e.Path, e.Timer, key})
@@ -50,7 +50,7 @@ func (p *process) find(key int32) int {
 	return slices.IndexFunc(p.timers, func(t timer) bool { return t.key == key })
 }
 
-// waits keeps what happens to a process that is paused.
+// waits keeps an event of a process that is paused, and returns whether it did.
 func (p *process) waits(e event) bool {
 	if p.until == 0 || e.what > hinted {
 		return false
@@ -59,19 +59,19 @@ func (p *process) waits(e event) bool {
 	return true
 }
 
-// seating is who sits where, and the step of whose turn it is.
+// seating assigns processes to machines, and holds the step of the present clause.
 type seating struct {
 	opt     *Options // of the run
 	seats   []parley.Seat
 	procs   []process
 	faulty  parley.Set
-	members []parley.Set // for each process: its seat
+	members []parley.Set // by process: the processes of its seat
 	step    parley.Step
-	seated  *parley.Seat // whose members the step has
-	skewed  bool         // clocks are not all alike
+	seated  *parley.Seat // the seat whose members the step has
+	skewed  bool         // clocks differ
 }
 
-// reset seats the processes of another run: one machine a correct process, one for all faulty ones.
+// reset seats the processes of another run: one machine for each correct process, one for all faulty ones.
 func (g *seating) reset(opt *Options) {
 	p := opt.Protocol
 	if len(g.procs) != p.N {
@@ -99,8 +99,7 @@ func (g *seating) reset(opt *Options) {
 	}
 }
 
-// Seats returns the seats of the run. Between two events a machine may be put in
-// the place of another.
+// Seats returns the seats of the run. Between two events a machine may be replaced.
 func (g *seating) Seats() []parley.Seat { return g.seats }
 
 // Fresh returns a new machine for a seat of the run.
@@ -111,8 +110,8 @@ func (g *seating) Fresh(seat int) parley.Machine {
 	return g.coalition()
 }
 
-// coalition returns a new machine of the faulty processes. In rounds it waits until it has heard
-// the others, for longer than messages take by default.
+// coalition returns a new machine of the faulty processes. In a synchronous protocol it waits 950 ticks for
+// the messages of others, longer than messages take by default.
 func (g *seating) coalition() *faulty.Coalition {
 	rush := parley.Tick(0)
 	if g.opt.Protocol.Timing == parley.Synchronous {
@@ -124,19 +123,18 @@ func (g *seating) coalition() *faulty.Coalition {
 // Machine returns the machine that process id is part of.
 func (g *seating) Machine(id parley.ID) parley.Machine { return g.procs[id].seat.Machine }
 
-// Durable returns what a process would come back with after a crash: the durable
-// state that Compact put in the place of records, nil if it never did, and the
-// records since.
+// Durable returns what a process would restart with after a crash: the durable state from Compact, or nil if
+// it was never called, and the later records.
 func (g *seating) Durable(id parley.ID) (state []byte, log []parley.Record) {
 	return g.procs[id].state, g.procs[id].log
 }
 
-// serves tells whether a process is up, and not in the coalition.
+// serves reports whether a process is up, and not in the coalition.
 func (g *seating) serves(id parley.ID) bool {
 	return int(id) < len(g.procs) && !g.procs[id].down && !g.faulty.Has(id)
 }
 
-// up returns those of some processes that are not down.
+// up returns those of some processes that are up.
 func (g *seating) up(some parley.Set) parley.Set {
 	for id := range some.All() {
 		if g.procs[id].down {
@@ -146,7 +144,7 @@ func (g *seating) up(some parley.Set) parley.Set {
 	return some
 }
 
-// prepare makes the step ready for a clause of a process.
+// prepare prepares the step for a clause of a process.
 func (g *seating) prepare(id parley.ID, path parley.Path, now parley.Tick) {
 	st := &g.step
 	st.Self, st.Now, st.Path, st.Epoch = id, now, path, 0

@@ -12,13 +12,13 @@ import (
 type Signer interface {
 	// Sign returns the signature of process as on b.
 	Sign(as parley.ID, b []byte) []byte
-	// Verify tells whether sig is the signature of process id on b.
+	// Verify reports whether sig is the signature of process id on b.
 	Verify(id parley.ID, b, sig []byte) bool
 }
 
-// Ideal returns signatures that are keyed hashes: 8 bytes, as good as real ones
-// against programs, which do not search for keys, and as fast as a hash. They
-// have no state, so that branches of an exploration stay apart.
+// Ideal returns a signer whose signatures are keyed hashes of 8 bytes. They are as fast as a hash, and as good
+// as real ones against programs that do not search for keys. They have no state, so branches of an exploration
+// are independent.
 func Ideal(seed uint64) Signer { return ideal(seed) }
 
 type ideal uint64
@@ -31,8 +31,7 @@ func (seed ideal) Verify(id parley.ID, b, sig []byte) bool {
 	return len(sig) == 8 && binary.LittleEndian.Uint64(sig) == seed.token(id, b)
 }
 
-// token mixes the signer's secret and the bytes, eight at a time, by the high
-// and low half of a product.
+// token mixes the signer's secret and the bytes, eight at a time, with the high and low half of a product.
 func (seed ideal) token(id parley.ID, b []byte) uint64 {
 	h := mix(uint64(seed)^0x9e3779b97f4a7c15, uint64(id)+0xd1b54a32d192ed03)
 	n := uint64(len(b))
@@ -49,7 +48,7 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// Ed25519 returns real signatures, 64 bytes, by keys drawn from the seed.
+// Ed25519 returns a signer for n processes with real signatures of 64 bytes. The keys are drawn from the seed.
 func Ed25519(seed uint64, n int) Signer {
 	keys := make(real, n)
 	for i := range keys {

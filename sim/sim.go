@@ -1,5 +1,5 @@
-// Package sim runs the machines of a protocol on one thread, in virtual time,
-// from one seed. The same options give the same run, event by event.
+// Package sim runs the machines of a protocol on one thread, in virtual time, from one seed. The same options
+// give the same run, event by event.
 package sim
 
 import (
@@ -10,7 +10,7 @@ import (
 	"parley/trace"
 )
 
-// Sim is a run that can be looked into.
+// Sim is a run that can be inspected.
 type Sim struct {
 	Stats   Stats
 	History parley.History
@@ -18,37 +18,36 @@ type Sim struct {
 	opt Options
 	seating
 	network
-	order     uint64 // happenings so far
+	order     uint64 // number of external events so far
 	due       schedule
-	wire      store
+	wire      messageStore
 	choices   *rand.Rand
-	chance    *rand.PCG // of choices
+	chance    *rand.PCG // source of choices
 	now       parley.Tick
 	armed     int32 // timers set so far
 	broadcast bool  // one delay for all: a message to all is one event
-	pausing   bool  // processes pause
+	pausing   bool  // some process pauses
 	refused   refused
 
-	restarted, diskless, paused parley.Set // to whom that has happened
-	doomed                      parley.Set // who is to crash for good, or has
+	restarted, diskless, paused parley.Set // processes to which that has happened
+	doomed                      parley.Set // processes that will crash for good, or have
 }
 
-// refused are the faulty processes of which a step has refused something.
+// refused holds the faulty processes whose messages a step has refused.
 type refused struct {
 	step uint64
 	from parley.Set
 }
 
-// New sets up a run. A protocol or a set of options that cannot be run panics:
-// they are the program's own. What users say is checked before.
+// New sets up a run. It panics if the protocol or the options are invalid, because they come from the program:
+// check user input before.
 func New(opt Options) *Sim {
 	s := new(Sim)
 	s.Reset(opt)
 	return s
 }
 
-// Reset sets up another run in the memory of the last one. Stats and History of
-// that are overwritten.
+// Reset sets up another run in the memory of the last one, whose Stats and History it overwrites.
 func (s *Sim) Reset(opt Options) {
 	s.opt = checked(opt)
 	if s.choices == nil {
@@ -81,21 +80,20 @@ func (s *Sim) Reset(opt Options) {
 	}
 	for _, r := range opt.Requests {
 		if r.When > 0 {
-			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
+			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(storedMessage{msg: r.Msg, refs: 1})})
 		}
 	}
 }
 
-// Run runs to the end and returns the simulation itself.
+// Run runs a simulation to its end and returns it.
 func Run(opt Options) *Sim {
 	s := New(opt)
 	s.Run()
 	return s
 }
 
-// Run starts every process, makes the requests due at time 0 and goes on until
-// nothing is due, the time is up or the steps are; in the last case the history
-// is not over. A Sim runs once.
+// Run starts every process, makes the requests due at time 0, and continues until nothing is due, the time is
+// over or the steps are used up. In the last case the history is not over. Call Run once.
 func (s *Sim) Run() {
 	for id := range s.procs {
 		if s.Stats.spent(s.opt.Steps) {
@@ -128,7 +126,7 @@ func (s *Sim) Run() {
 		return
 	}
 	s.History.Over = true
-	for id := range s.doomed.All() { // who did not come to crash for good was correct
+	for id := range s.doomed.All() { // a process whose crash for good did not happen was correct
 		if !s.procs[id].gone {
 			s.doomed.Remove(id)
 			s.History.Faulty.Remove(id)
@@ -147,7 +145,7 @@ func (s *Sim) happen(e event) {
 	case expiry:
 		p := &s.procs[e.to]
 		i := p.find(e.ref)
-		if i < 0 || s.Stats.spent(s.opt.Steps) { // stopped, replaced, or of the time before a crash
+		if i < 0 || s.Stats.spent(s.opt.Steps) { // stopped, replaced, or set before a crash
 			return
 		}
 		t := p.timers[i]
@@ -184,7 +182,7 @@ func (s *Sim) happen(e event) {
 	}
 }
 
-// arrive hands a message to its receiver, or to all of them.
+// arrive delivers a message to its receiver, or to all of them.
 func (s *Sim) arrive(e event) {
 	first, last := e.to, e.to
 	if e.to == parley.All {
@@ -221,7 +219,7 @@ func (s *Sim) arrive(e event) {
 	s.wire.drop(e.ref)
 }
 
-// request asks a process something from above.
+// request makes a request to a process.
 func (s *Sim) request(at parley.ID, m parley.Msg) {
 	if s.procs[at].down || s.Stats.spent(s.opt.Steps) {
 		return
@@ -231,7 +229,7 @@ func (s *Sim) request(at parley.ID, m parley.Msg) {
 	s.do(at, 0, func(mc parley.Machine) { mc.Request(&s.step, m) })
 }
 
-// further puts the next one of the requests that come one by one into the schedule.
+// further schedules the next request of Options.More.
 func (s *Sim) further() {
 	r, ok := s.opt.More()
 	if !ok {
@@ -240,10 +238,10 @@ func (s *Sim) further() {
 	if r.When < s.now || int(r.At) >= len(s.procs) {
 		panic(fmt.Sprintf("sim: process %d is to be asked at time %d, when it is %d", r.At, r.When, s.now))
 	}
-	s.due.at(r.When, event{what: more, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
+	s.due.at(r.When, event{what: more, to: r.At, ref: s.wire.put(storedMessage{msg: r.Msg, refs: 1})})
 }
 
-// do runs one clause of a process and carries out what it asks for.
+// do runs one clause of a process and carries out its effects.
 func (s *Sim) do(id parley.ID, path parley.Path, clause func(parley.Machine)) {
 	s.prepare(id, path, s.now)
 	s.Stats.Steps++
@@ -251,8 +249,7 @@ func (s *Sim) do(id parley.ID, path parley.Path, clause func(parley.Machine)) {
 	s.carry(id)
 }
 
-// seen numbers what is seen from above, and has it in the history or tells who
-// observes the run.
+// seen numbers an external event, and adds it to the history or passes it to Options.Observe.
 func (s *Sim) seen(op trace.Op, h parley.ExternalEvent) {
 	s.order++
 	h.When, h.Order = s.now, s.order
@@ -272,15 +269,14 @@ func (s *Sim) trace(e trace.Event) uint64 {
 	return s.opt.Log.Add(e)
 }
 
-// Correct returns the processes that are not faulty, as the history has it: they
-// are not in the coalition and are not to crash for good or, when the run is over,
-// did not.
+// Correct returns the processes that are not faulty in the history: they are not in the coalition, and will
+// not crash for good or, after the run, did not.
 func (s *Sim) Correct() parley.Set { return parley.Everyone(len(s.procs)).Minus(s.History.Faulty) }
 
 // Now returns the virtual time.
 func (s *Sim) Now() parley.Tick { return s.now }
 
-// host answers what a step asks while it runs.
+// host serves a step while it runs.
 type host Sim
 
 func (h *host) Choose(n int) int { return h.choices.IntN(n) }

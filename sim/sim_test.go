@@ -15,8 +15,7 @@ import (
 	"parley/trace"
 )
 
-// script is a machine that does what it is told in each clause, and writes down
-// what happens to it.
+// script is a machine that calls do in each clause, and records its events.
 type script struct {
 	do  func(s *parley.Step, event string)
 	out *[]string
@@ -63,8 +62,8 @@ func want(t *testing.T, have []string, want ...string) {
 
 var unit = sim.Delay{Least: 1, Most: 1}
 
-// Start comes first, then the requests of time 0, then what is due, in order of
-// time and within a time in the order in which it was asked for.
+// Start comes first, then the requests of time 0, then everything due, in order of time and within a time in
+// the order of insertion.
 func TestOrder(t *testing.T) {
 	var out []string
 	p := scripted(2, &out, func(s *parley.Step, event string) {
@@ -86,7 +85,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Timers replace one another, are stopped, and come once.
+// Timers replace one another, can be stopped, and expire once.
 func TestTimers(t *testing.T) {
 	var out []string
 	sim.Run(sim.Options{Protocol: scripted(1, &out, func(s *parley.Step, event string) {
@@ -109,10 +108,9 @@ func TestTimers(t *testing.T) {
 		"0@30 timeout 1", "0@30 timeout 2")
 }
 
-// Until ends a run at a time, Steps one that does not end: one in which time
-// stands still too, and in the middle of a message to all. A history is over if
-// nothing was due any more or the time was up, and not if the steps were used up
-// and there was more to do.
+// Until ends a run at a time. Steps ends a run that would not end, also one in which the time does not change,
+// and in the middle of a message to all. A history is over if nothing more was due or the time was over, but
+// not if the steps were used up with more to do.
 func TestEnds(t *testing.T) {
 	every := func(after parley.Tick) parley.Protocol {
 		return scripted(1, nil, func(s *parley.Step, event string) { s.SetTimer(0, after) })
@@ -125,7 +123,7 @@ func TestEnds(t *testing.T) {
 		case "timeout 0":
 			s.SetTimer(0, 10)
 			s.SetTimer(1, 10)
-			s.StopTimer(0) // it is due in the schedule, and nothing comes of it
+			s.StopTimer(0) // still in the schedule, without effect
 		}
 	})
 	loud := scripted(10, nil, func(s *parley.Step, event string) {
@@ -164,7 +162,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// flooding sends a message from everybody to everybody every 100 ticks.
+// flooding sends a message from every process to every other each 100 ticks.
 func flooding(n, times int) parley.Protocol {
 	return parley.Protocol{Name: "flooding", N: n, New: func(parley.ID) parley.Machine { return &floods{left: times} }}
 }
@@ -191,8 +189,7 @@ func (p *floods) State(v *parley.Vars) {
 	parley.Num(v, "heard", &p.heard)
 }
 
-// Delays are within their bounds, both ends included, and links lose and double
-// as often as they are said to.
+// Delays are within their bounds, including both ends, and links lose and duplicate as often as configured.
 func TestLinks(t *testing.T) {
 	log := &trace.Log{Keep: true}
 	s := sim.Run(sim.Options{
@@ -256,8 +253,8 @@ func TestRushing(t *testing.T) {
 	}
 }
 
-// The same options give the same run, event by event, however many processors
-// there are; another seed gives another run; and a trace changes nothing.
+// The same options give the same run, event by event, whatever GOMAXPROCS is. Another seed gives another run.
+// A trace changes nothing.
 func TestDeterminism(t *testing.T) {
 	hashes := make(map[string]bool)
 	for seed := range uint64(20) {
@@ -284,8 +281,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// With fixed delays a message to all is one event inside: nothing else is
-// different from a run with a trace, where it is one for each receiver.
+// With fixed delays a message to all is internally one event. Nothing else differs from a run with a trace,
+// where it is one for each receiver.
 func TestFixedDelays(t *testing.T) {
 	for seed := range uint64(20) {
 		opt := sim.Options{Protocol: flooding(6, 20), Seed: seed, Delay: sim.Delay{Least: 5, Most: 5},
@@ -304,9 +301,9 @@ func TestFixedDelays(t *testing.T) {
 	}
 }
 
-// A crash comes in a given step, after as many of its effects as are said: none,
-// the records, some of the sends. What was armed before is void after it, what
-// arrives meanwhile is lost, and the log is there unless the disk is not.
+// A crash comes in the given step, after the given number of its effects: none, the records, some of the
+// sends. Earlier timers are void after it, messages that arrive while the process is down are lost, and the
+// log is there unless the disk is lost.
 func TestCrash(t *testing.T) {
 	do := func(s *parley.Step, event string) {
 		if s.Self != 0 {
@@ -365,8 +362,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// What a compacted state is kept as cannot be mistaken for a record, wherever in
-// a composed machine the record belongs.
+// A compacted state cannot be mistaken for a record, wherever in a composed machine the record belongs.
 func TestRecordAnywhere(t *testing.T) {
 	const deep = ^parley.Path(0)
 	found := 0
@@ -387,8 +383,8 @@ func TestRecordAnywhere(t *testing.T) {
 	}
 }
 
-// The history tells what was asked, delivered and indicated, by whom, when and
-// where inside a machine, and a run in the same memory does not have it.
+// The history has the requests, deliveries and indications, with process, time and path inside a machine.
+// Another run in the same memory starts without them.
 func TestHistory(t *testing.T) {
 	p := scripted(2, nil, func(s *parley.Step, event string) {
 		if event == "request 7" {
@@ -421,8 +417,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Compact puts the durable state in the place of all records, those of its own
-// step too; later ones follow it.
+// Compact replaces all records by the durable state, including those of its own step; later records follow it.
 func TestCompact(t *testing.T) {
 	p := parley.Protocol{N: 1, New: func(parley.ID) parley.Machine { return &tally{} }}
 	var requests []sim.Request
@@ -442,7 +437,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// tally adds up what it is asked, durably.
+// tally adds up its requests, durably.
 type tally struct {
 	parley.Base
 	sum, asked int
@@ -457,14 +452,14 @@ func (p *tally) Start(s *parley.Step) {
 func (p *tally) Request(s *parley.Step, m parley.Msg) {
 	p.sum += int(m.Value)
 	if p.asked++; p.asked == 3 {
-		s.Compact() // asked for before the record, and done after it
+		s.Compact() // requested before the record, and done after it
 	}
 	s.Append([]byte{byte(m.Value)})
 }
 
 func (p *tally) State(v *parley.Vars) { v.Durable(func() { parley.Num(v, "sum", &p.sum) }) }
 
-// What cannot be run is a fault of the program and says so.
+// Invalid options and steps are errors of the program, and panic.
 func TestPanics(t *testing.T) {
 	asks := func(f func(s *parley.Step)) parley.Protocol {
 		return scripted(2, nil, func(s *parley.Step, event string) {
@@ -509,8 +504,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// What is sent is measured by the protocol's Size: by rounds if its theorem counts
-// so; of correct processes only.
+// Traffic of correct processes is measured by the protocol's Size, by round if the protocol's cost is by
+// round.
 func TestMeasure(t *testing.T) {
 	p := scripted(4, nil, func(s *parley.Step, event string) {
 		if event == "start" {
@@ -539,9 +534,9 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Refusals are counted by reason at correct processes, and apart for what came
-// from faulty ones: there a message counts once, however many of its parts are
-// refused, and those of several senders that are opened in one step count each.
+// Refusals are counted by reason at correct processes, and separately for messages of faulty ones: there a
+// message counts once, however many of its parts are refused, and messages of several senders that one step
+// opens count each.
 func TestRefusals(t *testing.T) {
 	p := scripted(4, nil, func(s *parley.Step, event string) {
 		switch {
@@ -555,7 +550,7 @@ func TestRefusals(t *testing.T) {
 		case strings.HasSuffix(event, "from 1"):
 			s.Refuse(1, "from 1")
 		case event == "timeout 0" && s.Self == 2:
-			for _, id := range []parley.ID{3, 0, 1, 3, 0} { // what 3 and 0 sent was kept until now
+			for _, id := range []parley.ID{3, 0, 1, 3, 0} { // messages from 3 and 0, kept until now
 				s.Refuse(id, "kept")
 			}
 		}
@@ -570,8 +565,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Signatures verify for their signer, their bytes and their seed alone, ideal ones
-// and real ones.
+// Signatures verify only for their signer, bytes and seed, ideal ones and real ones.
 func TestSigners(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(seed uint64) sim.Signer

@@ -19,29 +19,29 @@ import (
 
 var soakFor = flag.Int("soak", 10_000, "how many `broadcasts` TestSoak makes")
 
-// soak is a long run of an ordered broadcast in a group of four, a broadcast a tick.
-// After a fifth of it process 3 stops, and is expelled, and after four fifths it wakes
-// up and learns that. Nothing is kept of the run but what was delivered last.
+// soak is a long run of an ordered broadcast in a group of four, with one broadcast for each tick. After 1/5
+// of it process 3 pauses and is excluded; after 4/5 it resumes and learns that. The test keeps nothing of the
+// run but the latest deliveries.
 type soak struct {
 	t          *testing.T
-	many       int // broadcasts to be made
+	many       int // number of broadcasts to make
 	made       int
 	stop, wake parley.Tick
 	latest     positions
-	then       positions // as it was soon after process 3 had stopped
-	top        uint64    // the latest position that anybody delivered
+	then       positions // soon after process 3 had paused
+	top        uint64    // the latest position delivered anywhere
 	at         [4]uint64 // by process: its position
 	views, out int
-	heap       []uint64 // bytes in use after each tenth
+	heap       []uint64 // bytes in use after each tenth of the run
 	began      time.Time
 }
 
 const soaking = 4
 
-// positions is what was delivered at the latest positions.
+// positions holds what was delivered at the latest positions.
 type positions [1 << 12]uint64
 
-// next is the next broadcast, by one of the first three, which has a body of its own.
+// next returns the next broadcast, with a unique body, by one of the first three processes.
 func (k *soak) next() (sim.Request, bool) {
 	if k.made == k.many {
 		return sim.Request{}, false
@@ -51,7 +51,7 @@ func (k *soak) next() (sim.Request, bool) {
 	return sim.Request{At: parley.ID(k.made % (soaking - 1)), When: parley.Tick(k.made), Msg: problem.Request(body)}, true
 }
 
-// observe demands that all deliver the same at each position, one after another.
+// observe checks that all processes deliver the same at each position, in order.
 func (k *soak) observe(op trace.Op, h parley.ExternalEvent) {
 	switch {
 	case op == trace.Indicate && h.Msg.Kind == parley.View:
@@ -91,9 +91,8 @@ func (k *soak) measure(now parley.Tick) {
 		k.at[0], now, time.Since(k.began).Seconds(), m.HeapAlloc, m.Sys>>20, k.views)
 }
 
-// A long run with a member that stopped and was expelled takes no more memory at its
-// end than in the middle, and all the time everybody delivers the same. make soak-sim
-// has it last for ten million broadcasts.
+// A long run with a member that paused and was excluded takes no more memory at its end than in the middle,
+// and all processes deliver the same throughout. make soak-sim makes it ten million broadcasts long.
 func TestSoak(t *testing.T) {
 	c := group.Config{N: soaking}
 	durable := group.Config{N: soaking, Durable: true}

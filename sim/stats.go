@@ -2,7 +2,7 @@ package sim
 
 import "parley"
 
-// Faults counts the faults of a run by kind, each under the word for it.
+// Faults counts the faults of a run by kind. The keys are descriptions in words.
 func (s Stats) Faults() map[string]uint64 {
 	return map[string]uint64{
 		"messages lost": s.Lost, "messages doubled": s.Doubled, "messages overtaken": s.Overtaken,
@@ -12,21 +12,21 @@ func (s Stats) Faults() map[string]uint64 {
 	}
 }
 
-// spent tells, where there is a step to make, whether so many are used up.
+// spent reports whether the steps are used up, and records that. Call it when a step is due.
 func (s *Stats) spent(most uint64) bool {
 	s.OutOfSteps = s.OutOfSteps || s.Steps >= most
 	return s.OutOfSteps
 }
 
-// suspicion counts a suspicion of a process by another one.
+// suspicion counts a suspicion; wrong marks a false one.
 func (s *Stats) suspicion(wrong bool) {
 	if s.Suspicions++; wrong {
 		s.FalseSuspicions++
 	}
 }
 
-// measure adds what a correct process sends to the count of its round. Without
-// rounds, or without a theorem that counts by them, all are one.
+// measure adds what a correct process sends to the traffic of its round. Without rounds, or without a cost by
+// rounds, all traffic counts for round 0.
 func (s *Stats) measure(p *parley.Protocol, e *parley.Effect, receivers int) {
 	if p.Size == nil {
 		return

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Divergence is where two traces part: their first events that differ.
+// Divergence is where two traces diverge: their first events that differ.
 type Divergence struct {
-	// At is the number of events before it, which are the same: the event with ID At+1
-	// is the first that is another one, or is missing from one of the two.
+	// At is the number of equal events before the divergence: event At+1 differs, or is missing from one of
+	// the two.
 	At uint64
-	// Common are the last of the events before it, A and B the first from it on. One of
-	// A and B is empty if its trace ends there.
+	// Common are the last equal events. A and B are the first events from the divergence on. One of them is
+	// empty if its trace ends there.
 	Common, A, B []Event
-	// Fields names what is different in the first events of A and B, by the words of the
-	// file format; none if one of them is missing.
+	// Fields names the fields that differ between the first events of A and B, as in the file format. It is
+	// empty if one of them is missing.
 	Fields []string
 }
 
-// Diff compares two logs that kept their events and returns where they part, with up
-// to the given number of events before and after it, or nil if they are the same.
+// Diff compares two logs that kept their events. It returns where they diverge, with up to context events
+// before and after that, or nil if they are equal.
 func Diff(a, b *Log, context int) *Divergence {
 	at := 0
 	for at < len(a.Events) && at < len(b.Events) && len(differences(&a.Events[at], &b.Events[at])) == 0 {
@@ -57,7 +57,7 @@ func differences(a, b *Event) []string {
 	return out
 }
 
-// String says in one line where the traces part.
+// String returns the divergence in one line.
 func (p *Divergence) String() string {
 	switch {
 	case len(p.A) == 0:

@@ -8,7 +8,7 @@ import (
 	"parley/trace"
 )
 
-// log returns a log of the given events.
+// logOf returns a log of the given events.
 func logOf(events []trace.Event) *trace.Log {
 	l := &trace.Log{Keep: true}
 	for _, e := range events {
@@ -17,7 +17,7 @@ func logOf(events []trace.Event) *trace.Log {
 	return l
 }
 
-// changes are a change of every field of an event, by the names that a file gives them.
+// changes holds a change of every field of an event, by its name in a file.
 var changes = map[string]func(e *trace.Event){
 	"op": func(e *trace.Event) { e.Op = e.Op%trace.Resume + 1 }, "t": func(e *trace.Event) { e.Time++ },
 	"at": func(e *trace.Event) { e.At++ }, "peer": func(e *trace.Event) { e.Peer++ },
@@ -28,8 +28,8 @@ var changes = map[string]func(e *trace.Event){
 	"body":  func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
 }
 
-// Two traces part at the first event that differs in anything, or that one of them
-// does not have; the same ones do not.
+// Two traces diverge at the first event that differs in anything, or that is missing from one of them. Equal
+// traces do not diverge.
 func TestDiff(t *testing.T) {
 	l := randomLog(1, 20)
 	if p := trace.Diff(l, logOf(l.Events), 3); p != nil {
@@ -66,7 +66,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// One line says where.
+// One line says where they diverge.
 func TestPartingString(t *testing.T) {
 	l := randomLog(1, 5)
 	events := slices.Clone(l.Events)

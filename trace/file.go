@@ -17,10 +17,10 @@ import (
 // Version is the version of the file format. Version 1 had no facts.
 const Version = 2
 
-// maxLine is the longest line a reader accepts.
+// maxLine is the longest line, in bytes, that a reader accepts.
 const maxLine = 512 << 20
 
-// line is an event as it is written. Body is base64.
+// line is an event in a file. Body is base64.
 type line struct {
 	ID    uint64 `json:"id"`
 	Cause uint64 `json:"cause,omitempty"`
@@ -38,23 +38,22 @@ type line struct {
 	Cut   uint32 `json:"cut,omitempty"`
 }
 
-// footer has the number of events, their hash, and that of the header.
+// footer holds the number of events, their hash, and the hash of the header.
 type footer struct {
 	End    uint64 `json:"end"`
 	Hash   string `json:"hash"`
 	Header string `json:"header"`
-	// Dropped is how many events are missing.
+	// Dropped is the number of missing events.
 	Dropped uint64 `json:"dropped,omitempty"`
 	Until   int64  `json:"until,omitempty"`
 }
 
-// gap is the line in a place in which events are missing.
+// gap is the line at a place with missing events.
 type gap struct {
 	Dropped uint64 `json:"dropped"`
 }
 
-// hash is that of a header which was read: it covers every field, and not how they
-// are written down.
+// hash returns the hash of a header that was read. It covers every field, not its encoding.
 func (h Header) hash() (string, error) {
 	b, err := json.Marshal(h)
 	sum := sha256.Sum256(b)
@@ -93,10 +92,10 @@ func Write(w io.Writer, h Header, l *Log) error {
 	return out.Flush()
 }
 
-// ReadError tells what is wrong with a trace file, and where.
+// ReadError is an error in a trace file, with its place.
 type ReadError struct {
 	Line   int   // from 1
-	Offset int64 // of the byte, from 0: where the line begins, or where its text makes no sense
+	Offset int64 // byte, from 0: start of the line, or the invalid text in it
 	Err    error
 }
 
@@ -104,18 +103,17 @@ func (e *ReadError) Error() string {
 	return fmt.Sprintf("line %d: %v (at byte %d)", e.Line, e.Err, e.Offset)
 }
 
-// Unwrap returns the error without the place.
+// Unwrap returns the error without its place.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Trace is what a file holds, or a part of it.
+// Trace is the content of a file, or of a part of it.
 type Trace struct {
 	Name   string // of the file
 	Header Header
 	Log    *Log
 }
 
-// Read reads a trace whole and checks its hashes. What is wrong with the file is told
-// by a [ReadError].
+// Read reads a complete trace and checks its hashes. It reports an error in the file as a [ReadError].
 func Read(from io.Reader) (Header, *Log, error) {
 	r := newReader(from)
 	h, log, err := r.trace(false)
@@ -125,12 +123,12 @@ func Read(from io.Reader) (Header, *Log, error) {
 	return h, log, err
 }
 
-// ErrEmpty is the error of a trace that has not even a header.
+// ErrEmpty is the error of a trace without a header.
 var ErrEmpty = errors.New("the trace is empty: a header was expected")
 
-// ReadAll reads traces that stand one after another, as a recorder writes them, and takes
-// one that ends without its last line as far as its lines are whole: who wrote it was
-// ended. The name is for the traces and for people.
+// ReadAll reads consecutive traces, as a recorder writes them. If the last one has no footer, because its
+// writer was killed, ReadAll takes its complete lines and sets Broken in its Log. name becomes the Name of the
+// traces.
 func ReadAll(name string, from io.Reader) ([]Trace, error) {
 	r := newReader(from)
 	var all []Trace
@@ -146,7 +144,7 @@ func ReadAll(name string, from io.Reader) ([]Trace, error) {
 	}
 }
 
-// trace reads one trace; one that is broken off only if that is allowed.
+// trace reads one trace. torn permits a trace without a footer.
 func (r *reader) trace(torn bool) (Header, *Log, error) {
 	var h Header
 	if !r.scan() {
@@ -181,7 +179,7 @@ func (r *reader) trace(torn bool) (Header, *Log, error) {
 	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d: its last line is missing", log.count))
 }
 
-// take reads a line that is not the first or the last.
+// take reads a line between the header and the footer.
 func (r *reader) take(h Header, log *Log) error {
 	if bytes.HasPrefix(r.line(), []byte(`{"dropped":`)) {
 		var g gap
@@ -205,13 +203,13 @@ func (r *reader) take(h Header, log *Log) error {
 	return err
 }
 
-// reader reads lines and knows where they are.
+// reader reads lines and knows their places.
 type reader struct {
 	lines    *bufio.Scanner
-	n        int   // the number of the line
-	at, next int64 // where it begins, and where the next one does
-	torn     bool  // no end of the line was found
-	again    bool  // the line was looked at, and is to be read
+	n        int   // line number, from 1
+	at, next int64 // offset of the line, and of the next one
+	torn     bool  // the line has no line feed
+	again    bool  // more has read the line; scan returns it again
 }
 
 func newReader(from io.Reader) *reader {
@@ -228,7 +226,7 @@ func newReader(from io.Reader) *reader {
 	return r
 }
 
-// more tells whether there is another line.
+// more reports whether there is another line.
 func (r *reader) more() bool {
 	r.again = r.scan()
 	return r.again
@@ -245,14 +243,14 @@ func (r *reader) scan() bool {
 
 func (r *reader) line() []byte { return r.lines.Bytes() }
 
-// wrong is an error about the line that was read, or a place in it.
+// wrong returns an error about the current line, or a place in it.
 func (r *reader) wrong(err error) error {
 	out := &ReadError{Line: r.n, Offset: r.at, Err: err}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		out.Offset += max(syntax.Offset-1, 0) // it counts the bytes read
+		out.Offset += max(syntax.Offset-1, 0) // Offset counts the bytes read
 	case errors.As(err, &kind):
 		out.Offset += max(kind.Offset-1, 0)
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -261,7 +259,7 @@ func (r *reader) wrong(err error) error {
 	return out
 }
 
-// missing is the error that a line is not there, or cannot be read.
+// missing returns the error that a line is missing or cannot be read.
 func (r *reader) missing(why error) error {
 	if err := r.lines.Err(); err != nil {
 		why = err
@@ -269,7 +267,7 @@ func (r *reader) missing(why error) error {
 	return &ReadError{Line: r.n, Offset: r.at, Err: why}
 }
 
-// end reads the last line and holds what came before against it.
+// end reads the footer and checks the trace against it.
 func (r *reader) end(first int, h Header, log *Log) error {
 	var f footer
 	if err := strict(r.line(), &f); err != nil {
@@ -313,7 +311,7 @@ func event(b []byte, n int) (Event, error) {
 	}, nil
 }
 
-// strict decodes one JSON value with no unknown fields and nothing behind it.
+// strict decodes one JSON value without unknown fields and with nothing after it.
 func strict(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()

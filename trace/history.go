@@ -2,8 +2,8 @@ package trace
 
 import "parley"
 
-// Record appends e to the list of h that op belongs to and tells whether there is one: a
-// history has what crosses the border to the layer above, and restarts.
+// Record appends e to the list of h for op, and returns whether there is one: a history has requests,
+// deliveries, indications and restarts.
 func Record(h *parley.History, op Op, e parley.ExternalEvent) bool {
 	switch op {
 	case Request:
@@ -20,9 +20,8 @@ func Record(h *parley.History, op Op, e parley.ExternalEvent) bool {
 	return true
 }
 
-// History returns what the run of the log looks like from above. The header says how many
-// processes there are, which of them are faulty, what they are called and whether the run
-// has ended.
+// History returns the external events of the log. The header supplies the number of processes, the faulty
+// ones, the names, and whether the run has ended.
 func (l *Log) History(h Header) *parley.History {
 	out := &parley.History{N: h.N, Over: h.Facts.Over, Naming: h.Name}
 	for _, id := range h.Faulty {
@@ -39,9 +38,8 @@ func (l *Log) History(h Header) *parley.History {
 	return out
 }
 
-// RunConditions returns the circumstances of a run of p with these facts, for
-// [parley.Judge]: those that the facts name, how many processes of hist are faulty or were
-// away, and whether these cut the graph of p into parts.
+// RunConditions returns the conditions of a run of p with these facts, for [parley.Judge]: those that the
+// facts name, how many processes of hist are faulty or were away, and whether these disconnect the graph of p.
 func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.RunConditions {
 	a := parley.RunConditions{
 		N: p.N, M: p.M, Faulty: hist.Faulty.Len(), Worst: f.Worst, Network: f.Network, Processes: f.Processes,
@@ -62,8 +60,8 @@ func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.Run
 	return a
 }
 
-// Joined returns how many of some processes can reach one another, both ways, over links that
-// work and through such processes alone: the most there are in one part of the network.
+// Joined returns the largest number of the processes among that can reach one another, both ways, over working
+// links and only through such processes: the size of the largest part of the network.
 func Joined(among parley.Set, works func(from, to parley.ID) bool) (most int) {
 	reached := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
 		out := parley.SetOf(from)

@@ -27,7 +27,7 @@ func appendEvent(b []byte, e *Event) []byte {
 	return append(b, '}', '\n')
 }
 
-// number appends a field that is left out if it is 0.
+// number appends a field, unless it is 0.
 func number(b []byte, name string, x uint64) []byte {
 	if x == 0 {
 		return b

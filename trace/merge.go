@@ -12,43 +12,42 @@ import (
 	"parley"
 )
 
-// Merging says how traces of one machine at several nodes become one.
+// Merging configures a merge.
 type Merging struct {
-	// Liars are nodes whose own traces are no evidence. What they sent is taken from what
-	// the others received of them. To those given here come those that say so themselves.
+	// Liars are nodes whose own traces are no evidence. What they sent is taken from the receipts of others.
+	// Merge adds the nodes whose traces say that they lie.
 	Liars parley.Set
-	// Grace is how long before the end of a receiver's trace something must have been sent
-	// for it to count as lost if it did not come; by default a second.
+	// Grace is how long before the end of a receiver's trace a message must have been sent to count as lost if
+	// it did not arrive. 0 means one second.
 	Grace time.Duration
 }
 
-// MergedTrace is what [Merge] makes.
+// MergedTrace is the result of [Merge].
 type MergedTrace struct {
 	Header Header // with Node.Self = Merged
 	Log    *Log
 	Liars  parley.Set
-	// Absent are nodes of which there is no trace, and which are no liars.
+	// Absent are nodes without a trace that are no liars.
 	Absent parley.Set
-	// Crashed are nodes of which a trace ended without its last line, Restarted those that
-	// have more than one trace, and Recorded tells that there is what recorders kept alone.
+	// Crashed are nodes with a trace that has no footer. Restarted are nodes with more than one trace.
+	// Recorded reports that some trace has only the events that a recorder kept.
 	Crashed, Restarted parley.Set
 	Recorded           bool
-	// Dropped is how many events correct nodes did not write down, by node.
+	// Dropped is the number of events that correct nodes did not record, by node.
 	Dropped map[parley.ID]uint64
 	// Ends is when the trace of each node ends.
 	Ends map[parley.ID]parley.Tick
-	// Lost is how many messages between nodes that were up did not arrive; Reordered tells
-	// that some came out of the order in which they were sent, and Doubled that some came
-	// twice, which only numbered traces show.
+	// Lost is the number of messages between nodes that were up that did not arrive. Reordered reports that
+	// some arrived out of order. Doubled reports that some arrived twice, which only numbered traces show.
 	Lost               uint64
 	Reordered, Doubled bool
-	// Unsent are receipts, from nodes that do not lie and of which everything is there, of
-	// what these have not sent: their numbers in the log.
+	// Unsent are the numbers in the log of receipts without a send, from nodes that do not lie and whose
+	// traces are complete.
 	Unsent []uint64
 }
 
-// Complete tells why not all is known that happened at correct nodes; nil: all is. What a
-// node that crashed did last may be missing without anybody knowing.
+// Complete returns what is missing of the events of correct nodes, or nil if nothing is. The last events of a
+// crashed node may be missing without any sign.
 func (w *MergedTrace) Complete() error {
 	name := func(id parley.ID) string { return w.Header.Name(id) }
 	var why []error
@@ -69,7 +68,7 @@ func (w *MergedTrace) Complete() error {
 	return errors.Join(why...)
 }
 
-// Name is what the node of a process is called, or its number.
+// Name returns the name of the node of a process, or its number.
 func (h *Header) Name(id parley.ID) string {
 	if h.Node != nil && int(id) < len(h.Node.Members) {
 		return h.Node.Members[id]
@@ -77,13 +76,12 @@ func (h *Header) Name(id parley.ID) string {
 	return id.String()
 }
 
-// Merge makes one log of the traces of one machine at all nodes. Each receipt has the
-// sending for its cause: on a link messages arrive in the order in which they were sent,
-// and what is missing between two that arrived was lost; numbered traces say themselves what
-// a receipt is of, and what was lost. Events are in an order in which
-// every cause comes before what it brought about, and otherwise by the nodes' clocks.
-// Times are from the earliest beginning of a trace on; a clock that is behind is moved as
-// far as that order demands.
+// Merge merges the traces of one machine at all nodes into one log. The cause of each receipt is its send: on
+// a link messages arrive in the order of sending, and what is missing between two that arrived was lost.
+// Numbered traces name the send of a receipt, and what was lost. In the log every cause comes before its
+// effect; otherwise events are ordered by the nodes' clocks. Times start at the earliest beginning of a trace;
+// a clock that is behind is moved as far as that order requires. Merge returns an error if the traces do not
+// belong together.
 func Merge(traces []Trace, how Merging) (*MergedTrace, error) {
 	if how.Grace == 0 {
 		how.Grace = time.Second
@@ -98,50 +96,50 @@ func Merge(traces []Trace, how Merging) (*MergedTrace, error) {
 	return g.w, nil
 }
 
-// merging is a merge under way.
-type merging struct {
+// merger is a merge in progress.
+type merger struct {
 	how   Merging
 	w     *MergedTrace
 	start int64                   // Unix time of tick 0
-	nodes []*lives                // by process; nil: nothing is known, or nothing to be believed
-	lost  map[sending][]parley.ID // at whom what was sent did not arrive, though they were up
+	nodes []*nodeTrace            // by process; nil: no trace, or a liar
+	lost  map[sending][]parley.ID // processes that were up and at which a message did not arrive
 }
 
-// sending is something that a node sent: see [Sending].
+// sending identifies a message that a node sent (see [Sending]).
 type sending struct {
 	from   parley.ID
 	number uint64
 }
 
-// lives are the traces of one node, one after another.
-type lives struct {
-	items    []item
+// nodeTrace holds the traces of one node, one after another.
+type nodeTrace struct {
+	items    []nodeEvent
 	next     int
-	begins   []parley.Tick // when each life begins
+	begins   []parley.Tick // when each incarnation begins
 	end      parley.Tick
 	intact   bool   // no events are missing
-	gaps     bool   // some are, in the middle
-	broken   bool   // some may be, at the end of a life
-	numbered bool   // receipts say what they are of
-	killed   []bool // by life: it ended by a crash
+	gaps     bool   // some are missing in the middle
+	broken   bool   // some may be missing at the end of an incarnation
+	numbered bool   // receipts name their send
+	killed   []bool // by incarnation: it ended by a crash
 }
 
-// item is an event of a node.
-type item struct {
+// nodeEvent is an event of a node.
+type nodeEvent struct {
 	Event
 	life   int
-	stated uint64 // the [Sending] that it is, or of a receipt in a numbered trace, that it is of
-	cause  *item  // of a receipt
+	stated uint64     // number from [Sending]: of a send, or of the send of a receipt in a numbered trace
+	cause  *nodeEvent // of a receipt: its send
 	id     uint64
 }
 
-// gather sorts out which trace is whose.
-func gather(traces []Trace, how Merging) (*merging, error) {
+// gather assigns the traces to nodes.
+func gather(traces []Trace, how Merging) (*merger, error) {
 	if len(traces) == 0 {
 		return nil, errors.New("trace: nothing to merge")
 	}
 	first := traces[0].Header
-	g := &merging{how: how, lost: make(map[sending][]parley.ID), w: &MergedTrace{
+	g := &merger{how: how, lost: make(map[sending][]parley.ID), w: &MergedTrace{
 		Liars: how.Liars, Dropped: make(map[parley.ID]uint64), Ends: make(map[parley.ID]parley.Tick),
 	}}
 	order := slices.Clone(traces)
@@ -161,7 +159,7 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 		x, y := a.Header.Node, b.Header.Node
 		return cmp.Or(cmp.Compare(x.Self, y.Self), cmp.Compare(x.Life, y.Life))
 	})
-	g.nodes = make([]*lives, first.N)
+	g.nodes = make([]*nodeTrace, first.N)
 	for i, t := range order {
 		id := parley.ID(t.Header.Node.Self)
 		if i > 0 && order[i-1].Header.Node.Self == int(id) && order[i-1].Header.Node.Life == t.Header.Node.Life {
@@ -187,7 +185,7 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 	return g, nil
 }
 
-// alike tells why two traces are not of one machine.
+// alike returns why two traces are not of one machine, or nil.
 func alike(a, b *Header) error {
 	switch {
 	case a.Node == nil || b.Node == nil:
@@ -204,11 +202,11 @@ func alike(a, b *Header) error {
 	return nil
 }
 
-// live adds a life of a node that is believed.
-func (g *merging) live(id parley.ID, t Trace) {
+// live adds an incarnation of a node that does not lie.
+func (g *merger) live(id parley.ID, t Trace) {
 	l := g.nodes[id]
 	if l == nil {
-		l = &lives{intact: true}
+		l = &nodeTrace{intact: true}
 		g.nodes[id] = l
 	} else {
 		g.w.Restarted.Add(id)
@@ -237,12 +235,12 @@ func (g *merging) live(id parley.ID, t Trace) {
 	}
 }
 
-// add adds the events of a life. What a numbered trace says was lost goes to what was sent.
-func (l *lives) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][]parley.ID) {
+// add adds the events of an incarnation. A loss in a numbered trace is recorded with its send.
+func (l *nodeTrace) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][]parley.ID) {
 	numbered, nth := t.Header.Node.Numbered, uint64(0)
 	l.numbered = l.numbered || numbered
 	for _, e := range t.Log.Events {
-		one := item{Event: e, life: len(l.begins)}
+		one := nodeEvent{Event: e, life: len(l.begins)}
 		switch {
 		case e.Op == Send:
 			nth++
@@ -260,21 +258,21 @@ func (l *lives) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][
 	}
 }
 
-// crash ends a life.
-func (g *merging) crash(id parley.ID, l *lives) {
+// crash ends an incarnation.
+func (g *merger) crash(id parley.ID, l *nodeTrace) {
 	if n := len(l.items); n > 0 && l.items[n-1].Op == Crash {
-		return // whoever killed it has said so
+		return // its killer has recorded the crash
 	}
-	l.items = append(l.items, item{Event: Event{Op: Crash, At: id, Time: l.end}, life: len(l.begins)})
+	l.items = append(l.items, nodeEvent{Event: Event{Op: Crash, At: id, Time: l.end}, life: len(l.begins)})
 }
 
-// pair finds the sending of every receipt.
-func (g *merging) pair() {
+// pair finds the send of every receipt.
+func (g *merger) pair() {
 	for to, l := range g.nodes {
 		if l == nil {
 			continue
 		}
-		byPeer := make([][]*item, len(g.nodes))
+		byPeer := make([][]*nodeEvent, len(g.nodes))
 		for i := range l.items {
 			if e := &l.items[i]; e.Op == Receive && int(e.Peer) < len(g.nodes) {
 				byPeer[e.Peer] = append(byPeer[e.Peer], e)
@@ -290,7 +288,7 @@ func (g *merging) pair() {
 
 var seed = maphash.MakeSeed()
 
-// content is a hash of what a message says, as far as what may be cut off its end.
+// content returns a hash of a message, without what may be cut off its end.
 func content(e *Event) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -305,7 +303,7 @@ func content(e *Event) uint64 {
 	return h.Sum64()
 }
 
-// same tells whether a receipt is of what was sent, as far as both are there.
+// same reports whether a receipt fits a send, as far as both bodies are recorded.
 func same(sent, got *Event) bool {
 	a, b := &sent.Msg, &got.Msg
 	k := min(len(a.Body), len(b.Body))
@@ -314,10 +312,10 @@ func same(sent, got *Event) bool {
 		len(a.Body)+int(sent.Cut) == len(b.Body)+int(got.Cut) && bytes.Equal(a.Body[:k], b.Body[:k])
 }
 
-// link pairs what one node received of another with what that one sent, in order.
-func (g *merging) link(from, to parley.ID, got []*item) {
-	var sent []*item
-	index := make(map[uint64][]int) // places in sent, by content, of what is not paired
+// link pairs what one node received from another with what that one sent, in order.
+func (g *merger) link(from, to parley.ID, got []*nodeEvent) {
+	var sent []*nodeEvent
+	index := make(map[uint64][]int) // indices in sent, by content, of sends that are not paired
 	for i := range g.nodes[from].items {
 		if e := &g.nodes[from].items[i]; e.Op == Send && (e.Peer == to || e.Peer == parley.All) {
 			key := content(&e.Event)
@@ -325,8 +323,8 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 			sent = append(sent, e)
 		}
 	}
-	pairs := make([]*item, len(sent))
-	named := make(map[uint64]int) // places in sent, of what numbered receipts name
+	pairs := make([]*nodeEvent, len(sent))
+	named := make(map[uint64]int) // indices in sent, by the number in numbered receipts
 	if len(got) > 0 && got[0].stated > 0 {
 		for i, s := range sent {
 			named[s.stated] = i
@@ -347,7 +345,7 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 		places := index[key]
 		k, _ := slices.BinarySearch(places, next)
 		at := slices.IndexFunc(places[k:], func(i int) bool { return same(&sent[i].Event, &r.Event) }) + k
-		if at < k { // not behind the last one: it may have been overtaken
+		if at < k { // not after the last one: that may have overtaken it
 			if at = slices.IndexFunc(places[:k], func(i int) bool { return same(&sent[i].Event, &r.Event) }); at < 0 {
 				continue
 			}
@@ -365,17 +363,17 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 	g.missing(sent, pairs, from, to)
 }
 
-// missing looks at what was sent and did not arrive. Between two messages that arrived in
-// the same life of the receiver it was lost; so it was if the receiver had begun before
-// it was sent, and did not end soon after. What a process sent last before it crashed dies
-// with it: no link lost that. Nor is anything lost by a link that was sent last to a process
-// which crashed, where its sender would have said so: the process never came to read it.
-func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
+// missing looks for sends without a receipt. A message between two that arrived in the same incarnation of the
+// receiver was lost. So was one that was sent after the receiver had begun, if the receiver's trace did not
+// end soon after. The last messages of a process that crashed are not lost by a link: they end with the
+// process. Neither are the last messages to a process that crashed, if the sender would have recorded their
+// loss: the process never read them.
+func (g *merger) missing(sent, pairs []*nodeEvent, from, to parley.ID) {
 	l := g.nodes[to]
 	if l.gaps {
-		return // it may have come
+		return // it may have arrived
 	}
-	life := 0 // of the receiver, when the last message arrived
+	life := 0 // incarnation of the receiver at the last arrival
 	for i := 0; i < len(sent); {
 		if pairs[i] != nil {
 			life = pairs[i].life
@@ -392,7 +390,7 @@ func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 			}
 			at := sending{from, s.stated}
 			if slices.Contains(g.lost[at], to) || l.numbered && s.Time+parley.Tick(g.how.Grace) >= l.end {
-				continue // its sender says so; or it may be on its way
+				continue // recorded by its sender, or possibly in flight
 			}
 			if end < len(sent) {
 				if pairs[end].life == max(life, 1) && s.Time > l.begins[0] {
@@ -411,11 +409,11 @@ func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 }
 
 // merge puts the events of all nodes into one order.
-func (g *merging) merge() {
+func (g *merger) merge() {
 	g.w.Log = &Log{Keep: true}
 	last := parley.Tick(0)
 	for {
-		var best, blocked *lives
+		var best, blocked *nodeTrace
 		for _, l := range g.nodes {
 			if l == nil || l.next == len(l.items) {
 				continue
@@ -435,7 +433,7 @@ func (g *merging) merge() {
 			if best = blocked; best == nil {
 				return
 			}
-			head := &best.items[best.next] // it would come before its cause: that is none
+			head := &best.items[best.next] // it would come before its cause, so that is not its cause
 			head.cause = nil
 		}
 		e := &best.items[best.next]
@@ -445,8 +443,8 @@ func (g *merging) merge() {
 	}
 }
 
-// put adds an event to the log, and what it shows of others.
-func (g *merging) put(e *item, now parley.Tick) {
+// put adds an event to the log, with what it shows of others: the send of a liar, or losses.
+func (g *merger) put(e *nodeEvent, now parley.Tick) {
 	event := e.Event
 	event.Time = now
 	switch {
@@ -454,7 +452,7 @@ func (g *merging) put(e *item, now parley.Tick) {
 	case e.cause != nil:
 		event.Cause = e.cause.id
 	case int(event.Peer) >= len(g.nodes) || event.Peer == event.At:
-	case g.nodes[event.Peer] == nil: // a liar, or nobody knows
+	case g.nodes[event.Peer] == nil: // a liar, or no trace
 		sent := event
 		sent.Op, sent.At, sent.Peer = Send, event.Peer, event.At
 		event.Cause = g.w.Log.Add(sent)
@@ -474,8 +472,8 @@ func (g *merging) put(e *item, now parley.Tick) {
 	}
 }
 
-// sum says how it ended.
-func (g *merging) sum() {
+// sum fills in the facts.
+func (g *merger) sum() {
 	facts := &g.w.Header.Facts
 	*facts = Facts{Over: true}
 	for id, l := range g.nodes {

@@ -13,14 +13,14 @@ import (
 	"parley/trace"
 )
 
-// town is a run of n nodes with wrong clocks, of which each writes down its own part.
+// town is a run of n nodes with wrong clocks, each of which records its own part.
 type town struct {
 	r      *rand.Rand
-	now    int64 // of nobody's clock
+	now    int64 // true time
 	skew   []int64
 	traces []trace.Trace
 	links  map[[2]int][]parley.Msg
-	sent   map[string]int // by content: by whom
+	sent   map[string]int // by content: the sender
 	lost   int
 	number int
 }
@@ -34,7 +34,7 @@ func newTown(seed uint64, n int) *town {
 	return w
 }
 
-// begin begins a life of a node.
+// begin begins an incarnation of a node.
 func (w *town) begin(id int, life uint64) {
 	h := trace.Header{
 		Protocol: "test", N: 4, M: 1,
@@ -51,7 +51,7 @@ func (w *town) note(at int, e trace.Event) {
 	t.Log.Add(e)
 }
 
-// run makes random steps: sends to one or all, receipts, and links that lose all they have.
+// run makes random steps: sends to one or all, receipts, and links that lose everything in flight.
 func (w *town) run(steps int) {
 	n := len(w.skew)
 	for range steps {
@@ -62,7 +62,7 @@ func (w *town) run(steps int) {
 		case a == b:
 		case k < 4:
 			w.number++
-			m := parley.Msg{Kind: 1, Value: uint64(w.r.IntN(3))} // some are alike
+			m := parley.Msg{Kind: 1, Value: uint64(w.r.IntN(3))} // some are equal
 			if w.r.IntN(2) == 0 {
 				m.Body = fmt.Appendf(nil, "%d", w.number)
 			}
@@ -80,7 +80,7 @@ func (w *town) run(steps int) {
 		case k < 9 && len(link) > 0:
 			w.note(b, trace.Event{Op: trace.Receive, Peer: parley.ID(a), Msg: link[0]})
 			w.links[[2]int{a, b}] = link[1:]
-		case k == 9 && len(link) > 1 && len(link[0].Body) > 0 && len(link[1].Body) > 0: // so that it shows which
+		case k == 9 && len(link) > 1 && len(link[0].Body) > 0 && len(link[1].Body) > 0: // so that a trace shows which one
 			w.note(b, trace.Event{Op: trace.Receive, Peer: parley.ID(a), Msg: link[1]})
 			w.links[[2]int{a, b}] = link[2:]
 			w.lost++
@@ -97,9 +97,9 @@ func merged(t *testing.T, traces []trace.Trace, how trace.Merging) *trace.Merged
 	return w
 }
 
-// However wrong the clocks are, every receipt has a sending of the same content on the same
-// link for its cause, which comes before it; no sending has two receipts at one node;
-// each node's events are in its own order; and what was lost is counted.
+// However wrong the clocks are, the cause of every receipt is an earlier send of the same content on the same
+// link. No send has two receipts at one node. Each node's events are in its own order. Lost messages are
+// counted.
 func TestMerge(t *testing.T) {
 	for seed := range uint64(200) {
 		w := newTown(seed, 3)
@@ -151,7 +151,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// send and receive are events of tests.
+// send and receive return events.
 func send(to parley.ID, body string) trace.Event {
 	return trace.Event{Op: trace.Send, Peer: to, Msg: parley.Msg{Kind: 1, Body: []byte(body)}}
 }
@@ -160,7 +160,7 @@ func receive(from parley.ID, body string) trace.Event {
 	return trace.Event{Op: trace.Receive, Peer: from, Msg: parley.Msg{Kind: 1, Body: []byte(body)}}
 }
 
-// life is a trace of a node.
+// life returns the trace of an incarnation of a node.
 func life(id int, number uint64, at time.Duration, events ...trace.Event) trace.Trace {
 	l := &trace.Log{Keep: true}
 	for i, e := range append([]trace.Event{{Op: trace.Start}}, events...) {
@@ -171,7 +171,7 @@ func life(id int, number uint64, at time.Duration, events ...trace.Event) trace.
 	return trace.Trace{Name: fmt.Sprintf("%d.%d", id, number), Header: h, Log: l}
 }
 
-// story writes a log in words.
+// story describes a log in words.
 func story(l *trace.Log) string {
 	var out []string
 	for _, e := range l.Events {
@@ -187,7 +187,7 @@ func story(l *trace.Log) string {
 	return strings.Join(out, ", ")
 }
 
-// What a liar wrote down counts for nothing; what it sent is what others received.
+// A liar's own trace does not count. What it sent is what others received.
 func TestMergeLiars(t *testing.T) {
 	liar := life(1, 1, 0, send(0, "I said so"), receive(0, "a"))
 	liar.Header.Node.Lies = "twofaced"
@@ -203,8 +203,7 @@ func TestMergeLiars(t *testing.T) {
 	}
 }
 
-// A correct node that wrote down what another correct one has not sent: one of them is not
-// what it seems.
+// A correct node recorded a message that another correct one has not sent: one of them is not correct.
 func TestMergeUnsent(t *testing.T) {
 	w := merged(t, []trace.Trace{
 		life(0, 1, 0, send(1, "a")), life(1, 1, 0, receive(0, "b")), life(2, 1, 0, receive(0, "a")),
@@ -214,8 +213,8 @@ func TestMergeUnsent(t *testing.T) {
 	}
 }
 
-// A message that was on the link when the connection broke is lost; what was sent while
-// the receiver was down, or just before the end, is not: it was never on its way, or still.
+// A message that was on the link when the connection broke is lost. One sent while the receiver was down was
+// never in flight, and one sent just before the end may still be: neither is lost.
 func TestMergeLives(t *testing.T) {
 	first := life(1, 1, 0, receive(0, "a"), receive(0, "c"))
 	first.Log.Broken = true
@@ -241,7 +240,7 @@ func TestMergeLives(t *testing.T) {
 	}
 }
 
-// Traces that do not belong together are told so.
+// Traces that do not belong together are refused.
 func TestMergeRefuses(t *testing.T) {
 	other, size, plain, strange := life(1, 1, 0), life(1, 1, 0), life(1, 1, 0), life(1, 1, 0)
 	other.Header.Node.Machine = "other"
@@ -258,8 +257,8 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// What a process sent last before it was killed dies with it: no link lost that, in
-// whatever life of it, while a gap before something that arrived is a loss.
+// The last messages of a process before it was killed are not lost by a link, in any of its incarnations. A
+// gap before a message that arrived is a loss.
 func TestMergeKilledSenderLosesNothing(t *testing.T) {
 	first := life(1, 1, 0, send(0, "a"), send(0, "b"), send(0, "c"), send(0, "d"))
 	first.Log.Broken = true

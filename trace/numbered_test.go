@@ -10,7 +10,7 @@ import (
 	"parley/trace"
 )
 
-// numbered makes the numbered trace of a life of a node of two, by way of a file.
+// numbered returns the numbered trace of an incarnation of one of two nodes, written to a file and read.
 func numbered(t *testing.T, self int, life uint64, events ...trace.Event) trace.Trace {
 	t.Helper()
 	h := trace.Header{
@@ -33,8 +33,8 @@ func numbered(t *testing.T, self int, life uint64, events ...trace.Event) trace.
 	return all[0]
 }
 
-// What was sent to a process that crashed later, and never read it, is not lost by a link, however long
-// before the crash it was sent; what its sender says is.
+// A message to a process that crashed later and never read it is not lost by a link, however long before the
+// crash it was sent. A loss that its sender recorded is one.
 func TestMergeKilledReceiverLosesNothing(t *testing.T) {
 	m := parley.Msg{Kind: 1, Value: 7}
 	send := func(at parley.Tick) trace.Event { return trace.Event{Op: trace.Send, Peer: 1, Time: at, Msg: m} }
@@ -52,9 +52,9 @@ func TestMergeKilledReceiverLosesNothing(t *testing.T) {
 	}
 }
 
-// Receipts in numbered traces are of what they say, though the messages are all alike, some
-// overtake others, come twice or are lost, and their sender has crashed and come back. What
-// it sent last before it crashed is not lost.
+// Receipts in numbered traces belong to the sends that they name, although all messages are equal, some
+// overtake others, arrive twice or are lost, and their sender has crashed and restarted. Its last messages
+// before the crash are not lost.
 func TestMergeNumbered(t *testing.T) {
 	m := parley.Msg{Kind: 1, Value: 7}
 	send := func(at parley.Tick) trace.Event { return trace.Event{Op: trace.Send, Peer: 1, Time: at, Msg: m} }

@@ -9,53 +9,51 @@ import (
 	"time"
 )
 
-// Stream writes a trace while it happens. Events are taken in without waiting and written
-// by a goroutine of its own, soon. What there is no room for is dropped, counted, and said
-// in the place where it is missing and in the last line: a reader knows that the trace is
-// not complete.
+// Stream writes a trace while it happens. Add does not wait; a goroutine writes the events soon after. Events
+// without room in the buffer are dropped and counted. The trace has a gap line at their place, and their total
+// in the footer, so a reader knows that it is incomplete.
 type Stream struct {
 	w io.Writer
 	o StreamOptions
 
 	mu      sync.Mutex
-	queue   []taken
-	bytes   int    // in the queue, about
+	queue   []queuedEvent
+	bytes   int    // approximate size of the queue
 	missing uint64 // dropped since the last event in the queue
-	dropped uint64 // in all
+	dropped uint64 // total
 	closed  bool
 	wake    chan struct{}
 	hurry   chan struct{}
 	done    chan struct{}
 
-	// of the goroutine that writes
+	// Used only by the writing goroutine:
 	log     Log
-	head    string // the hash of the header
-	began   int64  // Unix time of tick 0, 0 if nobody knows
+	head    string // hash of the header
+	began   int64  // Unix time of tick 0; 0: unknown
 	buf     []byte
 	written int64
-	spare   []taken
+	spare   []queuedEvent
 	err     error
 }
 
-// taken is an event that is to be written, and how many are missing before it.
-type taken struct {
+// queuedEvent is an event in the queue, and the number of missing events before it.
+type queuedEvent struct {
 	Event
 	missing uint64
 }
 
-// StreamOptions say how a stream is written.
+// StreamOptions configure a stream.
 type StreamOptions struct {
-	// Buffer is how much may wait to be written, in bytes; by default 8 MiB.
+	// Buffer is the most memory for events that wait to be written, in bytes. 0 means 8 MiB.
 	Buffer int
-	// Limit is how much is written at most, in bytes; by default there is no limit. What is
-	// over it counts as dropped.
+	// Limit is the most that is written, in bytes. Further events count as dropped. 0 means no limit.
 	Limit int64
-	// AtOnce has every event written before Add returns, so that nothing is lost if the
-	// process is killed. Add then waits for the writer.
+	// AtOnce writes every event before Add returns, so that nothing is lost if the process is killed. Add then
+	// waits for the writer.
 	AtOnce bool
 }
 
-// NewStream writes the header, and then begins.
+// NewStream writes the header and starts the writing goroutine. Close ends it.
 func NewStream(w io.Writer, h Header, o StreamOptions) (*Stream, error) {
 	if o.Buffer == 0 {
 		o.Buffer = 8 << 20
@@ -77,13 +75,13 @@ func NewStream(w io.Writer, h Header, o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// headOf is the first line of a trace, and its hash.
+// headOf returns the first line of a trace, and its hash.
 func headOf(h Header) (line []byte, sum string, err error) {
 	h.Version = Version
 	if line, err = json.Marshal(h); err != nil {
 		return nil, "", err
 	}
-	var read Header // as it will be: text that is no text is read as something else
+	var read Header // as it will be read: invalid UTF-8 is replaced
 	if err := strict(line, &read); err != nil {
 		return nil, "", err
 	}
@@ -91,11 +89,11 @@ func headOf(h Header) (line []byte, sum string, err error) {
 	return append(line, '\n'), sum, err
 }
 
-// eventBytes is about what an event takes up in memory, beside its body.
+// eventBytes is the approximate size of an event in memory, without its body.
 const eventBytes = 112
 
-// Add takes in the next event, and gives it its number when it is written. It does not
-// wait. The event's body must not change any more.
+// Add queues the next event; the event gets its number when it is written. Add does not wait, unless AtOnce is
+// set. The event's body must not change afterwards. Add may be called concurrently.
 func (s *Stream) Add(e Event) {
 	s.mu.Lock()
 	size := eventBytes + len(e.Msg.Body)
@@ -113,7 +111,7 @@ func (s *Stream) Add(e Event) {
 		return
 	}
 	first := len(s.queue) == 0
-	s.queue = append(s.queue, taken{e, s.missing})
+	s.queue = append(s.queue, queuedEvent{e, s.missing})
 	s.missing = 0
 	much := s.bytes < s.o.Buffer/4 && s.bytes+size >= s.o.Buffer/4
 	s.bytes += size
@@ -133,14 +131,15 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Dropped is how many events are missing so far.
+// Dropped returns the number of events dropped so far.
 func (s *Stream) Dropped() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dropped
 }
 
-// Close writes what waits, and the last line. It does not close the writer.
+// Close writes the queued events and the footer, and returns the first error of writing. It does not close the
+// writer.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	again := s.closed
@@ -159,17 +158,17 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// every is how long what happens may wait in memory. It is lost if the process is killed.
-const every = 20 * time.Millisecond
+// flushInterval is the longest time that an event waits in memory. It is lost if the process is killed.
+const flushInterval = 20 * time.Millisecond
 
-// run writes what comes, until the stream is closed.
+// run writes queued events until the stream is closed.
 func (s *Stream) run() {
 	defer close(s.done)
-	timer := time.NewTimer(every)
+	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
 	for open := true; open; {
 		if _, open = <-s.wake; open {
-			timer.Reset(every)
+			timer.Reset(flushInterval)
 			select {
 			case <-timer.C:
 			case <-s.hurry:
@@ -181,7 +180,7 @@ func (s *Stream) run() {
 	s.end()
 }
 
-// drain writes what has gathered.
+// drain writes the queued events.
 func (s *Stream) drain() {
 	s.mu.Lock()
 	queue := s.queue
@@ -208,11 +207,11 @@ func (s *Stream) drain() {
 	s.spare = queue
 }
 
-// drop counts events that can not be written any more, and takes in no others.
-func (s *Stream) drop(rest []taken) {
+// drop counts events that can no longer be written, and makes Add drop all others.
+func (s *Stream) drop(rest []queuedEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, list := range [][]taken{rest, s.queue} {
+	for _, list := range [][]queuedEvent{rest, s.queue} {
 		for i := range list {
 			s.dropped++
 			s.missing += 1 + list[i].missing
@@ -241,7 +240,7 @@ func (s *Stream) write(b []byte) error {
 	return err
 }
 
-// end writes the last line.
+// end writes the footer.
 func (s *Stream) end() {
 	s.mu.Lock()
 	missing, dropped := s.missing, s.dropped

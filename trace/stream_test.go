@@ -14,7 +14,7 @@ import (
 	"parley/trace"
 )
 
-// streamed writes a log as it happens.
+// streamed writes a log through a Stream.
 func streamed(t *testing.T, l *trace.Log, o trace.StreamOptions) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -31,7 +31,7 @@ func streamed(t *testing.T, l *trace.Log, o trace.StreamOptions) []byte {
 	return b.Bytes()
 }
 
-// What is written while it happens is what is written afterwards.
+// A trace written while it happens equals one written afterwards.
 func TestStream(t *testing.T) {
 	for seed := range uint64(20) {
 		l := randomLog(seed, 50)
@@ -41,7 +41,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Events are written as package encoding/json would.
+// Events are written as package encoding/json would write them.
 func TestEventLines(t *testing.T) {
 	lines := strings.Split(string(written(t, randomLog(3, 200))), "\n")
 	for _, line := range lines[1 : len(lines)-2] {
@@ -69,7 +69,7 @@ func TestEventLines(t *testing.T) {
 	}
 }
 
-// gate is a writer that can be held up.
+// gate is a writer that can be blocked.
 type gate struct {
 	bytes.Buffer
 	sync.Mutex
@@ -85,7 +85,7 @@ func (g *gate) Write(b []byte) (int, error) {
 	return g.Buffer.Write(b)
 }
 
-// What there was no room for is missing, and the trace says where and how much.
+// Dropped events are missing, and the trace says where and how many.
 func TestStreamDrops(t *testing.T) {
 	l := randomLog(7, 400)
 	for name, o := range map[string]trace.StreamOptions{
@@ -100,7 +100,7 @@ func TestStreamDrops(t *testing.T) {
 			g.Lock()
 		}
 		for _, e := range l.Events {
-			e.Cause = 0 // a number, and what is left out has none
+			e.Cause = 0 // it is a number, and dropped events have none
 			s.Add(e)
 		}
 		if name == "buffer" {
@@ -123,7 +123,7 @@ func TestStreamDrops(t *testing.T) {
 	}
 }
 
-// A trace that cannot be written any more ends, and its reader finds it broken off.
+// A trace whose writer fails ends, and a reader finds it without a footer.
 func TestStreamFails(t *testing.T) {
 	g := &gate{}
 	s, err := trace.NewStream(g, header, trace.StreamOptions{})
@@ -145,7 +145,7 @@ func TestStreamFails(t *testing.T) {
 	}
 }
 
-// A trace whose writer was killed is read as far as its lines are whole; Read refuses it.
+// ReadAll reads a trace whose writer was killed up to its last complete line. Read refuses it.
 func TestTorn(t *testing.T) {
 	l := randomLog(5, 12)
 	whole := written(t, l)
@@ -170,7 +170,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// Traces may stand one after another.
+// A file may hold several traces.
 func TestReadAll(t *testing.T) {
 	a, b := randomLog(1, 5), randomLog(2, 7)
 	both := slices.Concat(written(t, a), written(t, b))
@@ -191,7 +191,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// A gap is written and read where it is, and so is what was cut off a body.
+// A gap is written and read at its place, and so is Cut.
 func TestGaps(t *testing.T) {
 	l := &trace.Log{Keep: true, Gaps: []trace.Gap{{Events: 3}, {After: 2, Events: 1}}}
 	for i := range 2 {

@@ -1,20 +1,19 @@
-// Package trace is the one event log: every host writes it and every viewer
-// reads it.
+// Package trace is the one event log: every host writes it and every viewer reads it.
 //
-// A trace file is JSON Lines: a header, one line an event, and a footer with
-// the number of events, the running hash and the hash of the header. The running
-// hash covers what happened and not how it is written down, so two runs are the
-// same exactly if their hashes are; who ran it and with which arguments is the
-// header's, and covered by the other.
+// A trace file is JSON Lines: a header, one line for each event, and a footer with the number of events, the
+// running hash and the hash of the header. The running hash covers what happened, not its encoding, so two
+// runs are equal exactly if their hashes are. The header says who ran it and with which arguments; its own
+// hash covers that.
 //
 // # Decisions
 //
-// The trace's hash covers what happened; the header has a hash of its own. Motive: two runs are the same
-// exactly if their hashes are, whoever made them and however they are written down. Cost: two hashes in
-// a file's last line.
+// The trace's hash covers what happened; the header has a hash of its own. Motive: two runs are equal exactly
+// if their hashes are, whatever made them and however they are encoded. Cost: two hashes in a file's last
+// line.
 //
-// Happenings are numbered across requests, deliveries and restarts. Motive: the causal order of a run is
-// what came first at one process, and times tie. Cost: one counter, and hosts must keep it.
+// External events are numbered across requests, deliveries and restarts. Motive: the causal order of a run
+// depends on which event came first at one process, and times may be equal. Cost: one counter, which hosts
+// must keep.
 package trace
 
 import (
@@ -26,25 +25,25 @@ import (
 	"parley"
 )
 
-// Op is what happened.
+// Op is the kind of an event.
 type Op uint8
 
-// The events. Each has At, the process, and Time; the others are named here.
+// The kinds of events. Each event has At, the process, and Time. The other fields in use are listed here.
 const (
 	Start    Op = iota + 1
-	Request     // Msg: asked from above
-	Send        // Peer: to whom (or parley.All), Path, Msg
+	Request     // Msg: the request from above
+	Send        // Peer: the receiver (or parley.All), Path, Msg
 	Keep        // Path, Msg: the sender's own copy
-	Receive     // Peer: from whom, Path, Msg; Cause is the Send
-	Lose        // Peer: the sender, Cause the Send: the link lost what was on its way to At
+	Receive     // Peer: the sender, Path, Msg; Cause: the Send
+	Lose        // Peer: the sender, Cause: the Send; the link lost a message to At
 	Timeout     // Path, Msg.Value: the timer
-	Deliver     // Peer: from whom, Msg: to above
-	Indicate    // Msg: to above
+	Deliver     // Peer: the sender, Msg: delivered to the layer above
+	Indicate    // Msg: indicated to the layer above
 	Append      // Msg.Body: the record
 	Crash       //
-	Restart     // Msg.Value: 1 if what was durable is lost
-	Refuse      // Peer: whose message At does not accept; Msg.Body: why
-	Suspect     // Msg.Origin: the host tells At that this process is suspected
+	Restart     // Msg.Value: 1 if the durable state is lost
+	Refuse      // Peer: the sender of the message that At refuses; Msg.Body: the reason
+	Suspect     // Msg.Origin: the process that the host suspects
 	Pause       //
 	Resume      //
 )
@@ -56,23 +55,23 @@ var opNames = [...]string{
 
 func (o Op) String() string { return opNames[o] }
 
-// Event is one thing that happened at one process.
+// Event is one event at one process.
 type Event struct {
 	ID    uint64 // from 1, in the order of the log
-	Cause uint64 // the event it follows from on another process, or 0
+	Cause uint64 // the event on another process from which it follows, or 0
 	Time  parley.Tick
 	Op    Op
 	At    parley.ID
 	Peer  parley.ID
-	Epoch uint32 // of what is sent, kept, received or lost
+	Epoch uint32 // of a message that is sent, kept, received or lost
 	Path  parley.Path
 	Msg   parley.Msg
-	// Cut is how many bytes of the body are left out at its end, as a recorder does.
+	// Cut is the number of bytes at the end of the body that a recorder left out.
 	Cut uint32
 }
 
-// OfEffect returns the event of an effect that was carried out, without its time, and whether
-// traces have such effects.
+// OfEffect returns the event of an effect that was carried out, without its time, and whether traces record
+// such effects.
 func OfEffect(e *parley.Effect) (event Event, traced bool) {
 	event = Event{At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg}
 	switch e.Op {
@@ -92,8 +91,7 @@ func OfEffect(e *parley.Effect) (event Event, traced bool) {
 	return event, true
 }
 
-// Header says what a trace is a trace of, so that a viewer can make the
-// protocol again.
+// Header describes a trace, so that a viewer can construct the protocol again.
 type Header struct {
 	Version  int      `json:"parley"`
 	Protocol string   `json:"protocol"`
@@ -104,70 +102,68 @@ type Header struct {
 	Names    string   `json:"names,omitempty"`
 	Faulty   []int    `json:"faulty,omitempty"`
 	Facts    Facts    `json:"facts"`
-	Node     *Node    `json:"node,omitempty"` // whose trace it is, of a run between real processes
+	Node     *Node    `json:"node,omitempty"` // in a run between real processes: whose trace it is
 }
 
-// Node says which machine of which node of a cluster a trace is of.
+// Node says which machine of which node of a cluster a trace comes from.
 type Node struct {
 	Cluster string   `json:"cluster,omitempty"`
-	Members []string `json:"members,omitempty"` // the names of all nodes, by process
-	// Machine is what the nodes know the machine by, such as group/news, and Channel its
-	// number. They are the same at all nodes, and so is Round, the length of a round.
+	Members []string `json:"members,omitempty"` // names of all nodes, by process
+	// Machine is the name of the machine, such as group/news, and Channel is its number. They are the same at
+	// all nodes, and so is Round, the length of a round.
 	Machine string `json:"machine,omitempty"`
 	Channel uint32 `json:"channel,omitempty"`
 	Round   int64  `json:"round,omitempty"` // in ns
-	// Level is what the machine's service promises, where it has a word for that.
+	// Level is the promise of the machine's service, if it has a name.
 	Level string `json:"level,omitempty"`
-	// Self is the process, and Merged in a trace that was made of those of all.
+	// Self is the process, or Merged in a trace that was merged from all nodes.
 	Self int `json:"self"`
-	// Life is the number of this life of the node: those of a node that came back are
-	// in order. Began is when the clock of the trace was 0, in ns of Unix time by the
-	// node's own clock.
+	// Life is the incarnation of the node; incarnations rise with each restart. Began is when the clock of the
+	// trace was 0, in ns of Unix time by the node's own clock.
 	Life  uint64 `json:"life,omitempty"`
 	Began int64  `json:"began,omitempty"`
-	// Lies is how the node behaves, if it is a traitor in a laboratory.
+	// Lies is the behavior of the node, if it is configured to lie.
 	Lies string `json:"lies,omitempty"`
-	// Recorded tells that these are the last events only: a recorder has forgotten those
-	// before.
+	// Recorded reports that a recorder kept only the last events.
 	Recorded bool `json:"recorded,omitempty"`
-	// Numbered tells that the Cause of a receipt names what was sent, as [Sending] does, and
-	// that a Lose with At the node itself says that what it sent last did not reach Peer.
+	// Numbered reports that the Cause of a receipt is the number of its send (see [Sending]), and that a Lose
+	// with At the node itself means that its last send did not reach Peer.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// Sending names, in a numbered trace of a receiver, what was sent: the nth Send, from 1, in a
-// life of its sender. There are less than 2^40 of them in a life, and less than 2^24 lives.
+// Sending returns the number of a send in a receiver's numbered trace: the nth Send, from 1, of an incarnation
+// of its sender. There are fewer than 2^40 sends in an incarnation, and fewer than 2^24 incarnations.
 func Sending(life, nth uint64) uint64 { return life<<40 | nth }
 
-// Merged is the Self of a trace that was made of those of all nodes.
+// Merged is the Self of a trace that was merged from those of all nodes.
 const Merged = -1
 
-// Facts are what is known of a run when it has ended and no event tells.
+// Facts are what is known of a run after its end and no event shows.
 type Facts struct {
-	Over      bool                 `json:"over"` // it was not given up before its end
+	Over      bool                 `json:"over"` // the run reached its end
 	Network   parley.NetworkFaults `json:"network,omitzero"`
 	Processes parley.ProcessFaults `json:"processes,omitzero"`
-	// Worst is the worst that any faulty process does. Traces of earlier versions lack it.
+	// Worst is the worst fault of any faulty process. Traces of earlier versions lack it.
 	Worst parley.FaultModel `json:"worst,omitzero"`
-	// Explored tells that an explorer found the run: no seed makes it again. Stepped tells
-	// that its times are the numbers of its steps, where no bound on delays is assumed: the
-	// clock of a process moves only when a timer of it runs out, to when that is due. Bare
-	// tells that the protocol ran as its Bare says.
+	// Explored reports that an explorer found the run, so no seed reproduces it. Stepped reports that times
+	// are step numbers, because no bound on delays is assumed: the clock of a process moves only when a timer
+	// expires, to the time at which that is due. Bare reports that the protocol ran as in its field Bare.
 	Explored bool `json:"explored,omitempty"`
 	Stepped  bool `json:"stepped,omitempty"`
 	Bare     bool `json:"bare,omitempty"`
 }
 
-// Log takes in events, in order. The zero value keeps nothing but the hash.
+// Log collects events, in order. The zero value keeps only their hash and number. A Log must not be used
+// concurrently.
 type Log struct {
-	// Keep makes the log remember its events.
+	// Keep makes the log keep its events.
 	Keep   bool
 	Events []Event
-	// Gaps are where events are missing. Broken tells that the trace ended without its last
-	// line: whoever wrote it was ended.
+	// Gaps are the places of missing events. Broken reports that the trace has no footer, because its writer
+	// was killed.
 	Gaps   []Gap
 	Broken bool
-	// Until is when whoever wrote it ended, with nothing more to tell; 0: nobody knows.
+	// Until is when the writer ended, possibly after the last event; 0 means unknown.
 	Until parley.Tick
 
 	count   uint64
@@ -175,13 +171,13 @@ type Log struct {
 	scratch []byte
 }
 
-// Gap is a place in which events are missing.
+// Gap is a place with missing events.
 type Gap struct {
-	After  uint64 // the event with this number
-	Events uint64 // how many
+	After  uint64 // number of the last event before the gap
+	Events uint64 // number of missing events
 }
 
-// Dropped is how many events are missing in all.
+// Dropped returns the total number of missing events.
 func (l *Log) Dropped() (events uint64) {
 	for _, g := range l.Gaps {
 		events += g.Events
@@ -189,7 +185,7 @@ func (l *Log) Dropped() (events uint64) {
 	return events
 }
 
-// Add puts the next event into the log and returns its number.
+// Add appends the next event to the log and returns its number.
 func (l *Log) Add(e Event) uint64 {
 	if l.hash == nil {
 		l.hash = sha256.New()
@@ -221,7 +217,7 @@ func (l *Log) Add(e Event) uint64 {
 // Len returns the number of events so far.
 func (l *Log) Len() uint64 { return l.count }
 
-// Hash returns the running hash, in hexadecimal: the first 16 bytes of SHA-256.
+// Hash returns the running hash: the first 16 bytes of SHA-256, in hexadecimal.
 func (l *Log) Hash() string {
 	if l.hash == nil {
 		l.hash = sha256.New()

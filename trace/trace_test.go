@@ -59,7 +59,7 @@ func written(t *testing.T, l *trace.Log) []byte {
 	return b.Bytes()
 }
 
-// What is written is read as it was, header and events, with the same hash.
+// Header and events are read as they were written, with the same hash.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(100) {
 		l := randomLog(seed, int(seed))
@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The hash is of all that happened: any field of any event, and the order.
+// The hash covers everything that happened: every field of every event, and the order.
 func TestHash(t *testing.T) {
 	l := randomLog(1, 20)
 	add := func(events []trace.Event) string {
@@ -124,7 +124,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// refused tells that a text is no trace, and why, with the line.
+// refused checks that a text is no trace, with the reason and the line.
 func refused(t *testing.T, what, text string, line int, why string) {
 	t.Helper()
 	_, _, err := trace.Read(strings.NewReader(text))
@@ -141,18 +141,18 @@ func refused(t *testing.T, what, text string, line int, why string) {
 		t.Errorf("%s: no line and byte are named: %v", what, err)
 		return
 	}
-	// The byte is in the line, or right behind the end of the text.
+	// The byte is in the line, or just after the end of the text.
 	if before := text[:min(int(where.Offset), len(text))]; int(where.Offset) > len(text) ||
 		strings.Count(before, "\n")+1 != where.Line {
 		t.Errorf("%s: byte %d of %d is not in line %d: %v", what, where.Offset, len(text), where.Line, err)
 	}
 }
 
-// The byte that is named is where a line makes no sense, where it begins if it makes
-// the wrong sense, or the end of a file that was cut off.
+// The reported byte is where a line is malformed, where it begins if its content is wrong, or the end of a
+// truncated file.
 func TestOffset(t *testing.T) {
 	text := string(written(t, randomLog(2, 12)))
-	line := func(n int) int { // where line n begins
+	line := func(n int) int { // offset of line n
 		return len(strings.Join(strings.SplitAfter(text, "\n")[:n-1], ""))
 	}
 	for _, c := range []struct {
@@ -178,7 +178,7 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// A trace that was changed in any way is refused, and the line is named.
+// A trace that was changed in any way is refused, and the error names the line.
 func TestRefused(t *testing.T) {
 	l := randomLog(2, 12)
 	text := string(written(t, l))
@@ -211,7 +211,7 @@ func TestRefused(t *testing.T) {
 				changed := join(lines[:i], []string{lines[i][:at] + digit + lines[i][at+1:]}, lines[i+1:])
 				if h, same, err := trace.Read(strings.NewReader(changed)); err == nil &&
 					reflect.DeepEqual(same.Events, l.Events) && reflect.DeepEqual(h, whose) {
-					continue // the unused bits at the end of base64: the same, written otherwise
+					continue // the unused bits at the end of base64: the same value
 				}
 				refused(t, fmt.Sprintf("line %d, digit %d", i+1, at), changed, 0, "")
 			}
@@ -255,7 +255,7 @@ func TestRefused(t *testing.T) {
 	refused(t, "no hash of the header", unsealed, 1, "was changed")
 }
 
-// Errors of the reader and of the writer come through.
+// Errors of the reader and of the writer are returned.
 func TestIO(t *testing.T) {
 	text := written(t, randomLog(3, 300))
 	for _, at := range []int64{0, 10, int64(len(text) / 2), int64(len(text) - 2)} {
@@ -276,8 +276,7 @@ type failing struct{}
 func (failing) Read([]byte) (int, error)  { return 0, io.ErrClosedPipe }
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// Whatever a file holds, reading it does not panic, and what is read is a trace
-// that can be written and read again.
+// Reading any file does not panic, and what is read is a trace that can be written and read again.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(""))
 	for seed := range uint64(3) {

@@ -2,18 +2,17 @@ package convergence
 
 import "parley"
 
-// clock is a logical clock: the hardware clock and a correction. An adjustment is
-// spread evenly over a span of hardware time, in which the clock runs faster or
-// slower than the hardware and never stands back.
+// clock is a logical clock: the hardware clock and a correction. An adjustment is spread evenly over a span of
+// hardware time, in which the clock runs faster or slower than the hardware. It never goes back.
 type clock struct {
-	base   parley.Tick // what the hardware clock is corrected by
+	base   parley.Tick // the correction of the hardware clock
 	amount parley.Tick // the adjustment that is being spread
 	since  parley.Tick // from this hardware time on
 	span   parley.Tick // over this much of it; 0: nothing is being spread
 }
 
-// at returns what the clock shows at a hardware time, rounded down to a tick. It
-// does not go back: an adjustment is smaller than its span.
+// at returns what the clock shows at a hardware time, rounded down to a tick. It does not go back, because an
+// adjustment is smaller than its span.
 func (c *clock) at(hardware parley.Tick) parley.Tick {
 	t := hardware + c.base
 	if c.span > 0 {
@@ -27,7 +26,7 @@ func (c *clock) spread(amount, now, span parley.Tick) {
 	c.amount, c.since, c.span = amount, now, span
 }
 
-// settle ends it: all of it is in the correction.
+// settle ends the adjustment: all of it is now in the correction.
 func (c *clock) settle() {
 	c.base += c.amount
 	c.amount, c.since, c.span = 0, 0, 0

@@ -6,25 +6,22 @@ import (
 	"parley"
 )
 
-// Begin says how the clocks come together in the first place. A process that comes
-// back after a crash joins, whatever it says.
+// Begin says how the clocks come together initially. After a restart a process joins, whatever Begin says.
 type Begin uint8
 
-// The beginnings.
+// The ways to begin.
 const (
-	// Together is the lecture's assumption: all processes begin together, with clocks
-	// that are near one multiple of the period, see Plan.Initial.
+	// Together is the lecture's assumption: all processes begin at the same time, with clocks near one
+	// multiple of the period (see Plan.Initial).
 	Together Begin = iota
-	// Cold: nothing is assumed of the clocks. A process that is asked to begin, by a
-	// Request of kind Propose, says START to all; so does one that has heard it of
-	// m+1 processes; one that has heard it of 2m+1 begins, at the logical time 0. All
-	// processes must be up when the first one begins.
+	// Cold assumes nothing of the clocks. A process that gets a Request of kind Propose sends START to all; so
+	// does a process that has received START from m+1 processes. A process that has START from 2m+1 begins, at
+	// logical time 0. All processes must be up when the first one begins.
 	Cold
-	// Joining: the others are running already.
+	// Joining means that the others are already running.
 	Joining
-	// Either: the others are running already, or they begin as well, or they have lost
-	// their clocks. A process says START and asks for the time, and does both again, until
-	// one of them has given it a clock.
+	// Either means that the others are already running, or begin at the same time, or have lost their clocks.
+	// A process sends START and asks for the time, and repeats both, until one of them has given it a clock.
 	Either
 )
 
@@ -32,71 +29,66 @@ var begins = [...]string{"together", "cold", "joining", "either"}
 
 func (b Begin) String() string { return begins[b] }
 
-// Config is one system of clocks. Times are in ticks.
+// Config configures one system of clocks. Times are in ticks.
 type Config struct {
 	N, M int
-	// Least is the shortest time that a message takes; 0 stands for 1. Eps is the
-	// largest error of a reading; 0 stands for 899. A round trip takes at most
-	// 2*(Least+Eps), as it does if no message takes longer than Least+Eps: a
-	// reading that takes longer is none. The defaults suit the simulator.
+	// Least is the shortest time that a message takes; 0 means 1. Eps is the largest error of a reading; 0
+	// means 899. A round trip takes at most 2*(Least+Eps) if no message takes longer than Least+Eps; a reading
+	// that takes longer is discarded. The defaults suit the simulator.
 	Least, Eps parley.Tick
-	// Rho is the largest drift of a correct hardware clock, in parts in a million;
-	// 0 stands for 100.
+	// Rho is the largest drift of a correct hardware clock, in parts per million. 0 means 100.
 	Rho int64
-	// Period is R, the time from one resynchronization to the next; 0 stands for a
-	// short one in which it fits.
+	// Period is R, the time from one resynchronization to the next. 0 means a short period that suffices.
 	Period parley.Tick
-	// Slew is how much faster or slower than the hardware a logical clock may run,
-	// in parts in a million; 0 stands for 50,000.
+	// Slew is how much faster or slower than the hardware a logical clock may run, in parts per million. 0
+	// means 50,000.
 	Slew int64
 	Form Form
-	// Begin says how the clocks come together in the first place.
+	// Begin says how the clocks come together initially.
 	Begin Begin
-	// Resyncs ends the work: the last resynchronization is that at the logical time
-	// Resyncs*Period. 0: it goes on for ever.
+	// Resyncs ends the protocol: the last resynchronization is at logical time Resyncs*Period. 0 means that it
+	// never ends.
 	Resyncs int
-	// Readings is how often a clock is asked for in a resynchronization, until it is read:
-	// where a round trip may take too long by chance. 0 stands for 1.
+	// Readings is how often a process asks for a clock in a resynchronization until it has read it, for links
+	// on which a round trip may take too long by chance. 0 means 1.
 	Readings int
-	// Late is how much later than it should a process may do anything; 0: it is
-	// punctual, but for a beginning as late as a clock may be wrong.
+	// Late is how late a process may act. 0 means that it is punctual, except that it may begin a
+	// resynchronization late by as much as a clock may be wrong.
 	Late parley.Tick
-	// Delta is how far apart correct clocks are assumed to be; 0 stands for what
-	// the theorem says. With less nothing is promised.
+	// Delta is the assumed largest difference of correct clocks. 0 means the delta of the theorem. With less,
+	// nothing is promised.
 	Delta parley.Tick
 }
 
-// Plan is what follows from a Config.
+// Plan holds what follows from a Config.
 type Plan struct {
-	Config // with what was left out filled in
-	// Theorem is the least delta of the theorem, for clocks that tick; Config.Delta
-	// is the one that is used. Where n <= 3m there is none, and the one of a system
-	// with n = 3m+1 takes its place.
+	Config // with defaults filled in
+	// Theorem is the smallest delta of the theorem, for clocks that tick; Config.Delta is the one in use. If n
+	// <= 3m there is none, and Theorem is that of a system with n = 3m+1.
 	Theorem parley.Tick
-	// Error is eps with all that a reading in ticks of drifting clocks adds to it.
+	// Error is eps with everything that reading drifting clocks in ticks adds to it.
 	Error parley.Tick
 	// Threshold is delta + Error: a larger difference counts as 0.
 	Threshold parley.Tick
-	// RoundTrip is how long a reading may take, on a clock that drifts.
+	// RoundTrip is the longest time of a reading, on a clock that drifts.
 	RoundTrip parley.Tick
-	// Window is how long a process waits from the beginning of a resynchronization,
-	// so that all others have read its clock before it is adjusted.
+	// Window is how long a process waits from the beginning of a resynchronization, so that all others have
+	// read its clock before it is adjusted.
 	Window parley.Tick
-	// Span is how long an adjustment is spread over.
+	// Span is the time over which an adjustment is spread.
 	Span parley.Tick
-	// Initial is how far apart clocks that begin together may be: delta without the
-	// drift of a period.
+	// Initial is the largest difference of clocks that begin together: delta without the drift of a period.
 	Initial parley.Tick
-	// Ever is what correct clocks are never further apart than, at any time: while
-	// adjustments are spread, which not all begin at one time, a little more than delta.
+	// Ever is the largest difference of correct clocks at any time. It is a little more than delta, because
+	// processes spread their adjustments at different times.
 	Ever parley.Tick
-	// Pulls is the number of the first resynchronization at which clocks are within delta that
-	// began too far apart, because messages of the start were late: the ones before have pulled
-	// them together. That holds as long as nobody lies. See Shown.Checked.
+	// Pulls is the number of the first resynchronization at which clocks are within delta that began too far
+	// apart, because messages of the start were late: the earlier ones have pulled them together. That holds
+	// as long as no process lies. See Shown.Checked.
 	Pulls int
 }
 
-// Limits of a Config, which keep all that is computed of it in 63 bits.
+// The limits of a Config, which keep everything computed from it within 63 bits.
 const (
 	maxTicks   = parley.Tick(1) << 44 // about five hours
 	maxResyncs = 1 << 16
@@ -105,7 +97,7 @@ const (
 	minSlew    = 10
 )
 
-// Plan fills in what was left out of a Config and tells what follows from it.
+// Plan fills in the defaults of a Config and returns what follows from it.
 func (c Config) Plan() (Plan, error) {
 	if err := c.check(); err != nil {
 		return Plan{}, err
@@ -124,11 +116,11 @@ func (c Config) Plan() (Plan, error) {
 		"no period is long enough: --slew %d adjusts clocks too slowly for their drift", c.Slew)
 }
 
-// plan computes the plan of a Config of which nothing is left out.
+// plan computes the plan of a Config whose defaults are filled in.
 func (c Config) plan() (Plan, error) {
 	p := Plan{Config: c, RoundTrip: 2 * (c.Least + c.Eps)}
 	p.RoundTrip += million(p.RoundTrip, c.Rho) + 1
-	// The window depends on delta and delta on the window: the least solution.
+	// The window depends on delta, and delta on the window: find the least solution.
 	for given, tries := parley.Tick(-1), 0; given != p.Theorem; tries++ {
 		given = p.Theorem
 		if given > c.Period || tries == 1000 {
@@ -144,8 +136,8 @@ func (c Config) plan() (Plan, error) {
 	}
 	p.Ever = p.Delta + million(p.Delta, c.Slew)
 	p.Pulls = p.pulls()
-	// A process must have settled before the next resynchronization of any other,
-	// and leave a joiner the time to read it between the two.
+	// A process must have settled before the next resynchronization of any other process, and leave a joiner
+	// the time to read it between the two.
 	if need := p.settled() + 2*p.Threshold + p.RoundTrip; need > c.Period {
 		return p, parley.FlagErrorf("period", "%d ticks are too short: to read the clocks takes %d, and an adjustment "+
 			"of up to %d takes %d with --slew %d; %d are needed", c.Period, p.Window, p.Threshold, p.Span, c.Slew, need)
@@ -153,40 +145,37 @@ func (c Config) plan() (Plan, error) {
 	return p, nil
 }
 
-// solve computes what follows from a delta, and from all that the theorem would
-// say delta must be.
+// solve computes what follows from a delta, and the delta that the theorem then demands.
 //
-// The terms beyond the theorem's: two ticks because clocks show whole ones, and one for
-// the rounded mean; the drift during the round trip; and the drift between the
-// reading of a clock and the end of the window, at either of two processes. All that a
-// process may be late by, and all that it takes to ask again, makes the window longer. The
-// floor of (m-1) eps lets a joiner be in after its first resynchronization.
+// The terms in addition to those of the theorem: two ticks because clocks show whole ticks, and one for the
+// rounded mean; the drift during the round trip; and the drift between the reading of a clock and the end of
+// the window, at either of two processes. The lateness of processes and the time to ask again make the window
+// longer. The floor of (m-1) eps lets a joiner count after its first resynchronization.
 func (p *Plan) solve(delta parley.Tick) {
 	asking := parley.Tick(p.Readings) * p.RoundTrip
 	p.Error = p.Eps + 3 + million(p.RoundTrip, 2*p.Rho) + million(2*delta+asking+2*p.Late, 2*p.Rho)
 	p.Threshold = delta + p.Error
 	p.Window = p.Threshold + asking + million(asking, 2*p.Rho) + 2 + p.Late
-	largest := p.Threshold + p.Error // a joiner's
+	largest := p.Threshold + p.Error // of a joiner
 	p.Span = share(largest, 1_000_000, parley.Tick(p.Slew)) + 1
 	interval := p.Period + p.Window + 2*delta + p.Late
 	drift := million(interval, 2*p.Rho)
 	p.Initial = delta - drift
 	p.Theorem = max(theorem(p.N, max(1, p.N-3*p.M), p.Error, p.Rho, interval), parley.Tick(p.M-1)*p.Error)
 	if p.Begin == Cold || p.Begin == Either {
-		// Two delays, of which each may take Least+2*Eps if the way back is short.
+		// Two delays, each of which may be Least+2*Eps if the way back is short.
 		p.Theorem = max(p.Theorem, 2*p.Least+4*p.Eps+drift+2)
 	}
 }
 
-// mostPulls is what Pulls is where there is no such number: where n <= 3m, or delta is less than
-// that of the theorem, and nothing is promised.
+// mostPulls is the value of Pulls if no number suffices: if n <= 3m, or if delta is less than that of the
+// theorem, so that nothing is promised.
 const mostPulls = 1000
 
-// pulls computes Pulls. At the first resynchronization any two processes that each find n-m clocks
-// within the threshold have a correct one of these in common, so that they are at most two
-// thresholds and two errors apart. Each time, either of the two takes its own clock for at most m
-// others, by which their means differ by 2m/n of what they are apart; of all other clocks they use
-// readings that differ by two errors.
+// pulls computes Pulls. At the first resynchronization, any two processes that each find n-m clocks within the
+// threshold have a correct one of these in common, so they are at most two thresholds and two errors apart.
+// Each time, either of the two uses its own clock in place of at most m others, which makes their means differ
+// by 2m/n of their difference. For all other clocks they use readings that differ by two errors.
 func (p *Plan) pulls() int {
 	n, m := parley.Tick(p.N), parley.Tick(p.M)
 	drift := million(p.Period+p.Window+2*p.Delta+p.Late, 2*p.Rho)
@@ -200,13 +189,13 @@ func (p *Plan) pulls() int {
 	return mostPulls
 }
 
-// settled is how far into a period, on a clock that is at most a threshold off, all
-// correct processes had settled when a reading that is over began.
+// settled returns how far into a period all correct processes had settled when a completed reading began, on a
+// clock that is at most a threshold off.
 func (p *Plan) settled() parley.Tick {
 	return p.Window + p.Span + 2*p.Threshold + p.RoundTrip + 2*p.Late
 }
 
-// late is how much later than it was to a process may begin a resynchronization.
+// late returns how late a process may begin a resynchronization.
 func (p *Plan) late() parley.Tick {
 	if p.Late > 0 {
 		return p.Late
@@ -214,12 +203,12 @@ func (p *Plan) late() parley.Tick {
 	return p.Threshold
 }
 
-// Began tells of the time that a clock shows when it is in whether it has just begun: who
-// joins others is in a period after they began, or later.
+// Began reports whether a process whose clock shows this time when it starts to count has just begun. A
+// process that joins others starts in a later period.
 func (p Plan) Began(shows parley.Tick) bool { return 0 <= shows && shows <= p.Period/4+p.RoundTrip }
 
-// check tells what is wrong with a Config in itself. Whether n processes can
-// tolerate m faults is the protocol's Bound.
+// check returns what is wrong with c in itself, or nil. Whether n processes can tolerate m faults is for the
+// protocol's Bound.
 func (c Config) check() error {
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:

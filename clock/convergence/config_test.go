@@ -11,7 +11,7 @@ import (
 	"parley/clock/convergence"
 )
 
-// What follows from a Config hangs together.
+// The values of a Plan are consistent.
 func TestPlan(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		for m := 0; m < n && m <= n/3+1; m++ {
@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 				plan.Window+plan.Span >= plan.Period || plan.Ever < plan.Delta || plan.Initial > plan.Delta {
 				t.Errorf("n = %d, m = %d: %+v", n, m, plan)
 			}
-			// The largest adjustment keeps to the rate: also that of a joiner.
+			// The largest adjustment keeps the rate, including a joiner's.
 			if (plan.Threshold+plan.Error)*1_000_000 > plan.Span*parley.Tick(plan.Slew) {
 				t.Errorf("n = %d, m = %d: %d in %d ticks", n, m, plan.Threshold, plan.Span)
 			}
@@ -36,7 +36,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A joiner, and a start, need a delta that is no smaller than what they bring.
+// A joiner, and a start, need a delta at least as large as their own differences.
 func TestDeltaHasRoom(t *testing.T) {
 	plan := planned(t, convergence.Config{N: 100, M: 6, Rho: 1, Slew: 200_000})
 	if plan.Delta != 5*plan.Error {
@@ -67,7 +67,7 @@ func TestConfigErrors(t *testing.T) {
 		{convergence.Config{N: 4, M: 1, Period: 150_000}, "period", "too short"},
 		{convergence.Config{N: 4, M: 1, Rho: 100_000}, "rho", "no period is long enough"},
 		{convergence.Config{N: 4, M: 1, Rho: 100_000, Period: 1_000_000}, "period", "drift apart"},
-		// 500 parts in a million are too slow for clocks that drift by 100.
+		// 500 parts per million are too slow for clocks that drift by 100.
 		{convergence.Config{N: 4, M: 1, Eps: 500_000, Period: 10_000_000_000, Slew: 500}, "period", "--slew 500"},
 	} {
 		_, err := c.c.Plan()
@@ -105,7 +105,7 @@ func TestFlags(t *testing.T) {
 		!strings.Contains(p.Properties[0].Says, "delta = 900") {
 		t.Error(p.N, p.M, p.Span, err)
 	}
-	// Two sets of flags of one protocol do not know of each other.
+	// Two sets of flags of one protocol are independent.
 	one := convergence.New(convergence.Config{N: 4, M: 1, Eps: 500})
 	for _, eps := range []string{"300", "500"} {
 		fs := flag.NewFlagSet("", flag.ContinueOnError)

@@ -1,54 +1,48 @@
-// Package convergence is interactive convergence: it keeps the clocks of n
-// processes together although up to m of them show what they like, and show
-// different processes different things.
+// Package convergence is interactive convergence: it keeps the clocks of n processes together although up to m
+// of them show any time, and show different times to different processes.
 //
-// The problem: hardware clocks drift. Each process is to have a logical clock, its
-// hardware clock with a correction, such that those of any two correct processes
-// are never further apart than some delta, at any time. That there be no master is
-// the point: a clock that lies to all is no worse than one that stands still.
+// The problem: hardware clocks drift. Each process must have a logical clock, its hardware clock with a
+// correction, such that those of any two correct processes are never further apart than some delta, at any
+// time. There must be no master: a clock that lies to all is no worse than one that has stopped.
 //
-// The model: a correct hardware clock gains or loses at most rho; a correct process
-// can read the clock of another with an error of at most eps, because messages
-// between them have a least delay and their round trips a longest; and the clocks
-// begin together, or by a start that brings them together (see Begin). Messages are
-// oral, and at most m processes are faulty in any way, those among them that are
-// down or not yet in.
+// The model: a correct hardware clock gains or loses at most rho; a correct process can read the clock of
+// another with an error of at most eps, because messages between them have a least delay and their round trips
+// a longest; and the clocks begin together, or by a start that brings them together (see Begin). Messages are
+// oral. At most m processes are faulty in any way, including those that are down or whose clock does not count
+// yet.
 //
 // The bound: n > 3m, and delta as [Plan] says.
 //
-// Once a period, when its own clock says so, a process reads the clocks of all
-// others, and adjusts its own by the mean of the differences: its own counts as 0,
-// and so does one that could not be read or that is larger than delta can explain.
+// Once a period, by its own clock, a process reads the clocks of all others, and adjusts its own by the mean
+// of the differences. Its own clock counts as 0, and so does one that could not be read or whose difference is
+// larger than delta can explain.
 //
-// Why it works: of a correct clock two processes use readings that differ by 2 eps.
-// A liar's must be within delta of each reader's own, and these are within delta of
-// each other, so what the two use of it differs by 3 delta at most. The means of
-// the two then differ by (3m/n) delta and the errors: less than delta if n > 3m, and
-// the rest of delta is for the drift until the next time.
+// Why it works: for a correct clock, two processes use readings that differ by at most 2 eps. A liar's reading
+// must be within delta of each reader's own clock, and these are within delta of each other, so the values
+// that the two use differ by at most 3 delta. The means of the two then differ by (3m/n) delta and the errors:
+// less than delta if n > 3m, and the rest of delta is for the drift until the next time.
 //
-// What is not promised: anything of the real time, for the mean of all clocks drifts
-// as clocks do; synchrony where there is none, beyond the start; anything during a
-// time in which more than m processes are faulty, down, cut off or read too slowly,
-// and after it only that a process which sees fewer than n-m clocks near its own
-// says so and joins again. A start is such a time if its messages are late or lost,
-// as where links come up meanwhile. Clocks may then begin further apart than delta,
-// and nobody notices: see Shown.Checked for when delta is not assumed but found.
+// What is not promised: anything about real time, because the mean of all clocks drifts as clocks do;
+// synchrony where there was none, except after a start; anything while more than m processes are faulty, down,
+// disconnected or read too slowly. After such a time only this is promised: a process that sees fewer than n-m
+// clocks near its own reports that and joins again. A start is such a time if its messages are late or lost,
+// for example because links come up during it. Clocks may then begin further apart than delta, and no process
+// notices: see Shown.Checked for when delta was measured, not assumed.
 //
-// Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and
-// Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985), algorithm
-// CNV, under the conditions of Rushby and von Henke (1993), for the first proof had
-// gaps. That an adjustment may be spread without loss is of Schmuck and Cristian
-// (1990); the start by messages that are echoed is that of Srikanth and Toueg (1987).
+// Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and Melliar-Smith, "Synchronizing clocks in
+// the presence of faults" (1985), algorithm CNV, under the conditions of Rushby and von Henke (1993), because
+// the first proof had gaps. That an adjustment may be spread without loss is from Schmuck and Cristian (1990);
+// the start by echoed messages is from Srikanth and Toueg (1987).
 //
 // # Decisions
 //
-// A bound is reported when it was measured, not when it follows from the start, because no process
-// knows how long a START took. After one, a clock is called synchronized when all readings, each with
-// the error that its round trip allows, lie within delta, or after so many resynchronizations that
-// clocks which passed the check of the threshold have come together. Motive: that check alone allows
-// twice the threshold, and five nodes that started on a busy machine were some milliseconds further
-// apart than they said. Cost: after such a start clocks are synchronized one or some periods later;
-// so they are after every start where readings are about as wrong as is configured.
+// A bound is reported when it was measured, not when it follows from the start, because no process knows how
+// long a START took. After a start, a clock counts as synchronized when all readings, each with the error that
+// its round trip allows, lie within delta, or after enough resynchronizations to pull together clocks that
+// passed the check of the threshold. Motive: that check alone allows twice the threshold, and five nodes that
+// started on a busy computer were some milliseconds further apart than they reported. Cost: after such a start
+// clocks count as synchronized one or more periods later, and so they do after every start if the errors of
+// readings are near the configured one.
 package convergence
 
 import (
@@ -57,37 +51,35 @@ import (
 	"parley"
 )
 
-// The messages. A time in a field is a Tick as an unsigned number.
+// The messages. A time in a field is a Tick, as an unsigned number.
 const (
-	// Read asks for the time. Seq: the time T1 on the asker's clock, by which it
-	// knows the answer. Origin, Value and Body: unused.
+	// Read asks for the time. Seq: the time T1 on the asker's clock, which identifies the answer. Origin,
+	// Value and Body: unused.
 	Read parley.Kind = iota + 1
-	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of
-	// the one who answers, which is T2 and T3, because it answers at once. Origin and
-	// Body: unused.
+	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of the answering process,
+	// which is T2 and T3, because it answers at once. Origin and Body: unused.
 	Time
-	// Start is said by those who begin without clocks that are together. No field is used.
+	// Start comes from processes that begin without synchronized clocks. It uses no field.
 	Start
 )
 
-// What a process delivers: the corners of its logical clock. Between two of them
-// the clock runs evenly, as far as the hardware does. Origin: the process. Seq: the
-// time on its hardware clock. Value: the time on its logical clock. Body: the event
-// in words, for a reader.
+// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs as evenly
+// as the hardware. Origin: the process. Seq: the time on its hardware clock. Value: the time on its logical
+// clock. Body: the event in words, for a reader.
 const (
 	// Enters: the clock counts from now on.
 	Enters parley.Kind = parley.Local + 0x20 + iota
 	// Reads: the process begins a resynchronization.
 	Reads
-	// Adjusts: it begins to spread an adjustment.
+	// Adjusts: the process begins to spread an adjustment.
 	Adjusts
-	// Settles: the adjustment is over.
+	// Settles: the adjustment ends.
 	Settles
-	// Leaves: the clock counts no more, and the process joins again. Body: the reason.
+	// Leaves: the clock no longer counts, and the process joins again. Body: the reason.
 	Leaves
 )
 
-// New returns the protocol. It panics if no Plan can be made of c.
+// New returns the protocol. It panics if c.Plan fails.
 func New(c Config) parley.Protocol {
 	plan, err := c.Plan()
 	if err != nil {
@@ -117,7 +109,7 @@ func New(c Config) parley.Protocol {
 		p.Span = 8*plan.Period + plan.settled()
 	}
 	if plan.Begin == Cold || plan.Begin == Either {
-		p.Relies.Offset = 1 << 62 // a cold start takes clocks that show anything
+		p.Relies.Offset = 1 << 62 // a cold start allows clocks that show anything
 	}
 	if plan.Begin == Cold {
 		p.Proposers = parley.Everyone(c.N)
@@ -125,25 +117,25 @@ func New(c Config) parley.Protocol {
 	return p
 }
 
-// The timers. Only one of them runs at a time.
+// The timers. Only one of them is set at a time.
 const (
 	resync parley.Timer = iota + 1 // the next resynchronization begins
-	window                         // it is time to make something of the readings
-	settle                         // the adjustment is over
+	window                         // the readings are complete or late
+	settle                         // the adjustment ends
 	again                          // a joiner asks again
 )
 
-// phase is how far a process has come.
+// phase is the state of a process.
 type phase uint8
 
 const (
-	outside phase = iota // it has no clock, and waits for the start
-	joining              // it has none, and asks the others
-	silent               // it has one that nobody may rely on yet
+	outside phase = iota // no clock: waits for the start
+	joining              // no clock: asks the others
+	silent               // a clock that must not count yet
 	in
 )
 
-// process is one process.
+// process is the machine of one process.
 type process struct {
 	*Plan
 	self parley.ID
@@ -151,29 +143,29 @@ type process struct {
 	phase phase
 	clock clock
 	next  parley.Tick // the logical time of the next resynchronization
-	tries int         // how often it has asked to join
+	tries int         // how often the process has asked to join
 
-	checked     bool          // n-m clocks were near its own, and it is sure
-	sure        bool          // correct clocks are within delta, since it has one
-	reading     bool          // readings are awaited
-	began, wait parley.Tick   // since when, on its own clock, and for how long
-	times       int           // how often it has asked since
+	checked     bool          // at the last adjustment n-m clocks were near its own, and sure was set
+	sure        bool          // correct clocks are within delta, for as long as it keeps this clock
+	reading     bool          // waits for readings
+	began, wait parley.Tick   // since when, by its own clock, and for how long
+	times       int           // questions since then
 	asked       parley.Tick   // T1 of the last question
-	read        parley.Set    // whose clocks have been read
-	differences []parley.Tick // and by how much they are ahead, one a process
-	low, high   parley.Tick   // between these all of them are for certain, and 0
+	read        parley.Set    // the processes whose clocks have been read
+	differences []parley.Tick // how far each of these is ahead, by process
+	low, high   parley.Tick   // bounds of all true differences, including 0
 
-	starts starts
+	starts startLog
 }
 
 func newProcess(self parley.ID, plan *Plan) *process {
 	return &process{
 		Plan: plan, self: self, differences: make([]parley.Tick, plan.N),
-		starts: starts{old: plan.Begin == Cold, when: make([]parley.Tick, plan.N)},
+		starts: startLog{old: plan.Begin == Cold, when: make([]parley.Tick, plan.N)},
 	}
 }
 
-// Start: who begins with the others has a clock, and who comes later asks for it.
+// Start gives a process that begins with the others a clock. A process that comes later asks for one.
 func (p *process) Start(s *parley.Step) {
 	switch {
 	case s.Restart || p.Begin >= Joining:
@@ -183,8 +175,8 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// A clock that begins near a multiple of the period, ahead or behind, is first
-// resynchronized at the multiple after that.
+// enter begins with a clock. A clock near a multiple of the period, ahead or behind, is first resynchronized
+// at the multiple after that.
 func (p *process) enter(s *parley.Step, base parley.Tick) {
 	p.phase, p.clock, p.reading, p.checked, p.sure = in, clock{base: base}, false, false, false
 	nearest, _ := floorDiv(p.clock.at(s.Now)+p.Period/2, p.Period)
@@ -193,7 +185,7 @@ func (p *process) enter(s *parley.Step, base parley.Tick) {
 	p.sleep(s)
 }
 
-// sleep waits for the next resynchronization. The clock has settled.
+// sleep waits for the next resynchronization.
 func (p *process) sleep(s *parley.Step) {
 	if p.Resyncs == 0 || p.next <= parley.Tick(p.Resyncs)*p.Period {
 		s.SetTimer(resync, p.next-p.clock.at(s.Now))
@@ -202,10 +194,10 @@ func (p *process) sleep(s *parley.Step) {
 
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Kind >= parley.Local: // suspicions and the like: who cannot be read does not count
+	case m.Kind >= parley.Local: // a suspicion, for example: a process that cannot be read does not count
 	case m.Origin != 0 || len(m.Body) > 0 || m.Kind != Time && m.Value != 0:
 		s.Refuse(from, "fields that are not used")
-	// A process that is in tells its time to whoever asks.
+	// A process whose clock counts sends its time to any process that asks.
 	case m.Kind == Read:
 		if p.phase == in {
 			s.Send(from, parley.Msg{Kind: Time, Seq: m.Seq, Value: uint64(p.clock.at(s.Now))})
@@ -222,7 +214,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case resync:
-		if p.phase >= silent { // else it has lost its clock since
+		if p.phase >= silent { // otherwise it has lost its clock since
 			p.resync(s)
 		}
 	case window:
@@ -238,10 +230,10 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	}
 }
 
-// close makes something of the readings, when there was time enough for all.
+// close uses the readings, when there was enough time for all.
 func (p *process) close(s *parley.Step) {
 	switch {
-	case !p.reading: // a START came meanwhile
+	case !p.reading: // a START came in the meantime
 	case p.times < p.Readings:
 		p.question(s)
 	case p.phase == joining:
@@ -255,8 +247,8 @@ func (p *process) close(s *parley.Step) {
 	}
 }
 
-// Once a period the process reads the clocks of all others. One that wakes too
-// late for that does not do it alone when all others have done it.
+// resync reads the clocks of all others, once a period. A process that wakes too late, after all others have
+// adjusted, must not adjust alone.
 func (p *process) resync(s *parley.Step) {
 	if p.clock.at(s.Now)-p.next > p.late() {
 		p.leave(s, "asleep when the clocks were to be read")
@@ -273,7 +265,7 @@ func (p *process) ask(s *parley.Step, wait parley.Tick) {
 	p.question(s)
 }
 
-// question asks those whose clocks have not been read, as often as there is time for.
+// question asks the processes whose clocks have not been read, as often as the time allows.
 func (p *process) question(s *parley.Step) {
 	p.times++
 	p.asked = p.clock.at(s.Now)
@@ -292,15 +284,14 @@ func (p *process) question(s *parley.Step) {
 	s.SetTimer(window, max(left, 0))
 }
 
-// furthest is how far a clock may be from one's own that is to be reckoned with: 73
-// years of nanoseconds.
+// furthest is the largest difference that a reading may have: 73 years of nanoseconds.
 const furthest parley.Tick = 1 << 61
 
-// An answer that took long tells little: such a clock could not be read.
+// note handles an answer. One that took too long is discarded.
 func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {
 	t1, t2, t4 := p.asked, parley.Tick(m.Value), p.clock.at(s.Now)
 	switch {
-	case !p.reading && m.Seq == uint64(t1) && p.Begin == Either: // a START came meanwhile
+	case !p.reading && m.Seq == uint64(t1) && p.Begin == Either: // a START came in the meantime
 	case !p.reading || m.Seq != uint64(t1) || p.read.Has(from):
 		s.Refuse(from, "a time that was not asked for")
 	case t4-t1 > p.RoundTrip:
@@ -310,20 +301,19 @@ func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {
 	default:
 		p.read.Add(from)
 		d := offset(t1, t2, t2, t4)
-		// The round trip tells how wrong the reading may be, mostly less than any may be.
+		// The round trip bounds the error of the reading, mostly more tightly than Error.
 		wrong := p.Error - p.Eps + max((t4-t1+1)/2-p.Least, 0)
 		p.differences[from] = d
 		p.low, p.high = min(p.low, d-wrong), max(p.high, d+wrong)
 	}
 }
 
-// The process takes the mean, and spreads the adjustment. Of a correct process's
-// readings n-m are within the threshold, its own among them: if there are fewer, its
-// own clock is wrong, or too many others are.
+// adjust computes the mean, and spreads the adjustment. At least n-m of a correct process's readings are
+// within the threshold, including its own. If there are fewer, its own clock is wrong, or too many others are.
 func (p *process) adjust(s *parley.Step) {
 	threshold := p.Threshold
 	if p.phase == silent {
-		threshold += p.Error // its clock came of a reading
+		threshold += p.Error // its clock came from a reading
 	}
 	for id := range p.read.All() {
 		if apart(p.differences[id], 0) > threshold {
@@ -342,18 +332,18 @@ func (p *process) adjust(s *parley.Step) {
 	s.SetTimer(settle, p.Span)
 }
 
-// makeSure: that n-m clocks are within the threshold of one's own says only that correct ones are
-// within twice as much, of which delta follows if they began as a start should have them begin.
-// No one notices a START that is late, or lost because a link was not up. So a process is sure of
-// delta only when all clocks that it has read are so near each other, or when they have been
-// pulled together for long enough. Those that began at 0 show for how long.
+// makeSure sets sure when delta is measured. That n-m clocks are within the threshold of its own shows only
+// that correct clocks are within twice as much. delta follows if the start was good, but no process notices a
+// START that was late, or lost because a link was not up. So a process is sure of delta only when all clocks
+// that it has read are that near each other, or when they have been pulled together for long enough; clocks
+// that began at 0 show how long.
 func (p *process) makeSure() {
 	assumed := p.Begin == Together || p.Begin == Joining
 	p.sure = p.sure || assumed || p.high-p.low <= p.Delta || p.next/p.Period >= parley.Tick(p.Pulls)
 }
 
-// mean is the mean of the differences; in the other form that of the values that
-// the clocks have now by these differences, from which one's own is taken again.
+// mean returns the mean of the differences. In the other form it is the mean of the values that the clocks
+// have now by these differences, minus the own value.
 func (p *process) mean(now, threshold parley.Tick) mean {
 	if p.Form == Differences {
 		return meanOf(p.self, 0, p.differences, p.read, threshold)
@@ -367,7 +357,7 @@ func (p *process) mean(now, threshold parley.Tick) mean {
 	return m
 }
 
-// The adjustment is over. A joiner that has made one is as near as all others.
+// settle ends the adjustment. A joiner that has made one is as near as all others.
 func (p *process) settle(s *parley.Step) {
 	p.clock.settle()
 	if p.phase == silent {
@@ -380,7 +370,7 @@ func (p *process) settle(s *parley.Step) {
 	p.sleep(s)
 }
 
-// corner tells what the clocks show, if this one counts.
+// corner delivers what the clock shows, if it counts.
 func (p *process) corner(s *parley.Step, kind parley.Kind, words string) {
 	if p.phase != in {
 		return

@@ -12,8 +12,8 @@ import (
 	"parley/sim"
 )
 
-// counted counts who is in at the end of a run: correct processes whose last corner is not
-// that they left.
+// counted returns the correct processes whose clock counts at the end of a run: those whose last corner is not
+// Leaves.
 func counted(h *parley.History) (in parley.Set) {
 	for _, d := range h.Deliveries {
 		switch {
@@ -26,8 +26,8 @@ func counted(h *parley.History) (in parley.Set) {
 	return in
 }
 
-// Processes that know nothing of the others come to have clocks together, whenever each of
-// them starts to be heard: some within two delays by START, the others by reading those.
+// Processes that know nothing of the others get synchronized clocks, whenever each of them is first heard:
+// some by START within two delays, the others by reading those.
 func TestEither(t *testing.T) {
 	for _, c := range []convergence.Config{
 		{N: 4, M: 1, Begin: convergence.Either}, {N: 7, M: 2, Begin: convergence.Either, Readings: 3}, {N: 1}, {N: 2},
@@ -37,7 +37,7 @@ func TestEither(t *testing.T) {
 		for seed := range uint64(30) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			opt := drawn(p, plan, seed)
-			for id := range opt.Faulty { // one that is silent for a while counts as faulty
+			for id := range opt.Faulty { // a process that is silent for a while counts as faulty
 				if r.IntN(2) == 0 {
 					opt.Faulty[id] = faulty.TwoFaced
 				}
@@ -46,7 +46,7 @@ func TestEither(t *testing.T) {
 				opt.Clocks[i].Offset = parley.Tick(r.Int64N(1 << 50))
 			}
 			opt.Until = 8 * plan.Period
-			// The last correct process is heard by nobody for some time, where that is not one too many.
+			// No process hears the last correct process for some time, if that is not one fault too many.
 			late := parley.ID(c.N)
 			if c.M > 0 && seed%2 == 0 {
 				opt.Faulty, late = nil, parley.ID(r.IntN(c.N))
@@ -66,8 +66,7 @@ func TestEither(t *testing.T) {
 	}
 }
 
-// All processes come back from a crash, or have lost each other for a time: there is nobody
-// who has a clock, and they begin anew.
+// All processes restart, or lose each other for a time: no process has a clock, and they begin from scratch.
 func TestEitherBeginsAnew(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
 	p, plan := convergence.New(c), planned(t, c)
@@ -89,8 +88,7 @@ func TestEitherBeginsAnew(t *testing.T) {
 	}
 }
 
-// m liars that say START again and again, to some and not to others, begin nothing, and
-// bring nobody's clock apart once it is in.
+// m liars that repeat START, to some and not to others, start nothing, and do not move a clock that counts.
 func TestEitherLiarsDoNotStart(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
 	plan := planned(t, c)
@@ -108,7 +106,7 @@ func TestEitherLiarsDoNotStart(t *testing.T) {
 	if _, in := h.show(20 * plan.RoundTrip); in {
 		t.Error("one liar and this process begin")
 	}
-	// Two long ago and one now are no start: who said so long ago may have a clock since.
+	// Two old messages and a new one are no start: the senders of the old ones may have a clock since.
 	h = newHand(t, c, 0)
 	h.start(0, false)
 	h.receive(10, 1, say)
@@ -116,7 +114,7 @@ func TestEitherLiarsDoNotStart(t *testing.T) {
 	if _, in := h.show(3 * plan.Period); in {
 		t.Error("it begins by a START of long ago")
 	}
-	// Those of half a period ago have begun without this one.
+	// Processes whose START is half a period old have begun without this one.
 	h = newHand(t, c, 0)
 	h.start(0, false)
 	h.receive(3*plan.Period, 1, say)
@@ -126,8 +124,8 @@ func TestEitherLiarsDoNotStart(t *testing.T) {
 	}
 }
 
-// Who has just got its clock of others that then give theirs up begins anew with them, and
-// does not go on alone until nobody is near it.
+// A process that has just got its clock from others that then give theirs up begins again with them. It does
+// not continue alone until no clock is near its own.
 func TestEitherGoesWithThoseWhoBeginAnew(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
 	h := newHand(t, c, 0)
@@ -147,8 +145,8 @@ func TestEitherGoesWithThoseWhoBeginAnew(t *testing.T) {
 	}
 }
 
-// A clock is asked for again if it could not be read in time, and one is not lost in a
-// resynchronization because of one slow answer.
+// A clock that could not be read in time is asked for again. One slow answer does not exclude a clock from a
+// resynchronization.
 func TestReadings(t *testing.T) {
 	c := four
 	c.Readings = 3
@@ -176,14 +174,14 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// answerFrom answers the last question in the name of one process that is ahead by so much.
+// answerFrom answers the last question for one process that is ahead by the given time.
 func (h *hand) answerFrom(now parley.Tick, id parley.ID, ahead parley.Tick) {
 	effects := h.step.Effects
 	h.receive(now+10, id, tell(now, now+5+ahead))
 	h.step.Now, h.step.Effects = now, effects
 }
 
-// Who is told that its clock is no good joins anew.
+// A process that gets Anew joins again.
 func TestAnew(t *testing.T) {
 	h := newHand(t, four, 0)
 	h.start(70, false)
@@ -194,16 +192,16 @@ func TestAnew(t *testing.T) {
 	if _, in := h.show(501); in {
 		t.Error("its clock counts")
 	}
-	// The timer for the next resynchronization, which was set before, finds no clock.
+	// The timer for the next resynchronization, set before, finds no clock.
 	effects = h.at(four.Period, func(m parley.Machine, s *parley.Step) { m.Timeout(s, 1) })
 	if len(effects) > 0 {
 		t.Errorf("it resynchronizes: %v", effects)
 	}
 }
 
-// Two parties give up their clocks one after the other, the second when the first has begun
-// anew. It goes by when that was, and does not begin a wave of its own: two of them would give
-// up in turn for ever, for neither is large enough.
+// Two parties give up their clocks one after the other, the second when the first has begun again. The second
+// uses the time of the first and does not begin separately: otherwise the two would give up in turn forever,
+// because neither is large enough.
 func TestTwoParties(t *testing.T) {
 	c := convergence.Config{N: 5, M: 1, Begin: convergence.Either}
 	p, plan := convergence.New(c), planned(t, c)
@@ -225,8 +223,8 @@ func TestTwoParties(t *testing.T) {
 	}
 }
 
-// A process of two or three, or half of six, loses the others and comes back at any time of a period:
-// all come to have clocks together again, and keep them. No party is so small that it begins alone.
+// One process of two or three, or half of six, loses the others and finds them again at any time of a period:
+// all get synchronized clocks again, and keep them. No party is so small that it begins alone.
 func TestSmallPartiesComeTogether(t *testing.T) {
 	for _, c := range []convergence.Config{{N: 2}, {N: 3}, {N: 6, M: 1}} {
 		c.Begin = convergence.Either
@@ -259,8 +257,7 @@ func TestSmallPartiesComeTogether(t *testing.T) {
 	}
 }
 
-// A process that slept between the reading of clocks and the adjustment knows that what it
-// read is of long ago: it joins anew.
+// A process that slept between the reading and the adjustment knows that its readings are old: it joins again.
 func TestSleepsThroughTheWindow(t *testing.T) {
 	plan := planned(t, four)
 	for late, adjusts := range map[parley.Tick]int{plan.Threshold: 1, plan.Threshold + 1: 0} {
@@ -275,7 +272,7 @@ func TestSleepsThroughTheWindow(t *testing.T) {
 	}
 }
 
-// A clock that was read and is beyond the threshold is counted against who shows it.
+// A clock that was read and is beyond the threshold is counted against its process.
 func TestBeyondIsCounted(t *testing.T) {
 	plan := planned(t, four)
 	h, t1 := toReading(t, four)

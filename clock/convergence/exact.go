@@ -2,9 +2,10 @@ package convergence
 
 import "parley"
 
-// Exact is one resynchronization of process own without rounding, in ticks as small as the caller likes: the new
-// value of its clock in the form of Values, the increment in that of Differences. It is whole + rest/n for n readings.
-// These have own's clock among them, and all are read at one instant. No two may differ by 2^62 or more.
+// Exact computes one resynchronization of process own without rounding, in ticks as small as the caller likes.
+// It returns the new value of own's clock in the form Values, and the increment in the form Differences, as
+// whole + rest/n for n readings. The readings include own's clock and are taken at one instant. No two may
+// differ by 2^62 or more.
 func Exact(
 	f Form, own parley.ID, readings []parley.Tick, read parley.Set, delta parley.Tick,
 ) (whole parley.Tick, rest int) {

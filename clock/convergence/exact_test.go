@@ -7,10 +7,10 @@ import (
 	"parley/clock/convergence"
 )
 
-// The factor 3m/n holds against delta and for one round: with delta fixed, a faulty
-// clock holds the skew at 2m*delta/(n-m) for ever. n = 4, delta = 12.
+// The factor 3m/n holds against delta and for one round: with delta fixed, a faulty clock keeps the skew at
+// 2m*delta/(n-m) forever. n = 4, delta = 12.
 func TestSkewDoesNotGoToZero(t *testing.T) {
-	const rounds, one = 12, parley.Tick(1) << (2 * 12) // so many ticks can be divided by 4 in each round
+	const rounds, one = 12, parley.Tick(1) << (2 * 12) // divisible by 4 in each round
 	const delta = 12 * one
 	p, q := parley.Tick(0), delta
 	// The clocks are 12, 9, 33/4, 129/16, 513/64, 2049/256 and so on apart.
@@ -28,8 +28,8 @@ func TestSkewDoesNotGoToZero(t *testing.T) {
 	}
 }
 
-// Both forms, of 1/2, 1/3 and 0, the own clock, in ticks of 1/6 each: the mean is 5/18. One that was not read counts as
-// the own one.
+// Both forms, of 1/2, 1/3 and 0, the own clock, in ticks of 1/6 each: the mean is 5/18. A clock that was not
+// read counts as the own one.
 func TestExact(t *testing.T) {
 	readings := []parley.Tick{3, 2, 0}
 	if whole, rest := convergence.Exact(convergence.Values, 2, readings, parley.Everyone(3), 3); 3*int(whole)+rest != 5 {

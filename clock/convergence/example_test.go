@@ -6,8 +6,8 @@ import (
 	"parley/clock/convergence"
 )
 
-// Four machines in one room: clocks of quartz, messages of 0.1 to 0.6 ms, a
-// resynchronization every ten seconds. Times are in nanoseconds.
+// Four computers in one room: quartz clocks, messages of 0.1 to 0.6 ms, a resynchronization every ten seconds.
+// Times are in nanoseconds.
 func ExampleConfig_Plan() {
 	plan, err := convergence.Config{
 		N: 4, M: 1, Least: 100_000, Eps: 500_000, Rho: 100, Period: 10_000_000_000, Slew: 5000,

@@ -9,7 +9,7 @@ import (
 	"parley"
 )
 
-// number is a field of a Config that is a flag, with its largest value.
+// number is a numeric field of a Config with a flag, and its largest value.
 type number struct {
 	name, usage string
 	is          *int64
@@ -29,7 +29,7 @@ func (c *Config) numbers() []number {
 	}
 }
 
-// Flags declares the flags of the clocks, for [parley.Flags].
+// Flags declares the flags of the clocks, for use with [parley.Flags].
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
@@ -58,7 +58,7 @@ func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// pick reads the value of a flag that has few.
+// pick reads the value of a flag with few allowed values.
 func pick[T ~uint8](name, text string, allowed []string) (T, error) {
 	i := slices.Index(allowed, text)
 	if i < 0 {

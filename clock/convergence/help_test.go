@@ -29,7 +29,7 @@ func broken(p parley.Protocol, h *parley.History) error {
 	return nil
 }
 
-// corners returns what correct processes delivered of a kind.
+// corners returns the deliveries of a kind at correct processes.
 func corners(s *sim.Sim, kind parley.Kind) (found []parley.ExternalEvent) {
 	for _, d := range s.History.Deliveries {
 		if d.Msg.Kind == kind && s.History.Correct(d.At) {
@@ -39,7 +39,7 @@ func corners(s *sim.Sim, kind parley.Kind) (found []parley.ExternalEvent) {
 	return found
 }
 
-// times are when that was.
+// times returns when these deliveries were.
 func times(found []parley.ExternalEvent) (when []parley.Tick) {
 	for _, d := range found {
 		when = append(when, d.When)
@@ -47,7 +47,7 @@ func times(found []parley.ExternalEvent) (when []parley.Tick) {
 	return when
 }
 
-// liars are the last m processes, all of one behaviour.
+// liars returns the last m processes as faulty, all with one behavior.
 func liars(n, m int, how faulty.Behavior) map[parley.ID]faulty.Behavior {
 	out := make(map[parley.ID]faulty.Behavior)
 	for i := n - m; i < n; i++ {
@@ -56,9 +56,8 @@ func liars(n, m int, how faulty.Behavior) map[parley.ID]faulty.Behavior {
 	return out
 }
 
-// worst is the worst liar there is, where messages to and from it take the least
-// time: it shows process 0 the latest time that it believes, and the others the
-// earliest.
+// worst returns the worst liar, for messages to and from it that take the least time: it shows process 0 the
+// latest time within the threshold, and the others the earliest.
 func worst(plan convergence.Plan) faulty.Behavior {
 	return faulty.Behavior{
 		Name: "worst", Model: parley.OralByzantineFaults,
@@ -78,10 +77,9 @@ func worst(plan convergence.Plan) faulty.Behavior {
 	}
 }
 
-// worstRun is a run in which everything is as bad as the theorem allows: m liars of
-// the worst kind, one clock as fast as may be and all others as slow, and messages to
-// processes of higher number that take as long as a round trip lets them, so that
-// each reading is wrong by eps.
+// worstRun returns a run in which everything is as bad as the theorem allows: m of the worst liars, one clock
+// as fast as allowed and all others as slow, and messages to processes with a higher number that take as long
+// as a round trip permits, so that each reading is wrong by eps.
 func worstRun(p parley.Protocol, plan convergence.Plan) sim.Options {
 	slow := plan.Least + 2*plan.Eps
 	opt := sim.Options{
@@ -118,7 +116,7 @@ func newHand(t *testing.T, c convergence.Config, self parley.ID) *hand {
 	return h
 }
 
-// at runs a clause at a time and returns the effects.
+// at runs a clause at the given time and returns the effects.
 func (h *hand) at(now parley.Tick, clause func(m parley.Machine, s *parley.Step)) []parley.Effect {
 	h.step.Now, h.step.Effects = now, nil
 	h.refused = nil
@@ -138,7 +136,7 @@ func (h *hand) receive(now parley.Tick, from parley.ID, msg parley.Msg) []parley
 	return h.at(now, func(m parley.Machine, s *parley.Step) { m.Receive(s, from, msg) })
 }
 
-// expire lets the timer that was set last run out, and tells when that is.
+// expire expires the timer that was set last, and returns when.
 func (h *hand) expire() (parley.Tick, []parley.Effect) {
 	h.Helper()
 	for _, e := range h.step.Effects {
@@ -151,10 +149,10 @@ func (h *hand) expire() (parley.Tick, []parley.Effect) {
 	return 0, nil
 }
 
-// show is what the machine's logical clock shows at a time, and whether it is in.
+// show returns what the machine's logical clock shows at the given time, and whether it counts.
 func (h *hand) show(now parley.Tick) (parley.Tick, bool) { return convergence.Now(h.machine, now) }
 
-// Choose is for the host that a step needs, as are the three that follow.
+// Choose and the next three methods make hand the Host of a step.
 func (h *hand) Choose(int) int                        { return 0 }
 func (h *hand) Sign(parley.ID, []byte) []byte         { return nil }
 func (h *hand) Verify(parley.ID, []byte, []byte) bool { return false }
@@ -168,7 +166,7 @@ func tell(t1, t2 parley.Tick) parley.Msg {
 	return parley.Msg{Kind: convergence.Time, Seq: uint64(t1), Value: uint64(t2)}
 }
 
-// delivered returns what was delivered of a kind.
+// delivered returns the deliveries of a kind.
 func delivered(effects []parley.Effect, kind parley.Kind) (out []parley.Msg) {
 	for _, e := range effects {
 		if e.Op == parley.OpDeliver && e.Msg.Kind == kind {

@@ -17,8 +17,8 @@ const (
 	Resynchronized = "resynchronized"
 )
 
-// grain is by how many ticks what is measured may be wrong: clocks show whole
-// ticks, and between two corners a clock is read off the line between them.
+// grain is the error of a measurement in ticks: clocks show whole ticks, and between two corners a clock is
+// read off the line between them.
 const grain parley.Tick = 4
 
 // corner is a corner of a logical clock: what it showed at a true time.
@@ -27,12 +27,12 @@ type corner struct {
 	when, logical parley.Tick
 }
 
-// stretch is one time during which a process was in: its clock, corner by corner.
+// stretch holds the corners of a process's clock during one time in which it counted.
 type stretch []corner
 
-// at returns what the clock showed at a true time, and whether the stretch tells.
-// Between two corners the hardware clock is taken to have run evenly. If it did not,
-// the answer is wrong by no more than rho times the time between the two.
+// at returns what the clock showed at a true time, and whether the stretch covers that time. It assumes that
+// the hardware clock ran evenly between two corners. If it did not, the error is at most rho times the time
+// between the two.
 func (c stretch) at(t parley.Tick) (parley.Tick, bool) {
 	i := sort.Search(len(c), func(i int) bool { return c[i].when >= t })
 	switch {
@@ -45,8 +45,8 @@ func (c stretch) at(t parley.Tick) (parley.Tick, bool) {
 	return a.logical + share(b.logical-a.logical, t-a.when, b.when-a.when), true
 }
 
-// stretches returns the clocks of the correct processes, by process. Who comes in
-// again, after a crash or an alarm, begins another stretch.
+// stretches returns the clocks of the correct processes, by process. A process that counts again, after a
+// crash or an alarm, begins another stretch.
 func stretches(h *parley.History) [][]stretch {
 	all := make([][]stretch, h.N)
 	for _, d := range h.Deliveries {
@@ -65,18 +65,17 @@ func stretches(h *parley.History) [][]stretch {
 	return all
 }
 
-// Skew is how far apart two clocks were, at a true time.
+// Skew is the difference of two clocks, at a true time.
 type Skew struct {
 	Apart parley.Tick
 	When  parley.Tick
 	P, Q  parley.ID
 }
 
-// Measure returns how far apart the logical clocks of correct processes that were
-// in have been in a run: at the worst of the instants at which one of them began a
-// resynchronization, and at the worst time of all. The difference of two clocks
-// that run evenly between corners is largest at a corner, so that no time is missed
-// but what comes after a process's last corner.
+// Measure returns the largest difference of the logical clocks of correct processes in a run, while they
+// counted: at the instants at which one of them began a resynchronization, and at any time. The difference of
+// two clocks that run evenly between corners is largest at a corner, so Measure misses no time except after a
+// process's last corner.
 func Measure(h *parley.History) (reads, ever Skew) {
 	all := stretches(h)
 	for p := range all {
@@ -110,7 +109,7 @@ func show(of []stretch, t parley.Tick) (parley.Tick, bool) {
 	return 0, false
 }
 
-// properties are the lecture's demand on clocks, and what an adjustment must not do.
+// properties returns the lecture's demand on clocks, and what an adjustment must not do.
 func (p *Plan) properties() []parley.Property {
 	return []parley.Property{
 		{
@@ -139,7 +138,7 @@ func (p *Plan) properties() []parley.Property {
 	}
 }
 
-// unread is the Vacuous of what is demanded of clocks that are resynchronized.
+// unread is the Vacuous of the demands on resynchronized clocks.
 func unread(h *parley.History) string {
 	for _, d := range h.Deliveries {
 		if d.Msg.Kind == Adjusts && h.Correct(d.At) {
@@ -168,7 +167,7 @@ func measured(h *parley.History) string {
 	return fmt.Sprintf("%d ticks apart at most when one was resynchronized, and %d ever", reads.Apart, ever.Apart)
 }
 
-// each checks what a clock does from one corner to the next.
+// each checks each clock from one corner to the next.
 func each(h *parley.History, check func(a, b corner) error) error {
 	for id, mine := range stretches(h) {
 		for _, one := range mine {
@@ -221,7 +220,7 @@ func settled(h *parley.History) error {
 	return nil
 }
 
-// promises says what the theorem needs.
+// promises returns the promises of the theorem.
 func (p *Plan) promises(a parley.RunConditions) []parley.Promise {
 	because := p.lacks(a)
 	holds := because == ""
@@ -247,7 +246,7 @@ func (p *Plan) promises(a parley.RunConditions) []parley.Promise {
 	}
 }
 
-// lacks tells what a run does not have of what the theorem needs.
+// lacks returns which condition of the theorem a run does not meet, or "".
 func (p *Plan) lacks(a parley.RunConditions) string {
 	if err := bound(a.N, a.M); err != nil {
 		return err.Error()
@@ -272,5 +271,5 @@ func (p *Plan) lacks(a parley.RunConditions) string {
 
 const wrongClock = "a process stood still, or its hardware clock ran wrong"
 
-// proved tells whether the theorem holds for the plan.
+// proved reports whether the theorem holds for the plan.
 func (p *Plan) proved() bool { return p.Delta >= p.Theorem }

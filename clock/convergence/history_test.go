@@ -8,14 +8,14 @@ import (
 	"parley/clock/convergence"
 )
 
-// shown is a corner of a clock in a history made by hand.
-type shown struct {
+// testCorner is a corner of a clock in a history made by hand.
+type testCorner struct {
 	at            parley.ID
 	kind          parley.Kind
 	when, logical parley.Tick
 }
 
-func history(n int, corners ...shown) *parley.History {
+func history(n int, corners ...testCorner) *parley.History {
 	h := &parley.History{N: n, Over: true}
 	for i, c := range corners {
 		h.Deliveries = append(h.Deliveries, parley.ExternalEvent{
@@ -34,38 +34,38 @@ const (
 	leaves  = convergence.Leaves
 )
 
-// Each property is broken by a history of its own, and by none that is within it.
+// Each property is broken by one of these histories, and by none that keeps it.
 func TestPropertiesCanBreak(t *testing.T) {
 	c := convergence.Config{N: 2, Delta: 1000, Slew: 50_000, Rho: 100, Period: 100_000}
 	p, plan := convergence.New(c), planned(t, c)
 	for _, c := range []struct {
 		name    string
-		corners []shown
+		corners []testCorner
 		breaks  string // the property, none if empty
 		says    string
 	}{
-		{"at delta", []shown{{0, enters, 0, 0}, {1, enters, 0, 1000}, {0, reads, 100, 100}, {1, reads, 200, 1200},
+		{"at delta", []testCorner{{0, enters, 0, 0}, {1, enters, 0, 1000}, {0, reads, 100, 100}, {1, reads, 200, 1200},
 			{0, settles, 300, 300}, {1, settles, 300, 1300}}, "", ""},
-		{"beyond delta", []shown{{0, enters, 0, 0}, {1, enters, 0, 1005}, {0, reads, 100, 100}, {1, reads, 200, 1205},
+		{"beyond delta", []testCorner{{0, enters, 0, 0}, {1, enters, 0, 1005}, {0, reads, 100, 100}, {1, reads, 200, 1205},
 			{0, settles, 300, 300}, {1, settles, 300, 1305}},
 			convergence.ClockBound, "at time 100 the clocks of process 0 and process 1 are 1005 ticks apart"},
-		// Only the corners tell: between two resynchronizations a little more is allowed.
-		{"while slewing", []shown{{0, enters, 0, 0}, {1, enters, 0, 1005}, {0, adjusts, 100, 100},
+		// Only the corners matter: between two resynchronizations a little more is allowed.
+		{"while slewing", []testCorner{{0, enters, 0, 0}, {1, enters, 0, 1005}, {0, adjusts, 100, 100},
 			{1, adjusts, 200, 1205}, {0, settles, 300, 300}, {1, settles, 300, 1305}}, "", ""},
-		{"too far while slewing", []shown{{0, enters, 0, 0}, {1, enters, 0, plan.Ever + 5}, {0, settles, 100, 100},
+		{"too far while slewing", []testCorner{{0, enters, 0, 0}, {1, enters, 0, plan.Ever + 5}, {0, settles, 100, 100},
 			{1, settles, 100, plan.Ever + 105}}, convergence.ClockBound, "1055 ticks apart; allowed are 1050"},
-		// Corners of different times are compared on the line between them.
-		{"between corners", []shown{{0, enters, 0, 0}, {1, enters, 0, 1000}, {0, reads, 50_000, 50_000 - 5},
+		// Corners at different times are compared on the line between them.
+		{"between corners", []testCorner{{0, enters, 0, 0}, {1, enters, 0, 1000}, {0, reads, 50_000, 50_000 - 5},
 			{0, settles, 100_000, 100_000 - 5}, {1, settles, 100_000, 101_000}}, convergence.ClockBound, "at time 50000"},
-		// Nobody is compared with a process that is out, or that has not said more.
-		{"out", []shown{{0, enters, 0, 0}, {1, enters, 0, 500}, {1, leaves, 10, 510}, {0, reads, 50, 50},
+		// No process is compared with one whose clock does not count or that has no later corner.
+		{"out", []testCorner{{0, enters, 0, 0}, {1, enters, 0, 500}, {1, leaves, 10, 510}, {0, reads, 50, 50},
 			{1, enters, 90, 5000}, {0, settles, 60, 60}}, convergence.NoAlarm, "at time 10 process 1 why"},
-		{"back", []shown{{0, enters, 0, 0}, {0, settles, 100, 100}, {0, reads, 200, 95}}, convergence.ClockMonotone,
+		{"back", []testCorner{{0, enters, 0, 0}, {0, settles, 100, 100}, {0, reads, 200, 95}}, convergence.ClockMonotone,
 			"the clock of process 0, which showed 100 at time 100, shows 95 at time 200"},
-		{"fast", []shown{{0, enters, 0, 0}, {0, settles, 10_000, 10_507}}, convergence.ClockRate,
+		{"fast", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 10_507}}, convergence.ClockRate,
 			"from time 0 to 10000, goes on by 10507 ticks and not by 10000"},
-		{"as fast as may be", []shown{{0, enters, 0, 0}, {0, settles, 10_000, 10_506}}, "", ""},
-		{"slow", []shown{{0, enters, 0, 0}, {0, settles, 10_000, 9_493}}, convergence.ClockRate, "goes on by 9493"},
+		{"as fast as may be", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 10_506}}, "", ""},
+		{"slow", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 9_493}}, convergence.ClockRate, "goes on by 9493"},
 	} {
 		h := history(2, c.corners...)
 		for _, property := range p.Properties {
@@ -85,11 +85,11 @@ func TestPropertiesCanBreak(t *testing.T) {
 	}
 }
 
-// A run in which some correct process never adjusts its clock shows nothing.
+// A run in which a correct process never adjusts its clock does not show the property.
 func TestResynchronizedIsNotVacuous(t *testing.T) {
 	p := convergence.New(convergence.Config{N: 2})
 	check := p.Properties[len(p.Properties)-1]
-	one := history(2, shown{0, settles, 5, 5})
+	one := history(2, testCorner{0, settles, 5, 5})
 	if check.Name != convergence.Resynchronized || check.Mode != parley.Sometimes || check.Check(one) == nil {
 		t.Error("one of two is enough")
 	}
@@ -99,7 +99,7 @@ func TestResynchronizedIsNotVacuous(t *testing.T) {
 	}
 }
 
-// What is promised, and why not.
+// The promises, and the reasons against them.
 func TestPromises(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1}
 	p := convergence.New(c)

@@ -7,8 +7,7 @@ import (
 	"parley"
 )
 
-// lies: a liar shows each reader another time. A question and a START it may ask or
-// keep to itself.
+// lies lets a liar show each reader another time, and send or omit a question and a START.
 func (p *Plan) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	for _, sent := range t.Honest {
@@ -25,9 +24,8 @@ func (p *Plan) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// lie chooses the time that a reader is shown. The reader's T1 tells what its own
-// clock shows, up to the time that a message takes: a difference of the threshold
-// can be had that is just believed.
+// lie chooses the time that a reader is shown. The reader's T1 shows its own clock, up to the delay of the
+// message, so a liar can reach a difference that is just within the threshold.
 func (p *Plan) lie(s *parley.Step, reader parley.ID, m parley.Msg) (value uint64, said bool) {
 	t1 := parley.Tick(m.Seq)
 	ahead := t1 + p.Least + p.Threshold
@@ -37,11 +35,11 @@ func (p *Plan) lie(s *parley.Step, reader parley.ID, m parley.Msg) (value uint64
 	}
 	shown := []parley.Tick{
 		parley.Tick(m.Value), // honest
-		ahead,                // two faces: the odd ones hurry, the even ones lag
+		ahead,                // two faces: ahead for odd readers, behind for even ones
 		behind,               // the other way round
 		t1 + p.Least + p.Threshold,
 		t1 + p.RoundTrip/2 - p.Threshold,
-		t1 + p.RoundTrip/2 + p.Threshold + 1, // too much to be believed
+		t1 + p.RoundTrip/2 + p.Threshold + 1, // just beyond the threshold
 		t1 + p.Least + p.Threshold/2,
 	}
 	k := s.Choose(len(shown) + 1)
@@ -51,7 +49,7 @@ func (p *Plan) lie(s *parley.Step, reader parley.ID, m parley.Msg) (value uint64
 	return uint64(shown[k]), true
 }
 
-// explain shows a message as what it says.
+// explain shows the content of a message.
 func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch m.Kind {
@@ -65,9 +63,9 @@ func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[stri
 	}
 }
 
-// cost counts the messages of all resynchronizations, of one if there is no end, and of a start.
-// In each, every process asks every other and is answered. A time has 64 bits. There
-// are no rounds to tell apart: PerRound is the sum.
+// cost counts the messages of all resynchronizations, or of one if they never end, and of a start. In a
+// resynchronization every process asks every other and gets an answer. A time has 64 bits. There are no rounds
+// to distinguish: PerRound is the sum.
 func (p *Plan) cost(n, _ int) parley.Cost {
 	links := parley.Traffic{Messages: uint64(n) * uint64(n-1)}
 	sum := parley.Traffic{Messages: 2, Bits: 3 * 64}.Times(links.Messages).Times(uint64(max(p.Resyncs, 1)))

@@ -2,8 +2,8 @@ package convergence
 
 import "parley"
 
-// Now returns what the logical clock of a machine of this protocol shows when its
-// hardware clock shows the given time, and whether the process is in.
+// Now returns what the logical clock of a machine of this protocol shows when its hardware clock shows the
+// given time, and whether the clock counts. For other machines ok is false.
 func Now(m parley.Machine, hardware parley.Tick) (logical parley.Tick, ok bool) {
 	p, ok := m.(*process)
 	if !ok {
@@ -22,29 +22,28 @@ type Shown struct {
 // At returns what the clock shows when the hardware clock shows the given time.
 func (c *Shown) At(hardware parley.Tick) parley.Tick { return c.clock.at(hardware) }
 
-// In tells whether the process counts.
+// In reports whether the clock counts.
 func (c *Shown) In() bool { return c.in }
 
-// Checked tells that the process counts, that n-m clocks were near its own at the last
-// resynchronization, and that the next one is not overdue; and where there is a start, of which a
-// message may have been late, that all clocks which were read in one of them were within delta, or
-// that so many of them have been since the start as pull clocks together. Only then is Plan.Ever
-// what was found, and not what was assumed.
+// Checked reports whether the bound on clocks was measured: the clock counts, n-m clocks were near it at the
+// last resynchronization, and the next one is not overdue. After a start, whose messages may have been late,
+// it also requires one resynchronization in which all clocks that were read lay within delta, or enough
+// resynchronizations to pull clocks together. Only then is Plan.Ever measured, not assumed.
 func (c *Shown) Checked(hardware parley.Tick) bool { return c.checked && c.clock.at(hardware) <= c.due }
 
-// View is what a process knows of the clocks.
+// View holds what a process knows of the clocks.
 type View struct {
 	Shown // its own
-	// Read are the processes whose clocks were read last, and Ahead is by how much each
-	// was ahead then. While readings come in they are those that have come.
+	// Read are the processes whose clocks were read in the last resynchronization, or so far in the present
+	// one. Ahead is how far each was ahead, by process.
 	Read  parley.Set
 	Ahead []parley.Tick
-	// Adjusted is by how much the clock is being adjusted.
+	// Adjusted is the adjustment that is being spread.
 	Adjusted parley.Tick
 }
 
-// Look returns what a machine of this protocol knows. Ahead is the machine's own and
-// changes with its next step.
+// Look returns what a machine of this protocol knows, and false for other machines. Ahead aliases the
+// machine's state, and changes with its next step.
 func Look(m parley.Machine) (v View, ok bool) {
 	p, ok := m.(*process)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"parley/clock/convergence"
 )
 
-// four is a small system with round numbers: delta 200, a reading wrong by 10.
+// four is a small system with round numbers: delta 200, error of a reading 10.
 var four = convergence.Config{
 	N: 4, M: 1, Least: 5, Eps: 10, Rho: 1, Period: 100_000, Slew: 10_000, Delta: 200,
 }
@@ -32,7 +32,7 @@ func toReading(t *testing.T, c convergence.Config) (*hand, parley.Tick) {
 	return h, now
 }
 
-// window returns when the window closes that opened at a time.
+// window returns when the window that opened at now closes.
 func window(h *hand, effects []parley.Effect, now parley.Tick) parley.Tick {
 	h.Helper()
 	for _, e := range effects {
@@ -44,8 +44,8 @@ func window(h *hand, effects []parley.Effect, now parley.Tick) parley.Tick {
 	return 0
 }
 
-// "A process computes the average of the difference in clock values and increments
-// its clock by the average increment": a clause a step, with figures.
+// "A process computes the average of the difference in clock values and increments its clock by the average
+// increment": one clause a step, with numbers.
 func TestResynchronization(t *testing.T) {
 	for _, form := range []convergence.Form{convergence.Differences, convergence.Values} {
 		c := four
@@ -59,7 +59,7 @@ func TestResynchronization(t *testing.T) {
 		timers := h.step.Effects
 		// Process 1 is 101 ahead: with a delay of 12 there and 8 back, it is read as 103.
 		h.receive(t1+20, 1, tell(t1, t1+12+101))
-		// Process 2 is 51 behind, read exactly. Process 3 shows more than can be.
+		// Process 2 is 51 behind, read exactly. Process 3 shows an impossible time.
 		h.receive(t1+10, 2, tell(t1, t1+5-51))
 		h.receive(t1+10, 3, tell(t1, t1+5+plan.Threshold+1))
 		if len(h.refused) > 0 {
@@ -92,7 +92,7 @@ func TestResynchronization(t *testing.T) {
 	}
 }
 
-// A process tells its time to whoever asks, while it is in.
+// A process sends its time to any process that asks, while its clock counts.
 func TestAnswers(t *testing.T) {
 	h := newHand(t, four, 0)
 	h.start(70, false)
@@ -105,7 +105,7 @@ func TestAnswers(t *testing.T) {
 	if effects[0].To != 2 || got.Kind != want.Kind || got.Seq != want.Seq || got.Value != want.Value {
 		t.Errorf("%v", effects)
 	}
-	// What a layer beneath indicates is no fault of anybody's.
+	// An indication of a layer beneath is not a refusal.
 	h.receive(1071, 0, parley.Msg{Kind: parley.Suspect, Origin: 2})
 	if len(h.refused) > 0 {
 		t.Error(h.refused)
@@ -121,7 +121,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What does not fit is refused and changes nothing.
+// Invalid messages are refused and change nothing.
 func TestRefusals(t *testing.T) {
 	plan := planned(t, four)
 	with := func(m parley.Msg) parley.Msg {
@@ -163,8 +163,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A process that finds fewer than n-m clocks near its own leaves, says nothing more,
-// and joins.
+// A process that finds fewer than n-m clocks near its own leaves, sends nothing more, and joins.
 func TestAlarm(t *testing.T) {
 	plan := planned(t, four)
 	for far := range 4 {
@@ -195,8 +194,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// A process that could not wake when the clocks were to be read does not adjust its
-// own when all others have done it.
+// A process that could not wake when the clocks were due to be read does not adjust after all others have done
+// it.
 func TestSleepsThroughAResynchronization(t *testing.T) {
 	plan := planned(t, four)
 	for _, late := range []parley.Tick{0, plan.Threshold, plan.Threshold + 1, 3 * four.Period} {
@@ -210,8 +209,8 @@ func TestSleepsThroughAResynchronization(t *testing.T) {
 	}
 }
 
-// A clock that begins near a multiple of the period, ahead or behind, is first
-// resynchronized at the multiple after it, as all others are.
+// A clock that begins near a multiple of the period, ahead or behind, is first resynchronized at the multiple
+// after it, like all others.
 func TestFirstResynchronization(t *testing.T) {
 	const year = 31_536_000_000_000_000
 	for _, now := range []parley.Tick{-40_000, -1, 0, 1, 49_999, 54*year - 50_000, 54*year + 40_000} {
@@ -224,7 +223,7 @@ func TestFirstResynchronization(t *testing.T) {
 	}
 }
 
-// A start: m+1 processes that say START make one say it, and 2m+1 make it begin.
+// A start: START from m+1 processes makes a process send it, and START from 2m+1 makes it begin.
 func TestStartClauses(t *testing.T) {
 	c := four
 	c.Begin = convergence.Cold
@@ -243,11 +242,11 @@ func TestStartClauses(t *testing.T) {
 	if len(effects) == 0 || effects[0].Op != parley.OpSend || effects[0].Msg.Kind != convergence.Start {
 		t.Fatalf("two make it do %v", effects)
 	}
-	// With its own word that is three: it begins.
+	// With its own START that is three: it begins.
 	if at, ok := h.show(700); at != 0 || !ok {
 		t.Errorf("its clock shows %d", at)
 	}
-	// One that is asked says it once, and does not begin by its own word.
+	// A process that is asked sends START once, and does not begin by its own message.
 	h = newHand(t, c, 0)
 	h.start(500, false)
 	begin := func(m parley.Machine, s *parley.Step) { m.Request(s, parley.Msg{Kind: parley.Propose}) }
@@ -262,8 +261,8 @@ func TestStartClauses(t *testing.T) {
 	}
 }
 
-// joiner brings a machine back after a crash, whose hardware clock is behind all
-// others' by so much, and has it read three of them, which are one tick apart.
+// joiner restarts a machine whose hardware clock is behind all others' by the given time, and has it read
+// three of them, which are one tick apart.
 func joiner(t *testing.T, behind parley.Tick) (*hand, parley.Tick) {
 	t.Helper()
 	h := newHand(t, four, 0)
@@ -273,8 +272,8 @@ func joiner(t *testing.T, behind parley.Tick) (*hand, parley.Tick) {
 	return h, now
 }
 
-// answer answers a question of the machine at once, from processes that are ahead by
-// so much, and leaves the timers as they are.
+// answer answers a question of the machine at once, for processes that are ahead by the given times, and
+// leaves the timers as they are.
 func (h *hand) answer(now parley.Tick, ahead ...parley.Tick) {
 	effects := h.step.Effects
 	t1 := parley.Tick(effects[len(effects)-2].Msg.Seq)
@@ -284,8 +283,8 @@ func (h *hand) answer(now parley.Tick, ahead ...parley.Tick) {
 	h.step.Now, h.step.Effects = now, effects
 }
 
-// A joiner takes the median of at least 2m+1, and tells nobody the time before it
-// is in: after one resynchronization.
+// A joiner takes the median of at least 2m+1 clocks, and sends its time to no process before it counts: after
+// one resynchronization.
 func TestJoinClauses(t *testing.T) {
 	plan := planned(t, four)
 	h := newHand(t, four, 0)
@@ -313,7 +312,7 @@ func TestJoinClauses(t *testing.T) {
 	if at, _ := h.show(now); at != 1_100_000 {
 		t.Fatalf("its first resynchronization is at %d", at)
 	}
-	// Its clock came of a reading: it may be another error away from all others.
+	// Its clock came from a reading: it may be another error away from all others.
 	far := plan.Threshold + plan.Error
 	h.answer(now, far, far, far)
 	h.expire()
@@ -327,8 +326,8 @@ func TestJoinClauses(t *testing.T) {
 	}
 }
 
-// A joiner whose clock has forgotten what year it is joins others that count the
-// nanoseconds since 1970, and so does one that is as far ahead.
+// A joiner whose clock has lost the year joins others that count the nanoseconds since 1970. So does one that
+// is as far ahead.
 func TestJoinsFromFar(t *testing.T) {
 	const since1970 = 1_800_000_000_000_000_000
 	for _, behind := range []parley.Tick{since1970, -since1970} {
@@ -339,13 +338,12 @@ func TestJoinsFromFar(t *testing.T) {
 	}
 }
 
-// A joiner does not stay where clocks were that are being adjusted: it asks again
-// when all have settled.
+// A joiner does not use clocks that are being adjusted: it asks again when all have settled.
 func TestJoinWaitsUntilClocksSettle(t *testing.T) {
 	plan := planned(t, four)
 	settled := plan.Window + plan.Span + 2*plan.Threshold + plan.RoundTrip
 	for _, c := range []struct {
-		since parley.Tick // in the period, when it has read the clocks
+		since parley.Tick // time in the period at which it has read the clocks
 		waits parley.Tick
 	}{
 		{0, settled}, {settled - 1, 1}, {settled, 0}, {plan.Period - 2*plan.Threshold, 0},

@@ -11,10 +11,10 @@ import (
 // Form says what the mean is taken of.
 type Form uint8
 
-// The lecture's two forms. Read at one instant and exactly, they give the same.
+// The lecture's two forms. With exact readings at one instant, they give the same result.
 const (
-	// Differences: a process increments its clock by the mean of the differences
-	// from its own, each read when it could be.
+	// Differences: a process increments its clock by the mean of the differences from its own, each read when
+	// possible.
 	Differences Form = iota
 	// Values: a process sets its clock to the mean of the clock values.
 	Values
@@ -29,12 +29,11 @@ func (f Form) String() string { return forms[f] }
 type mean struct {
 	whole   parley.Tick
 	rest, n int
-	kept    int // how many of the n count as they were read, the own among them
+	kept    int // how many of the n count as read, including the own one
 }
 
-// rounded returns the nearest whole tick; a half is rounded up. Adding a whole
-// number to all that the mean is of adds it to the result, so that the two forms
-// agree after rounding as well, and so do clocks that show another hour.
+// rounded returns the nearest whole tick; a half is rounded up. Adding a whole number to all entries adds it
+// to the result, so the two forms agree after rounding as well, and so do clocks with an offset.
 func (m mean) rounded() parley.Tick {
 	if 2*m.rest >= m.n {
 		return m.whole + 1
@@ -42,11 +41,11 @@ func (m mean) rounded() parley.Tick {
 	return m.whole
 }
 
-// meanOf is the mean in either of the lecture's forms: of the values of all clocks, where
-// here is what own's clock shows, or of their differences from it, where here is 0. In
-// both, here replaces own's entry, those that could not be read, and those that are
-// more than delta away. One of exactly delta is kept; none is cut down to delta, which
-// would be another algorithm. Each entry is divided by itself: a sum could overflow.
+// meanOf returns the mean in either of the lecture's forms: of the values of all clocks, where here is the
+// value of own's clock, or of their differences from it, where here is 0. In both, here replaces own's entry,
+// those that could not be read, and those that are more than delta away. An entry of exactly delta is kept.
+// None is clipped to delta, which would be another algorithm. Each entry is divided by itself, because a sum
+// could overflow.
 func meanOf(own parley.ID, here parley.Tick, entries []parley.Tick, read parley.Set, delta parley.Tick) mean {
 	m := mean{n: len(entries)}
 	for i, x := range entries {
@@ -68,8 +67,8 @@ func meanOf(own parley.ID, here parley.Tick, entries []parley.Tick, read parley.
 	return m
 }
 
-// median returns the middle one of the differences that were read, the lower of
-// two. With at least 2m+1 of them, m of them wrong, it lies between two right ones.
+// median returns the middle one of the differences that were read, the lower one of two. With at least 2m+1 of
+// them, m of them wrong, it lies between two right ones.
 func median(differences []parley.Tick, read parley.Set) parley.Tick {
 	var sorted []parley.Tick
 	for id := range read.All() {
@@ -79,25 +78,24 @@ func median(differences []parley.Tick, read parley.Set) parley.Tick {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// offset returns by how much another clock is ahead, from one round trip: t1 and
-// t4 are one's own clock when the question left and when the answer came, t2 and
-// t3 the other's when that came and when this left. Half a tick is rounded up.
-// The error is at most (round trip - 2*least delay)/2, and what the clocks drift
-// apart meanwhile. No two of the four may differ by 2^62 or more.
+// offset returns how far another clock is ahead, from one round trip: t1 and t4 are the own clock when the
+// question left and when the answer came, t2 and t3 the other clock when the question came and when the answer
+// left. Half a tick is rounded up. The error is at most (round trip - 2*least delay)/2, plus the drift of the
+// clocks in the meantime. No two of the four may differ by 2^62 or more.
 func offset(t1, t2, t3, t4 parley.Tick) parley.Tick {
 	return ((t2 - t1) + (t3 - t4) + 1) >> 1
 }
 
 // theorem returns the delta of the theorem, rounded up, for n processes of which
 // spare = n-3m: correct clocks that are read with an error of at most eps, drift by at
-// most rho parts in a million and take the mean every period ticks of the clock are
-// never further apart, with
+// most rho parts in a million and take the mean every period ticks of the clock are never further apart than
+// delta, where
 //
 //	delta = (2*eps*(n-1)/n + 2*rho*period) * n/(n-3m)
 //
-// and the threshold delta+eps. The period counts the time that a resynchronization
-// takes. For each of n-1 others the two readings differ by 2 eps, and by another
-// 3 delta for each of m liars; what is left of delta must make up for the drift.
+// and the threshold delta+eps. The period includes the time of a resynchronization. For each of n-1 others the
+// two readings differ by 2 eps, and by another 3 delta for each of m liars; what is left of delta must make up
+// for the drift.
 //
 // Lamport and Melliar-Smith (1985), with the conditions of Rushby and von Henke.
 func theorem(n, spare int, eps parley.Tick, rho int64, period parley.Tick) parley.Tick {
@@ -105,8 +103,7 @@ func theorem(n, spare int, eps parley.Tick, rho int64, period parley.Tick) parle
 	return (sum + parley.Tick(spare) - 1) / parley.Tick(spare)
 }
 
-// bound is the necessary condition, of any clock synchronization without
-// signatures.
+// bound returns the necessary condition for any clock synchronization without signatures.
 func bound(n, m int) error {
 	if n > 3*m {
 		return nil
@@ -115,7 +112,7 @@ func bound(n, m int) error {
 		"n > 3m is necessary", n, (n-1)/3, m)
 }
 
-// million returns x*ppm/1,000,000, rounded up; neither is negative.
+// million returns x*ppm/1,000,000, rounded up. Neither may be negative.
 func million(x parley.Tick, ppm int64) parley.Tick {
 	return -share(-x, parley.Tick(ppm), 1_000_000)
 }
@@ -141,7 +138,7 @@ func magnitude(x parley.Tick) uint64 {
 	return uint64(x)
 }
 
-// apart returns how far apart two times are, the largest number if it is more.
+// apart returns the difference of two times, or the largest number if the difference is larger.
 func apart(a, b parley.Tick) parley.Tick {
 	d := max(a, b) - min(a, b)
 	if d < 0 {
@@ -150,7 +147,7 @@ func apart(a, b parley.Tick) parley.Tick {
 	return d
 }
 
-// floorDiv returns x/y rounded down, and what is left, for y > 0.
+// floorDiv returns x/y rounded down, and the remainder, for y > 0.
 func floorDiv(x, y parley.Tick) (q, r parley.Tick) {
 	q, r = x/y, x%y
 	if r < 0 {

@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// oracle is the mean of the differences, slowly.
+// oracle computes the mean of the differences with big rationals.
 func oracle(own int, differences []parley.Tick, read parley.Set, delta parley.Tick) *big.Rat {
 	sum := new(big.Rat)
 	for i, d := range differences {
@@ -66,8 +66,8 @@ func TestMeansAgainstOracle(t *testing.T) {
 	}
 }
 
-// Rounding is to the nearest tick, and a half is rounded up, below zero too: what
-// is rounded does not depend on where zero is.
+// Rounding is to the nearest tick, and a half is rounded up, also below zero: the result does not depend on
+// where zero is.
 func TestRounding(t *testing.T) {
 	for _, c := range []struct {
 		sum  parley.Tick
@@ -92,7 +92,7 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// What a peer shows may be anything: nothing overflows into being believed.
+// A peer may show any time: none is accepted because of an overflow.
 func TestEnormousReadings(t *testing.T) {
 	for _, x := range []parley.Tick{math.MaxInt64, math.MinInt64, math.MinInt64 + 1, 1 << 62} {
 		got := meanOf(0, 0, []parley.Tick{0, 4, x}, parley.Everyone(3), 10)
@@ -106,8 +106,8 @@ func TestEnormousReadings(t *testing.T) {
 	}
 }
 
-// A reading of a clock that is x ahead, with delays a there and b back, is wrong by
-// (a-b)/2: never by more than half of what the round trip exceeds the least one by.
+// A reading of a clock that is x ahead, with delays a there and b back, is wrong by (a-b)/2: at most half of
+// the excess of the round trip over the shortest one.
 func TestOffset(t *testing.T) {
 	const least = 3
 	count := 0
@@ -168,7 +168,7 @@ func TestTheoremFigures(t *testing.T) {
 			t.Errorf("n = %d, m = %d: %d, not %d", c.n, c.m, got, c.delta)
 		}
 	}
-	// n = 3m+1: nearly 2n eps where nothing drifts.
+	// n = 3m+1: nearly 2n eps without drift.
 	if got := theorem(16, 1, 1000, 0, 1<<40); got != 2*15*1000 {
 		t.Error(got)
 	}
@@ -178,11 +178,10 @@ func TestTheoremFigures(t *testing.T) {
 	}
 }
 
-// rounds lets the worst adversary there is have its way with two correct clocks, the
-// fastest and the slowest, where the others lie between, and returns how far apart
-// the two are before each resynchronization. Each reading of a correct clock is
-// wrong by eps in the direction that does most harm, and each liar shows each of the
-// two what it just believes.
+// rounds simulates the worst adversary against two correct clocks, the fastest and the slowest, with the
+// others between them, and returns the difference of the two before each resynchronization. Each reading of a
+// correct clock is wrong by eps in the worst direction, and each liar shows each of the two a time just within
+// the threshold.
 func rounds(n, m int, eps, delta, drift parley.Tick, howMany int) []parley.Tick {
 	threshold := delta + eps
 	var skew parley.Tick
@@ -205,20 +204,20 @@ func rounds(n, m int, eps, delta, drift parley.Tick, howMany int) []parley.Tick 
 	return all
 }
 
-// The theorem is tight: the worst adversary reaches its delta, never more.
+// The theorem is tight: the worst adversary reaches delta, and never more.
 func TestBoundIsReached(t *testing.T) {
 	const ms = 1_000_000
 	for _, c := range []struct{ n, m int }{{4, 1}, {7, 2}, {10, 3}, {5, 1}, {16, 5}} {
 		delta := theorem(c.n, c.n-3*c.m, ms/2, 100, 10_000*ms)
 		all := rounds(c.n, c.m, ms/2, delta, 2*ms, 400)
-		rounding := parley.Tick(c.n) // a tick a round, n/(n-3m) times
+		rounding := parley.Tick(c.n) // one tick for each round, n/(n-3m) times
 		if most := slices.Max(all); most > delta+rounding || most < delta-rounding {
 			t.Errorf("n = %d, m = %d: the clocks come %d apart, and delta is %d", c.n, c.m, most, delta)
 		}
 	}
 }
 
-// With n = 3m nothing holds them together: 3.9 s apart after 400 rounds.
+// With n = 3m nothing keeps them together: 3.9 s apart after 400 rounds.
 func TestDivergesAtThreeM(t *testing.T) {
 	const ms = 1_000_000
 	all := rounds(3, 1, ms/2, 11*ms, 2*ms, 400)
@@ -230,8 +229,8 @@ func TestDivergesAtThreeM(t *testing.T) {
 	}
 }
 
-// "The averages computed by p and q differ by at most (3m/n) delta": every case of
-// n = 4 and m = 1 with three clocks in 0..3, delta = 3, and all that a liar may show.
+// "The averages computed by p and q differ by at most (3m/n) delta": every case of n = 4 and m = 1 with three
+// clocks in 0..3, delta = 3, and everything that a liar may show.
 func TestFactorExhaustive(t *testing.T) {
 	const delta = 3
 	cases, worst := 0, parley.Tick(0)

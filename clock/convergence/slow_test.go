@@ -9,8 +9,7 @@ import (
 	"parley/sim"
 )
 
-// checked are the correct processes that say now that their clocks are checked, and spread is how
-// far apart those are.
+// checked returns the correct processes whose clocks are checked now, and the largest difference of those.
 func checked(s *sim.Sim) (who parley.Set, spread parley.Tick) {
 	var low, high parley.Tick
 	for id := range s.Correct().All() {
@@ -27,9 +26,9 @@ func checked(s *sim.Sim) (who parley.Set, spread parley.Tick) {
 	return who, high - low
 }
 
-// slowStart is a run in which the START of some processes reaches others too late, or only when it is
-// repeated. That happens when links come up one after the other, and on a busy computer. Everything else
-// is within the theorem.
+// slowStart returns a run in which the START of some processes reaches others too late, or only when it is
+// repeated. That happens when links come up one after the other, and on a busy computer. Everything else is
+// within the theorem.
 func slowStart(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 5))
 	opt := drawn(p, plan, seed)
@@ -47,9 +46,9 @@ func slowStart(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Option
 	return opt
 }
 
-// Processes that hear START too late begin further apart than they may, and nobody notices. Clocks
-// that say that they are checked are never further apart than they say all the same; and all of
-// them come to say so, by the time that the plan tells.
+// Processes that receive START too late begin further apart than allowed, and no process notices. Clocks that
+// report checked still never differ more than the reported bound, and all report checked by the time in the
+// plan.
 func TestStartThatIsLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []convergence.Config{
@@ -71,7 +70,7 @@ func TestStartThatIsLate(t *testing.T) {
 			if most = max(most, ever.Apart); ever.Apart > plan.Ever {
 				began++
 			}
-			// A process that was too far off joins anew, and may be checked later.
+			// A process that was too far off joins again, and may be checked later.
 			who, _ := checked(s)
 			if calm := c.N == counted(&s.History).Len() && len(corners(s, convergence.Leaves)) == 0; calm && who.Len() != c.N {
 				t.Errorf("n = %d, seed %d: after %d resynchronizations only %v are checked", c.N, seed, plan.Pulls, who)
@@ -84,9 +83,8 @@ func TestStartThatIsLate(t *testing.T) {
 	}
 }
 
-// Clocks begin in three steps: those in the middle are near all others, and the first and the last
-// see n-m clocks near their own, though not each other. Once pulled together they are still further
-// apart than the bound.
+// Clocks begin in three steps: those in the middle are near all others; the first and the last see n-m clocks
+// near their own, but not each other. After the first pull they are still further apart than the bound.
 func TestStartInSteps(t *testing.T) {
 	t.Parallel()
 	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either, Readings: 2}
@@ -119,8 +117,7 @@ func TestStartInSteps(t *testing.T) {
 	}
 }
 
-// Where the theorem's conditions hold, all come to say that their clocks are checked, whatever
-// liars say: by the time that the plan tells.
+// If the theorem's conditions hold, all clocks become checked by the time in the plan, whatever liars show.
 func TestLiarsKeepNobodyUnchecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []convergence.Config{{N: 4, M: 1}, {N: 5, M: 1}, {N: 7, M: 2}} {
@@ -140,8 +137,8 @@ func TestLiarsKeepNobodyUnchecked(t *testing.T) {
 	}
 }
 
-// Clocks that are near each other, by readings that took short, are checked at once, and not only
-// where any reading could tell it.
+// Clocks that are near each other, by short readings, are checked at once, not only when any reading would
+// show it.
 func TestCheckedAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []convergence.Config{{N: 4, M: 1}, {N: 5, M: 1}, {N: 7, M: 2}} {
@@ -160,8 +157,8 @@ func TestCheckedAtOnce(t *testing.T) {
 	}
 }
 
-// Clocks are checked at the first resynchronization if they are within delta for certain: each
-// reading may be wrong by half of what its round trip took longer than two messages must.
+// Clocks are checked at the first resynchronization if they are certainly within delta: each reading may be
+// wrong by half of the excess of its round trip over the shortest one.
 func TestReadingsTellHowWrongTheyMayBe(t *testing.T) {
 	t.Parallel()
 	c := four
@@ -177,7 +174,7 @@ func TestReadingsTellHowWrongTheyMayBe(t *testing.T) {
 			}
 			t1, effects := h.expire()
 			for id := range parley.ID(3) {
-				ahead := parley.Tick(id/2) * (plan.Delta - 2*wrong + over) // that of the last one
+				ahead := parley.Tick(id/2) * (plan.Delta - 2*wrong + over) // the last one's difference
 				now, _ := h.show(t1)
 				h.receive(t1+trip, id+1, tell(now, now+trip/2+ahead))
 			}
@@ -190,8 +187,8 @@ func TestReadingsTellHowWrongTheyMayBe(t *testing.T) {
 	}
 }
 
-// The plan's figures: how far apart clocks can be that were checked against the threshold alone,
-// and how often the mean must be taken until they are within delta, without liars.
+// The plan's numbers: how far apart clocks can be that were checked only against the threshold, and how often
+// the mean must be taken until they are within delta, without liars.
 func TestPulls(t *testing.T) {
 	for _, c := range []struct{ n, m, pulls int }{
 		{1, 0, 2}, {3, 0, 2}, {4, 1, 4}, {5, 1, 4}, {7, 2, 3}, {10, 3, 3}, {31, 1, 2},

@@ -6,23 +6,23 @@ import (
 	"parley"
 )
 
-// How a process comes to have a clock, where clocks are not together yet or the
-// others are running already, and how it loses it.
+// How a process gets a clock, when clocks are not together yet or the others are already running, and how it
+// loses its clock.
 
-// starts are the START that were said.
-type starts struct {
-	old  bool          // those of long ago count
-	by   parley.Set    // who has said START, this process among them
+// startLog holds the START messages.
+type startLog struct {
+	old  bool          // old messages count
+	by   parley.Set    // processes that have sent START, including this one
 	when []parley.Tick // when they last did, by process
 }
 
-func (st *starts) add(id parley.ID, now parley.Tick) {
+func (st *startLog) add(id parley.ID, now parley.Tick) {
 	st.by.Add(id)
 	st.when[id] = now
 }
 
-// in tells when processes have said START, in a time up to now, the first first.
-func (st *starts) in(now, time parley.Tick) (times []parley.Tick) {
+// in returns when processes sent START within the last time ticks, in order.
+func (st *startLog) in(now, time parley.Tick) (times []parley.Tick) {
 	for id := range st.by.All() {
 		if st.old || now-st.when[id] <= time {
 			times = append(times, st.when[id])
@@ -32,7 +32,7 @@ func (st *starts) in(now, time parley.Tick) (times []parley.Tick) {
 	return times
 }
 
-func (st *starts) state(v *parley.Vars) {
+func (st *startLog) state(v *parley.Vars) {
 	v.Set("started", &st.by)
 	parley.PerProcess(v, "said", st.when, func(id parley.ID, t *parley.Tick) {
 		if st.by.Has(id) {
@@ -43,12 +43,11 @@ func (st *starts) state(v *parley.Vars) {
 	})
 }
 
-// Anew asks a process to give up its clock and to join again, because the clock is known to be
-// wrong, for instance after the hardware clock has jumped. It is of local kind: only a Request.
-// No field is used.
+// Anew asks a process to give up its clock and to join again, because the clock is known to be wrong, for
+// example after a jump of the hardware clock. It is only a Request. It uses no field.
 const Anew parley.Kind = parley.Local + 0x30
 
-// Request: the process must begin, if it has not, or give up its clock.
+// Request makes the process begin, if it has not begun, or give up its clock.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == Anew && p.phase != outside {
 		p.leave(s, "told to join anew")
@@ -64,32 +63,31 @@ func (p *process) say(s *parley.Step) {
 	s.SendAll(parley.Msg{Kind: Start})
 }
 
-// heard: a process has said START. Where all are up when the first one begins, once is
-// enough. Else it says so again until it has a clock, but not twice within a round trip.
+// heard handles a START. If all processes are up when the first one begins, each sends START once. Otherwise a
+// process repeats it until it has a clock, but not twice within a round trip.
 func (p *process) heard(s *parley.Step, from parley.ID) {
 	if p.starts.by.Has(from) && (p.Begin == Cold || s.Now-p.starts.when[from] < p.RoundTrip) {
 		s.Refuse(from, "second START")
 		return
 	}
 	p.starts.add(from, s.Now)
-	// A silent process has its clock from others, which may have given theirs up just then.
+	// A silent process has its clock from others, which may just have given theirs up.
 	if p.phase == outside || p.Begin == Either && (p.phase == joining || p.phase == silent) {
 		p.count(s)
 	}
 }
 
-// count: of m+1 processes that have said START one is correct, so this one says it
-// as well. Of 2m+1 at least m+1 are correct: all hear these within a delay, and say
-// START themselves, and within another delay all have heard 2m+1. So the clocks
-// begin at most two delays apart.
+// count acts on the START messages. Of m+1 processes that have sent START one is correct, so this one sends it
+// as well. Of 2m+1 at least m+1 are correct: within one delay all processes receive their START and send it
+// themselves, and within another delay all have it from 2m+1. So the clocks begin at most two delays apart.
 //
-// Where START is said again and again, that of long ago does not count, for who said it
-// may have a clock since. What makes another one begin must make this one speak a delay
-// later: that counts for long. What it begins by must be of the last moments, as far as
-// those who have just spoken need not speak again: else two parties, of which neither finds
-// enough clocks near its own, begin in turn for ever, each by what the other has said. And who
-// gives up its clock only when others have begun with that begins when they did, not now: its
-// clock shows 0 for when it heard the last START that it takes.
+// If START is repeated, old ones do not count, because their senders may have a clock since. A START that
+// makes another process begin must make this one send START a delay later, so for sending START messages count
+// for long. For beginning they must be recent: within the time in which processes that have just sent START
+// need not repeat it. Otherwise two parties, neither of which finds enough clocks near its own, would begin in
+// turn forever, each by the other's messages. A process that gives up its clock only after others have begun
+// with its message begins when they did, not now: its clock shows 0 at the time of the last START that it
+// uses.
 func (p *process) count(s *parley.Step) {
 	if len(p.starts.in(s.Now, 2*p.Period)) > p.M && !p.spoke(s.Now) {
 		p.say(s)
@@ -100,10 +98,10 @@ func (p *process) count(s *parley.Step) {
 	}
 }
 
-// needed is how many START a process begins by. Where START is said again and again they are a
-// majority, too: of two parties only one has so many. If fewer sufficed, as 2m+1 do of 2, 3 or 6
-// processes, each party would begin alone, find at its next resynchronization that the others are
-// too far from it, and begin again, for ever.
+// needed returns how many START messages a process needs to begin. If START is repeated, they must also be a
+// majority, which only one of two parties has. If fewer sufficed, as 2m+1 do of 2, 3 or 6 processes, each
+// party would begin alone, find at its next resynchronization that the others are too far away, and begin
+// again, forever.
 func (p *process) needed() int {
 	if p.Begin == Either {
 		return max(2*p.M+1, p.N/2+1)
@@ -111,18 +109,18 @@ func (p *process) needed() int {
 	return 2*p.M + 1
 }
 
-// spoke tells whether this process has said START, so that it need not say so now.
+// spoke reports whether this process has sent START and need not send it again yet.
 func (p *process) spoke(now parley.Tick) bool {
 	return p.starts.by.Has(p.self) && (p.Begin == Cold || now-p.starts.when[p.self] < p.Period/4)
 }
 
-// leave: the process has no clock that anybody should rely on.
+// leave gives up the clock.
 func (p *process) leave(s *parley.Step, why string) {
 	p.corner(s, Leaves, "leaves, "+why+",")
 	p.join(s)
 }
 
-// join: the process asks for the time.
+// join asks for the time.
 func (p *process) join(s *parley.Step) {
 	p.phase, p.checked, p.sure = joining, false, false
 	p.clock.settle()
@@ -136,9 +134,9 @@ func (p *process) join(s *parley.Step) {
 	}
 }
 
-// joinBy: it sets its clock to the median of at least 2m+1 others', which is
-// between those of two correct ones. If they are being adjusted, they may not stay
-// there: it asks again when they have settled.
+// joinBy sets the clock to the median of at least 2m+1 others', which lies between those of two correct
+// processes. If their clocks are being adjusted, the median may move: the process asks again when they have
+// settled.
 func (p *process) joinBy(s *parley.Step) {
 	if p.read.Len() <= 2*p.M {
 		s.SetTimer(again, p.Period/2)

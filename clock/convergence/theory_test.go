@@ -12,7 +12,7 @@ import (
 	"parley/sim"
 )
 
-// drawn is a run within the theorem, from a seed: clocks and delays, and m liars.
+// drawn returns a run within the theorem, drawn from a seed: clocks and delays, and m liars.
 func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 1))
 	opt := sim.Options{
@@ -39,7 +39,7 @@ func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 	return opt
 }
 
-// judged demands what is promised of a run, and that it is promised.
+// judged checks that the properties of a run are promised and hold.
 func judged(t *testing.T, what string, s *sim.Sim, p parley.Protocol) {
 	t.Helper()
 	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
@@ -52,9 +52,8 @@ func judged(t *testing.T, what string, s *sim.Sim, p parley.Protocol) {
 	}
 }
 
-// n > 3m: whatever m liars say, and whatever clocks and links do within their
-// bounds, the clocks stay within delta. And they are near it in some runs: delta is
-// no empty word.
+// n > 3m: whatever m liars show, and whatever clocks and links do within their bounds, the clocks stay within
+// delta. In some runs they come near delta, so it is not too large.
 func TestTheorem(t *testing.T) {
 	for _, c := range []convergence.Config{
 		{N: 4, M: 1, Resyncs: 12}, {N: 5, M: 1, Resyncs: 8}, {N: 7, M: 2, Resyncs: 8}, {N: 10, M: 3, Resyncs: 6},
@@ -76,8 +75,7 @@ func TestTheorem(t *testing.T) {
 	}
 }
 
-// The theorem is tight for the machine too: the worst run comes within one part in a
-// hundred of delta, and stays below.
+// The theorem is tight for the machine too: the worst run comes within one percent of delta, and stays below.
 func TestWorstRunReachesDelta(t *testing.T) {
 	const ms = 1_000_000
 	for _, c := range []convergence.Config{
@@ -100,7 +98,7 @@ func TestWorstRunReachesDelta(t *testing.T) {
 	}
 }
 
-// Beyond the bound the clocks come apart: with n = 3m in every run of the worst liar.
+// Beyond the bound the clocks diverge: with n = 3m in every run of the worst liar.
 func TestBreaksAtThreeM(t *testing.T) {
 	for _, c := range []convergence.Config{{N: 3, M: 1, Resyncs: 30}, {N: 6, M: 2, Resyncs: 60}} {
 		p, plan := convergence.New(c), planned(t, c)
@@ -119,7 +117,7 @@ func TestBreaksAtThreeM(t *testing.T) {
 	}
 }
 
-// And so they do with one liar more than m.
+// They also diverge with one liar more than m.
 func TestBreaksWithMoreLiars(t *testing.T) {
 	c := convergence.Config{N: 7, M: 2, Resyncs: 60}
 	p, plan := convergence.New(c), planned(t, c)
@@ -132,8 +130,8 @@ func TestBreaksWithMoreLiars(t *testing.T) {
 	}
 }
 
-// The two forms give the same clocks, tick by tick: the readings are differences in
-// either case, and "equals the other form when read at one instant".
+// The two forms give the same clocks, tick by tick: the readings are differences in either case, and "equals
+// the other form when read at one instant".
 func TestFormsAreOne(t *testing.T) {
 	for seed := range uint64(20) {
 		var runs [2][]parley.ExternalEvent
@@ -151,8 +149,8 @@ func TestFormsAreOne(t *testing.T) {
 	}
 }
 
-// A start brings clocks together that show anything: to two delays, whoever begins
-// when, and whatever m liars say.
+// A start brings together clocks that show anything, to within two delays, whichever process begins when, and
+// whatever m liars send.
 func TestColdStart(t *testing.T) {
 	for _, c := range []convergence.Config{
 		{N: 4, M: 1, Resyncs: 4, Begin: convergence.Cold}, {N: 7, M: 2, Resyncs: 4, Begin: convergence.Cold},
@@ -182,9 +180,9 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// Two delays it is: process 0 hears 1 and a liar at once, and begins; a delay later
-// process 2 hears these two that are correct, and begins; and another one later
-// process 1 hears 2, whom it needs, for the liar says START to nobody else.
+// The two delays are reached: process 0 receives START from 1 and a liar at once, and begins. A delay later
+// process 2 has it from the two correct ones and begins. Another delay later process 1 has it from 2, which it
+// needs, because the liar sends START to no other process.
 func TestColdStartReachesTwoDelays(t *testing.T) {
 	const least, most = 1, 900
 	c := convergence.Config{N: 4, M: 1, Resyncs: 2, Begin: convergence.Cold}
@@ -202,7 +200,7 @@ func TestColdStartReachesTwoDelays(t *testing.T) {
 	s := sim.Run(sim.Options{
 		Protocol: p, Faulty: map[parley.ID]faulty.Behavior{3: hasty},
 		Delay: sim.Delay{Least: most, Most: most},
-		// The liar hears and is heard at once, and so is process 1 by process 0.
+		// Messages to and from the liar take no time, and so do those from process 1 to process 0.
 		Links: []sim.Link{
 			{From: parley.SetOf(1, 3), To: parley.SetOf(0), Delay: sim.Delay{Least: least, Most: least}},
 			{To: parley.SetOf(3), Delay: sim.Delay{Least: least, Most: least}},
@@ -221,7 +219,7 @@ func TestColdStartReachesTwoDelays(t *testing.T) {
 	}
 }
 
-// m processes that say START alone start nobody.
+// START from m processes alone starts none.
 func TestLiarsDoNotStart(t *testing.T) {
 	c := convergence.Config{N: 7, M: 2, Begin: convergence.Cold}
 	p := convergence.New(c)
@@ -236,8 +234,8 @@ func TestLiarsDoNotStart(t *testing.T) {
 	}
 }
 
-// A process that comes back, at any time of a period, joins: it counts as faulty
-// until it is in, and is as good as the others from then on, with m-1 liars about.
+// A process that restarts, at any time of a period, joins: it counts as faulty until its clock counts, and is
+// as good as the others from then on, with m-1 liars present.
 func TestJoin(t *testing.T) {
 	c := convergence.Config{N: 7, M: 2, Resyncs: 8}
 	p, plan := convergence.New(c), planned(t, c)
@@ -278,7 +276,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A joiner is put where it hurts: it joins in the worst run there is.
+// A joiner joins in the worst run.
 func TestJoinInTheWorstRun(t *testing.T) {
 	c := convergence.Config{N: 7, M: 2, Resyncs: 60}
 	p, plan := convergence.New(c), planned(t, c)
@@ -295,9 +293,8 @@ func TestJoinInTheWorstRun(t *testing.T) {
 	}
 }
 
-// A process whose clock is wrong from the beginning says so at the first
-// resynchronization, joins, and is in with a clock that is right. The others
-// do not follow it.
+// A process whose clock is wrong from the beginning reports that at the first resynchronization, joins, and
+// counts with a clock that is right. The others do not follow its clock.
 func TestWrongClock(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Resyncs: 8}
 	p, plan := convergence.New(c), planned(t, c)
@@ -320,7 +317,7 @@ func TestWrongClock(t *testing.T) {
 		if !slices.Equal(kinds, []parley.Kind{convergence.Enters, convergence.Leaves, convergence.Enters}) {
 			t.Fatalf("%d off: %x", off, kinds)
 		}
-		// From its second entry on it is judged as the others are.
+		// From its second entry on it is judged like the others.
 		left := slices.IndexFunc(s.History.Deliveries, func(d parley.ExternalEvent) bool {
 			return d.Msg.Kind == convergence.Leaves
 		})
@@ -334,8 +331,8 @@ func TestWrongClock(t *testing.T) {
 	}
 }
 
-// Who cannot be read counts as faulty: cut off from more than m, a process leaves,
-// and joins when the links are whole again.
+// A process that cannot be read counts as faulty. One that is disconnected from more than m others leaves, and
+// joins when the links heal.
 func TestCutOff(t *testing.T) {
 	c := convergence.Config{N: 7, M: 2, Resyncs: 8}
 	p, plan := convergence.New(c), planned(t, c)
@@ -357,8 +354,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A reading whose round trip takes too long tells nothing: with it, links that are
-// slow one way would set the clocks wrong by more than eps.
+// A reading whose round trip takes too long is discarded: otherwise links that are slow in one direction would
+// set the clocks wrong by more than eps.
 func TestSlowReadings(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Resyncs: 6}
 	p := convergence.New(c)

@@ -1,24 +1,23 @@
-// Package dated gives clocks that are kept together a date: n processes agree on the
-// date and time of day at which their common logical clock showed 0, although up to m
-// of them lie.
+// Package dated gives synchronized clocks a date: n processes agree on the
+// date and time of day at which their common logical clock showed 0, although up to m of them lie.
 //
 // The problem: the logical clocks of interactive convergence agree with each other and
 // with nothing else. Each process also reads a wall clock, which may be wrong. All
 // correct processes must have the same date for the logical time 0, and it must lie
 // between the dates that correct processes propose. The common time is then this date
-// plus the logical clock, and it never goes back, whatever becomes of a wall clock.
+// plus the logical clock, and it never goes back, even if a wall clock does.
 //
 // The model and the bound are the same as in package convergence: oral messages, n > 3m, and
 // the m faulty processes include those that are down or have no clock yet. The wall
 // clock is the only input that is not a message, a request or a timer: see Config.Date.
 //
-// When the clocks begin together, at the logical time 0, each process proposes what its
-// wall clock says, by interactive consistency in rounds that the new logical clocks
+// When the clocks begin together, at the logical time 0, each process proposes the
+// time of its wall clock, by interactive consistency in rounds that the new logical clocks
 // time. All take the median of the vector. A process that missed these rounds, or joins
-// later, asks the others, and takes the date that m+1 of them answer. A process whose
+// later, asks the others, and takes the date in m+1 equal answers. A process whose
 // date fewer than n-m-1 others share, or that gets none, gives up its clock. If the
-// clocks begin again, a process that had the common time proposes that and not what its
-// wall clock says by then: otherwise the common time would jump.
+// clocks begin again, a process that had the common time proposes that, not its wall
+// clock: otherwise the common time would jump.
 //
 // Why it works: all correct processes decide on the same vector, which has at most m
 // entries of faulty processes and more than 2m in all. So at least as many entries of
@@ -45,45 +44,44 @@ import (
 	"parley/lockstep"
 )
 
-// The messages beside those of the clocks, which are convergence's.
+// The messages, in addition to those of package convergence.
 const (
 	// dateFrame is a frame of the agreement on the date. It has the fields of lockstep.Frame.
 	dateFrame parley.Kind = 0x10 + iota
 	// dateQuery asks for the date. No field is used.
 	dateQuery
-	// dateReply answers. Value: the date, as a signed number.
+	// dateReply is the answer. Value: the date, as a signed number.
 	dateReply
 )
 
-// What a process indicates beside what a clock delivers.
+// The indications, in addition to the deliveries of the clock.
 const (
-	// Beyond: the clock of another process was read and differs by more than a correct one
-	// can. Origin: that process. Value: by how much it is ahead, as a signed number.
+	// Beyond: the clock of another process was read and differs by more than a correct one can. Origin: that
+	// process. Value: how far it is ahead, as a signed number.
 	Beyond parley.Kind = parley.Indication + 0x3E + iota
 	// Dated: the process has a date. Value: the date, as a signed number.
 	Dated
 )
 
-// Config is one system of clocks with a date. Times are in ticks.
+// Config configures one system of clocks with a date. Times are in ticks.
 type Config struct {
 	// Config configures the clocks.
 	convergence.Config
-	// Round is how long a round of the agreement on the date is, beside what clocks may be
-	// apart; 0 stands for three round trips. It must exceed the largest delay and twice the
-	// Slack, which is how late a process may act in a round; 0 stands for a fifth of a round trip.
+	// Round is the length of a round of the agreement on the date, in addition to the largest difference of
+	// clocks; 0 means three round trips. It must exceed the largest delay and twice the Slack. Slack is how
+	// late a process may act in a round; 0 means 1/5 of a round trip.
 	Round, Slack parley.Tick
-	// Date reads the wall clock of a process at a time of its hardware clock: nanoseconds
-	// as Unix counts them. It is the one input of a machine that its host does not hand it
-	// in a Step. In a simulation it must depend on its arguments alone, so that equal runs
-	// stay equal. On a real host it reads the computer's clock. nil stands for wall clocks
-	// that are right but for a second for each process: process i is i seconds ahead.
+	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time. It
+	// is the only input of a machine that does not come in a Step. In a simulation it must depend only on its
+	// arguments, so that equal runs stay equal. On a real host it reads the computer's clock. nil means wall
+	// clocks that are right except that process i is i seconds ahead.
 	Date func(self parley.ID, now parley.Tick) int64
-	// Given puts clocks that show the true time into the place of those that are kept
-	// together: see the type given. It is for an explorer, which has no clocks that drift.
+	// Given replaces the synchronized clocks by clocks that show the true time (see the type given). It is for
+	// an explorer, which has no drifting clocks.
 	Given bool
 }
 
-// withDefaults fills in what was left out, for clocks with a plan.
+// withDefaults fills in the defaults, for clocks with a plan.
 func (c Config) withDefaults(plan *convergence.Plan) Config {
 	c.Config = plan.Config
 	c.Round, c.Slack = cmp.Or(c.Round, 3*plan.RoundTrip), cmp.Or(c.Slack, plan.RoundTrip/5)
@@ -93,13 +91,13 @@ func (c Config) withDefaults(plan *convergence.Plan) Config {
 	return c
 }
 
-// kinds are the names of the messages, by kind.
+// kinds holds the names of the messages, by kind.
 var kinds = func() []string {
 	list := append([]string{"", "READ", "TIME", "START"}, make([]string, dateFrame-convergence.Start-1)...)
 	return append(list, "DATES", "DATE?", "DATE")
 }()
 
-// New returns the protocol. It panics if no Plan can be made of c.
+// New returns the protocol. It panics if c.Plan fails.
 func New(c Config) parley.Protocol {
 	plan, err := c.Plan()
 	if err != nil {
@@ -119,7 +117,7 @@ func New(c Config) parley.Protocol {
 	p.Lies, p.Overhears = lies(p.Lies, lying.Lies), lying.Overhears
 	p.Explain = explain(p.Explain, frames.Explain)
 	p.Size = size(p.Size, frames.Size)
-	p.Cost = nil // what a query costs depends on how long the agreement takes
+	p.Cost = nil // the cost of queries depends on how long the agreement takes
 	if c.Given {
 		p.Timing, p.Relies = parley.Synchronous, parley.ModelAssumptions{Delay: plan.Least + plan.Eps}
 		p.Properties = slices.DeleteFunc(p.Properties, func(q parley.Property) bool { return q.Name != convergence.NoAlarm })
@@ -156,13 +154,13 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// hour is by how much a liar says that the date is later.
+// hour is how much a liar puts the date ahead.
 const hour = 3_600_000_000_000
 
 // longest is the longest round.
 const longest = parley.Tick(1) << 44
 
-// explain shows a frame as the messages in it, and what is said of the date as a number.
+// explain shows a frame as the messages in it, and a date as a number.
 func explain(clocks, frames func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string]) func(
 	parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {

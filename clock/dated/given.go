@@ -7,13 +7,13 @@ import (
 	"parley/clock/convergence"
 )
 
-// given is a clock that nothing has to keep together with the others: all of them show the true
-// time from the start, and none drifts. It speaks as the clocks of package convergence do, but
-// sends nothing. So whatever a search finds out about it is about the date alone.
+// given is a clock that needs no synchronization: all of them show the true time from the start, and none
+// drifts. It delivers the corners of the clocks of package convergence, but sends nothing. So what a search
+// finds concerns the date alone.
 //
-// A process that starts again, or gives up its clock, is in again in the middle of the next
-// period, as after a resynchronization. It never begins again together with others: how processes
-// come to do that is a matter of START and of time, of which a state of a search has none.
+// A process that restarts, or gives up its clock, counts again in the middle of the next period, as after a
+// resynchronization. It never begins again together with others: that takes START messages and time, and the
+// states of a search have neither.
 type given struct {
 	parley.Base
 	plan *convergence.Plan
@@ -21,10 +21,10 @@ type given struct {
 	in   bool
 }
 
-// given has one timer.
+// givenTimer is the only timer of given.
 const givenTimer parley.Timer = 1
 
-// now is what a clock shows at a hardware time, and whether it counts.
+// now returns what a clock shows at a hardware time, and whether it counts.
 func now(clock parley.Machine, hardware parley.Tick) (logical parley.Tick, in bool) {
 	if g, ok := clock.(*given); ok {
 		return hardware, g.in
@@ -64,7 +64,7 @@ func (g *given) enter(s *parley.Step) {
 	g.wait(s, 0)
 }
 
-// wait sets the timer for some time into the next period: 0 for a resynchronization.
+// wait sets the timer to a time into the next period; 0 is the time of a resynchronization.
 func (g *given) wait(s *parley.Step, into parley.Tick) {
 	if next := s.Now/g.plan.Period + 1; g.plan.Resyncs == 0 || next <= parley.Tick(g.plan.Resyncs) {
 		s.SetTimer(givenTimer, next*g.plan.Period+into-s.Now)

@@ -10,7 +10,7 @@ import (
 	"parley/clock/convergence"
 )
 
-// The names of the properties, beside those of the clocks.
+// The names of the properties, in addition to those of the clocks.
 const (
 	Agreement = "date agreement"
 	Validity  = "date validity"
@@ -20,27 +20,27 @@ const (
 // span is one time during which the clock of a correct process counted.
 type span struct {
 	at       parley.ID
-	zero     parley.Tick // when its clock showed 0, by the true time
+	zero     parley.Tick // true time at which its clock showed 0
 	started  bool        // it began with the others
-	proposed int64       // the date that it proposed, if it did
-	dates    []int64     // those that it had, without repetitions
-	late     string      // why it had one too late
-	entered  parley.Tick // by its clock
+	proposed int64       // the date that it proposed, if any
+	dates    []int64     // the dates that it had, without repetitions
+	late     string      // why it had a date too late
+	entered  parley.Tick // time on its clock
 	reads    int         // resynchronizations
 }
 
-// history is what is judged of a run.
+// history is the judged part of a run.
 type history struct {
 	plan   *convergence.Plan
 	date   func(self parley.ID, now parley.Tick) int64
 	given  bool
 	spans  []span
-	open   []int   // by process, 1 + the number of its span; 0: its clock does not count
+	open   []int   // by process: 1 + the index of its span; 0: its clock does not count
 	ahead  []int64 // by process: machine.ahead
 	ending parley.Tick
 }
 
-// replay goes through a history, event by event.
+// replay builds a history event by event.
 func (d *machine) replay(c Config, h *parley.History) *history {
 	out := &history{plan: d.plan, date: c.Date, given: c.Given, open: make([]int, h.N), ahead: make([]int64, h.N)}
 	out.ending = d.when.Begin + parley.Tick(d.rounds.Last+2)*d.when.Delta
@@ -86,7 +86,7 @@ func (h *history) take(e *parley.ExternalEvent) {
 
 func (h *history) enter(at parley.ID, when, hardware, logical parley.Tick) {
 	one := span{at: at, zero: when - logical, entered: logical, started: h.plan.Began(logical)}
-	if h.given { // there is one beginning
+	if h.given { // all begin at one time
 		one.zero = 0
 	}
 	if one.proposed = h.date(at, hardware) - int64(logical); h.ahead[at] != 0 {
@@ -96,14 +96,14 @@ func (h *history) enter(at parley.ID, when, hardware, logical parley.Tick) {
 	h.open[at] = len(h.spans)
 }
 
-// together tells whether two clocks began at one time, or one joined the other. Clocks that began
-// apart show 0 at times that are further from each other than drift explains.
+// together reports whether two clocks began at the same time, or one joined the other. Clocks that began
+// separately show 0 at times that differ by more than drift explains.
 func (h *history) together(a, b *span) bool {
 	by := a.zero - b.zero
 	return max(by, -by) <= h.plan.Period/4
 }
 
-// properties are the demands on the date.
+// properties returns the demands on the date.
 func (d *machine) properties(c Config) []parley.Property {
 	judged := func(check func(h *history, name func(parley.ID) string) error) func(*parley.History) error {
 		return func(h *parley.History) error { return check(d.replay(c, h), h.Name) }
@@ -176,7 +176,7 @@ func (h *history) inTime(name func(parley.ID) string) error {
 	return nil
 }
 
-// promises says what the theorems need: what the clocks do.
+// promises derives the promises from those of the clocks.
 func promises(
 	clocks func(parley.RunConditions) []parley.Promise, given bool,
 ) func(parley.RunConditions) []parley.Promise {

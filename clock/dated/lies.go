@@ -5,8 +5,8 @@ import (
 	"parley/lockstep"
 )
 
-// lies returns how a process lies in what its clock shows, as clocks do, in the agreement
-// on the date, and in what it tells of the date.
+// lies returns the lies of a process about its clock, as in package convergence, in the agreement on the date,
+// and in its queries and replies.
 func lies(
 	clocks, frames func(*parley.Step, *parley.Turn) []parley.Outgoing,
 ) func(*parley.Step, *parley.Turn) []parley.Outgoing {
@@ -40,7 +40,7 @@ func lies(
 	}
 }
 
-// seenFrames goes through the frames of the agreement on the date that a coalition has seen.
+// seenFrames iterates over the frames of the agreement on the date that a coalition has seen.
 func seenFrames(t *parley.Turn) func(yield func(parley.Received) bool) {
 	return func(yield func(parley.Received) bool) {
 		for got := range t.Seen {

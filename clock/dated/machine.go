@@ -13,15 +13,13 @@ import (
 	"parley/lockstep"
 )
 
-// dateTimer belongs to the agreement on the date. The clock's own are smaller.
+// dateTimer belongs to the agreement on the date. The timers of the clock are smaller.
 const dateTimer parley.Timer = 16
 
-// nothing is the default of the agreement on the date: it is no date, because it has not
-// eight bytes.
+// nothing is the default of the agreement on the date. It is no date, because it does not have eight bytes.
 var nothing = []byte("\x00nothing\x00")
 
-// machine is one process: a logical clock that is kept together with the others', and the
-// date at which it showed 0.
+// machine is one process: a synchronized logical clock, and the date at which it showed 0.
 type machine struct {
 	parley.Base
 	plan   *convergence.Plan
@@ -31,32 +29,32 @@ type machine struct {
 	when   lockstep.Schedule
 	wall   func(self parley.ID, now parley.Tick) int64
 
-	date     int64 // of the logical time 0, in nanoseconds as Unix counts them
+	date     int64 // of logical time 0, in nanoseconds of Unix time
 	dated    bool  // it belongs to the clocks as they run now
-	once     bool  // there has been a date at all
-	ahead    int64 // by how much the common time was ahead of the hardware clock when last known
+	once     bool  // there has been a date
+	ahead    int64 // how far the common time was ahead of the hardware clock when last known
 	agreeing bool
-	strays   int // consecutive resynchronizations in which too few others told the same date
+	strays   int // consecutive resynchronizations in which too few others replied with the same date
 	one      *lockstep.Instance
 	lacking  int        // consecutive resynchronizations without a date
-	asked    bool       // for the date of the clocks as they run now
-	told     parley.Set // the processes that have answered
-	dates    []int64    // what they answered, by process
+	asked    bool       // a query was sent for the clocks as they run now
+	told     parley.Set // the processes that have replied
+	dates    []int64    // their replies, by process
 
-	skew    []parley.Tick // by how much others were ahead at the last resynchronization
-	read    parley.Set    // the processes of which that is known
+	skew    []parley.Tick // how far others were ahead at the last resynchronization
+	read    parley.Set    // the processes for which skew holds
 	since   parley.Tick   // the first adjustment with this clock, by the hardware clock; 0: none yet
 	drifted parley.Tick   // the sum of all adjustments since then
 }
 
-// mostRelayed are the most processes, and the most faults, for which the agreement on the
-// date is by information trees. More take phase king, whose messages stay small.
+// mostRelayed and mostFaultsRelayed are the most processes and faults for which the agreement on the date uses
+// information trees. For more it uses phase king, whose messages stay small.
 const (
 	mostRelayed       = 13
 	mostFaultsRelayed = 2
 )
 
-// agreement returns the agreement on the date, in rounds, in which liars choose among some values.
+// agreement returns the agreement on the date, in rounds. lies are the values that liars choose from.
 func agreement(n, m int, lies ...[]byte) lockstep.Protocol {
 	in := problem.Instance{N: n, M: m, Default: nothing, Alphabet: lies}
 	return interactive.Rounds(interactive.Config{Instance: in, Over: func(in problem.Instance) lockstep.Protocol {
@@ -69,9 +67,9 @@ func agreement(n, m int, lies ...[]byte) lockstep.Protocol {
 
 func newMachine(c Config, plan *convergence.Plan, self parley.ID) *machine {
 	rounds := agreement(plan.N, plan.M)
-	round := c.Round + plan.Ever // clocks may be so far apart
-	// A process that takes up the START of others some time later begins with a clock that
-	// shows up to a quarter of a period and a round trip.
+	round := c.Round + plan.Ever // the largest difference of clocks
+	// A process that begins later by the START of others begins with a clock that shows up to a quarter of a
+	// period and a round trip.
 	begin := plan.Period/4 + plan.RoundTrip + round
 	when := lockstep.Schedule{Begin: begin, Delta: round, Slack: c.Slack, Early: true}
 	clock := parley.Machine(&given{plan: plan, self: self})
@@ -84,10 +82,9 @@ func newMachine(c Config, plan *convergence.Plan, self parley.ID) *machine {
 	}
 }
 
-// Start starts the clock.
 func (d *machine) Start(s *parley.Step) { d.clocks(s, func() { d.clock.Start(s) }) }
 
-// Request is for the clock.
+// Request passes a request to the clock.
 func (d *machine) Request(s *parley.Step, m parley.Msg) {
 	d.clocks(s, func() { d.clock.Request(s, m) })
 }
@@ -115,7 +112,7 @@ func (d *machine) Timeout(s *parley.Step, t parley.Timer) {
 	}
 }
 
-// clocks runs a clause of the clock, and does what its events require.
+// clocks runs a clause of the clock, and acts on its deliveries.
 func (d *machine) clocks(s *parley.Step, clause func()) {
 	mark := s.Mark()
 	clause()
@@ -135,11 +132,11 @@ func (d *machine) clocks(s *parley.Step, clause func()) {
 	}
 }
 
-// enter: the clock counts from now on. It began with the others (started), or it joined
-// clocks that were running.
+// enter handles a clock that counts from now on. The clock began with the others (started), or it joined
+// running clocks.
 func (d *machine) enter(s *parley.Step, started bool) {
 	d.dated, d.strays, d.lacking, d.agreeing, d.since, d.drifted = false, 0, 0, started, 0, 0
-	d.asked, d.told = false, parley.Set{} // what was asked before is about other clocks
+	d.asked, d.told = false, parley.Set{} // earlier queries were about other clocks
 	if !started {
 		d.ask(s)
 		return
@@ -158,10 +155,10 @@ func (d *machine) enter(s *parley.Step, started bool) {
 // encode returns a date as a value of the agreement.
 func encode(date int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(date)) }
 
-// check is made once a period. A process without a date asks for it, and in the next period
-// gives up its clock: if too few others know a date, all without one begin again together.
-// So does a process whose date fewer than n-m-1 others share: it did not hear all of them in
-// time when they agreed. Liars alone cannot make a process give up its clock like that.
+// check runs once a period. A process without a date asks for it, and in the next period gives up its clock:
+// if too few others know a date, all processes without one begin again together. A process whose date fewer
+// than n-m-1 others share also gives up its clock, because it missed messages of the agreement. Liars alone
+// cannot make a process give up its clock like that.
 func (d *machine) check(s *parley.Step) {
 	switch d.lacking++; {
 	case d.agreeing: // rounds may be longer than a period
@@ -171,7 +168,7 @@ func (d *machine) check(s *parley.Step) {
 		if d.strays++; d.tellers(d.date) >= d.plan.N-d.plan.M-1 {
 			d.strays = 0
 		}
-		if d.strays <= 2 { // the first time nobody has been asked, and an answer may be lost
+		if d.strays <= 2 { // the first time no query was sent, and a reply may be lost
 			d.ask(s)
 			return
 		}
@@ -183,7 +180,7 @@ func (d *machine) check(s *parley.Step) {
 	}
 }
 
-// note keeps what was read of the others' clocks, and the common time.
+// note records the readings of the others' clocks, and the common time.
 func (d *machine) note(s *parley.Step) {
 	if d.dated {
 		t, _ := now(d.clock, s.Now)
@@ -192,7 +189,7 @@ func (d *machine) note(s *parley.Step) {
 	v, _ := convergence.Look(d.clock)
 	d.read = v.Read
 	copy(d.skew, v.Ahead)
-	if d.since == 0 { // this adjustment corrects how the clocks began
+	if d.since == 0 { // this adjustment corrects the start of the clocks
 		d.since = s.Now
 	} else {
 		d.drifted += v.Adjusted
@@ -235,11 +232,11 @@ func (d *machine) timed(s *parley.Step, clause func()) {
 	if d.agreeing = !d.one.Over(); d.agreeing {
 		s.SetTimer(dateTimer, max(d.one.Deadline()-logical, 0))
 	} else if !d.dated {
-		d.ask(s) // others may have heard more processes
+		d.ask(s) // others may have received more dates
 	}
 }
 
-// decide takes the median of the dates in the vector that was agreed on.
+// decide takes the median of the dates in the decided vector.
 func (d *machine) decide(body []byte) {
 	vector, err := interactive.DecodeVector(body)
 	if err != nil {
@@ -265,7 +262,7 @@ func (d *machine) ask(s *parley.Step) {
 	s.SendAll(parley.Msg{Kind: dateQuery})
 }
 
-// hear takes in a query for the date, or a reply: of m+1 equal replies one is correct.
+// hear handles a query for the date, or a reply: of m+1 equal replies one is correct.
 func (d *machine) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch _, in := now(d.clock, s.Now); {
 	case m.Origin != 0 || m.Seq != 0 || len(m.Body) > 0 || m.Kind == dateQuery && m.Value != 0:
@@ -274,7 +271,7 @@ func (d *machine) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 		if in && d.dated {
 			s.Send(from, parley.Msg{Kind: dateReply, Value: uint64(d.date)})
 		}
-	case !in || !d.asked: // it has come too late to be of use
+	case !in || !d.asked: // too late to be of use
 	case !d.told.Add(from):
 		s.Refuse(from, "a second date")
 	default:
@@ -286,7 +283,7 @@ func (d *machine) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// tellers counts the others that have answered with a date.
+// tellers counts the other processes that have replied with a date.
 func (d *machine) tellers(date int64) (count int) {
 	for id := range d.told.All() {
 		if d.dates[id] == date {
@@ -306,7 +303,7 @@ func (d *machine) State(v *parley.Vars) {
 	parley.Num(v, "strays", &d.strays)
 	if d.agreeing {
 		v.Machine("one", d.one)
-	} else if v.Loading() { // it begins from scratch when it is used again
+	} else if v.Loading() { // it starts from scratch when it is used again
 		d.one.Reset(0)
 	}
 	parley.Num(v, "lacking", &d.lacking)

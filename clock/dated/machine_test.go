@@ -12,13 +12,13 @@ import (
 
 const second = 1_000_000_000
 
-// steady is a wall clock that stands at a time of its own.
+// steady returns a wall clock that has stopped, at a time of each process.
 func steady(at func(self parley.ID) int64) func(parley.ID, parley.Tick) int64 {
 	return func(self parley.ID, _ parley.Tick) int64 { return at(self) }
 }
 
-// A process whose clock begins again takes the common time that it had for the date, however its
-// wall clock was set meanwhile; and one that never had it takes what its wall clock says.
+// A process whose clock begins again proposes the common time that it had, however its wall clock was set in
+// the meantime. A process that never had the common time proposes its wall clock.
 func TestClocksBeginAgainWithTheTime(t *testing.T) {
 	const hardware = int64(1_000_000)
 	c := Config{
@@ -31,7 +31,7 @@ func TestClocksBeginAgainWithTheTime(t *testing.T) {
 		d.Start(s)
 		if had {
 			d.settle(9 * hour)
-			d.note(s) // the logical clock shows nothing yet but the hardware clock
+			d.note(s) // the logical clock still equals the hardware clock
 		}
 		s.Effects = nil
 		d.enter(s, true)
@@ -49,7 +49,7 @@ func TestClocksBeginAgainWithTheTime(t *testing.T) {
 	}
 }
 
-// What others answered about the clocks before is not the date of those that have just begun.
+// Replies about earlier clocks do not date the clocks that have just begun.
 func TestAnswersOfOldClocks(t *testing.T) {
 	d := New(Config{Config: convergence.Config{N: 4, M: 1}}).New(0).(*machine)
 	s := &parley.Step{Self: 0, N: 4}
@@ -70,7 +70,7 @@ func TestAnswersOfOldClocks(t *testing.T) {
 	}
 }
 
-// A process that joins asks for the date at once, and of m+1 equal answers it takes one.
+// A process that joins asks for the date at once, and takes the one in m+1 equal replies.
 func TestJoinerAsks(t *testing.T) {
 	d := New(Config{Config: convergence.Config{N: 4, M: 1}}).New(0).(*machine)
 	s := &parley.Step{Self: 0, N: 4}
@@ -90,7 +90,7 @@ func TestJoinerAsks(t *testing.T) {
 	}
 }
 
-// fiveClocks are the clocks of five processes, with wall clocks that stand.
+// fiveClocks returns the clocks of five processes, with stopped wall clocks.
 func fiveClocks(t *testing.T, change func(c *Config)) (plan convergence.Plan, p parley.Protocol) {
 	c := Config{
 		Config: convergence.Config{N: 5, M: 1, Begin: convergence.Either},
@@ -108,9 +108,9 @@ func fiveClocks(t *testing.T, change func(c *Config)) (plan convergence.Plan, p 
 	return plan, p
 }
 
-// Four of five processes give up their clocks one after the other, in less time than those that have
-// just said START need to say it again: all four take part in the agreement on the date, though only
-// the first three begin at once, and so there is a date although the fifth takes no part.
+// Four of five processes give up their clocks one after the other, in less time than it takes until a process
+// must repeat its START: all four take part in the agreement on the date, although only the first three begin
+// at once. So there is a date although the fifth takes no part.
 func TestLateBeginnerAgreesOnDate(t *testing.T) {
 	plan, p := fiveClocks(t, nil)
 	for share := range parley.Tick(20) {
@@ -142,8 +142,8 @@ func TestLateBeginnerAgreesOnDate(t *testing.T) {
 	}
 }
 
-// More are cut off than may be faulty while five processes agree on the date: none has one. All see
-// that in the second resynchronization, and begin again.
+// More processes than may be faulty are disconnected while five processes agree on the date, so none has a
+// date. All notice in the second resynchronization, and begin again.
 func TestNoDate(t *testing.T) {
 	plan, p := fiveClocks(t, nil)
 	anew := 3*plan.Period + plan.Period/3
@@ -174,10 +174,10 @@ func TestNoDate(t *testing.T) {
 	}
 }
 
-// numbered is a wall clock that stands at the number of its process, in units of 1e15 ns.
+// numbered is a wall clock that has stopped at the number of its process, in units of 1e15 ns.
 var numbered = steady(func(self parley.ID) int64 { return int64(self) * 1e15 })
 
-// lateDates is a run in which five processes agree on the date while links lose messages; when is the
+// lateDates returns a run in which five processes agree on the date while links lose messages. when is the
 // beginning of the first round.
 func lateDates(t *testing.T, periods parley.Tick, links func(plan convergence.Plan, when parley.Tick) []sim.Link) *sim.Sim {
 	plan, p := fiveClocks(t, func(c *Config) { c.Date = numbered })
@@ -187,9 +187,9 @@ func lateDates(t *testing.T, periods parley.Tick, links func(plan convergence.Pl
 	})
 }
 
-// What two others say comes too late for one process, so that it alone has another vector, and
-// another median. It sees that the others have another date, and gives up its clock to join them;
-// the others keep theirs.
+// Messages of two others come too late for one process, so that it alone has another vector and another
+// median. It sees that the others have another date, and gives up its clock to join them; the others keep
+// theirs.
 func TestAnotherDate(t *testing.T) {
 	run := lateDates(t, 7, func(plan convergence.Plan, when parley.Tick) []sim.Link {
 		to, since := parley.SetOf(4), when-plan.RoundTrip
@@ -214,7 +214,7 @@ func TestAnotherDate(t *testing.T) {
 	}
 }
 
-// What one process says of the date comes too late for the others: it takes the date that they have.
+// One process's date comes too late for the others: it takes the date that they have.
 func TestLateDate(t *testing.T) {
 	run := lateDates(t, 1, func(plan convergence.Plan, when parley.Tick) []sim.Link {
 		return []sim.Link{{From: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip, Loss: 1}}
@@ -226,8 +226,7 @@ func TestLateDate(t *testing.T) {
 	}
 }
 
-// Rounds of the agreement on the date may take longer than two periods, and no process begins again
-// because of that.
+// Rounds of the agreement on the date may take longer than two periods without making a process begin again.
 func TestDateTakesLong(t *testing.T) {
 	period, _ := fiveClocks(t, nil)
 	plan, p := fiveClocks(t, func(c *Config) { c.Round = period.Period })
@@ -242,8 +241,8 @@ func TestDateTakesLong(t *testing.T) {
 	}
 }
 
-// Clocks that are read with a large error may be as far apart as a round of agreements is long:
-// the agreement on the date has room for that.
+// Clocks that are read with a large error may differ by as much as a round: the agreement on the date has room
+// for that.
 func TestDateOfClocksApart(t *testing.T) {
 	c := Config{
 		Config: convergence.Config{

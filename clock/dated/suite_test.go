@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// suited is a system as the suite takes it: it ends, and its clocks drift, as many as
-// there are beyond the bound too.
+// suited returns a system for the suite: it ends, and its clocks drift, including the additional ones beyond
+// the bound.
 func suited(c convergence.Config) (parley.Protocol, parleytest.Options) {
 	p := dated.New(dated.Config{Config: c})
 	var o parleytest.Options

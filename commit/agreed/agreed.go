@@ -1,28 +1,23 @@
-// Package agreed is commit over Byzantine agreement: atomic commitment among
-// processes some of which may lie, and which nothing can block.
+// Package agreed is commit over Byzantine agreement: atomic commitment among processes some of which may lie,
+// and which nothing can block.
 //
-// The problem is atomic commitment, see package problem, among the correct processes:
-// all of them commit or all abort, and they commit only if each of them has voted yes.
-// A faulty process may keep a transaction from being committed, for nobody can tell
-// its no from that of a correct one; it cannot make correct processes differ.
+// The problem is atomic commitment (package problem) among the correct processes: all of them commit or all
+// abort, and they commit only if each of them has voted yes. A faulty process may prevent a commit, because
+// its no looks like that of a correct process; it cannot make correct processes differ.
 //
-// The bound, the rounds, the messages and the fault model are those of the agreement
-// that is used: n > 3m and m+1 rounds over oral messages. The model is synchronous:
-// rounds end by the clock, and nobody waits for anybody. A process that crashes
-// counts as faulty, and takes no part when it comes back: what it decides is not
-// spoken of here. There is no coordinator, and nothing is logged.
+// The bound, the rounds, the messages and the fault model are those of the agreement that is used: n > 3m and
+// m+1 rounds over oral messages. The model is synchronous: rounds end by the clock, and no process waits for
+// another. A process that crashes counts as faulty, and takes no part after a restart; the properties do not
+// cover its decision. There is no coordinator and no log.
 //
-// The processes agree on the vector of all votes, by interactive consistency; a vote
-// that did not come is a no. Then each commits if all entries are yes, and otherwise
-// aborts.
+// The processes agree on the vector of all votes, by interactive consistency; a missing vote is a no. Then
+// each commits if all entries are yes, and otherwise aborts.
 //
-// Why it works: the vectors of correct processes are equal, and so is what they make
-// of them. The entry of a correct process is its vote, in every vector. If nobody is
-// faulty and all vote yes, all entries are yes.
+// Why it works: the vectors of correct processes are equal, so their outcomes are equal. The entry of a
+// correct process is its vote, in every vector. If no process is faulty and all vote yes, all entries are yes.
 //
-// Source: lecture, "Relations Among the Agreement Problems", question 1; the idea of
-// committing by Byzantine agreement is from Dolev and Strong (1982), "Distributed
-// commit with bounded waiting".
+// Source: lecture, "Relations Among the Agreement Problems", question 1; the idea of committing by Byzantine
+// agreement is from Dolev and Strong (1982), "Distributed commit with bounded waiting".
 package agreed
 
 import (
@@ -37,32 +32,30 @@ import (
 	"parley/lockstep"
 )
 
-// Config is one transaction.
+// Config configures one transaction.
 type Config struct {
-	// N is the number of processes, all of which vote, and M how many of them may be
-	// faulty in any way.
+	// N is the number of processes, all of which vote. M is how many of them may be faulty in any way.
 	N, M int
-	// Over is the agreement on each vote; nil stands for eig.
+	// Over is the agreement on each vote. nil means eig.
 	Over interactive.Agreement
 }
 
-// The votes as they travel: one bit.
+// The votes in messages: one bit.
 var yes, no = []byte("1"), []byte("0")
 
-// instance is what the agreements must know: what does not come is a no, and liars
-// think of both votes.
+// instance returns the instance of the agreements: a missing vote is a no, and liars may send either vote.
 func (c Config) instance() agreement.Instance {
 	return agreement.Instance{N: c.N, M: c.M, Default: no, Alphabet: [][]byte{no, yes}}
 }
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines that follow the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 
-// Rounds returns the protocol at the level of rounds. A Config that cannot be panics.
+// Rounds returns the protocol at the level of rounds. It panics if c is invalid.
 func Rounds(c Config) lockstep.Protocol {
 	if err := c.instance().Check(); err != nil {
 		panic("agreed: " + err.Error())
@@ -71,7 +64,7 @@ func Rounds(c Config) lockstep.Protocol {
 	p := lockstep.Derive(vector, "agreed", func(s *parley.Step, _ parley.ID, m parley.Msg) {
 		votes, err := interactive.DecodeVector(m.Body)
 		if err != nil {
-			panic(err) // it was written by this process
+			panic(err) // this process encoded it
 		}
 		s.Deliver(s.Self, Outcome(votes).Decided(0))
 	})
@@ -87,7 +80,7 @@ func Rounds(c Config) lockstep.Protocol {
 	return p
 }
 
-// Outcome is what follows from the vector of all votes, 1 or else no.
+// Outcome returns Commit if all votes are 1, otherwise Abort.
 func Outcome(votes [][]byte) problem.Outcome {
 	for _, v := range votes {
 		if !bytes.Equal(v, yes) {
@@ -97,10 +90,9 @@ func Outcome(votes [][]byte) problem.Outcome {
 	return problem.Commit
 }
 
-// voter hands votes on as they travel. A process without a vote says no.
+// voter converts votes to bits. A process that gets no vote votes no.
 type voter struct{ lockstep.Rounds }
 
-// Request is the vote of this process.
 func (v voter) Request(s *parley.Step, m parley.Msg) {
 	willing, ok := problem.Vote(m.Body)
 	if m.Kind != parley.Propose || !ok {
@@ -114,7 +106,7 @@ func (v voter) Request(s *parley.Step, m parley.Msg) {
 	v.Rounds.Request(s, m)
 }
 
-// promises derives what holds of the outcome from what holds of the vector.
+// promises derives the promises of the outcome from those of the vector.
 func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunConditions) []parley.Promise {
 	return func(a parley.RunConditions) []parley.Promise {
 		vector := make(map[string]parley.Promise)
@@ -151,8 +143,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 	}
 }
 
-// missed tells what made correct processes miss messages of correct ones, beyond what
-// the faults that are counted explain.
+// missed returns what made correct processes miss messages of correct ones, beyond the counted faults.
 func missed(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
@@ -165,7 +156,7 @@ func missed(a parley.RunConditions) string {
 	return ""
 }
 
-// flags declares the flags. If m is not given, it is as large as the bound allows.
+// flags declares the flags. The default of m is the largest value that the bound allows.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	title := Rounds(*c).Title
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
@@ -194,7 +185,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// most is the largest m that the agreement allows for n.
+// most returns the largest m that the agreement allows for n.
 func (c Config) most() int {
 	bound := Rounds(c).Bound
 	m := max(c.N-2, 0)

@@ -20,7 +20,7 @@ import (
 	"parley/sim"
 )
 
-// over returns the protocol over the agreement of the name.
+// over returns the protocol over the named agreement.
 func over(t testing.TB, name string, n, m int) parley.Protocol {
 	t.Helper()
 	agreement, err := interactive.Over(name)
@@ -30,8 +30,7 @@ func over(t testing.TB, name string, n, m int) parley.Protocol {
 	return agreed.New(agreed.Config{N: n, M: m, Over: agreement}, lockstep.Simulated)
 }
 
-// Commit if and only if all vote yes, over every agreement; a vote that was not given
-// is a no.
+// The processes commit if and only if all vote yes, over every agreement. A missing vote is a no.
 func TestEveryVote(t *testing.T) {
 	for _, name := range interactive.Names() {
 		p := over(t, name, 4, 1)
@@ -46,7 +45,7 @@ func TestEveryVote(t *testing.T) {
 	}
 }
 
-// liar is a process that says what choose picks of all that it can say.
+// liar returns the behavior of a process that sends what choose picks among everything that it can send.
 func liar(id parley.ID, choose func(n int) int) map[parley.ID]faulty.Behavior {
 	return map[parley.ID]faulty.Behavior{id: {
 		Name: "any", Model: parley.OralByzantineFaults,
@@ -54,8 +53,8 @@ func liar(id parley.ID, choose func(n int) int) map[parley.ID]faulty.Behavior {
 	}}
 }
 
-// No liar can make correct processes differ: all that one of four processes can say in
-// two rounds, to each receiver another lie. It can make them abort.
+// No liar can make correct processes differ: try everything that one of four processes can send in two rounds,
+// with another lie to each receiver. It can make them abort.
 func TestEveryLie(t *testing.T) {
 	p := over(t, "om", 4, 1)
 	aborted := 0
@@ -68,7 +67,7 @@ func TestEveryLie(t *testing.T) {
 			aborted++
 		}
 	})
-	if want := 27 * 729; runs != want { // three choices to three receivers, and of three votes to two each
+	if want := 27 * 729; runs != want { // three choices to 3 receivers; of 3 votes, to 2 each
 		t.Errorf("%d runs, want %d", runs, want)
 	}
 	if aborted == 0 || aborted == runs {
@@ -76,7 +75,7 @@ func TestEveryLie(t *testing.T) {
 	}
 }
 
-// Seven processes, two of them lying in all ways the module knows.
+// Seven processes, two of which lie in every way that the module knows.
 func TestTwoLiars(t *testing.T) {
 	seen := make(map[string]int)
 	for _, name := range []string{"eig", "phaseking", "sm"} {
@@ -100,8 +99,8 @@ func TestTwoLiars(t *testing.T) {
 	}
 }
 
-// A process that crashes blocks nobody: the others decide when the last round ends,
-// whatever it had said. Every crash of a run of four, with and without a restart.
+// A process that crashes blocks nobody: the others decide when the last round ends, whatever it has sent. Try
+// every crash of a run of four, with and without a restart.
 func TestEveryCrash(t *testing.T) {
 	p := over(t, "eig", 4, 1)
 	opt := sim.Options{Protocol: p, Requests: committest.Votes("yyyy")}
@@ -124,7 +123,7 @@ func TestEveryCrash(t *testing.T) {
 	}
 }
 
-// Beyond the bound, one liar of three processes makes two correct ones differ.
+// Beyond the bound, one liar among three processes makes two correct ones differ.
 func TestBeyondTheBound(t *testing.T) {
 	p := over(t, "om", 3, 1)
 	if p.Bound(3, 1) == nil {
@@ -142,8 +141,8 @@ func TestBeyondTheBound(t *testing.T) {
 	}
 }
 
-// Rounds promise nothing if messages are late: a process that misses one counts as
-// faulty, and then there are two. The promise says so, and it does break.
+// Nothing is promised if messages are late: a process that misses one counts as faulty, and then there are
+// two. The promise says so, and the property does break.
 func TestLate(t *testing.T) {
 	p := over(t, "eig", 4, 1)
 	broke := 0
@@ -184,7 +183,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// The flags choose the agreement, and m follows from its bound.
+// The flags select the agreement, and m follows from its bound.
 func TestFlags(t *testing.T) {
 	p := agreed.New(agreed.Config{N: 4, M: 1}, lockstep.Simulated)
 	for _, test := range []struct{ args, want string }{
@@ -217,7 +216,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A vote that comes when the rounds have begun is a no.
+// A vote that arrives after the rounds have begun is a no.
 func TestLateVote(t *testing.T) {
 	p := over(t, "eig", 4, 1)
 	requests := committest.Votes("yyyy")

@@ -9,14 +9,14 @@ import (
 	"parley/parleytest"
 )
 
-// asked begins runs in which one process is asked for a transaction.
+// asked returns the root of runs with one request for a transaction.
 func asked(at parley.ID, words string) []explore.Root {
 	return []explore.Root{{Requests: []explore.Request{
 		{At: at, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(words)}},
 	}}}
 }
 
-// All runs of small systems, on an order that one process makes.
+// Explore all runs of small systems, on an order that process 0 makes.
 func TestExplored(t *testing.T) {
 	three := ordered.Tower(ordered.Config{N: 3, M: 1}, nil)
 	compacted := ordered.Tower(ordered.Config{N: 3, M: 1, Compact: 1}, nil)

@@ -9,24 +9,24 @@ import (
 	"parley"
 )
 
-// given is an order that nothing can harm: process 0 numbers what is broadcast and tells everybody.
-// It is for an explorer, which so finds out about transactions alone: an order that tolerates liars
-// has far more states. Process 0 must neither crash nor lie in this layer.
+// given is an order without faults: process 0 numbers the broadcasts and sends them to all. It lets an
+// explorer check transactions alone, because an order that tolerates liars has far more states. Process 0 must
+// neither crash nor lie in this layer.
 //
-// A process that starts again has missed what was delivered meanwhile. It takes no part any more, as
-// in an order of package broadcast/byzantine that is final.
+// A process that restarts has missed deliveries. It takes no further part, as in a final order of package
+// broadcast/byzantine.
 type given struct {
 	parley.Base
 	self  parley.ID
-	last  uint64       // the number of what was delivered last
-	early []parley.Msg // what came before something with a lower number, by number
+	last  uint64       // number of the last delivery
+	early []parley.Msg // messages that wait for a lower number, by number
 	out   bool
 }
 
 // The messages of the order.
 const (
-	giveNumber parley.Kind = 1 + iota // asks process 0 for a number. Body: what is broadcast
-	numbered                          // from process 0. Seq: the number. Origin: who broadcast it. Body: that
+	giveNumber parley.Kind = 1 + iota // asks process 0 for a number. Body: the broadcast
+	numbered                          // from process 0. Seq: the number. Origin: the broadcaster. Body: the broadcast
 )
 
 // newGiven returns the order.
@@ -41,10 +41,9 @@ func newGiven(n, m int) parley.Protocol {
 	}
 }
 
-// Start: a process that starts again is out.
+// Start excludes a process that restarts.
 func (g *given) Start(s *parley.Step) { g.out = s.Restart }
 
-// Request broadcasts.
 func (g *given) Request(s *parley.Step, m parley.Msg) {
 	switch {
 	case m.Kind != parley.Carried || g.out:
@@ -56,14 +55,14 @@ func (g *given) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// number gives the next number, at process 0.
+// number assigns the next number, at process 0.
 func (g *given) number(s *parley.Step, from parley.ID, body []byte) {
 	g.last++
 	s.SendAll(parley.Msg{Kind: numbered, Origin: from, Seq: g.last, Body: body})
 	s.Deliver(from, parley.Msg{Kind: parley.Carried, Origin: from, Body: body})
 }
 
-// Receive delivers in the order of numbers.
+// Receive delivers in the order of the numbers.
 func (g *given) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local:
@@ -90,14 +89,14 @@ func (g *given) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// State visits every variable.
 func (g *given) State(v *parley.Vars) {
 	parley.Num(v, "last", &g.last)
 	parley.Slice(v, "early", &g.early, func(_ int, m *parley.Msg) { v.Msg("message", parley.Env{}, m) })
 	v.Bool("out", &g.out)
 }
 
-// spared asks for no end of a run in which process 0 was down for a time: nobody made the order then.
+// spared drops the liveness demands on a run in which process 0 was down for a time, because it makes the
+// order.
 func spared(list []parley.Property) []parley.Property {
 	for i, p := range list {
 		if p.Mode != parley.Eventually {
@@ -125,8 +124,8 @@ func spared(list []parley.Property) []parley.Property {
 	return list
 }
 
-// givenLies: a liar may have something else numbered in the place of what it broadcasts, or beside it.
-// Process 0 does to others what it must.
+// givenLies lets a liar broadcast something else instead of its message, or in addition to it. Process 0 does
+// not lie in this layer.
 func givenLies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	for _, one := range t.Honest {

@@ -10,8 +10,8 @@ import (
 	"parley/commit/service"
 )
 
-// lies: a liar may begin another transaction than it was asked for, vote otherwise, say that it has
-// waited for long when it has not, tell another outcome than it knows, and say nothing.
+// lies lets a liar begin another transaction than requested, vote differently, claim or not claim that it has
+// waited too long, report another outcome than it knows, or send nothing.
 func lies(c Config) func(*parley.Step, *parley.Turn) []parley.Outgoing {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := t.Out[:0]
@@ -25,7 +25,7 @@ func lies(c Config) func(*parley.Step, *parley.Turn) []parley.Outgoing {
 	}
 }
 
-// lie is what is said in the place of one message, if anything is.
+// lie returns what a liar sends in place of m, and whether it sends anything.
 func lie(s *parley.Step, c Config, m parley.Msg) (parley.Msg, bool) {
 	silent := 1
 	switch m.Kind {
@@ -44,13 +44,13 @@ func lie(s *parley.Step, c Config, m parley.Msg) (parley.Msg, bool) {
 			t.Digest++
 			m.Body = t.Encode()
 		}
-	default: // of no, yes and that it has waited, one of the other two
+	default: // one of the other two of no, yes and Expire
 		m = otherWord(m, k)
 	}
 	return m, k != silent
 }
 
-// otherWord is what a liar says in the place of a Vote or an Expire.
+// otherWord returns what a liar sends in place of a Vote or an Expire.
 func otherWord(m parley.Msg, k int) parley.Msg {
 	b := slices.Clone(m.Body)
 	switch {
@@ -65,7 +65,7 @@ func otherWord(m parley.Msg, k int) parley.Msg {
 	return m
 }
 
-// explain shows what is broadcast, and what is asked and said of outcomes.
+// explain shows what is broadcast, and the questions and answers about outcomes.
 func explain(c Config) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {

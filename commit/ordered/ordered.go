@@ -1,29 +1,25 @@
-// Package ordered decides transactions, any number of them side by side, in an order that
-// tolerates liars.
+// Package ordered decides transactions, any number of them side by side, in an order that tolerates liars.
 //
-// The problem is atomic commitment, see package problem, for each transaction among the correct
-// processes: all that take part commit it, or all abort it. The model and the bound come from the
-// order beneath, such as package broadcast/byzantine: of n > 3m processes m may lie.
+// Each transaction solves atomic commitment (package problem) among the correct processes: all that take part
+// commit it, or all abort it. The model and the bound come from the order beneath, such as package
+// broadcast/byzantine: of n > 3m processes, m may lie.
 //
-// The process that begins a transaction broadcasts what everybody is to do, and each participant
-// broadcasts its vote. All correct processes deliver the same in the same order, and find the
-// outcome in it: a transaction commits as soon as all votes are yes. It aborts with the first no,
-// or when more than m processes say that they have waited for long. The requests and deliveries
-// are the same as in package commit/service.
+// The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes
+// deliver the same in the same order, and find the outcome in it: a transaction commits as soon as all votes
+// are yes. It aborts with the first no, or when more than m processes have broadcast that they have waited too
+// long. The requests and deliveries are those of package commit/service.
 //
-// A process makes its yes durable before it broadcasts it. One that comes back after a crash
-// hears nothing more of the order: it recalls its yeses, asks all others for their outcomes, and
-// believes what more than m say. Outcomes that the order does not bring in time are asked for in
-// the same way.
+// A process makes its yes durable before it broadcasts it. One that restarts receives nothing more of the
+// order: it reads its yes votes from the log, asks all others for the outcomes, and accepts what more than m
+// of them report. It asks in the same way for outcomes that the order does not bring in time.
 //
-// Why it works: what a correct process makes of a delivery depends on earlier deliveries alone,
-// so all correct processes come to the same outcome. Among m+1 that say an outcome, or that the
-// time is over, one is correct. A yes counts for the process alone that broadcast it, as the
-// order does not let liars broadcast in the name of others. A liar that takes part can have a
-// transaction aborted, and nothing else.
+// Why it works: a correct process handles a delivery depending on earlier deliveries only, so all correct
+// processes find the same outcome. Among m+1 processes that report an outcome, or that have waited too long,
+// one is correct. A yes counts only for the process that broadcast it, because the order lets no liar
+// broadcast in another's name. A liar that takes part can have a transaction aborted, and nothing else.
 //
-// Source: Lamport, Using Time Instead of Timeout (1984), for a state machine on an order that
-// tolerates liars; the lecture, remarks on atomic commitment, for votes in it.
+// Source: Lamport, Using Time Instead of Timeout (1984), for a state machine on an order that tolerates liars;
+// the lecture, remarks on atomic commitment, for votes in it.
 package ordered
 
 import (
@@ -37,19 +33,19 @@ import (
 	"parley/commit/service"
 )
 
-// Config is what all processes know beforehand, alike.
+// Config holds what all processes know beforehand. It must be identical at all of them.
 type Config struct {
-	// N is the number of processes, and M how many of them may lie.
+	// N is the number of processes, and M is how many of them may lie.
 	N, M int
-	// Delta is what a message takes at most; 0 stands for 1000.
+	// Delta is the longest time that a message takes, in ticks. 0 means 1000.
 	Delta parley.Tick
-	// Votes is how long a vote may take; 0 stands for 2 Deltas.
+	// Votes is how long a vote may take. 0 means 2 Delta.
 	Votes parley.Tick
-	// Open is how many transactions of one process may be under way; 0 stands for 4096.
+	// Open is how many transactions of one process may be in flight. 0 means 4096.
 	Open int
-	// Remember is how many finished transactions a process remembers; 0 stands for 16384.
+	// Remember is how many finished transactions a process remembers. 0 means 16384.
 	Remember int
-	// Compact is after how many records the state replaces them; 0 stands for 4096.
+	// Compact is the number of log records after which a checkpoint replaces them. 0 means 4096.
 	Compact int
 }
 
@@ -60,7 +56,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// New returns the protocol, a layer that stands on an order.
+// New returns the protocol, a layer above an order.
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
 	return parley.Protocol{
@@ -75,54 +71,54 @@ func New(c Config) parley.Protocol {
 	}
 }
 
-// The kinds of messages: first those of links, then those that are broadcast.
+// The kinds of messages: first those on links, then those that are broadcast.
 const (
 	msgAsk  parley.Kind = 1 + iota // asks for an outcome. Body: a Spec without parts
 	msgSays                        // Seq: a problem.Outcome. Body: the Spec
-	// Begin says what a transaction is. Body: a Spec with all parts.
+	// Begin announces a transaction. Body: a Spec with all parts.
 	Begin
-	// Vote is the vote of its sender. Body: 1 if it is yes, otherwise 0; the digest; the name with its
-	// length before it; and why it is no.
+	// Vote is the vote of its sender. Body: 1 for yes, 0 for no; the digest; the name with its length before
+	// it; and the reason of a no.
 	Vote
-	// Expire says that its sender has waited for long. Body: as in a Vote that says no.
+	// Expire says that its sender has waited too long for votes. Body: as in a Vote for no.
 	Expire
 )
 
-// The timers: one of a transaction, for votes that do not come, and one to ask for outcomes.
+// The timers: one for each transaction with missing votes, and one to ask for outcomes.
 const (
 	expireTimer parley.Timer = 1 + iota
 	askTimer
 )
 
-// Machine is one process.
+// Machine is the machine of one process.
 type Machine struct {
 	c    Config
 	self parley.ID
 
-	number uint64 // of the last transaction that the order began: the same at all who hear all of it
-	stray  uint64 // of the last one whose outcome came before that
-	open   map[uint64]*transaction
-	names  map[string]*transaction // the open transactions
-	loads  []load                  // by coordinator
-	past   service.History         // outcomes that the order brought
-	heard  service.History         // outcomes that others told before
-	recall recall
+	number   uint64 // of the last transaction that the order began: the same at all processes that deliver everything
+	stray    uint64 // of the last outcome that came before its transaction
+	open     map[uint64]*transaction
+	names    map[string]*transaction // of the open transactions
+	loads    []load                  // by coordinator
+	past     service.History         // outcomes found in the order
+	heard    service.History         // outcomes reported by others, without the order
+	outcomes outcomeTracker
 }
 
-// load is what is open of one coordinator.
+// load is what one coordinator has open.
 type load struct{ count, bytes int }
 
-// transaction is one that has no outcome yet.
+// transaction is a transaction without an outcome.
 type transaction struct {
 	number  uint64
 	spec    service.Spec
 	yes     parley.Set
-	expired parley.Set // the processes that have waited for long
+	expired parley.Set // processes that have waited too long
 	voted   bool       // this process has voted
-	learned bool       // this process was told the outcome by others
+	learned bool       // others have reported the outcome to this process
 }
 
-// path names the transaction to the participant, and to the host.
+// path identifies the transaction to the participant and to the host.
 func (t *transaction) path() parley.Path { return service.PathOf(t.spec.Members[0], t.number) }
 
 func newMachine(c Config, self parley.ID) *Machine {
@@ -137,9 +133,9 @@ func (m *Machine) Start(s *parley.Step) {
 	if !s.Restart {
 		return
 	}
-	m.recall.read(s, m.c.N)
-	for i := range m.recall.doubts {
-		d := &m.recall.doubts[i]
+	m.outcomes.read(s, m.c.N)
+	for i := range m.outcomes.inDoubt {
+		d := &m.outcomes.inDoubt[i]
 		d.asked = true
 		m.number = max(m.number, d.number)
 		s.Deliver(d.spec.Members[0], parley.Msg{
@@ -149,7 +145,7 @@ func (m *Machine) Start(s *parley.Step) {
 	m.ask(s)
 }
 
-// Request takes the requests of package commit/service.
+// Request handles the requests of package commit/service.
 func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 	switch q.Kind {
 	case service.Commit:
@@ -162,19 +158,19 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 			s.Deliver(m.self, e.Ended(service.Repeated))
 			return
 		}
-		m.recall.want(s.Now, t)
+		m.outcomes.want(s.Now, t)
 		m.wait(s)
 		s.Broadcast(parley.Msg{Kind: Begin, Body: q.Body})
 	case service.Voted:
 		m.vote(s, q)
 	case service.Applied:
-		if number := service.NumberOf(parley.Path(q.Value)); m.recall.done(number) {
+		if number := service.NumberOf(parley.Path(q.Value)); m.outcomes.done(number) {
 			m.record(s, binary.AppendUvarint([]byte{doneRecord}, number))
 		}
 	}
 }
 
-// finished returns what became of a transaction, nil if that is not known.
+// finished returns the finished transaction t, or nil if its outcome is unknown.
 func (m *Machine) finished(t service.Spec) *service.Finished {
 	for _, h := range []*service.History{&m.past, &m.heard} {
 		if e := h.Named(t.Name); e != nil && e.Digest == t.Digest {
@@ -188,20 +184,20 @@ func (m *Machine) finished(t service.Spec) *service.Finished {
 func (m *Machine) vote(s *parley.Step, q parley.Msg) {
 	t := m.open[service.NumberOf(parley.Path(q.Value))]
 	if t == nil || t.voted || t.learned {
-		return // it is over
+		return // the outcome is known
 	}
 	t.voted = true
 	yes := q.Seq == 1
 	if yes {
 		own := t.spec.Only(m.self)
 		m.record(s, append(binary.AppendUvarint([]byte{yesRecord}, t.number), own.Encode()...))
-		m.recall.yes(s.Now, t.number, own)
+		m.outcomes.yes(s.Now, t.number, own)
 		m.wait(s)
 	}
 	s.Broadcast(parley.Msg{Kind: Vote, Body: ballot(yes, t.spec, q.Body)})
 }
 
-// ballot is the Body of a Vote or an Expire.
+// ballot returns the Body of a Vote or an Expire.
 func ballot(yes bool, t service.Spec, why []byte) []byte {
 	b := []byte{0}
 	if yes {
@@ -211,7 +207,7 @@ func ballot(yes bool, t service.Spec, why []byte) []byte {
 	return append(parley.AppendBytes(b, t.Name), why...)
 }
 
-// vote is what the Body of a Vote or an Expire says.
+// vote is the decoded Body of a Vote or an Expire.
 type vote struct {
 	yes    bool
 	digest uint64
@@ -219,7 +215,7 @@ type vote struct {
 	why    []byte
 }
 
-// readBallot reads what ballot writes.
+// readBallot reads what ballot encodes.
 func readBallot(b []byte) (v vote, ok bool) {
 	if len(b) < 9 || b[0] > 1 {
 		return v, false
@@ -231,8 +227,8 @@ func readBallot(b []byte) (v vote, ok bool) {
 	return v, !r.Bad
 }
 
-// Receive takes what the order delivers, which liars may have broadcast: all correct processes do
-// the same with it. Or it takes a message from a link, about an outcome.
+// Receive handles what the order delivers, possibly broadcast by a liar: all correct processes handle it in
+// the same way. It also handles a message from a link, about an outcome.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Kind >= parley.Local:
@@ -247,11 +243,11 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	}
 }
 
-// begin opens a transaction, unless its name is taken or its coordinator has too many.
+// begin opens a transaction, unless its name is taken or its coordinator has too many open.
 func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 	answer := func(q parley.Msg) {
 		if from == m.self {
-			m.recall.forget(spec)
+			m.outcomes.forget(spec)
 			s.Deliver(m.self, q)
 		}
 	}
@@ -295,7 +291,7 @@ func (m *Machine) remove(t *transaction) {
 	l.bytes -= t.spec.Size()
 }
 
-// count counts a vote, or that a process has waited for long.
+// count handles a Vote or an Expire.
 func (m *Machine) count(s *parley.Step, from parley.ID, q parley.Msg) {
 	b, ok := readBallot(q.Body)
 	t := m.names[b.name]
@@ -327,7 +323,7 @@ func (m *Machine) end(s *parley.Step, t *transaction, outcome problem.Outcome, w
 		Path: t.path(), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
 	}
 	m.past.Add(e)
-	m.recall.know(t.spec)
+	m.outcomes.know(t.spec)
 	if !t.learned {
 		m.tell(s, e, t.spec)
 	}
@@ -342,17 +338,17 @@ func (m *Machine) tell(s *parley.Step, e *service.Finished, t service.Spec) {
 	s.Deliver(t.Members[0], e.Ended(told))
 }
 
-// Timeout says that a transaction has been open for long, or asks for outcomes.
+// Timeout broadcasts that this process has waited too long for votes, or asks for outcomes.
 func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if timer == askTimer {
-		m.recall.ticking = false
+		m.outcomes.ticking = false
 		m.ask(s)
 	} else if t := m.open[service.NumberOf(s.Path)]; t != nil {
 		s.Broadcast(parley.Msg{Kind: Expire, Body: ballot(false, t.spec, nil)})
 	}
 }
 
-// Find returns what the process knows of a transaction that has a name.
+// Find returns what the process knows of the transaction with the given name, and whether it knows any.
 func (m *Machine) Find(name string) (t service.Transaction, known bool) {
 	for _, h := range []*service.History{&m.past, &m.heard} {
 		if e := h.Named(name); e != nil {
@@ -365,7 +361,7 @@ func (m *Machine) Find(name string) (t service.Transaction, known bool) {
 	return t, false
 }
 
-// Live goes through the open transactions, by age.
+// Live iterates over the open transactions, by age.
 func (m *Machine) Live() iter.Seq[service.Transaction] {
 	return func(yield func(service.Transaction) bool) {
 		for _, t := range m.byAge() {

@@ -8,12 +8,12 @@ import (
 	"parley"
 )
 
-// byAge returns the open transactions.
+// byAge returns the open transactions, the oldest first.
 func (m *Machine) byAge() []*transaction {
 	return slices.SortedFunc(maps.Values(m.open), func(a, b *transaction) int { return cmp.Compare(a.number, b.number) })
 }
 
-// State visits every variable.
+// State visits every variable of the machine.
 func (m *Machine) State(v *parley.Vars) {
 	parley.Num(v, "number", &m.number)
 	parley.Num(v, "stray", &m.stray)
@@ -37,7 +37,7 @@ func (m *Machine) State(v *parley.Vars) {
 	}
 	m.past.State(v)
 	m.heard.State(v)
-	m.recall.state(v, m.c.N)
+	m.outcomes.state(v, m.c.N)
 }
 
 func (t *transaction) state(v *parley.Vars, n int) {

@@ -13,12 +13,12 @@ import (
 	"parley/sim"
 )
 
-// order is the one that clusters use.
+// order returns the order that clusters use.
 func order(n, m int) parley.Protocol {
 	return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
 }
 
-// inputs ask for some transactions of any votes, and some names are asked for twice.
+// inputs requests some transactions with random votes, some names twice.
 func inputs(n int) func(r *rand.Rand) []sim.Request {
 	return func(r *rand.Rand) (out []sim.Request) {
 		for range 1 + r.IntN(4) {
@@ -52,8 +52,8 @@ func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, ordered.Tower(ordered.Config{N: 4, M: 1}, nil), parleytest.Options{Inputs: inputs(4)})
 }
 
-// Where one process makes the order, no end is asked for of a run in which that one is faulty, or was
-// down for a time; and every run without faults ends.
+// If process 0 makes the order, a run in which it is faulty or was down for a time need not end. Every run
+// without faults ends.
 func TestOrderMakerIsDown(t *testing.T) {
 	p := ordered.Tower(ordered.Config{N: 4, M: 1}, nil)
 	for seed := range uint64(60) {

@@ -12,24 +12,24 @@ import (
 	"parley/stack"
 )
 
-// tower is what a tower is made of.
-type tower struct {
+// towerConfig holds what Tower and the flags set.
+type towerConfig struct {
 	Config
 	order func(n, m int) parley.Protocol
 	given bool
 }
 
-// Tower puts the protocol on an order of n processes of which m may lie, and slow participants on top, see
-// [service.NewParticipant]. The order must be final: a process that missed some of it takes no part in it
-// any more. A Delta must be long enough for a broadcast.
+// Tower puts the protocol above an order of n processes of which m may lie, and slow participants on top (see
+// [service.NewParticipant]). The order must be final: a process that has missed some of it takes no further
+// part. c.Delta must be long enough for a broadcast.
 //
-// If order is nil, process 0 makes one, which is for an explorer: see the type given. Its flag is
-// --given.
+// If order is nil, process 0 makes the order (see the type given), for an explorer. The flag --given selects
+// that.
 func Tower(c Config, order func(n, m int) parley.Protocol) parley.Protocol {
-	return tower{c.withDefaults(), order, order == nil}.protocol()
+	return towerConfig{c.withDefaults(), order, order == nil}.protocol()
 }
 
-func (t tower) protocol() parley.Protocol {
+func (t towerConfig) protocol() parley.Protocol {
 	if err := t.check(); err != nil {
 		panic("ordered: " + err.Error())
 	}
@@ -41,24 +41,24 @@ func (t tower) protocol() parley.Protocol {
 	p := stack.New(beneath, layer, service.NewParticipant(t.N, true))
 	p.Name, p.Title, p.Paper, p.M, p.Serves = layer.Name, layer.Title, layer.Paper, t.M, false
 	p.Relies.Delay = cmp.Or(p.Relies.Delay, t.Delta)
-	p.Proposers = parley.SetOf(0) // it makes the given order, too
+	p.Proposers = parley.SetOf(0) // it also makes the given order
 	p.Rejoins, p.OnDemand = true, !t.given
-	p.Span = 60 * t.Delta // a process whose outcome nobody tells asks for ever
+	p.Span = 60 * t.Delta // a process that gets no answer asks forever
 	p.Properties = service.Judging{Of: problem.AmongCorrect, ByName: true}.Properties()
 	if t.given {
 		p.Properties = spared(p.Properties)
 	}
 	p.Promises, p.Bound = t.promises, t.bound
-	p.Flags = parley.Flags(t, flags, tower.protocol)
+	p.Flags = parley.Flags(t, flags, towerConfig.protocol)
 	return p
 }
 
-func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
+func flags(fs *flag.FlagSet, t *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
 	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	fs.BoolVar(&t.given, "given", t.given, "take an order that the first process makes, to explore transactions alone; "+
 		"without --given, --values='pay yyny' begins the transaction pay, on which the third process votes no")
-	return func(t *tower, _ parley.Naming) error {
+	return func(t *towerConfig, _ parley.Naming) error {
 		if t.M < 0 {
 			t.M = agreement.MostOral(t.N)
 		}
@@ -66,8 +66,8 @@ func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 	}
 }
 
-// check tells what is wrong with a tower. Whether n processes can tolerate m faults is for bound to say.
-func (t tower) check() error {
+// check returns what is wrong with t, or nil. Whether n processes can tolerate m faults is for bound to check.
+func (t towerConfig) check() error {
 	switch err := parley.CheckN(t.N, 2); {
 	case err != nil:
 		return err
@@ -79,8 +79,8 @@ func (t tower) check() error {
 	return nil
 }
 
-// bound is the bound of the order, or what it takes to hear of outcomes from m+1 correct processes.
-func (t tower) bound(n, m int) error {
+// bound returns the bound of the order, or what is necessary to get outcomes from m+1 correct processes.
+func (t towerConfig) bound(n, m int) error {
 	switch {
 	case !t.given:
 		return agreement.OralBound(n, m)
@@ -91,9 +91,9 @@ func (t tower) bound(n, m int) error {
 	return nil
 }
 
-// promises says what holds in the circumstances of a run. A process that was down for a time hears
-// nothing of the order any more, and counts as one of the m that may be faulty.
-func (t tower) promises(a parley.RunConditions) []parley.Promise {
+// promises returns the promises for a run. A process that was down for a time receives nothing more of the
+// order, and counts as one of the m that may be faulty.
+func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	safe, failed, bound := "", a.Faulty, t.bound(a.N, a.M)
 	if !t.given {
 		failed += a.Away

@@ -6,8 +6,8 @@ import (
 	"parley"
 )
 
-// CheckDelta says what is wrong with the longest time that a message takes. It may be 0, which
-// stands for a default.
+// CheckDelta returns what is wrong with the longest time that a message takes, or nil. 0 is allowed and means
+// a default.
 func CheckDelta(delta, longest parley.Tick) error {
 	if delta < 0 || delta > longest {
 		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", delta, longest)
@@ -15,8 +15,8 @@ func CheckDelta(delta, longest parley.Tick) error {
 	return nil
 }
 
-// DeltaFlag declares the flag for it. What it returns says what is wrong with a configuration
-// whose own check is given: 0 is no value of the flag.
+// DeltaFlag declares the flag --delta. The function that it returns is given the flag's value and the result
+// of the configuration's own check. It also refuses 0, which is no value of the flag.
 func DeltaFlag(fs *flag.FlagSet, delta *parley.Tick) func(delta parley.Tick, check error) error {
 	fs.Int64Var((*int64)(delta), "delta", int64(*delta), "what a message takes at most, in `ticks`")
 	return func(delta parley.Tick, check error) error {

@@ -7,8 +7,8 @@ const (
 	RecordAborted   = "aborted"
 )
 
-// Replay takes the next record of a participant's log, and tells whether it is one. A log that is
-// not as it was written is not passed over: what it does not say any more, others rely on.
+// Replay applies the next record of a participant's log, and returns whether the record is valid there. An
+// invalid log must not be ignored: other processes rely on what it should contain.
 func (s *State) Replay(record string) bool {
 	switch before := *s; {
 	case record == RecordYes && before == Initial:

@@ -1,22 +1,20 @@
-// Package problem states atomic commitment: processes that have each done a part
-// of one transaction vote on it, and all of them commit it or all abort it.
-// Protocols solve it; this package says what it is to have solved it.
+// Package problem states atomic commitment: processes that have each done a part of one transaction vote on
+// it, and all of them commit it or all abort it. Protocols solve the problem; this package says what a
+// solution must do.
 //
-// A process is given its vote by a Request of kind Propose whose Body is "yes" or
-// "no". Once is enough; the first vote is final. A process announces the outcome
-// by delivering a message of kind Decide with Body "commit" or "abort", where
-// Origin is the process that began the transaction. One that comes back after a
-// crash delivers the outcome again if it is not sure that it had, so whoever is
-// above takes a second "commit" for the first. A process that has voted yes, knows
-// no outcome and can find none with those it reaches says so by an indication of
-// kind [Blocked]; it goes on asking, and may still decide.
+// A process gets its vote by a Request of kind Propose with Body "yes" or "no". The first vote is final;
+// further ones are not needed. A process announces the outcome by delivering a message of kind Decide with
+// Body "commit" or "abort", where Origin is the process that began the transaction. A process that restarts
+// delivers the outcome again if it is not sure that it had, so the layer above must treat a second "commit" as
+// a repetition. A process that has voted yes, knows no outcome and can find none with the processes that it
+// reaches indicates [Blocked]. It keeps asking, and may still decide.
 //
-// A yes is a promise: who has said it can no longer decide alone. Whoever has not
-// may abort at any time.
+// A yes is a promise: a process that has voted yes can no longer decide alone. A process that has not may
+// abort at any time.
 //
-// The five properties are those of Bernstein, Hadzilacos and Goodman, Concurrency
-// Control and Recovery in Database Systems (1987), section 7.3, AC1 to AC5. As
-// there they are uniform: what a process decided counts even if it crashed later.
+// The five properties are AC1 to AC5 of Bernstein, Hadzilacos and Goodman, Concurrency Control and Recovery in
+// Database Systems (1987), section 7.3. As there, they are uniform: the decision of a process counts even if
+// it crashes later.
 package problem
 
 import (
@@ -27,12 +25,12 @@ import (
 	"parley"
 )
 
-// Blocked is the indication that a process has voted yes and can neither commit nor
-// abort with what those it reaches know. No field is used.
+// Blocked indicates that a process has voted yes and can neither commit nor abort with what the processes that
+// it reaches know. It uses no field.
 const Blocked parley.Kind = parley.Indication + 0x38
 
-// Vote reads a vote: "yes" or "no". The 1 and the 0 of agreement are understood as
-// well, as a command line gives them to processes of any protocol.
+// Vote reads a vote: "yes" or "no". It also accepts the 1 and 0 of agreement, because a command line gives
+// those to processes of any protocol.
 func Vote(body []byte) (yes, ok bool) {
 	switch string(body) {
 	case "yes", "1":
@@ -43,7 +41,7 @@ func Vote(body []byte) (yes, ok bool) {
 	return false, false
 }
 
-// Given reads the vote that a process is given by a request. It refuses what is no vote, and one that is late.
+// Given reads the vote in a request. It refuses a request without a vote, and any vote if late is set.
 func Given(s *parley.Step, m parley.Msg, late bool) (yes, ok bool) {
 	yes, ok = Vote(m.Body)
 	switch {
@@ -57,22 +55,22 @@ func Given(s *parley.Step, m parley.Msg, late bool) (yes, ok bool) {
 	return false, false
 }
 
-// Outcome is what becomes of a transaction.
+// Outcome is the outcome of a transaction.
 type Outcome uint8
 
-// The outcomes. Undecided is that of a termination rule where nothing follows from
-// what the processes know: they are blocked.
+// The outcomes. Undecided is the result of a termination rule if nothing follows from what the processes know:
+// they are blocked.
 const (
 	Undecided Outcome = iota
 	Commit
 	Abort
 )
 
-// String gives "commit" and "abort" as they are delivered, and "blocked".
+// String returns "commit" or "abort", as they are delivered, or "blocked".
 func (o Outcome) String() string { return [...]string{"blocked", "commit", "abort"}[min(o, Abort)] }
 
-// Decided is the message that announces the outcome; began is the process that
-// began the transaction.
+// Decided returns the message that announces the outcome. began is the process that began the transaction.
+// Decided panics if o is Undecided.
 func (o Outcome) Decided(began parley.ID) parley.Msg {
 	if o != Commit && o != Abort {
 		panic("problem: nothing is decided")
@@ -80,7 +78,7 @@ func (o Outcome) Decided(began parley.ID) parley.Msg {
 	return parley.Msg{Kind: parley.Decide, Origin: began, Body: []byte(o.String())}
 }
 
-// ReadOutcome reads an outcome as it is delivered. Undecided stands for anything else.
+// ReadOutcome reads an outcome as it is delivered. It returns Undecided for anything else.
 func ReadOutcome(body []byte) Outcome {
 	for _, o := range []Outcome{Commit, Abort} {
 		if string(body) == o.String() {
@@ -90,7 +88,7 @@ func ReadOutcome(body []byte) Outcome {
 	return Undecided
 }
 
-// Bit is how protocols send an outcome in a Value: 1 stands for Commit, 0 for Abort.
+// Bit returns the outcome as protocols send it in a Value: 1 for Commit, 0 for Abort.
 func (o Outcome) Bit() uint64 {
 	if o == Commit {
 		return 1
@@ -98,7 +96,7 @@ func (o Outcome) Bit() uint64 {
 	return 0
 }
 
-// OfBit is the outcome that a Value stands for.
+// OfBit returns the outcome of a Value: Commit for 1, otherwise Abort.
 func OfBit(value uint64) Outcome {
 	if value == 1 {
 		return Commit
@@ -106,24 +104,24 @@ func OfBit(value uint64) Outcome {
 	return Abort
 }
 
-// State is how far a process has come with a transaction, as it tells others.
+// State is the progress of a process with a transaction, as it is sent to others.
 type State uint8
 
-// The states. Everyone begins as Initial and ends as Committed or Aborted.
+// The states. A process begins as Initial and ends as Committed or Aborted.
 const (
 	Initial      State = iota // has not voted yes; may abort
-	Uncertain                 // has voted yes, and knows no more
-	Precommitted              // has voted yes, and knows that all have
+	Uncertain                 // has voted yes, and knows nothing more
+	Precommitted              // has voted yes, and knows that all have voted yes
 	Committed
 	Aborted
 )
 
 var states = []string{"initial", "uncertain", "precommitted", "committed", "aborted"}
 
-// StateNames are the names of all states, in their order.
+// StateNames returns the names of all states, in order.
 func StateNames() []string { return slices.Clone(states) }
 
-// String gives the state's name.
+// String returns the name of the state.
 func (s State) String() string {
 	if int(s) < len(states) {
 		return states[s]
@@ -131,7 +129,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Outcome is what a process in the state knows to be decided.
+// Outcome returns the outcome that a process in the state knows, or Undecided.
 func (s State) Outcome() Outcome {
 	switch s {
 	case Committed:
@@ -142,7 +140,7 @@ func (s State) Outcome() Outcome {
 	return Undecided
 }
 
-// Reached is the state of a process that knows the outcome.
+// Reached returns the state of a process that knows the outcome. It panics if o is Undecided.
 func (o Outcome) Reached() State {
 	switch o {
 	case Commit:

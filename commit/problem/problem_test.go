@@ -12,10 +12,9 @@ import (
 	"parley/internal/committest"
 )
 
-// history makes a run of three processes of a text: who does what, one after another.
-// 1y, 1n: 1 is given its vote, at time 0; 1Y: later; 1c, 1a: 1 decides; 1?: 1 decides
-// something else; 1b: 1 is blocked; 1r: 1 comes back; 1x: 1 crashes for good; 1l: 1
-// lies; end: the run is over.
+// history turns a text into a run of three processes, one event after another. 1y, 1n: 1 gets its vote, at
+// time 0; 1Y: later; 1c, 1a: 1 decides; 1?: 1 decides something else; 1b: 1 is blocked; 1r: 1 restarts; 1x: 1
+// crashes for good; 1l: 1 lies; end: the run is over.
 func history(text string) *parley.History {
 	h := &parley.History{N: 3}
 	for i, word := range strings.Fields(text) {
@@ -55,7 +54,7 @@ func history(text string) *parley.History {
 	return h
 }
 
-// broken returns the properties that do not hold.
+// broken returns the names of the properties that do not hold.
 func broken(list []parley.Property, h *parley.History) string {
 	var out []string
 	for _, p := range list {
@@ -66,7 +65,7 @@ func broken(list []parley.Property, h *parley.History) string {
 	return strings.Join(out, ", ")
 }
 
-// What each property forbids and what it does not, uniform and among the correct.
+// What each property forbids and allows, uniform and among the correct.
 func TestProperties(t *testing.T) {
 	everyone := parley.Everyone(3)
 	for _, c := range []struct{ run, uniform, correct string }{
@@ -98,12 +97,12 @@ func TestProperties(t *testing.T) {
 		{"0y 1y 2n 0a 1r 0a", "stability", "stability"},
 		{"0y 1y 2y 0c 0r 0a", "atomicity, stability", "atomicity, stability"},
 		{"0y 1y 2y 0x 0c 0r 0a 1c", "atomicity, stability", ""},
-		// AC5. Who does not vote is not waited for, nor who is gone.
+		// AC5. Nobody waits for a process that does not vote, nor for one that has crashed.
 		{"0y 1y 2n 0a 2a end", "termination", "termination"},
 		{"0y 1y 2n 0a 2a", "", ""},
 		{"0y 1y 2n 1x 0a 2a end", "", ""},
 		{"0y 2n 0a 2a end", "", ""},
-		// Non-blocking. Who has crashed may wait.
+		// Non-blocking. A crashed process may wait.
 		{"0y 1y 2y 1x 0b 0c 2c end", "non-blocking", "non-blocking"},
 		{"0y 1y 2y 0r 0b 0c 1c 2c end", "", ""},
 		{"0y 1y 2y 0b 0r 0c 1c 2c end", "non-blocking", "non-blocking"},
@@ -118,7 +117,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// With fewer voters the others need not vote, and nobody waits for them to decide.
+// With fewer voters the other processes need neither vote nor decide.
 func TestVoters(t *testing.T) {
 	two := parley.SetOf(1, 2)
 	for run, want := range map[string]string{
@@ -130,7 +129,7 @@ func TestVoters(t *testing.T) {
 	}
 }
 
-// What broke is said in words.
+// Violations are reported in words.
 func TestWords(t *testing.T) {
 	for run, want := range map[string]string{
 		"0y 1y 2y 0c 2a": "process 0 committed and process 2 aborted",
@@ -168,7 +167,7 @@ func TestVote(t *testing.T) {
 	}
 }
 
-// States and outcomes have names, which can be read, and belong together.
+// States and outcomes have names that can be read back, and belong together.
 func TestNames(t *testing.T) {
 	var names []string
 	for s := problem.Initial; s <= problem.Aborted; s++ {
@@ -198,7 +197,8 @@ func TestNames(t *testing.T) {
 	committest.Panics(t, "blocked", func() { problem.Undecided.Reached() })
 }
 
-// A message of words has a Kind and one of its Values, and nothing else; what has no words is shown as a question.
+// A message of words has a Kind and one of its Values, and nothing else. A message without a text is shown as
+// a question mark.
 func TestWordsFit(t *testing.T) {
 	w := problem.Words{1: {"no", "yes"}, 2: problem.StateNames()}
 	for _, c := range []struct {
@@ -219,7 +219,7 @@ func TestWordsFit(t *testing.T) {
 	}
 }
 
-// The flag of delays takes what is not negative, and no 0.
+// The flag of delays refuses negative values and 0.
 func TestDeltaFlag(t *testing.T) {
 	for text, want := range map[string]string{
 		"7": "", "0": "--delta: a message takes one tick at least", "9": "--delta: 9 ticks: allowed are 1 to 8",
@@ -235,7 +235,7 @@ func TestDeltaFlag(t *testing.T) {
 	}
 }
 
-// What a run lacks breaks a promise, and what makes time-outs run out is told.
+// Faults that make timeouts expire are reported.
 func TestPromises(t *testing.T) {
 	for want, a := range map[string]parley.RunConditions{
 		"": {}, "a process crashed": {Faulty: 1}, "messages were lost": {Network: parley.NetworkFaults{Cut: true}},

@@ -2,7 +2,7 @@ package problem
 
 import "parley"
 
-// Failed tells what made time-outs run out in a run, "" if nothing did.
+// Failed returns what made timeouts expire in a run, or "" if nothing did.
 func Failed(a parley.RunConditions) string {
 	switch {
 	case a.Faulty > 0 || a.Processes.Restarted || a.Processes.LostDisk:
@@ -15,8 +15,8 @@ func Failed(a parley.RunConditions) string {
 	return ""
 }
 
-// Phases is the cost for n processes if nothing fails: in each phase one message between the
-// coordinator and each participant. All of it is one entry: what is sent is not counted by phases.
+// Phases returns the cost for n processes if nothing fails: one message between the coordinator and each
+// participant in each phase. The cost has one entry, because messages are not counted by phase.
 func Phases(phases, n int) parley.Cost {
 	all := parley.Traffic{Messages: uint64(phases * (n - 1))}
 	return parley.Cost{Rounds: phases, PerRound: []parley.Traffic{all}, AtMost: true}

@@ -19,21 +19,20 @@ const (
 	NonBlocking   = "non-blocking"
 )
 
-// Uniform returns the properties of atomic commitment among the processes that
-// vote, all of which may crash and come back.
+// Uniform returns the properties of atomic commitment among the voters, all of which may crash and restart.
 func Uniform(voters parley.Set) []parley.Property {
 	return list(voters, func(*parley.History, parley.ID) bool { return true })
 }
 
-// AmongCorrect returns them for processes that may lie: what a faulty process
-// decides, or said that it would vote, does not count.
+// AmongCorrect returns the properties for processes that may lie: the decisions and votes of a faulty process
+// do not count.
 func AmongCorrect(voters parley.Set) []parley.Property {
 	return list(voters, (*parley.History).Correct)
 }
 
-// list states the properties for those that count.
+// list returns the properties for the processes that count.
 func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) []parley.Property {
-	v := view{voters, counts}
+	v := electorate{voters, counts}
 	return []parley.Property{
 		{
 			Name: Atomicity, Says: "no process commits if another aborts, whatever crashes and restarts happen (AC1)",
@@ -68,14 +67,13 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 	}
 }
 
-// view is whose votes there are, and whose deeds count.
-type view struct {
+// electorate says which processes vote, and whose actions count.
+type electorate struct {
 	voters parley.Set
 	counts func(h *parley.History, id parley.ID) bool
 }
 
-// decisions goes through the outcomes that processes delivered, in order of time: one a
-// delivery, of crashed processes too.
+// decisions iterates over the delivered outcomes in order of time, including those of crashed processes.
 func decisions(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for i := range h.Deliveries {
@@ -86,8 +84,8 @@ func decisions(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	}
 }
 
-// counted goes through the decisions of the processes that count.
-func (v view) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
+// counted iterates over the decisions of the processes that count.
+func (v electorate) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcome] {
 	return func(yield func(*parley.ExternalEvent, Outcome) bool) {
 		for d, o := range decisions(h) {
 			if v.counts(h, d.At) && !yield(d, o) {
@@ -97,7 +95,7 @@ func (v view) counted(h *parley.History) iter.Seq2[*parley.ExternalEvent, Outcom
 	}
 }
 
-// vote is the first vote that a process was given, and when.
+// vote is the first vote of a process, and its request.
 type vote struct {
 	yes bool
 	*parley.ExternalEvent
@@ -116,7 +114,7 @@ func votes(h *parley.History) map[parley.ID]vote {
 	return out
 }
 
-func (v view) atomicity(h *parley.History) error {
+func (v electorate) atomicity(h *parley.History) error {
 	var first [Abort + 1]*parley.ExternalEvent
 	for d, o := range v.counted(h) {
 		if o == Undecided {
@@ -132,7 +130,7 @@ func (v view) atomicity(h *parley.History) error {
 	return nil
 }
 
-func (v view) validity(h *parley.History) error {
+func (v electorate) validity(h *parley.History) error {
 	votes := votes(h)
 	for d, o := range v.counted(h) {
 		if o != Commit {
@@ -162,9 +160,9 @@ func (v view) validity(h *parley.History) error {
 	return nil
 }
 
-// nonTriviality: how late a vote may come each protocol says for itself. One that is
-// there when the run begins is in time for all.
-func (v view) nonTriviality(h *parley.History) error {
+// nonTriviality excuses late votes: how late a vote may be depends on the protocol, but one at time 0 is in
+// time for all.
+func (v electorate) nonTriviality(h *parley.History) error {
 	for d, o := range decisions(h) {
 		if o == Abort && v.troubled(h) == "" {
 			return fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
@@ -173,9 +171,8 @@ func (v view) nonTriviality(h *parley.History) error {
 	return nil
 }
 
-// troubled tells why a process may abort, "" if all vote yes at the beginning and nothing
-// fails.
-func (v view) troubled(h *parley.History) string {
+// troubled returns why a process may abort, or "" if all vote yes at time 0 and nothing fails.
+func (v electorate) troubled(h *parley.History) string {
 	if h.Faulty.Len() > 0 || len(h.Restarts) > 0 {
 		return "a process fails"
 	}
@@ -188,9 +185,9 @@ func (v view) troubled(h *parley.History) string {
 	return ""
 }
 
-// decisions returns the Vacuous of a property that speaks of so many processes that decide
-// on an outcome, or on any.
-func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
+// decisions returns the Vacuous of a property that needs the given number of processes to decide on an
+// outcome; Undecided means any.
+func (v electorate) decisions(number int, on Outcome) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		var decided parley.Set
 		for d, o := range v.counted(h) {
@@ -210,7 +207,7 @@ func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
 	}
 }
 
-func (v view) stability(h *parley.History) error {
+func (v electorate) stability(h *parley.History) error {
 	last := make(map[parley.ID]*parley.ExternalEvent)
 	for d := range v.counted(h) {
 		before := last[d.At]
@@ -227,14 +224,14 @@ func (v view) stability(h *parley.History) error {
 	return nil
 }
 
-// CameBack tells whether a process restarted between two happenings.
+// CameBack reports whether a process restarted between two events.
 func CameBack(h *parley.History, id parley.ID, since, until uint64) bool {
 	return slices.ContainsFunc(h.Restarts, func(r parley.ExternalEvent) bool {
 		return r.At == id && r.Order > since && r.Order < until
 	})
 }
 
-func (v view) termination(h *parley.History) error {
+func (v electorate) termination(h *parley.History) error {
 	if !h.Over {
 		return nil
 	}
@@ -260,7 +257,7 @@ func (v view) termination(h *parley.History) error {
 	return nil
 }
 
-func (v view) nonBlocking(h *parley.History) error {
+func (v electorate) nonBlocking(h *parley.History) error {
 	for _, i := range h.Indications {
 		if i.Msg.Kind == Blocked && h.Correct(i.At) && !CameBack(h, i.At, 0, i.Order) {
 			return fmt.Errorf("%s has not crashed and was blocked at tick %d", h.Name(i.At), i.When)

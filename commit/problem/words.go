@@ -6,11 +6,11 @@ import (
 	"parley"
 )
 
-// Words are the messages of a protocol that carry nothing but a Kind and a Value: by Kind, the
-// text for each Value.
+// Words explains the messages of a protocol that use only Kind and Value: it holds the text for each Value, by
+// Kind.
 type Words [][]string
 
-// of returns the texts for a kind. A kind without words has the Value 0 alone.
+// of returns the texts of a kind. A kind without texts has only the Value 0.
 func (w Words) of(k parley.Kind) []string {
 	if int(k) < len(w) && w[k] != nil {
 		return w[k]
@@ -18,12 +18,12 @@ func (w Words) of(k parley.Kind) []string {
 	return []string{"?"}
 }
 
-// Fits tells whether a message has no other field than Value, and a Value of its kind.
+// Fits reports whether a message sets no field but Value, to a Value of its Kind.
 func (w Words) Fits(m parley.Msg) bool {
 	return m.Origin == 0 && m.Seq == 0 && len(m.Body) == 0 && m.Value < uint64(len(w.of(m.Kind)))
 }
 
-// Explain is [parley.Protocol.Explain] of such a protocol.
+// Explain implements [parley.Protocol.Explain].
 func (w Words) Explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 	text := "?"
 	if of := w.of(m.Kind); m.Value < uint64(len(of)) {

@@ -11,32 +11,30 @@ import (
 	"parley/commit/problem"
 )
 
-// Config is one transaction.
+// Config configures one transaction.
 type Config struct {
-	// N is the number of processes, all of which vote, and M how many of them may be
-	// down, or out of reach, while the others go on.
+	// N is the number of processes, all of which vote. M is how many of them may be crashed or unreachable
+	// while the others continue.
 	N, M int
-	// Delta is what a message takes at most, in ticks of a process's clock, with what
-	// the receiver needs to act on it. If it takes longer, transactions are aborted
-	// that need not be, and nothing worse. 0 stands for 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
+	// a process's clock. If a message takes longer, transactions may abort unnecessarily; nothing worse
+	// happens. 0 means 1000.
 	Delta parley.Tick
-	// Votes is how long a process that is asked for its vote may take to have it; 0 stands
-	// for one Delta.
+	// Votes is how long a process that is asked for its vote may take to have it. 0 means one Delta.
 	Votes parley.Tick
 }
 
-// Times, in Deltas, beside that for votes.
+// Times in Deltas, in addition to that for votes.
 const (
-	patience = 2 // for votes, beside the time to have them: there and back
+	patience = 2 // for votes, beyond the time to have them: a round trip
 	first    = 6 // likewise, until the first process tries again: all phases of a ballot
-	stagger  = 2 // that each next process waits longer
-	// span is what is worth watching: ballots of processes cut off come at longer and
-	// longer intervals.
+	stagger  = 2 // additional wait of each next process
+	// span is the length of a run: ballots of disconnected processes come at longer and longer intervals.
 	span    = 120
 	longest = parley.Tick(1) << 40
 )
 
-// Check tells what is wrong with it.
+// Check returns what is wrong with c, or nil.
 func (c Config) Check() error {
 	switch err := parley.CheckN(c.N, 2); {
 	case err != nil:
@@ -49,7 +47,7 @@ func (c Config) Check() error {
 	return problem.CheckDelta(c.Delta, longest)
 }
 
-// New returns the protocol. A Config that cannot be panics.
+// New returns the protocol. It panics if c.Check fails.
 func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("quorum: " + err.Error())
@@ -91,7 +89,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.M, "m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
 	check := problem.DeltaFlag(fs, &c.Delta)
 	return func(c *Config, _ parley.Naming) error {
-		c.Votes = 0 // as long as delta asks for
+		c.Votes = 0 // derived from delta
 		if c.M == -1 {
 			c.M = max(0, (c.N-1)/2)
 		}
@@ -99,25 +97,25 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// Cost counts a transaction in which nothing fails, whatever the votes: one ballot.
-// All of it is one entry: what is sent is not counted by phases.
+// Cost counts a transaction in which nothing fails, whatever the votes: one ballot. The cost has one entry,
+// because messages are not counted by phase.
 func Cost(n, m int) parley.Cost {
 	one := ballot.Cost(n, m)
 	return parley.Cost{Rounds: one.Rounds, PerRound: []parley.Traffic{one.Total()}}
 }
 
-// misfit tells what the ballots cannot: whether the value in a message is no outcome.
+// misfit reports whether m brings a value that is no outcome, which the ballots cannot know.
 func misfit(m parley.Msg) bool {
 	value, brings := ballot.Value(m)
 	return brings && problem.ReadOutcome(value) == problem.Undecided
 }
 
-// explain shows a message as the ballots do, and the vote that is in a promise.
+// explain shows a message as the ballots do, with the vote that a promise brings.
 func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			for row := range synod.Explain(e, m, name) {
-				// Without an accepted value in front the report is all there is, behind a 0.
+				// Without an accepted value in front, the Body is a 0 and the report.
 				if m.Kind == ballot.Promise && m.Value == 0 && len(m.Body) > 1 {
 					row += ", votes " + parley.Printable(m.Body[1:])
 				}
@@ -129,7 +127,7 @@ func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID)
 	}
 }
 
-// promises says what the theory does, for runs of any length.
+// promises returns the promises of the theory, for runs of any length.
 func promises(a parley.RunConditions) []parley.Promise {
 	disk := ""
 	if a.Processes.LostDisk {

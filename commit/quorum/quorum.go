@@ -1,31 +1,25 @@
-// Package quorum is commit by majorities: atomic commitment that survives a network
-// which parts. The side with more than half of the processes goes on; the other waits.
+// Package quorum is commit by majorities: atomic commitment that survives a network partition. The side with
+// more than half of the processes continues; the other side waits.
 //
-// The problem is atomic commitment, see package problem. Every process votes; process
-// 0 asks for the votes, and others take over when it does not.
+// The problem is atomic commitment (package problem). Every process votes; process 0 asks for the votes, and
+// others take over when it does not.
 //
-// The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost,
-// doubled, late and out of order, and suspicions may be wrong. Processes that come
-// back find their log as it was. Atomicity, commit validity and stability hold in
-// every run, and are uniform. Everybody decides once a majority is up and connected,
-// and its ballots are left alone for as long as one takes. A process that cannot
-// reach a majority is blocked, and says so. n processes send 5(n-1) messages if
-// nothing fails, which is what three phases cost.
+// The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost, duplicated, late and out of
+// order, and suspicions may be wrong. Processes that restart find their log intact. Atomicity, commit validity
+// and stability hold in every run, and are uniform. All processes decide once a majority is up and connected
+// and no other ballot interferes for the duration of one. A process that cannot reach a majority is blocked,
+// and indicates that. n processes send 5(n-1) messages if nothing fails, which is the cost of three phases.
 //
-// The outcome is the decision of one ballot instance, see package ballot: PREPARE
-// asks for the votes, and the report that comes with each promise is the vote. The
-// owner of a ballot waits for the votes of all, but not for ever: a majority is
-// enough to go on. If it has a yes of every single process it proposes to commit, and
-// otherwise to abort.
+// The outcome is the decision of one ballot instance (package ballot): PREPARE asks for the votes, and the
+// report in each promise is the vote. The owner of a ballot waits for the votes of all, but only for a limited
+// time: then a majority suffices. If it has a yes of every process it proposes to commit, otherwise to abort.
 //
-// Why it works: there is one decision, whatever number of processes ask for it, so no
-// two can differ. Commit is proposed only by one that has heard all say yes. Nobody
-// decides alone, not even to abort: an uncertain process does not have to know what
-// the coordinator was about to do, only what a majority accepted.
+// Why it works: there is one decision, however many processes ask for it, so no two can differ. A process
+// proposes commit only if it has a yes of all. No process decides alone, not even to abort: an uncertain
+// process needs to know only what a majority accepted, not what the coordinator was about to do.
 //
-// Source: the idea is that of Gray and Lamport (2006), "Consensus on transaction
-// commit", in its simplest form: one instance and not one for each vote. It has one
-// message delay more than theirs.
+// Source: the idea is that of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest
+// form: one instance instead of one for each vote. It has one message delay more than theirs.
 package quorum
 
 import (
@@ -39,15 +33,15 @@ import (
 // began is the process that asks first.
 const began parley.ID = 0
 
-// The timers, and the longest that one is set for.
+// The timers, and the longest time of one.
 const (
 	votes   parley.Timer = iota + 1 // the owner of a ballot waits for votes
 	again                           // until the next ballot
-	hold                            // somebody has asked for a vote that is not there yet
+	hold                            // a vote is requested and not there yet
 	forever parley.Tick  = 1 << 55
 )
 
-// process is one process.
+// process is the machine of one process.
 type process struct {
 	c     Config
 	self  parley.ID
@@ -57,17 +51,17 @@ type process struct {
 	yes bool // its vote, if it is yes
 
 	// Volatile.
-	voted     bool        // the vote has been given, or is not waited for any more
+	voted     bool        // the vote is there, or no longer waited for
 	asked     parley.ID   // whose PREPARE waits for the vote; All: nobody's
-	ballot    uint64      // and which
-	suspected parley.Set  // who may have crashed
-	enough    bool        // the own ballot waits for votes no longer
-	heard     parley.Set  // who has said anything since the last own ballot
+	ballot    uint64      // the ballot of that PREPARE
+	suspected parley.Set  // processes that may have crashed
+	enough    bool        // the own ballot no longer waits for votes
+	heard     parley.Set  // processes that sent anything since the last own ballot
 	wait      parley.Tick // until the next own ballot; 0: none is planned
-	blocked   bool        // no majority can be reached; that has been said
+	blocked   bool        // no majority is reachable, and that was indicated
 }
 
-// Request is the vote of this process. A yes is durable before it is said.
+// Request handles the vote of this process. A yes is durable before it leaves the process.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	yes, ok := problem.Given(s, m, p.voted || p.decided())
 	if !ok {
@@ -81,8 +75,8 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.release(s)
 }
 
-// begin: the process of the lowest rank that is not suspected asks for the votes at
-// once; the process of rank r if there is no decision after a time that grows with r.
+// begin starts the vote. The lowest process that is not suspected asks for the votes at once; process r asks
+// if there is no decision after a time that grows with r.
 func (p *process) begin(s *parley.Step) {
 	p.wait = p.c.Votes + (first+parley.Tick(p.self)*stagger)*p.c.Delta
 	if p.lowest() {
@@ -115,7 +109,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind >= parley.Local:
 	case misfit(m):
 		s.Refuse(from, "value that is no outcome")
-	// It is asked for its vote, and does not have it yet.
+	// The process is asked for its vote, and does not have it yet.
 	case m.Kind == ballot.Prepare && !p.voted && !p.decided():
 		p.asked, p.ballot = from, m.Seq
 		s.SetTimer(hold, p.c.Votes)
@@ -126,7 +120,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// release answers the PREPARE that has waited for the vote.
+// release answers the PREPARE that waited for the vote.
 func (p *process) release(s *parley.Step) {
 	if from := p.asked; from != parley.All {
 		p.asked = parley.All
@@ -135,8 +129,7 @@ func (p *process) release(s *parley.Step) {
 	}
 }
 
-// suspect: a detector says that a process has crashed. That may make this one the
-// lowest, or be what a ballot waits for.
+// suspect handles a detector's suspicion. It may make this process the lowest, or end the wait of a ballot.
 func (p *process) suspect(s *parley.Step, q parley.ID) {
 	before := p.lowest()
 	if q == p.self || !p.suspected.Add(q) {
@@ -148,7 +141,7 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 	p.synod.Reconsider(s)
 }
 
-// lowest tells whether all processes of a lower rank are suspected.
+// lowest reports whether all processes with a lower ID are suspected.
 func (p *process) lowest() bool {
 	return parley.Everyone(int(p.self)).Minus(p.suspected) == parley.Set{}
 }
@@ -158,11 +151,11 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 		return
 	}
 	switch t {
-	// A vote that does not come in time is a no.
+	// A vote that is late is a no.
 	case hold:
 		p.voted = true
 		p.release(s)
-	// The votes of a majority will have to do.
+	// A majority of votes must suffice.
 	case votes:
 		p.enough = true
 		p.synod.Reconsider(s)
@@ -176,7 +169,7 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	}
 }
 
-// Report is the vote, as it goes with this process's promise.
+// Report returns the vote, which accompanies this process's promise.
 func (p *process) Report() []byte {
 	if p.yes {
 		return []byte("yes")
@@ -184,7 +177,7 @@ func (p *process) Report() []byte {
 	return []byte("no")
 }
 
-// Enough: the votes of all that are not suspected, until it has waited for long.
+// Enough reports whether all processes that are not suspected have voted, or the time for votes is over.
 func (p *process) Enough(reports []ballot.Report) bool {
 	var reporters parley.Set
 	for _, r := range reports {
@@ -193,7 +186,7 @@ func (p *process) Enough(reports []ballot.Report) bool {
 	return p.enough || parley.Everyone(p.c.N).Minus(p.suspected).Minus(reporters) == parley.Set{}
 }
 
-// Choose: commit if every single process has said yes, else abort.
+// Choose returns commit if every process has voted yes, otherwise abort.
 func (p *process) Choose(reports []ballot.Report) []byte {
 	for _, r := range reports {
 		if string(r.Body) != "yes" {
@@ -206,7 +199,7 @@ func (p *process) Choose(reports []ballot.Report) []byte {
 	return []byte(problem.Commit.String())
 }
 
-// Decided: the ballots have an outcome. Their records are not needed any more.
+// Decided delivers the outcome of the ballots. Their records are no longer needed.
 func (p *process) Decided(s *parley.Step, _ parley.ID, value []byte) {
 	p.asked, p.blocked = parley.All, false
 	s.StopTimer(again)
@@ -221,15 +214,14 @@ func (p *process) decided() bool {
 	return decided
 }
 
-// Start: a process that comes back knows its yes, what it promised and what it
-// accepted. If it does not know the outcome it asks for it; a vote that is not in its
-// log is a no.
+// Start restores the yes, the promises and the accepted value from the log. Without a known outcome the
+// process asks for it; a vote that is not in the log is a no.
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
 		switch {
 		case string(r.Body) == problem.RecordYes:
 			p.yes = true
-		// What its log does not say any more, others rely on.
+		// Other processes rely on what the log should contain.
 		case !p.synod.Replay(r.Body):
 			panic(fmt.Sprintf("quorum: process %d does not know its record %q", s.Self, r.Body))
 		}
@@ -242,7 +234,7 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// State visits every variable.
+// State visits every variable of the process.
 func (p *process) State(v *parley.Vars) {
 	v.Durable(func() { v.Bool("yes", &p.yes) })
 	v.Bool("voted", &p.voted)

@@ -17,14 +17,14 @@ import (
 	"parley/sim"
 )
 
-// options are those of a run with the votes.
+// options returns the options of a run with the given votes.
 func options(text string) sim.Options {
 	p := quorum.New(quorum.Config{N: len(text), M: (len(text) - 1) / 2})
 	return sim.Options{Protocol: p, Requests: committest.Votes(text), Until: p.Span}
 }
 
-// AC3 and AC4: commit if and only if all vote yes in time. Who has no vote when it is
-// asked has a little time to find one, and else it is a no.
+// AC3 and AC4: commit if and only if all vote yes in time. A process without a vote has a short time to get
+// one when it is asked; after that the vote is a no.
 func TestEveryVote(t *testing.T) {
 	committest.EveryVote(t, options, func(votes string) string {
 		switch votes {
@@ -47,7 +47,7 @@ func TestEveryVote(t *testing.T) {
 	}
 }
 
-// What is sent if nothing fails is what three phases cost.
+// If nothing fails, the messages cost as much as three phases.
 func TestMessages(t *testing.T) {
 	for n := 2; n <= 8; n++ {
 		opt := options(strings.Repeat("y", n))
@@ -56,17 +56,16 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%d processes: %d messages, want %d", n, s.Stats.Sends, want)
 		}
 		for _, d := range s.History.Deliveries {
-			if d.When > 4500 { // five messages one after another
+			if d.When > 4500 { // five consecutive messages
 				t.Errorf("%d processes: process %d decides at %d", n, d.At, d.When)
 			}
 		}
 	}
 }
 
-// A partition at any time, between any two groups of five processes: the majority
-// decides, the minority decides as it does or is blocked, and when the network is
-// whole again all have decided alike. These are the partitions that break
-// three-phase commit.
+// The network is partitioned at any time, between any two groups of five processes: the majority decides, the
+// minority decides the same or is blocked, and after the partition heals all have decided the same. These are
+// the partitions that break three-phase commit.
 func TestPartition(t *testing.T) {
 	runs, both, waited := 0, 0, 0
 	for mask := 1; mask < 31; mask++ {
@@ -112,7 +111,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Of two equal halves neither is a majority, and both are blocked.
+// Neither of two equal halves is a majority, so both are blocked.
 func TestEvenSplit(t *testing.T) {
 	opt := options("yyyy")
 	opt.Links = committest.Apart(parley.SetOf(0, 1), parley.SetOf(2, 3), 500, 0)
@@ -131,9 +130,9 @@ func TestEvenSplit(t *testing.T) {
 	}
 }
 
-// The run that breaks three-phase commit: the coordinator crashes when it has told two
-// of five to go on, and those two are cut off from the others. Here the three wait for
-// nobody, and the two for them.
+// The run that breaks three-phase commit: the coordinator crashes when it has sent PRECOMMIT to two of five,
+// and the network cuts those two off from the others. Here the three wait for nobody, and the two wait for
+// them.
 func TestWhereThreePhasesDiffer(t *testing.T) {
 	for effects := range 12 {
 		opt := options("yyyyy")
@@ -147,11 +146,11 @@ func TestWhereThreePhasesDiffer(t *testing.T) {
 	}
 }
 
-// backs are when a process comes back after a crash: never, at once, while the others
-// wait, and when they have done what they could.
+// backs are the delays of a restart after a crash: never, at once, while the others wait, and when they have
+// finished.
 var backs = []parley.Tick{0, 1, 1500, 15_000}
 
-// All that are up decide alike, whatever crashes.
+// All processes that are up decide the same, whatever crashes.
 func TestEveryCrash(t *testing.T) {
 	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 912, "yyyy": 1264, "yyny": 1248})
 }
@@ -162,9 +161,9 @@ func TestEveryTwoCrashes(t *testing.T) {
 	committest.EveryTwoCrashes(t, opt, backs[:3], 16880, 8400)
 }
 
-// What a process has said it stands by after a restart. Its yes: it says it again. And
-// what it accepted: 0 hears that 1 has accepted commit, so it is decided, and nobody
-// hears of it from 0; 2 has to hear it from 1, in whatever step that one crashes.
+// A process stands by what it has sent after a restart. It votes yes again, and keeps what it accepted: 0
+// learns that 1 has accepted commit, so commit is decided, but no process gets it from 0; 2 has to get it from
+// 1, in whatever step 1 crashes.
 func TestRestartRemembers(t *testing.T) {
 	for effects, want := range []string{"aaa", "ccc"} {
 		opt := options("yyy")
@@ -178,7 +177,7 @@ func TestRestartRemembers(t *testing.T) {
 	opt.Delay = sim.Delay{Least: 100, Most: 100}
 	opt.Links = []sim.Link{
 		{From: parley.SetOf(0), To: parley.SetOf(2), Since: 150, Loss: 1}, // votes are in at 200
-		{From: parley.SetOf(0), To: parley.SetOf(1), Since: 300, Loss: 1}, // and what 1 says is at 400
+		{From: parley.SetOf(0), To: parley.SetOf(1), Since: 300, Loss: 1}, // and the acceptance of 1 arrives at 400
 	}
 	runs, committed := 0, 0
 	for _, crash := range parleytest.CrashPoints(opt) {
@@ -199,9 +198,8 @@ func TestRestartRemembers(t *testing.T) {
 	}
 }
 
-// All at once: loss, doubling, slowness, partitions, crashes and restarts, suspicions
-// that are wrong. What is promised holds, and when all heals and a majority is up all
-// decide.
+// Everything at once: loss, duplication, slowness, partitions, crashes with restarts, wrong suspicions. The
+// promises hold, and when all heals and a majority is up, all decide.
 func TestBadWorld(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(600) {
@@ -238,7 +236,7 @@ func TestBadWorld(t *testing.T) {
 	}
 }
 
-// A process that forgets what it promised is worse than one that is gone.
+// A process that forgets its promises is worse than one that crashes for good.
 func TestLostDisk(t *testing.T) {
 	broken := 0
 	for seed := range uint64(2000) {
@@ -257,7 +255,7 @@ func TestLostDisk(t *testing.T) {
 	}
 }
 
-// Beyond the bound, with as many gone as are left, nobody decides, and nobody errs.
+// Beyond the bound, with half of the processes crashed, no process decides, and none is wrong.
 func TestBeyondTheBound(t *testing.T) {
 	opt := options("yyyy")
 	opt.Crashes = []sim.Crash{{At: 2, Step: 1}, {At: 3, Step: 1}}
@@ -271,14 +269,14 @@ func TestBeyondTheBound(t *testing.T) {
 	}
 }
 
-// A log that is not as it was written is not passed over.
+// A damaged log is not ignored.
 func TestDamagedLog(t *testing.T) {
 	committest.DamagedLogs(t, quorum.New(quorum.Config{N: 3, M: 1}), 1, map[string]bool{
 		"yes": true, string([]byte{byte(ballot.Prepare), 3}): true, "yez": false, "": false, "\x7f": false,
 	})
 }
 
-// A durable decision that is no outcome is refused, and not taken for an abort.
+// A durable decision that is no outcome is refused, not taken for an abort.
 func TestDamagedDecision(t *testing.T) {
 	s := sim.Run(options("yyy"))
 	state, _ := s.Durable(1)
@@ -291,8 +289,8 @@ func TestDamagedDecision(t *testing.T) {
 	}
 }
 
-// What is no outcome is refused, wherever in a message it is, and changes nothing; a
-// report that is no vote is a no.
+// A value that is no outcome is refused, wherever in a message it is, and changes nothing. A report that is no
+// vote is a no.
 func TestRefused(t *testing.T) {
 	promise := func(body string, accepted uint64) parley.Msg {
 		return parley.Msg{Kind: ballot.Promise, Seq: 3, Value: accepted, Body: []byte(body)}
@@ -326,7 +324,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The votes are seen in the promises.
+// A promise shows its vote.
 func TestExplain(t *testing.T) {
 	p := quorum.New(quorum.Config{N: 3, M: 1})
 	for want, m := range map[string]parley.Msg{

@@ -7,31 +7,30 @@ import (
 	"parley/commit/problem"
 )
 
-// Config is what all processes know beforehand. All but Forgot and First must be the same at
-// all of them.
+// Config holds what all processes know beforehand. All fields except Forgot and First must be identical at all
+// of them.
 type Config struct {
 	// N is the number of processes.
 	N int
-	// Majority decides each transaction by majorities of its members, package quorum; otherwise
-	// it is decided in two phases, package twophase.
+	// Majority decides each transaction by majorities of its members (package quorum). Otherwise it is decided
+	// in two phases (package twophase).
 	Majority bool
-	// Delta is what a message takes at most, in ticks of a process's clock, with what its
-	// receiver needs to act on it; 0 stands for 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
+	// a process's clock. 0 means 1000.
 	Delta parley.Tick
-	// Votes is how long a participant may take for its vote; 0 stands for 2 Deltas.
+	// Votes is how long a participant may take to vote. 0 means 2 Delta.
 	Votes parley.Tick
-	// Open is a quarter of the number of transactions that a process holds for one coordinator;
-	// 0 stands for 4096.
+	// Open is a quarter of the most transactions that a process holds for one coordinator. 0 means 4096.
 	Open int
-	// Remember is how many finished transactions a process remembers; 0 stands for 16384.
+	// Remember is how many finished transactions a process remembers. 0 means 16384.
 	Remember int
-	// Compact is after how many records the state replaces them; 0 stands for 4096.
+	// Compact is the number of log records after which a checkpoint replaces them. 0 means 4096.
 	Compact int
-	// Forgot tells that what this process knew before a crash is lost.
+	// Forgot states that this process lost what it knew before a crash.
 	Forgot bool
-	// First is the least number of a transaction of this process in this life. It must be greater
-	// than the number of every one that it began in an earlier life, even of those that its log
-	// says nothing of. 0 stands for a number made of the life of the process.
+	// First is the lowest number of a transaction that this process begins in this incarnation. It must exceed
+	// the numbers of all transactions that the process began in earlier incarnations, including those that are
+	// not in its log. 0 means a number derived from the incarnation.
 	First uint64
 }
 
@@ -42,7 +41,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Check tells what is wrong with it.
+// Check returns what is wrong with c, or nil.
 func (c Config) Check() error {
 	const longest = parley.Tick(1) << 40
 	return cmp.Or(parley.CheckN(c.N, 1), problem.CheckDelta(c.Delta, longest))

@@ -7,11 +7,11 @@ import (
 	"parley/commit/problem"
 )
 
-// AbortReason says why a transaction was aborted, as far as it is known.
+// AbortReason says why a transaction was aborted, as far as the process knows.
 type AbortReason struct {
-	By    parley.ID // the process that said no
-	Text  string    // what it said; "": it is not known which process said no
-	Claim NameClaim // of another transaction that has the name
+	By    parley.ID // the process that voted no
+	Text  string    // its reason; "" if the process that voted no is unknown
+	Claim NameClaim // what is known of another transaction that holds the name
 }
 
 func (e AbortReason) encode(name string) []byte {
@@ -20,15 +20,15 @@ func (e AbortReason) encode(name string) []byte {
 	return append(b, e.Text...)
 }
 
-// Ended returns the delivery of the outcome.
+// Ended returns the delivery of the outcome; whom becomes its Origin.
 func (e *Finished) Ended(whom parley.ID) parley.Msg {
 	return parley.Msg{
 		Kind: Ended, Value: uint64(e.Path), Seq: uint64(e.Outcome), Origin: whom, Body: e.Why.encode(e.Name),
 	}
 }
 
-// ReadEnded reads the Body of an Ended: the name of the transaction, "" if a request under that
-// name is about another one, and why it was aborted.
+// ReadEnded reads the Body of an Ended: the name of the transaction ("" if the process uses that name for
+// another transaction) and why it was aborted.
 func ReadEnded(b []byte) (name string, why AbortReason) {
 	r := parley.Reader{Rest: b}
 	name = string(r.Take(r.Number(MaxName)))
@@ -37,7 +37,7 @@ func ReadEnded(b []byte) (name string, why AbortReason) {
 	return name, why
 }
 
-// Finished is a transaction that has an outcome.
+// Finished is a transaction with an outcome.
 type Finished struct {
 	Path    parley.Path
 	Name    string
@@ -46,24 +46,24 @@ type Finished struct {
 	Why     AbortReason
 }
 
-// History holds the transactions that got their outcome last at a process.
+// History holds the transactions that most recently got their outcome at a process.
 type History struct {
 	most int
-	list []*Finished // the oldest first
+	list []*Finished // oldest first
 	at   map[parley.Path]*Finished
 	by   map[string]*Finished
 }
 
-// NewHistory returns a history of at most the given length.
+// NewHistory returns a history of at most most transactions.
 func NewHistory(most int) History {
 	return History{most: most, at: make(map[parley.Path]*Finished), by: make(map[string]*Finished)}
 }
 
-// Named returns the transaction that has a name, nil if none is known.
+// Named returns the transaction that holds name, or nil if none is known.
 func (p *History) Named(name string) *Finished { return p.by[name] }
 
-// Add remembers a transaction, and forgets the oldest one if there are too many. A transaction
-// that did not get its name is not found by it, and its Claim says so.
+// Add remembers e, and forgets the oldest transaction if there are too many. A transaction that did not get
+// its name has a Claim other than Free, and Named does not return it.
 func (p *History) Add(e *Finished) {
 	if p.at[e.Path] != nil {
 		return
@@ -118,7 +118,7 @@ func (p *History) State(v *parley.Vars) {
 func (e *AbortReason) state(v *parley.Vars) {
 	v.ID("by", &e.By)
 	visitText(v, "why", &e.Text)
-	taken := e.Claim != Free // of a finished transaction no more is needed
+	taken := e.Claim != Free // a finished transaction needs no more
 	if v.Bool("taken", &taken); v.Loading() {
 		e.Claim = Free
 		if taken {

@@ -11,7 +11,7 @@ import (
 	"parley/commit/twophase"
 )
 
-// machine makes the inner machine of a transaction.
+// machine returns the inner machine of a transaction.
 func (c Config) machine(of Spec, self parley.ID) parley.Machine {
 	k := len(of.Members)
 	local := of.place(self)
@@ -25,7 +25,7 @@ func (c Config) machine(of Spec, self parley.ID) parley.Machine {
 	return twophase.New(twophase.Config{N: k, Delta: c.Delta, Votes: votes}).New(local)
 }
 
-// asks tells whether an inner machine asks others for the outcome by a message of a kind.
+// asks reports whether an inner machine asks other processes for the outcome with messages of kind k.
 func (c Config) asks(k parley.Kind) bool {
 	if c.Majority {
 		return k == ballot.Prepare
@@ -33,8 +33,7 @@ func (c Config) asks(k parley.Kind) bool {
 	return k == twophase.Ask
 }
 
-// within runs a clause of an inner machine, which counts processes as the members of its
-// transaction.
+// within runs a clause of an inner machine, which numbers processes by their place in the transaction.
 func (m *Machine) within(s *parley.Step, t *transaction, clause func(parley.Machine)) {
 	self, n, path, host := s.Self, s.N, s.Path, s.Host
 	m.members = memberHost{Host: host, members: t.spec.Members}
@@ -58,7 +57,7 @@ func (m *Machine) within(s *parley.Step, t *transaction, clause func(parley.Mach
 func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	switch e.Op {
 	case parley.OpSend:
-		// Say what a transaction is before asking for its outcome.
+		// Send what the transaction is before asking for its outcome.
 		if m.c.asks(e.Msg.Kind) {
 			if t.begun || CoordinatorOf(t.path) != m.self {
 				t.sendTo(s, e.To, parley.Msg{Kind: msgBegin, Body: t.spec.Only(parley.All).Encode()})
@@ -76,7 +75,7 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	case parley.OpAppend:
 		m.log.keep(s, t)
 		m.log.record(s, t.path, e.Msg.Body)
-	case parley.OpCompact: // see journal
+	case parley.OpCompact: // txJournal compacts the log
 	case parley.OpSetTimer, parley.OpStopTimer:
 		e.From, e.Path = m.self, t.path
 		s.Effects = append(s.Effects, *e)
@@ -85,7 +84,7 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	}
 }
 
-// decided takes an outcome of an inner machine, which is durable before it leaves the process.
+// decided handles the outcome of an inner machine. The outcome is durable before it leaves the process.
 func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcome) {
 	if t.outcome != problem.Undecided {
 		return
@@ -99,7 +98,7 @@ func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcom
 		whom = Participant
 	}
 	q := e.Ended(whom)
-	if !m.holds(t) { // a request under the name is about another transaction
+	if !m.holds(t) { // the name belongs to another transaction
 		e.Why.Claim = max(e.Why.Claim, TakenPerhaps)
 		if whom == Nobody {
 			q.Body = e.Why.encode("")
@@ -118,8 +117,8 @@ func (m *Machine) tellBlocked(s *parley.Step, t *transaction) {
 		Body: append(parley.AppendSet(nil, t.waits(m.self)), t.spec.Name...)})
 }
 
-// ReadBlocked reads the Body of a Blocked in a system of n processes: the members that may know the
-// outcome, or without which no process knows it, and the name of the transaction.
+// ReadBlocked reads the Body of a Blocked in a system of n processes: the members that this process waits for,
+// and the name of the transaction. These members may know the outcome, or no process knows it without them.
 func ReadBlocked(b []byte, n int) (waits parley.Set, name string) {
 	waits, rest, err := parley.ReadSet(b, n)
 	if err != nil {
@@ -128,7 +127,7 @@ func ReadBlocked(b []byte, n int) (waits parley.Set, name string) {
 	return waits, string(rest)
 }
 
-// applied notes that the participant has carried out the outcome, or had nothing to carry out.
+// applied records that the participant has carried out the outcome, or had nothing to carry out.
 func (m *Machine) applied(s *parley.Step, t *transaction) {
 	if t.outcome == problem.Undecided {
 		return
@@ -139,16 +138,15 @@ func (m *Machine) applied(s *parley.Step, t *transaction) {
 			m.log.record(s, t.path, []byte{appliedRecord})
 		}
 	}
-	m.ends.carried(s, t)
+	m.completions.carried(s, t)
 }
 
-// memberHost is the host of an inner machine, which counts processes as members.
+// memberHost is the host of an inner machine, which numbers processes by their place in the transaction.
 type memberHost struct {
 	parley.Host
 	members []parley.ID
 }
 
-// Refused counts input that an inner machine refused.
 func (h *memberHost) Refused(at, from parley.ID, why string) {
 	h.Host.Refused(h.members[at], h.members[from], why)
 }

@@ -2,20 +2,20 @@ package service
 
 import "parley"
 
-// journal writes the log of a process.
-type journal struct {
+// txJournal writes the log of a process.
+type txJournal struct {
 	most    int // Config.Compact
 	records int // since the log was compacted
 }
 
-func (j *journal) record(s *parley.Step, path parley.Path, record []byte) {
+func (j *txJournal) record(s *parley.Step, path parley.Path, record []byte) {
 	s.At(path, 0, func() { s.Append(record) })
 	j.records++
 }
 
-// keep makes durable what a transaction is, and with it that this process does not vote yes any more
-// if it comes back after a crash.
-func (j *journal) keep(s *parley.Step, t *transaction) {
+// keep makes the spec of t durable. A process that has it in its log without a yes does not vote yes after a
+// crash.
+func (j *txJournal) keep(s *parley.Step, t *transaction) {
 	if t.logged {
 		return
 	}
@@ -27,8 +27,8 @@ func (j *journal) keep(s *parley.Step, t *transaction) {
 	j.record(s, t.path, append(head, t.spec.Encode()...))
 }
 
-// compact lets the state replace the records when there are many.
-func (j *journal) compact(s *parley.Step, live int) {
+// compact has the state replace the log records when there are many.
+func (j *txJournal) compact(s *parley.Step, live int) {
 	if j.records >= j.most && j.records >= 2*live {
 		j.records = 0
 		s.Compact()

@@ -1,23 +1,22 @@
-// Package service runs the transactions of a system: any number of them side by side, each with
-// a name, a coordinator and participants of its own.
+// Package service runs the transactions of a system: any number of them side by side, each with its own name,
+// coordinator and participants.
 //
-// The problem is atomic commitment, see package problem, for each transaction: all its
-// participants commit it, or all abort it. Package twophase or quorum decides it, in the model
-// that both have: processes crash and come back with their logs, and messages may be late or lost.
-// Links keep their order and double none, because a process that was down has forgotten most of what
-// it voted no on.
+// Each transaction solves atomic commitment (package problem): all its participants commit it, or all abort
+// it. Package twophase or quorum decides it, in the model that both have: processes crash and restart with
+// their logs, and messages may be late or lost. Links must keep the order of messages and duplicate none,
+// because a process that restarts has forgotten most of the transactions that it voted no on.
 //
-// A process has one machine, which has an inner machine of twophase or quorum for each
-// transaction, whose processes are the members of the transaction, the coordinator first. The
-// coordinator tells the members what a transaction is before it sends any message about it, and
-// a transaction is not forgotten before its outcome is carried out.
+// A process has one machine, which has an inner machine of twophase or quorum for each transaction. The
+// processes of the inner machine are the members of the transaction, the coordinator first. The coordinator
+// sends the members the spec of a transaction before any other message about it, and no process forgets a
+// transaction before it has carried out the outcome.
 //
-// A transaction is identified by its path: a number of its coordinator's, which none of that
-// process's lives uses twice, and the coordinator in the last eight bits. It is over at the
-// coordinator when it is aborted, or all members have carried it out. The coordinator then
-// forgets it, except for the latest ones, and says of each of its own transactions that it does
-// not know that it was aborted. That is the presumption of package twophase, and holds of
-// package quorum for the same reason. The members forget what the coordinator says is over.
+// A path identifies a transaction: its number at the coordinator, unique across all incarnations of that
+// process, and the coordinator in the last eight bits. At the coordinator a transaction is over when it is
+// aborted, or when all members have carried it out. The coordinator then forgets it, except for the most
+// recent ones, and answers for each of its own transactions that it does not know that it was aborted. That is
+// the presumption of package twophase; it holds for package quorum for the same reason. The members forget
+// what the coordinator announces as over.
 package service
 
 import (
@@ -28,18 +27,18 @@ import (
 	"parley/commit/problem"
 )
 
-// The kinds of messages beside those of the inner machines.
+// The kinds of messages, in addition to those of the inner machines.
 const (
-	// msgBegin says what a transaction is. Seq: 1 from the coordinator that asks for a vote; 0
-	// from a member that asks for the outcome. Value: all lower numbers are over. Body: a Spec.
+	// msgBegin carries the spec of a transaction. Seq: 1 from the coordinator, which asks for a vote; 0 from a
+	// member, which asks for the outcome. Value: all lower numbers are over. Body: a Spec.
 	msgBegin parley.Kind = 0x20 + iota
-	// msgDone tells the coordinator what has been carried out. Body: numbers.
+	// msgDone notifies the coordinator of what the sender has carried out. Body: numbers.
 	msgDone
-	// msgOpen is from a coordinator. Seq: its next number. Body: the numbers of transactions of
-	// the receiver that are not over; all others below Seq are.
+	// msgOpen comes from a coordinator. Seq: its next number. Body: the numbers of the receiver's transactions
+	// that are not over. All other numbers below Seq are over.
 	msgOpen
-	// msgWhy tells the coordinator why a vote is no. Value: 1 if the name is taken. Seq: then
-	// a NameClaim, otherwise 0. Body: the reason in words.
+	// msgWhy gives the coordinator the reason of a no. Value: 1 if the name is taken. Seq: then a NameClaim,
+	// otherwise 0. Body: the reason in words.
 	msgWhy
 )
 
@@ -50,60 +49,61 @@ const (
 	Applied                                          // Value: the path: the participant knows the outcome
 )
 
-// The deliveries. They come from the coordinator of the transaction.
+// The deliveries. The sender is the coordinator of the transaction.
 const (
-	// Prepare asks the participant for its vote. Value: the path. Seq: 1 if it voted yes before
-	// a crash. Body: a Spec.
+	// Prepare asks the participant for its vote. Value: the path. Seq: 1 if the participant voted yes before a
+	// crash. Body: a Spec.
 	Prepare parley.Kind = parley.Local + 0x34 + iota
 	// Ended is the outcome. Value: the path. Seq: a problem.Outcome. Origin: Nobody, Participant or
 	// Repeated. Body: see ReadEnded.
 	Ended
-	// Refused answers a Commit that is not begun. Seq: NameTaken or TooManyOpen. Body: the name.
+	// Refused answers a Commit that did not begin a transaction. Seq: NameTaken or TooManyOpen. Body: the
+	// name.
 	Refused
 )
 
-// Blocked is indicated of a transaction that is blocked. Value: the path. Body: see ReadBlocked.
+// Blocked indicates that a transaction is blocked. Value: the path. Body: see ReadBlocked.
 const Blocked parley.Kind = parley.Indication + 0x3E
 
-// Which process hears of an outcome, besides those that wait for it.
+// The Origin of an Ended: whom an outcome concerns, in addition to the clients that wait for it.
 const (
 	Nobody      parley.ID = iota
 	Participant           // the participant of this process
-	Repeated              // nobody, and the outcome was delivered before
+	Repeated              // nobody: the outcome was delivered before
 )
 
-// Why a transaction is refused.
+// The reasons of a Refused.
 const (
 	NameTaken uint64 = 1 + iota
 	TooManyOpen
 )
 
-// The timers: openTimer of the machine, to repeat what is over, and voteTimer of a transaction,
-// for a vote that does not come or is not asked for.
+// The timers. openTimer belongs to the machine and repeats what is over. voteTimer belongs to a transaction
+// whose vote is missing or not requested.
 const (
 	openTimer parley.Timer = 0x100 + iota
 	voteTimer
 )
 
-// The records beside those of the inner machines, by their first byte.
+// The log records, by their first byte, in addition to those of the inner machines.
 const (
 	specRecord    = 0xF1 // 1 if the vote was yes, otherwise 0; and a Spec
 	appliedRecord = 0xF2
 )
 
-// Machine is one process.
+// Machine is the machine of one process.
 type Machine struct {
-	book         // what it knows of transactions
-	ends closing // how they are forgotten
-	log  journal
+	txTable                       // what it knows of transactions
+	completions completionTracker // how it forgets them
+	log         txJournal
 
-	scratch []parley.Effect // scratch: of an inner machine
+	scratch []parley.Effect // scratch: effects of an inner machine
 	members memberHost      // scratch
 }
 
 func newMachine(c Config, self parley.ID) *Machine {
-	m := &Machine{book: newBook(c, self), log: journal{most: c.Compact}}
-	m.ends.book = &m.book
+	m := &Machine{txTable: newBook(c, self), log: txJournal{most: c.Compact}}
+	m.completions.txTable = &m.txTable
 	return m
 }
 
@@ -130,7 +130,7 @@ func (m *Machine) Start(s *parley.Step) {
 			if !ok {
 				panic(fmt.Sprintf("service: process %d does not know its record of a transaction", m.self))
 			}
-			if t == nil { // otherwise the state has it, as it was before its vote
+			if t == nil { // otherwise the checkpoint has it, as it was before the vote
 				t = &transaction{path: r.Path, spec: of, inner: m.c.machine(of, m.self), logged: true}
 				m.add(t)
 			}
@@ -146,13 +146,14 @@ func (m *Machine) Start(s *parley.Step) {
 	}
 	m.log.records = len(s.Log)
 	m.again(s, logs)
-	m.ends.sendOpen(s)
-	m.ends.beat(s)
+	m.completions.sendOpen(s)
+	m.completions.beat(s)
 }
 
-// again starts the inner machines. Before that, the participant gets what it had prepared.
+// again starts the inner machines. Before that, it delivers to the participant what was prepared before the
+// crash.
 func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
-	all := slices.Collect(m.all()) // some end meanwhile
+	all := slices.Collect(m.all()) // a copy: some end in the loop
 	for _, t := range all {
 		if _, has := t.spec.Part(m.self); has && t.yes && !t.told {
 			s.Deliver(t.spec.Members[0], parley.Msg{
@@ -169,7 +170,7 @@ func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
 	s.Log = log
 }
 
-// Request takes one of the requests above.
+// Request handles the requests above.
 func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 	t := m.live[parley.Path(q.Value)]
 	switch {
@@ -184,7 +185,7 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 	m.log.compact(s, len(m.live))
 }
 
-// commit begins a transaction, unless its name has one already.
+// commit begins a transaction, unless its name is taken.
 func (m *Machine) commit(s *parley.Step, q parley.Msg) {
 	of, ok := ReadSpec(q.Body, m.c.N)
 	if !ok || of.Members[0] != m.self {
@@ -244,7 +245,7 @@ func (m *Machine) ask(s *parley.Step, t *transaction) {
 	s.At(t.path, 0, func() { s.SetTimer(voteTimer, wait) })
 }
 
-// voted takes the vote of this process. The first one counts.
+// voted handles the vote of this process. Only the first vote counts.
 func (m *Machine) voted(s *parley.Step, t *transaction, yes bool, why AbortReason) {
 	if t.ready {
 		return
@@ -264,8 +265,8 @@ func (m *Machine) voted(s *parley.Step, t *transaction, yes bool, why AbortReaso
 	m.give(s, t, false)
 }
 
-// give hands the vote to the inner machine. In two phases a participant that votes yes and is
-// not asked aborts soon: it must have been asked, or have waited.
+// give hands the vote to the inner machine. In two phases the inner machine of a participant that votes yes
+// and gets no vote request soon aborts. So a yes is held until the vote request arrives or voteTimer expires.
 func (m *Machine) give(s *parley.Step, t *transaction, waited bool) {
 	held := !m.c.Majority && CoordinatorOf(t.path) != m.self && t.yes && !t.asked && !waited
 	if t.given || t.outcome != problem.Undecided || held || !t.ready && !waited {
@@ -282,15 +283,15 @@ func (m *Machine) give(s *parley.Step, t *transaction, waited bool) {
 	})
 }
 
-// State visits every variable.
+// State visits every variable of the machine.
 func (m *Machine) State(v *parley.Vars) {
-	v.Durable(func() { m.book.durable(v) })
-	m.book.volatile(v)
+	v.Durable(func() { m.txTable.durable(v) })
+	m.txTable.volatile(v)
 	parley.Num(v, "records", &m.log.records)
-	v.Bool("news", &m.ends.news)
-	v.Bool("pulse", &m.ends.pulse)
+	v.Bool("news", &m.completions.news)
+	v.Bool("pulse", &m.completions.pulse)
 }
 
-// perLife is how many bits number the transactions that a process begins in one life, if Config
-// does not say where numbers begin.
+// perLife is the number of bits for transactions that a process begins in one incarnation, if Config does not
+// set First.
 const perLife = 20

@@ -16,7 +16,7 @@ import (
 	"parley/stack"
 )
 
-// watched is a service under participants, whose machines a test can look at.
+// watched returns a service under participants, and its machines for inspection.
 func watched(c Config) (p parley.Protocol, machines []*Machine) {
 	machines = make([]*Machine, c.N)
 	beneath := New(c)
@@ -30,12 +30,12 @@ func watched(c Config) (p parley.Protocol, machines []*Machine) {
 	return p, machines
 }
 
-// order asks for a transaction, see NewParticipant.
+// order returns a request for a transaction (see NewParticipant).
 func order(at parley.ID, when parley.Tick, words string) sim.Request {
 	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(words)}}
 }
 
-// forgotten demands that processes know of no transaction any more that is not over.
+// forgotten checks that no process has a live transaction left.
 func forgotten(t *testing.T, machines []*Machine, what any) {
 	t.Helper()
 	for id, m := range machines {
@@ -49,8 +49,8 @@ func forgotten(t *testing.T, machines []*Machine, what any) {
 	}
 }
 
-// Every crash, in all steps and between all effects, for good and with a restart: what is promised
-// holds, and when the process is back nothing is kept.
+// A process crashes in any step, between any two effects, for good or with a restart: the promises hold, and
+// after the restart no transaction stays live.
 func TestTransactionsEveryCrash(t *testing.T) {
 	for _, majority := range []bool{false, true} {
 		for _, votes := range []string{"yyy", "yny", "-yy", "y--"} {
@@ -69,15 +69,15 @@ func TestTransactionsEveryCrash(t *testing.T) {
 	}
 }
 
-// Many transactions of all nodes at a time, links that break and come back, and crashes with restarts
-// from logs that are compacted now and then: what is promised holds, and in the end nothing is kept.
+// Many transactions of all nodes run at a time, links break and heal, and processes restart from logs that are
+// compacted in between: the promises hold, and in the end no transaction stays live.
 func TestTransactionsOnBadLinks(t *testing.T) {
 	for seed := range uint64(120) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		const n = 4
 		p, machines := watched(Config{
 			N: n, Majority: seed%2 == 1, Compact: 40,
-			Remember: []int{1, 64}[seed/2%2], // who has forgotten it says that it was aborted
+			Remember: []int{1, 64}[seed/2%2], // a coordinator that has forgotten answers abort
 		})
 		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
 		for i := range 40 {
@@ -98,7 +98,7 @@ func TestTransactionsOnBadLinks(t *testing.T) {
 	}
 }
 
-// A vote that is not there in time is a no, of the coordinator and of others.
+// A vote that is late counts as no, at the coordinator and at other members.
 func TestVoteIsLate(t *testing.T) {
 	for self := range parley.ID(2) {
 		s := &parley.Step{Self: self, N: 2, Host: new(committest.Host)}
@@ -121,13 +121,13 @@ func TestVoteIsLate(t *testing.T) {
 	}
 }
 
-// rules are those of machines that are driven by hand.
+// rules returns the configuration of machines that a test drives by hand.
 func rules(n int, majority bool) Config {
 	return Config{N: n, Majority: majority, Delta: 1000, Votes: 2000, Open: 64, Remember: 64, Compact: 4096, First: 1}
 }
 
-// What peers make up is refused: it opens no more than it may, takes no more memory than it
-// may, decides nothing, and the Machine of others go on.
+// A peer with invented messages opens no more transactions than allowed, takes no more memory than allowed,
+// decides nothing, and does not disturb the transactions of others.
 func TestTransactionsAmongHostileMessages(t *testing.T) {
 	for _, p := range []bool{false, true} {
 		r := rand.New(rand.NewPCG(1, 1))
@@ -159,7 +159,7 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 			case 1:
 				q.Body = slices.Clone(begin.Body)
 				q.Body[r.IntN(len(q.Body))] ^= byte(1 + r.IntN(255))
-			case 2: // a transaction of its own, as large as may be
+			case 2: // its own transaction, of the greatest size
 				long.Name = fmt.Sprint("x", i)
 				q = parley.Msg{Kind: msgBegin, Seq: 1, Body: long.Encode()}
 				receive(1, PathOf(1, uint64(10+i)), q)
@@ -169,7 +169,7 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 			}
 			to := []parley.Path{0, path, PathOf(1, uint64(r.IntN(100))), PathOf(2, uint64(r.IntN(3))), parley.Path(r.Uint64())}[r.IntN(5)]
 			if from == 0 && to == path {
-				from = 1 // what the coordinator itself says decides
+				from = 1 // what the coordinator itself sends decides
 			}
 			receive(from, to, q)
 		}
@@ -192,8 +192,7 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 	}
 }
 
-// A spec, numbers and the state of the machine are read as they were written, and nothing
-// else is.
+// A spec, numbers and the state of the machine are read as they were written. Anything else is refused.
 func TestTransactionEncodings(t *testing.T) {
 	b := specOf(1, "name", "yyn").Encode()
 	of, ok := ReadSpec(b, 3)
@@ -230,7 +229,7 @@ func TestTransactionEncodings(t *testing.T) {
 	}
 }
 
-// A state that was damaged and names a coordinator that there is not is refused: no process has a place for it.
+// A damaged state that names a coordinator outside the system is refused.
 func TestDamagedCoordinator(t *testing.T) {
 	p, machines := watched(rules(3, true))
 	sim.Run(sim.Options{Protocol: p, FIFO: true, Until: 1200, Requests: []sim.Request{order(0, 0, "a yyy"), order(1, 100, "b yyn")}})
@@ -253,9 +252,9 @@ func TestDamagedCoordinator(t *testing.T) {
 	}
 }
 
-// Who has lost what it knew, and its later lives, answer for nothing of before: neither does a
-// coordinator presume an abort of what it may have committed, nor a participant say that it
-// was never asked. Who waits for that is blocked.
+// A process that has lost its state, and its later incarnations, answer for nothing earlier: a coordinator
+// does not presume abort for a transaction that it may have committed, and a participant does not say that it
+// was never asked. A process that waits for such an answer is blocked.
 func TestTransactionsAfterALoss(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		c := rules(3, false)
@@ -293,8 +292,8 @@ func TestTransactionsAfterALoss(t *testing.T) {
 	}
 }
 
-// Who has told a member that it was not asked knows that after a crash, and does not say yes to the
-// coordinator, whose question was under way for longer.
+// A process that told a member that it was not asked remembers that after a crash. It does not vote yes when
+// the coordinator's vote request arrives later.
 func TestNoToAMemberIsDurable(t *testing.T) {
 	c := rules(3, false)
 	m, path := newMachine(c, 2), PathOf(0, 5)

@@ -7,9 +7,9 @@ import (
 	"parley/commit/twophase"
 )
 
-// What a process hears of others, and when time runs out.
+// Clauses for messages of other processes and for timers.
 
-// Receive takes a message from a link.
+// Receive handles a message from a link.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	path := s.Path
 	switch {
@@ -18,9 +18,9 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case int(CoordinatorOf(path)) >= m.c.N:
 		s.Refuse(from, "transaction of nobody")
 	case q.Kind == msgDone:
-		m.ends.done(s, from, q)
+		m.completions.done(s, from, q)
 	case q.Kind == msgOpen:
-		m.ends.opened(s, from, q)
+		m.completions.opened(s, from, q)
 	case q.Kind == msgBegin:
 		m.begun(s, from, path, q)
 	default:
@@ -29,9 +29,8 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	m.log.compact(s, len(m.live))
 }
 
-// begun takes what a transaction is. The coordinator sends it to ask for a vote. Another member
-// sends it to ask for the outcome; if this process does not know the transaction, it has not
-// voted yes, and votes no.
+// begun handles a spec. The coordinator sends it to ask for a vote. Another member sends it to ask for the
+// outcome: if this process does not know the transaction, it has not voted yes, and votes no.
 func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parley.Msg) {
 	of, ok := ReadSpec(q.Body, m.c.N)
 	id, asks := CoordinatorOf(path), q.Seq == 1
@@ -42,11 +41,11 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 		s.Refuse(from, "what is no transaction")
 		return
 	case id == m.self || m.live[path] != nil || m.history.at[path] != nil:
-		return // it is known, or finished
+		return // known or finished
 	}
 	c := &m.of[id]
 	switch {
-	case c.over(NumberOf(path)), !asks && m.blank > 0: // it may have voted yes, and lost that
+	case c.over(NumberOf(path)), !asks && m.blank > 0: // it may have voted yes and lost that
 		return
 	case len(c.list) >= 4*m.c.Open:
 		s.Refuse(from, "too many transactions")
@@ -64,7 +63,8 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 	t := &transaction{path: path, spec: of, inner: m.c.machine(of, m.self)}
 	m.add(t)
 	m.within(s, t, func(inner parley.Machine) { inner.Start(s) })
-	// In two phases it says no to a member, and that leaves no record. The coordinator may ask after a crash.
+	// In two phases the answer to a member is no, and a no leaves no record. The coordinator may still ask
+	// after a crash.
 	if !asks && !m.c.Majority {
 		m.log.keep(s, t)
 	}
@@ -79,7 +79,7 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 	}
 }
 
-// hear takes a message for an inner machine, or the reason of a vote.
+// hear handles a message for an inner machine, or the reason of a vote.
 func (m *Machine) hear(s *parley.Step, from parley.ID, path parley.Path, q parley.Msg) {
 	t := m.live[path]
 	if t == nil {
@@ -102,7 +102,7 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, path parley.Path, q parle
 		}
 	case q.Kind >= msgBegin:
 		s.Refuse(from, "no message of a transaction")
-	// The inner machine would forget what all have logged; here all must have carried it out.
+	// The inner machine would forget a commit that all have logged. Here all must have carried it out.
 	case !m.c.Majority && q.Kind == twophase.Ack:
 	default:
 		t.heard.Add(from)
@@ -114,8 +114,8 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, path parley.Path, q parle
 	}
 }
 
-// unknown takes a message of a transaction that is over here, or never was. If the process
-// remembers the outcome it answers with that; as the coordinator it otherwise presumes abort.
+// unknown handles a message about a transaction that is over here or never existed. If the process remembers
+// the outcome, it answers with that; otherwise the coordinator presumes abort.
 func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q parley.Msg) {
 	outcome := problem.Undecided
 	if e := m.history.at[path]; e != nil {
@@ -131,7 +131,7 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	}
 	switch {
 	case outcome != problem.Undecided:
-	// The message that said what it is was lost, or came before a crash.
+	// The spec was lost, or it came before a crash.
 	case !m.c.Majority && q.Kind == twophase.VoteRequest && from == CoordinatorOf(path):
 		send(s, from, path, parley.Msg{Kind: twophase.Vote})
 		return
@@ -149,10 +149,10 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	}
 }
 
-// Timeout is for an inner machine, or for this one.
+// Timeout handles a timer of the machine or of an inner machine.
 func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if s.Path == 0 && timer == openTimer {
-		m.ends.timeout(s)
+		m.completions.timeout(s)
 		return
 	}
 	if t := m.live[s.Path]; t != nil && timer == voteTimer {

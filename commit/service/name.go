@@ -2,25 +2,24 @@ package service
 
 import "parley/commit/problem"
 
-// A name belongs to the first transaction that a process hears of under it, as long as the
-// process remembers that one. The process votes no on all others, whose outcomes are found
-// under no name.
+// A name belongs to the first transaction that a process receives under it, as long as the process remembers
+// that one. The process votes no on all others, and no name leads to their outcomes.
 
-// NameClaim says what is known of another transaction that already has a name.
+// NameClaim says what is known of another transaction that holds a name.
 type NameClaim uint8
 
 // The claims.
 const (
-	Free          NameClaim = iota // no transaction has the name
-	TakenPerhaps                   // one has; it may be the same, with any outcome
-	TakenOther                     // a different one has
-	TakenByCommit                  // the same one has, and committed
-	TakenByAbort                   // the same one has, and aborted
+	Free          NameClaim = iota // no transaction holds the name
+	TakenPerhaps                   // one does; it may be the same, with any outcome
+	TakenOther                     // a different one does
+	TakenByCommit                  // the same one does, and committed
+	TakenByAbort                   // the same one does, and aborted
 )
 
-// name gives a transaction its name, unless another one has it. After a crash a transaction may
-// come back that did not get its name; one that this process voted yes on had it.
-func (b *book) name(t *transaction) {
+// name gives t its name, unless another transaction holds it. A restart may restore a transaction that did not
+// get its name; one that this process voted yes on did.
+func (b *txTable) name(t *transaction) {
 	e, had := b.history.at[t.path], b.names[t.spec.Name]
 	switch {
 	case b.history.Named(t.spec.Name) != nil, e != nil && e.Why.Claim != Free:
@@ -29,8 +28,8 @@ func (b *book) name(t *transaction) {
 	}
 }
 
-// claim returns what is known of the transaction that has the name of a new one.
-func (b *book) claim(of Spec) NameClaim {
+// claim returns what is known of the transaction that holds the name of a new one.
+func (b *txTable) claim(of Spec) NameClaim {
 	var digest uint64
 	var outcome problem.Outcome
 	if t := b.names[of.Name]; t != nil {
@@ -51,8 +50,8 @@ func (b *book) claim(of Spec) NameClaim {
 	return TakenPerhaps
 }
 
-// holds tells whether no other transaction has the name.
-func (b *book) holds(t *transaction) bool {
+// holds reports whether no other transaction holds the name of t.
+func (b *txTable) holds(t *transaction) bool {
 	if x := b.names[t.spec.Name]; x != nil {
 		return x == t
 	}

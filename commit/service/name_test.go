@@ -9,8 +9,8 @@ import (
 	"parley/internal/committest"
 )
 
-// After a crash the transaction that this node said yes to has its name again, and not one that it
-// refused because of the name, in whatever order they come back.
+// After a crash a name belongs to the transaction that this node voted yes on, not to one that it refused
+// because of the name, in whatever order they are restored.
 func TestNamesAfterACrash(t *testing.T) {
 	named := func(coordinator parley.ID, yes bool) *transaction {
 		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{coordinator, 1}}
@@ -48,8 +48,8 @@ func TestNamesAfterACrash(t *testing.T) {
 	}
 }
 
-// A state that is saved and loaded keeps which of two transactions has their name: the first one
-// that the process heard of, whatever the order of their coordinators, and also one that is over.
+// A saved and loaded state keeps which of two transactions holds their name: the first one received, whatever
+// the order of their coordinators, even if it is over.
 func TestNamesInAState(t *testing.T) {
 	first, second := PathOf(2, 5), PathOf(0, 5)
 	m := newMachine(rules(3, false), 1)
@@ -74,12 +74,12 @@ func TestNamesInAState(t *testing.T) {
 	}
 }
 
-// A history that is saved and loaded finds under a name what it found before.
+// A saved and loaded history finds the same transactions by name.
 func TestHistoryInAState(t *testing.T) {
 	m := newMachine(rules(3, false), 1)
 	m.c.Remember = 2
 	m.history = NewHistory(2)
-	for number, name := range []string{"a", "a", "b"} { // the first one is forgotten, and the name is free
+	for number, name := range []string{"a", "a", "b"} { // the first one is forgotten, so the name is free
 		m.history.Add(&Finished{Path: PathOf(0, uint64(number)), Name: name, Outcome: problem.Abort})
 	}
 	again := newMachine(m.c, 1)
@@ -93,7 +93,7 @@ func TestHistoryInAState(t *testing.T) {
 	}
 }
 
-// What a node of an older version refuses because of its name may be the same.
+// A transaction that an older node refuses because of its name may be the same one.
 func TestTakenOfAnOlderNode(t *testing.T) {
 	for seq, want := range map[uint64]NameClaim{0: TakenPerhaps, uint64(TakenOther): TakenOther} {
 		m := newMachine(rules(2, false), 0)

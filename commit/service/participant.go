@@ -9,19 +9,19 @@ import (
 	"parley/commit/problem"
 )
 
-// NewParticipant returns a layer above a service of n processes, which makes transactions of
-// words and does the part of a process in them, so that the service runs by itself.
+// NewParticipant returns a layer above a service of n processes. It turns words into transactions and plays
+// the participant of each process, so that the service runs by itself.
 //
-// It is asked by Propose, whose Body is a name and a letter for each process, such as "a yyn": y and
-// n have a part and vote so, - has none. The process that is asked coordinates. The letters alone
-// will do, or 1 or 0 for all of them; the name is then that of the coordinator, such as t0. Each
-// process votes as soon as it is asked to prepare, and carries out an outcome as soon as it knows
-// it, or, if it is slow, after that step, so that it may crash in between.
+// A Propose at the coordinator begins a transaction. Its Body is a name and a letter for each process, such as
+// "a yyn": y and n have a part and vote yes and no, - has none. The letters alone suffice, or 1 or 0 for all
+// processes; the name is then the coordinator's, such as t0. Each process votes as soon as it is asked to
+// prepare. It carries out an outcome in the step in which it learns it, or, if slow is set, in a later step,
+// so that it may crash in between.
 //
-// It delivers what the properties of Judging need, each with the Path that the service gave: the
-// vote of this process as Voted (Seq: 1 yes, 0 no; Body: the name and the letters), the outcome as
-// Decide (Body: the outcome and the name, if that is known), an outcome of before as Ended
-// (Body: likewise), and a request that is not begun as Refused (Body: the name).
+// The layer delivers what the properties of Judging need, each with the Path that the service gave: the vote
+// of this process as Voted (Seq: 1 yes, 0 no; Body: the name and the letters), the outcome as Decide (Body:
+// the outcome and the name, if known), an earlier outcome as Ended (same Body), and a request that did not
+// begin a transaction as Refused (Body: the name).
 func NewParticipant(n int, slow bool) parley.Protocol {
 	return parley.Protocol{
 		Name: "participant", Title: "participants that vote as they are told", Paper: "Parley's own",
@@ -31,7 +31,7 @@ func NewParticipant(n int, slow bool) parley.Protocol {
 	}
 }
 
-// explainBlocked shows what passes from the service to above, in a system of n processes.
+// explainBlocked shows the indications of the service in a system of n processes.
 func explainBlocked(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
@@ -53,7 +53,7 @@ type participant struct {
 	n       int
 	self    parley.ID
 	slow    bool
-	applies []uint64 // what it is carrying out
+	applies []uint64 // paths of the outcomes that it is carrying out
 }
 
 // Request begins a transaction.
@@ -66,7 +66,7 @@ func (p *participant) Request(s *parley.Step, m parley.Msg) {
 	s.Request(parley.Msg{Kind: Commit, Body: specOf(p.self, name, votes).Encode()})
 }
 
-// readOrder reads what a coordinator is asked for among n processes.
+// readOrder reads a request to a coordinator among n processes.
 func readOrder(b []byte, coordinator parley.ID, n int) (name, votes string, ok bool) {
 	words := strings.Fields(string(b))
 	if len(words) == 1 {
@@ -85,10 +85,10 @@ func readOrder(b []byte, coordinator parley.ID, n int) (name, votes string, ok b
 	return name, votes, len(name) <= MaxName && len(votes) == n && strings.Trim(votes, "yn-") == ""
 }
 
-// specOf makes a transaction of the votes: each part is all of them.
+// specOf returns a transaction with the given votes. Each part holds all of them.
 func specOf(coordinator parley.ID, name, votes string) Spec {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(votes)) // it returns no error
+	_, _ = h.Write([]byte(votes)) // never fails
 	t := Spec{Name: name, Digest: h.Sum64(), Members: []parley.ID{coordinator}}
 	for id := range parley.ID(len(votes)) {
 		if votes[id] == '-' {
@@ -102,7 +102,7 @@ func specOf(coordinator parley.ID, name, votes string) Spec {
 	return t
 }
 
-// Receive takes the deliveries of the service.
+// Receive handles the deliveries of the service.
 func (p *participant) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch m.Kind {
 	case Prepare:
@@ -114,7 +114,8 @@ func (p *participant) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// prepare votes. What was prepared before a crash is voted on already, and is said again.
+// prepare votes. For a transaction that was prepared before a crash, it delivers the vote again but does not
+// repeat it to the service.
 func (p *participant) prepare(s *parley.Step, from parley.ID, m parley.Msg) {
 	t, ok := ReadSpec(m.Body, p.n)
 	part, has := t.Part(p.self)
@@ -135,7 +136,7 @@ func (p *participant) prepare(s *parley.Step, from parley.ID, m parley.Msg) {
 	s.Deliver(from, vote)
 }
 
-// end carries an outcome out, if that is for this process to do.
+// end delivers an outcome, and carries it out if this process has to.
 func (p *participant) end(s *parley.Step, from parley.ID, m parley.Msg) {
 	name, _ := ReadEnded(m.Body)
 	said := parley.Msg{Kind: parley.Decide, Value: m.Value, Origin: from, Body: []byte(problem.Outcome(m.Seq).String())}
@@ -156,7 +157,7 @@ func (p *participant) end(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// Timeout comes when outcomes have been carried out.
+// Timeout reports the outcomes that have been carried out in the meantime.
 func (p *participant) Timeout(s *parley.Step, _ parley.Timer) {
 	for _, path := range p.applies {
 		s.Request(parley.Msg{Kind: Applied, Value: path})
@@ -164,7 +165,6 @@ func (p *participant) Timeout(s *parley.Step, _ parley.Timer) {
 	p.applies = nil
 }
 
-// State visits what is being carried out.
 func (p *participant) State(v *parley.Vars) {
 	parley.Slice(v, "carries out", &p.applies, func(_ int, path *uint64) { parley.Num(v, "path", path) })
 }

@@ -11,25 +11,24 @@ import (
 	"parley/commit/problem"
 )
 
-// The names of the properties beside those of package problem.
+// The names of the properties, in addition to those of package problem.
 const (
 	Names   = "names"
 	Answers = "answers"
 )
 
-// Judging says how runs of a service under participants are judged: transaction by transaction,
-// each by itself, and by their names.
+// Judging says how to judge runs of a service under participants: each transaction by itself, and all by their
+// names.
 type Judging struct {
-	// Of returns the properties of one transaction by the processes that vote, such as
-	// problem.Uniform.
+	// Of returns the properties of one transaction with the given voters, such as problem.Uniform.
 	Of func(voters parley.Set) []parley.Property
-	// ByName tells transactions apart by names, where the processes do not have the same paths.
+	// ByName identifies transactions by name, for systems in which the processes use different paths.
 	ByName bool
-	// Majority excuses a transaction from its end if at most half of its members are correct.
+	// Majority excuses a transaction from ending if at most half of its members are correct.
 	Majority bool
 }
 
-// Properties returns what is judged.
+// Properties returns the properties of a run.
 func (j Judging) Properties() []parley.Property {
 	var list []parley.Property
 	for i, p := range j.Of(parley.Set{}) {
@@ -71,7 +70,7 @@ func (j Judging) Properties() []parley.Property {
 	})
 }
 
-// lost tells whether a transaction lacks the majority of its members.
+// lost reports whether a transaction lacks a correct majority of its members.
 func (j Judging) lost(h *parley.History, members parley.Set) bool {
 	return j.Majority && 2*members.Minus(h.Faulty).Len() <= members.Len()
 }
@@ -83,12 +82,12 @@ type judgedTx struct {
 	coordinator     parley.ID
 	voters, members parley.Set
 	history         parley.History
-	again           []parley.ExternalEvent // votes that no crash of their process follows
+	again           []parley.ExternalEvent // votes after which their process did not restart
 }
 
-// seen is the transaction as one property sees it. A process that crashes before its vote is
-// durable has not voted, and nobody waits for it: it may have forgotten the transaction. If a correct
-// process has committed, all votes were durable.
+// seen returns the transaction as one property sees it. A process that crashes before its vote is durable has
+// not voted, and termination does not require it to decide: it may have forgotten the transaction. If a
+// correct process has committed, all votes were durable.
 func (t *judgedTx) seen(property string) *parley.History {
 	if property != problem.Termination || t.committed() {
 		return &t.history
@@ -98,14 +97,14 @@ func (t *judgedTx) seen(property string) *parley.History {
 	return &h
 }
 
-// committed tells whether a correct process has committed the transaction.
+// committed reports whether a correct process has committed the transaction.
 func (t *judgedTx) committed() bool {
 	return slices.ContainsFunc(t.history.Deliveries, func(d parley.ExternalEvent) bool {
 		return t.history.Correct(d.At) && string(d.Msg.Body) == problem.Commit.String()
 	})
 }
 
-// transactions takes a run apart, in the order in which there is something of each transaction.
+// transactions splits a run into its transactions, in the order of their first events.
 func (j Judging) transactions(h *parley.History) []*judgedTx {
 	var list []*judgedTx
 	find := func(d *parley.ExternalEvent, name string) *judgedTx {
@@ -151,7 +150,7 @@ func (j Judging) transactions(h *parley.History) []*judgedTx {
 		_, name := ReadBlocked(d.Msg.Body, h.N)
 		key := j.key(&d, name)
 		d.Msg = parley.Msg{Kind: problem.Blocked}
-		for _, t := range list { // who is blocked has voted
+		for _, t := range list { // a blocked process has voted
 			if t.key == key {
 				t.history.Indications = append(t.history.Indications, d)
 			}
@@ -160,8 +159,8 @@ func (j Judging) transactions(h *parley.History) []*judgedTx {
 	return list
 }
 
-// asked returns the votes of the transaction of a name that a process was asked for last before
-// something happened, "" if there is none.
+// asked returns the votes in the last request for the named transaction at a process before the event with
+// order until, or "" if there is none.
 func asked(h *parley.History, at parley.ID, name string, until uint64) (votes string) {
 	for _, q := range h.Requests {
 		if of, v, ok := readOrder(q.Msg.Body, q.At, h.N); ok && q.At == at && of == name && q.Order < until {
@@ -171,7 +170,7 @@ func asked(h *parley.History, at parley.ID, name string, until uint64) (votes st
 	return votes
 }
 
-// key tells transactions apart; "" stands for one that cannot be told.
+// key identifies a transaction; "" means that d does not identify one.
 func (j Judging) key(d *parley.ExternalEvent, name string) string {
 	if j.ByName {
 		return name
@@ -179,7 +178,7 @@ func (j Judging) key(d *parley.ExternalEvent, name string) string {
 	return strconv.FormatUint(d.Msg.Value, 10)
 }
 
-// involve notes who votes, and who takes part.
+// involve records the voters and the members.
 func (t *judgedTx) involve(votes string) {
 	if votes != "" {
 		t.voters = parley.Set{}
@@ -193,7 +192,7 @@ func (t *judgedTx) involve(votes string) {
 	t.members.Add(t.coordinator)
 }
 
-// vote notes a vote, which is given at once: it is as good as one at the beginning.
+// vote records a vote as a request at time 0. Participants vote at once, so it may count as an initial value.
 func (t *judgedTx) vote(h *parley.History, d parley.ExternalEvent) {
 	vote := "no"
 	if d.Msg.Seq == 1 {
@@ -206,14 +205,14 @@ func (t *judgedTx) vote(h *parley.History, d parley.ExternalEvent) {
 	}
 }
 
-// names: what a process committed keeps its name in all lives of the process, and in one life so does
-// what it voted on, until that is aborted.
+// names checks that a process keeps the name of what it committed across its incarnations, and the name of
+// what it voted on within one incarnation, until that aborts.
 func (j Judging) names(h *parley.History) error {
 	type place struct {
 		at   parley.ID
 		name string
 	}
-	all, does := make(map[place]holder), make(map[uint64]string)
+	all, does := make(map[place]nameHolder), make(map[uint64]string)
 	for _, d := range h.Deliveries {
 		first, rest, _ := strings.Cut(string(d.Msg.Body), " ")
 		here := place{d.At, rest}
@@ -240,12 +239,12 @@ func (j Judging) names(h *parley.History) error {
 		case ends && first != problem.Commit.String():
 			delete(all, here)
 		case ends:
-			all[here] = holder{path: d.Msg.Value, order: d.Order, committed: true}
+			all[here] = nameHolder{path: d.Msg.Value, order: d.Order, committed: true}
 			if same {
-				all[here] = holder{had.path, d.Order, true, had.votes}
+				all[here] = nameHolder{had.path, d.Order, true, had.votes}
 			}
 		default:
-			all[here] = holder{path: d.Msg.Value, order: d.Order, committed: same && had.committed, votes: rest}
+			all[here] = nameHolder{path: d.Msg.Value, order: d.Order, committed: same && had.committed, votes: rest}
 			if was, known := does[d.Msg.Value]; known && was != rest && !j.ByName {
 				err = fmt.Errorf("%s votes on %s, another transaction than what others have in its place", h.Name(d.At), name)
 			}
@@ -258,8 +257,8 @@ func (j Judging) names(h *parley.History) error {
 	return nil
 }
 
-// refusesOwn tells whether a process has refused to begin more transactions of a name than it was asked for
-// that are others than the one of the given votes.
+// refusesOwn reports whether a process has refused more transactions of a name than the requests for it with
+// other votes than the given ones. If so, it has refused the transaction that holds the name.
 func refusesOwn(h *parley.History, d *parley.ExternalEvent, votes string) bool {
 	more := 0
 	for _, e := range h.Deliveries {
@@ -277,16 +276,16 @@ func refusesOwn(h *parley.History, d *parley.ExternalEvent, votes string) bool {
 	return more > 0
 }
 
-// holder is the transaction that has a name at a process.
-type holder struct {
+// nameHolder is the transaction that holds a name at a process.
+type nameHolder struct {
 	path      uint64
 	order     uint64 // when the process voted
 	committed bool
 	votes     string
 }
 
-// repeated: an answer with an outcome of before is about what the process was asked for, and nobody
-// decided otherwise.
+// repeated checks that an answer with an earlier outcome is about the transaction that the process requested,
+// and that no process decided otherwise.
 func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, name string) error {
 	votes := asked(h, d.At, name, d.Order)
 	for _, t := range j.transactions(h) {
@@ -307,7 +306,7 @@ func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, n
 	return nil
 }
 
-// answers: whoever asks, and stays, hears what became of it.
+// answers checks that each correct process that does not restart gets an answer to its requests.
 func (j Judging) answers(h *parley.History) error {
 	if !h.Over {
 		return nil
@@ -328,7 +327,7 @@ func (j Judging) answers(h *parley.History) error {
 	return nil
 }
 
-// tells returns the name of the transaction whose end, or refusal, a delivery tells.
+// tells returns the name of the transaction whose end or refusal m delivers.
 func tells(m *parley.Msg) string {
 	switch m.Kind {
 	case parley.Decide, Ended:
@@ -340,7 +339,7 @@ func tells(m *parley.Msg) string {
 	return ""
 }
 
-// unasked returns why nothing is demanded of a run without requests.
+// unasked returns why a run without requests demands nothing.
 func (j Judging) unasked(h *parley.History) string {
 	if len(h.Requests) == 0 {
 		return "no transaction is asked for"

@@ -9,11 +9,11 @@ import (
 	"parley/commit/problem"
 )
 
-// judgedRun makes a run of three processes of a text, one after another: a process, what it does, a
-// path and a name. 0qa: 0 is asked for a with a yes of all, of which it is 0qA without a part of 1;
-// 1y5a, 1n5a: 1 votes on 5, which is called a; 1c5a, 1a5a: 1 commits, or aborts; 1C5a, 1A5a: it is told
-// so of before; 1b5a: it is blocked; 0fa: it does not begin a. 1r: 1 comes back; 1x: it crashes for good;
-// end: the run is over. Process 0 coordinates.
+// judgedRun turns a text into a run of three processes. Each word is an event: a process, what it does, a path
+// and a name. 0qa: process 0 gets a request for a, on which all vote yes (0qA: process 1 has no part); 1y5a,
+// 1n5a: 1 votes on path 5, called a; 1c5a, 1a5a: 1 commits or aborts; 1C5a, 1A5a: 1 gets that outcome as an
+// earlier one; 1b5a: 1 is blocked; 0fa: 0 refuses to begin a. 1r: 1 restarts; 1x: 1 crashes for good; end: the
+// run is over. Process 0 coordinates.
 func judgedRun(text string) *parley.History {
 	h := &parley.History{N: 3}
 	for i, word := range strings.Fields(text) {
@@ -68,7 +68,7 @@ func judgedRun(text string) *parley.History {
 	return h
 }
 
-// Each transaction is judged by itself, and what its name stands for.
+// Each transaction is judged by itself, and by what its name stands for.
 func TestJudging(t *testing.T) {
 	for run, want := range map[string]string{
 		"0qa 0y5a 1y5a 2y5a 0c5a 1c5a 2c5a end":                 "",
@@ -82,7 +82,7 @@ func TestJudging(t *testing.T) {
 		"0qa 0y5a 1y5a 2y5a 0a5a 1a5a 2a5a end":                 "non-triviality",
 		"0qa 0y5a 1y5a 2n5a 0a5a 0a5a":                          "stability",
 		"0qa 0y5a 1y5a 2n5a 0a5a 1a5a end":                      "termination",
-		"0qa 0y5a 1y5a 2n5a 0a5a 1a5a 2r end":                   "",            // it has forgotten that
+		"0qa 0y5a 1y5a 2n5a 0a5a 1a5a 2r end":                   "",            // it has forgotten the transaction
 		"0qa 0y5a 1y5a 2y5a 0c5a 1c5a 2r end":                   "termination", // its yes was durable
 		"0qa 0y5a 1y5a 2y5a 0c5a 1c5a 2c5a 2r end":              "",
 		"0qa 0y5a 1y5a 2r 2y5a 0a5a 1a5a end":                   "termination",
@@ -96,9 +96,9 @@ func TestJudging(t *testing.T) {
 		"0qa 0fa 1qb end":                                       "answers",
 		"1qb 1x 0qa 0fa end":                                    "",
 		"0qa 0y5a 0a5a 0qa 0C5a end":                            "names",
-		"0qa 0y5a 0a5a 0qA 0A5a end":                            "names", // that was something else
+		"0qa 0y5a 0a5a 0qA 0A5a end":                            "names", // a different transaction
 		"0qa 0y5a 0fa":                                          "names",
-		"0qa 0y5a 0qA 0qa 0fa":                                  "", // it is asked for both
+		"0qa 0y5a 0qA 0qa 0fa":                                  "", // both were requested
 		"0qa 0y5a 0qA 0qa 0fa 0fa":                              "names",
 		"0qa 1qa 0y5a 0y6a":                                     "names",
 		"0qa 1qa 1y5a 1a6a":                                     "names",
@@ -130,8 +130,7 @@ func brokenOf(j Judging, h *parley.History) string {
 	return strings.Join(out, ", ")
 }
 
-// Where processes have paths of their own, a name tells which transaction it is, and who may lie does not
-// count.
+// Where processes use different paths, the name identifies a transaction, and faulty processes do not count.
 func TestJudgingByName(t *testing.T) {
 	j := Judging{Of: problem.AmongCorrect, ByName: true}
 	for run, want := range map[string]string{
@@ -140,7 +139,7 @@ func TestJudgingByName(t *testing.T) {
 		"0qa 0y5a 1y6a 2n7a 2x 0c5a 1c6a end":               "",
 		"0qa 0y5a 1y6a 2n7a 0a5a 1a6a 2a7a end":             "",
 		"0qa 0y5a 0a5a 0qa 0C5a":                            "names",
-		"0qa 0y5a 1y6a 2y7a 0c5a 1c6a 2c7a 1r 1qa 1c9a end": "", // it asks others what it has forgotten
+		"0qa 0y5a 1y6a 2y7a 0c5a 1c6a 2c7a 1r 1qa 1c9a end": "", // it asks others for what it has forgotten
 		"0qa 2qA 0y5a 2y6a 2y7A":                            "names",
 	} {
 		if got := brokenOf(j, judgedRun(run)); got != want {
@@ -149,7 +148,7 @@ func TestJudgingByName(t *testing.T) {
 	}
 }
 
-// What demands nothing of a run says why.
+// A property that demands nothing of a run says why.
 func TestJudgingVacuous(t *testing.T) {
 	for run, want := range map[string]int{"": 8, "0qa": 6, "0qa 0y5a 1y5a 2y5a 0c5a 1c5a": 1, "0qa 0y5a 1n5a 1a5a": 4} {
 		vacuous := 0
@@ -164,7 +163,7 @@ func TestJudgingVacuous(t *testing.T) {
 	}
 }
 
-// A participant is asked in words.
+// A participant reads requests in words.
 func TestOrders(t *testing.T) {
 	for body, want := range map[string]string{
 		"a yyn": "a yyn", "a y-n": "a y-n", "yny": "t1 yny", "1": "t1 yyy", "no": "t1 nnn", "  a  yyy ": "a yyy",

@@ -5,13 +5,13 @@ import (
 	"parley/commit/problem"
 )
 
-// single decides a transaction of one process: its vote is the outcome.
+// single is the machine of a transaction with one member: its vote is the outcome.
 type single struct {
 	parley.Base
 	committed bool
 }
 
-// Request is the vote, and decides.
+// Request decides by the vote.
 func (a *single) Request(s *parley.Step, m parley.Msg) {
 	yes, _ := problem.Vote(m.Body)
 	if a.committed = yes; yes {
@@ -20,7 +20,7 @@ func (a *single) Request(s *parley.Step, m parley.Msg) {
 	a.decide(s)
 }
 
-// Start after a crash decides: without a record the outcome is abort.
+// Start decides after a crash. Without a record the outcome is abort.
 func (a *single) Start(s *parley.Step) {
 	if s.Restart {
 		a.committed = a.committed || len(s.Log) > 0
@@ -36,5 +36,4 @@ func (a *single) decide(s *parley.Step) {
 	s.Deliver(s.Self, outcome.Decided(s.Self))
 }
 
-// State visits the one variable.
 func (a *single) State(v *parley.Vars) { v.Durable(func() { v.Bool("committed", &a.committed) }) }

@@ -9,33 +9,33 @@ import (
 
 // The limits of a transaction.
 const (
-	MaxName   = 255      // bytes of its name
+	MaxName   = 255      // bytes of a name
 	MaxPart   = 60 << 10 // bytes of one part
 	MaxParts  = 4 << 20  // bytes of all parts that a process holds for one coordinator
 	MaxReason = 200      // bytes of the reason of a no
 )
 
-// Spec says what a transaction is.
+// Spec describes a transaction.
 type Spec struct {
 	Name    string
-	Digest  uint64      // a hash of all that it is to do
-	Members []parley.ID // the processes that take part, the coordinator first, the others in order
-	Parts   []Part      // what some of the members are to do, in their order
+	Digest  uint64      // a hash of everything that the transaction does
+	Members []parley.ID // the participating processes: the coordinator first, the others in order
+	Parts   []Part      // what some of the members do, in their order
 }
 
-// Part is what one process is to do.
+// Part is what one process does in a transaction.
 type Part struct {
 	ID   parley.ID
 	Body []byte
 }
 
-// place returns the index of a member, and an ID that is none of a process for others.
+// place returns the index of a member. For others it returns an ID that no process has.
 func (t Spec) place(id parley.ID) parley.ID { return parley.ID(slices.Index(t.Members, id)) }
 
-// Has tells whether a process is a member.
+// Has reports whether id is a member.
 func (t Spec) Has(id parley.ID) bool { return slices.Contains(t.Members, id) }
 
-// Part returns what a process is to do, if it has a part.
+// Part returns the part of id, and whether it has one.
 func (t Spec) Part(id parley.ID) (body []byte, has bool) {
 	for _, p := range t.Parts {
 		if p.ID == id {
@@ -45,7 +45,7 @@ func (t Spec) Part(id parley.ID) (body []byte, has bool) {
 	return nil, false
 }
 
-// Only returns the spec with the part of one process alone; of parley.All with no part.
+// Only returns the spec with the part of id only. With parley.All it has no part.
 func (t Spec) Only(id parley.ID) Spec {
 	parts := t.Parts
 	t.Parts = nil
@@ -57,7 +57,7 @@ func (t Spec) Only(id parley.ID) Spec {
 	return t
 }
 
-// Size returns the number of bytes of its parts.
+// Size returns the number of bytes of all parts.
 func (t Spec) Size() int {
 	size := 0
 	for _, p := range t.Parts {
@@ -66,7 +66,7 @@ func (t Spec) Size() int {
 	return size
 }
 
-// Encode returns the spec as bytes, which ReadSpec reads.
+// Encode returns the bytes that ReadSpec reads.
 func (t Spec) Encode() []byte {
 	b := make([]byte, 0, 32+len(t.Name)+2*len(t.Members)+t.Size()+8*len(t.Parts))
 	b = parley.AppendBytes(b, t.Name)
@@ -83,8 +83,8 @@ func (t Spec) Encode() []byte {
 	return b
 }
 
-// ReadSpec reads the spec of a transaction of a system of n processes. Only members have
-// parts; the members except the first are in order, and so are the parts.
+// ReadSpec reads the spec of a transaction in a system of n processes. It refuses parts of processes that are
+// not members, and members (except the first) or parts that are out of order.
 func ReadSpec(b []byte, n int) (t Spec, ok bool) {
 	r := parley.Reader{Rest: b}
 	t.Name = string(r.Take(r.Number(MaxName)))
@@ -110,7 +110,7 @@ func ReadSpec(b []byte, n int) (t Spec, ok bool) {
 	return t, r.Done() && t.Name != "" && len(t.Members) > 0
 }
 
-// Visit visits a spec of a system of n processes.
+// Visit visits the spec in a system of n processes.
 func (t *Spec) Visit(v *parley.Vars, n int) {
 	b := t.Encode()
 	if v.Bytes("spec", &b); v.Loading() {
@@ -122,7 +122,7 @@ func (t *Spec) Visit(v *parley.Vars, n int) {
 	}
 }
 
-// encodeNumbers writes a list of growing numbers, each as its distance from the one before.
+// encodeNumbers encodes a list of rising numbers, each as the difference from the one before.
 func encodeNumbers(list []uint64) []byte {
 	var b []byte
 	last := uint64(0)
@@ -133,7 +133,7 @@ func encodeNumbers(list []uint64) []byte {
 	return b
 }
 
-// readNumbers reads a list of at most the given length.
+// readNumbers reads a list of at most most numbers.
 func readNumbers(b []byte, most int) (list []uint64, ok bool) {
 	r := parley.Reader{Rest: b}
 	last := uint64(0)

@@ -10,7 +10,7 @@ import (
 	"parley/sim"
 )
 
-// inputs ask the first two processes for some transactions, now and then under the same name.
+// inputs requests transactions at the first two processes, some under the same name.
 func inputs(n int) func(r *rand.Rand) []sim.Request {
 	return func(r *rand.Rand) (out []sim.Request) {
 		for range 1 + r.IntN(4) {

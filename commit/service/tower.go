@@ -14,12 +14,11 @@ import (
 	"parley/stack"
 )
 
-// span is how many Deltas of a run are worth watching: who is blocked asks for ever.
+// span is the length of a run in Deltas: a blocked process repeats its question forever.
 const span = 200
 
-// Tower returns a service under participants: a protocol that runs by itself. The coordinators are
-// asked for transactions, see NewParticipant; none stands for process 0. A Config that cannot be
-// panics.
+// Tower returns a service under participants, a protocol that runs by itself. Requests for transactions go to
+// the coordinators (see NewParticipant); an empty set means process 0. Tower panics if c.Check fails.
 func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("service: " + err.Error())
@@ -35,27 +34,27 @@ func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	p.Properties = Judging{Of: problem.Uniform, Majority: c.Majority}.Properties()
 	p.Promises = c.promises
 	p.M = c.faults()
-	p.Flags = parley.Flags(made{c, coordinators}, flags, func(m made) parley.Protocol {
+	p.Flags = parley.Flags(towerConfig{c, coordinators}, flags, func(m towerConfig) parley.Protocol {
 		return Tower(m.Config, m.coordinators)
 	})
 	return p
 }
 
-// made is what flags make a protocol of.
-type made struct {
+// towerConfig holds what the flags set.
+type towerConfig struct {
 	Config
 	coordinators parley.Set
 }
 
 // flags declares the flags of the protocol.
-func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
+func flags(fs *flag.FlagSet, m *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
 	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, and not in two phases")
 	check := problem.DeltaFlag(fs, &m.Delta)
 	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first); "+
 		"--values='pay yyn' begins the transaction pay, on which the third process votes no")
-	return func(m *made, naming parley.Naming) error {
-		m.Votes = 0 // as long as delta asks for
+	return func(m *towerConfig, naming parley.Naming) error {
+		m.Votes = 0 // derived from delta
 		if *list != "" {
 			m.coordinators = parley.Set{}
 			for _, name := range strings.Split(*list, ",") {
@@ -73,7 +72,7 @@ func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
 	}
 }
 
-// faults is how many processes may be down for good, if all take part in each transaction.
+// faults returns how many processes may crash for good, if all take part in each transaction.
 func (c Config) faults() int {
 	if c.Majority {
 		return (c.N - 1) / 2
@@ -81,7 +80,7 @@ func (c Config) faults() int {
 	return c.N - 1
 }
 
-// inner is the protocol of a transaction of n members.
+// inner returns the protocol of a transaction of n members.
 func (c Config) inner(n int) parley.Protocol {
 	if c.Majority {
 		return quorum.New(quorum.Config{N: n, M: (n - 1) / 2, Delta: c.Delta})
@@ -89,7 +88,7 @@ func (c Config) inner(n int) parley.Protocol {
 	return twophase.New(twophase.Config{N: n, Delta: c.Delta})
 }
 
-// promises says what holds of each transaction, and that names and requests lead to it.
+// promises returns the promises of each transaction, and those of names and answers, which follow from them.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	list := c.inner(max(2, c.N)).Promises(a)
 	of := make(map[string]parley.Promise)
@@ -110,13 +109,13 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return list
 }
 
-// kinds are the names of the kinds of messages: first those of the protocol of a transaction.
+// kinds returns the names of the kinds of messages: first those of the protocol of a transaction.
 func (c Config) kinds() []string {
 	inner := c.inner(2).Kinds
 	return slices.Concat(inner, make([]string, int(msgBegin)-len(inner)), []string{"BEGIN", "DONE", "OPEN", "WHY"})
 }
 
-// size counts messages that belong to one transaction alone.
+// size counts the messages that belong to one transaction only.
 func (c Config) size(e parley.Env, m parley.Msg) parley.Traffic {
 	if m.Kind < msgBegin {
 		return c.inner(2).Size(e, m)
@@ -124,7 +123,7 @@ func (c Config) size(e parley.Env, m parley.Msg) parley.Traffic {
 	return parley.Traffic{Messages: 1}
 }
 
-// explain shows a message with the transaction that it is about.
+// explain shows a message with its transaction.
 func (c Config) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	which := func(p parley.Path) string { return fmt.Sprintf("%d of %s", NumberOf(p), name(CoordinatorOf(p))) }
 	text := ""

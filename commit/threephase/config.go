@@ -8,27 +8,27 @@ import (
 	"parley/commit/problem"
 )
 
-// Config is one transaction.
+// Config configures one transaction.
 type Config struct {
-	// N is the number of processes, the coordinator among them.
+	// N is the number of processes, including the coordinator.
 	N int
-	// Delta is what a message takes at most, in ticks of a process's clock, with what
-	// the receiver needs to act on it. If it takes longer, processes are taken for
-	// crashed that are not, and nothing is promised. 0 stands for 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
+	// a process's clock. If a message takes longer, running processes are taken for crashed, and nothing is
+	// promised. 0 means 1000.
 	Delta parley.Tick
 }
 
-// Check tells what is wrong with it.
+// Check returns what is wrong with c, or nil.
 func (c Config) Check() error {
 	return cmp.Or(parley.CheckN(c.N, 2), problem.CheckDelta(c.Delta, longest))
 }
 
 const (
 	longest = parley.Tick(1) << 50 // leaves room for many Deltas in a Tick
-	span    = 40                   // Deltas that are worth watching: who is blocked asks for ever
+	span    = 40                   // length of a run in Deltas: a blocked process asks forever
 )
 
-// New returns the protocol. A Config that cannot be panics.
+// New returns the protocol. It panics if c.Check fails.
 func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("threephase: " + err.Error())
@@ -70,12 +70,12 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	return func(c *Config, _ parley.Naming) error { return check(c.Delta, c.Check()) }
 }
 
-// Terminate is the termination rule: what a new coordinator makes of the states of
-// all processes that have not crashed, its own among them. A process that has not voted
-// yes can abort, and does when it is asked. One that has committed or is precommitted
-// knows that all voted yes: then all commit, each precommitted before the first one does. If all
-// are uncertain nobody has committed, and all abort. The rule relies on it that those
-// who are not among them are no longer at work; of nobody it says nothing.
+// Terminate is the termination rule: it returns what a new coordinator decides from the states of all
+// processes that have not crashed, including its own. A process that has not voted yes can abort, and does
+// when it is asked. If one is committed or precommitted, all voted yes: then all commit, and each is
+// precommitted before the first one commits. If all are uncertain no process has committed, and all abort. The
+// rule assumes that the processes that are not among them are no longer running. For no states it returns
+// Undecided.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {
@@ -93,9 +93,8 @@ func Terminate(states []problem.State) problem.Outcome {
 	return out
 }
 
-// Cost counts a transaction which all vote for and in which nothing fails: a
-// request, a vote, a PRECOMMIT, its acknowledgement and a decision for each
-// participant. With a no it is less.
+// Cost counts a transaction that all vote for and in which nothing fails: a request, a vote, a PRECOMMIT, its
+// acknowledgement and a decision for each participant. With a no it is less.
 func Cost(n, _ int) parley.Cost { return problem.Phases(5, n) }
 
 func size(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} }
@@ -106,7 +105,7 @@ var words = problem.Words{
 	Report: problem.StateNames(), Ask: {"what was decided?"}, CameBack: {"I came back too"},
 }
 
-// promises says what the theory does.
+// promises returns the promises of the theory.
 func promises(a parley.RunConditions) []parley.Promise {
 	mistaken := mistakes(a)
 	crashed, gone := mistaken, mistaken
@@ -127,8 +126,8 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 }
 
-// mistakes tells why a process may be taken for crashed that is not, or the other
-// way round; "" if that cannot be.
+// mistakes returns why a running process may be taken for crashed, or a crashed one for running, or "" if
+// neither can happen.
 func mistakes(a parley.RunConditions) string {
 	switch {
 	case a.Network.Cut || a.Network.Disconnected:

@@ -13,22 +13,21 @@ import (
 	"parley/sim"
 )
 
-// partition is the run that shows why three phases need a network that does not part:
-// the coordinator has told 1 and 2 to precommit when it crashes, and 3 and 4 not yet,
-// and are then cut off from 1 and 2.
+// partition returns the run that shows why three phases need a network without partitions: the coordinator has
+// sent PRECOMMIT to 1 and 2 when it crashes, but not to 3 and 4, which are then cut off from 1 and 2.
 func partition(seed uint64) (opt sim.Options, one, two parley.Set) {
 	opt = options("yyyyy")
 	opt.Seed = seed
-	// Start, the request, four votes: the last one begins phase two. The time-out is
-	// set, and then PRECOMMIT is sent to 1 and to 2.
+	// Start, the request, four votes: the last one begins phase two. The timer is set, and then PRECOMMIT is
+	// sent to 1 and to 2.
 	opt.Crashes = []sim.Crash{{At: 0, Step: 6, Effects: 3}}
 	one, two = parley.SetOf(1, 2), parley.SetOf(3, 4)
-	opt.Links = committest.Apart(one, two, 1900, 0) // when votes are in and time-outs have not run out
+	opt.Links = committest.Apart(one, two, 1900, 0) // when votes have arrived and no timeout has expired
 	return opt, one, two
 }
 
-// Skeen: two groups apart, each with the states of the reference case
-// 3pc-partition-unsafe, decide differently. No one breaks the rule.
+// Skeen: two separated groups, each with the states of the reference case 3pc-partition-unsafe, decide
+// differently. Every process follows the rule.
 func TestPartition(t *testing.T) {
 	for seed := range uint64(20) {
 		opt, one, two := partition(seed)
@@ -40,7 +39,7 @@ func TestPartition(t *testing.T) {
 		if committest.Decisions(&s.History, one) != "c" || committest.Decisions(&s.History, two) != "a" {
 			t.Errorf("seed %d: within a group they differ", seed)
 		}
-		// The same without the partition: one of them knows that all voted yes.
+		// Without the partition one of them knows that all voted yes.
 		opt.Links = nil
 		s = sim.Run(opt)
 		parleytest.Judge(t, opt.Protocol, s, seed)
@@ -50,8 +49,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Detectors that are wrong do the same harm, without any crash: 3 believes that all
-// others are gone, and they believe that 3 is. It aborts while they commit.
+// Wrong detectors have the same effect without any crash: 3 believes that all others have crashed, and they
+// believe that 3 has. It aborts while they commit.
 func TestFalseSuspicion(t *testing.T) {
 	broke := 0
 	for seed := range uint64(300) {
@@ -70,7 +69,7 @@ func TestFalseSuspicion(t *testing.T) {
 	}
 }
 
-// So does a network that is slower than Delta, and one that loses messages.
+// A network that is slower than Delta, or loses messages, has the same effect.
 func TestSlowNetwork(t *testing.T) {
 	late, lost := 0, 0
 	for seed := range uint64(400) {
@@ -90,7 +89,7 @@ func TestSlowNetwork(t *testing.T) {
 	}
 }
 
-// detected adds to a run that its last crash is told to all others a while later.
+// detected adds suspicions of the last crashed process at all others, after a delay.
 func detected(opt sim.Options, after parley.Tick) sim.Options {
 	crash := opt.Crashes[len(opt.Crashes)-1]
 	when := parley.Tick(-1)
@@ -110,10 +109,9 @@ func detected(opt sim.Options, after parley.Tick) sim.Options {
 	return opt
 }
 
-// An accurate detector makes them faster, and no less safe: every crash of a run of
-// four processes, told to all others a while later, or at once, while messages of the
-// crashed one are still under way; and after the coordinator's every crash of the one
-// that takes over.
+// An accurate detector makes the processes faster, and no less safe. Try every crash of a run of four
+// processes, suspected by all others after a delay, or at once, while messages of the crashed process are
+// still in flight; and after the coordinator's crash every crash of the process that takes over.
 func TestDetector(t *testing.T) {
 	runs := 0
 	for _, after := range []parley.Tick{1, 950, 2500} {
@@ -132,12 +130,12 @@ func TestDetector(t *testing.T) {
 	}
 }
 
-// What a crashed coordinator sent may arrive long after another one has taken over and
-// decided: who has answered that one does not hear the old one any more. And what it
-// sent first may arrive first: that one has acknowledged it says nothing of others.
+// Messages of a crashed coordinator may arrive long after another one has taken over and decided: a process
+// that has answered the new one ignores the old one. If the old one's messages arrive first, the
+// acknowledgement of one process says nothing about others.
 func TestOldCoordinator(t *testing.T) {
 	for _, c := range []struct {
-		slow    parley.Set // whom the first coordinator's later messages reach late
+		slow    parley.Set // processes that the first coordinator's later messages reach late
 		runs    int
 		refused uint64
 	}{{parley.SetOf(1, 2, 3), 960, 138}, {parley.SetOf(2, 3), 936, 274}} {
@@ -159,8 +157,8 @@ func TestOldCoordinator(t *testing.T) {
 	}
 }
 
-// A process that has answered a later coordinator gives an earlier one nothing any more:
-// not its state, nor an acknowledgement. With both, the two could decide differently.
+// A process that has answered a later coordinator gives an earlier one neither its state nor an
+// acknowledgement. With both, the two could decide differently.
 func TestQuestionOfOldCoordinator(t *testing.T) {
 	var h committest.Host
 	m := threephase.New(threephase.Config{N: 4}).New(3)
@@ -189,8 +187,7 @@ func TestQuestionOfOldCoordinator(t *testing.T) {
 	}
 }
 
-// A coordinator waits for no one that a detector has told it of, and aborts if it is a
-// vote that it would have to wait for.
+// A coordinator does not wait for a suspected process. It aborts if that process's vote is missing.
 func TestSuspectedBefore(t *testing.T) {
 	opt := options("yyyy")
 	opt.Requests[0].When = 10
@@ -213,7 +210,7 @@ func TestSuspectedBefore(t *testing.T) {
 	}
 }
 
-// Input that does not fit is refused and changes nothing.
+// Invalid input is refused and changes nothing.
 func TestRefused(t *testing.T) {
 	for _, self := range []parley.ID{0, 1} {
 		m := threephase.New(threephase.Config{N: 3}).New(self)
@@ -244,7 +241,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A log that is not as it was written is not passed over.
+// A damaged log is not ignored.
 func TestDamagedLog(t *testing.T) {
 	committest.DamagedLogs(t, threephase.New(threephase.Config{N: 3}), 1, map[string]bool{
 		"yes": true, "yes,committed": true, "yes,aborted": true,
@@ -252,7 +249,7 @@ func TestDamagedLog(t *testing.T) {
 	})
 }
 
-// Every kind is shown in words, and what is none with a question mark.
+// Every kind is shown in words, and an unknown one with a question mark.
 func TestExplain(t *testing.T) {
 	p := threephase.New(threephase.Config{N: 3})
 	var all []string

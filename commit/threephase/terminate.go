@@ -38,8 +38,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// called: somebody who waits for the outcome turns to this process. If it knows it,
-// or has not voted and may thus abort, that is the answer.
+// called handles a message of a process that waits for the outcome. If this process knows the outcome, or has
+// not voted and so can abort, it answers with that.
 func (p *process) called(s *parley.Step, from parley.ID, kind parley.Kind) {
 	if p.state == problem.Initial {
 		p.no(s)
@@ -56,7 +56,7 @@ func (p *process) called(s *parley.Step, from parley.ID, kind parley.Kind) {
 	}
 }
 
-// suspect: a detector says that a process has crashed.
+// suspect handles a detector's suspicion.
 func (p *process) suspect(s *parley.Step, q parley.ID) {
 	if q == p.self || !p.suspected.Add(q) {
 		return
@@ -74,8 +74,8 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 	}
 }
 
-// elect: the coordinator has crashed. The next one that has not is to coordinate,
-// and hears so, because it may not know yet. If it is this process, it does.
+// elect handles a crash of the coordinator. The next process that has not crashed must coordinate. This
+// process notifies it, because it may not know yet, or coordinates if it is that process.
 func (p *process) elect(s *parley.Step) {
 	p.next()
 	if p.leader == p.self {
@@ -86,8 +86,8 @@ func (p *process) elect(s *parley.Step) {
 	p.follow(s)
 }
 
-// lead, the termination protocol: a new coordinator asks all that are up for their
-// states. All before it have crashed.
+// lead begins the termination protocol: a new coordinator asks all processes that are up for their states. All
+// processes before it have crashed.
 func (p *process) lead(s *parley.Step) {
 	p.suspected = p.suspected.Plus(parley.Everyone(int(p.self)))
 	p.leader, p.reports = p.self, append(p.reports[:0], p.reached())
@@ -100,7 +100,7 @@ func (p *process) lead(s *parley.Step) {
 	s.SendTo(to, parley.Msg{Kind: StateRequest})
 }
 
-// report tells a new coordinator the state, and hears no older one from then on.
+// report sends the state to a new coordinator. From then on this process ignores older coordinators.
 func (p *process) report(s *parley.Step, from parley.ID) {
 	if from < p.leader {
 		s.Refuse(from, "question of a coordinator that was given up")
@@ -111,7 +111,7 @@ func (p *process) report(s *parley.Step, from parley.ID) {
 	p.follow(s)
 }
 
-// reported: the coordinator takes in a state.
+// reported handles a state at the coordinator.
 func (p *process) reported(s *parley.Step, from parley.ID, state problem.State) {
 	if p.phase != polling || !p.waiting.Has(from) {
 		s.Refuse(from, "state that nobody waits for")
@@ -121,7 +121,7 @@ func (p *process) reported(s *parley.Step, from parley.ID, state problem.State) 
 	p.arrived(s, from)
 }
 
-// terminate applies the termination rule to the states of all that are up.
+// terminate applies the termination rule to the states of all processes that are up.
 func (p *process) terminate(s *parley.Step) {
 	o := Terminate(p.reports)
 	p.reports = p.reports[:0]
@@ -129,8 +129,8 @@ func (p *process) terminate(s *parley.Step) {
 		p.conclude(s, o)
 		return
 	}
-	// Somebody is precommitted: all are to be, before anyone commits. Those who are
-	// already hear it again, so that they know that this process is at work.
+	// One process is precommitted: all must be, before any commits. Those that already are get PRECOMMIT
+	// again, so that they know that this process is running.
 	p.prepare(s)
 }
 
@@ -145,7 +145,7 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	case p.state == problem.Initial:
 		p.no(s)
 	case !p.undecided():
-	// A vote that does not come is a no. A process that does not answer otherwise has crashed.
+	// A missing vote is a no. Otherwise a process that does not answer has crashed.
 	case p.phase == voting:
 		p.conclude(s, problem.Abort)
 	case p.phase != none:
@@ -159,9 +159,9 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	}
 }
 
-// cameBack, total failure: if all processes have crashed and come back after their
-// yes, and none of them has a decision in its log, then nobody ever decided, and
-// nobody is left who takes part in termination. All abort.
+// cameBack handles total failure: if all processes have crashed and restarted after their yes, and none has a
+// decision in its log, then no process ever decided, and none is left that takes part in termination. All
+// abort.
 func (p *process) cameBack(s *parley.Step, from parley.ID) {
 	if !p.back || p.state != problem.Uncertain {
 		s.Refuse(from, "answer to nothing")

@@ -1,34 +1,31 @@
-// Package threephase is three-phase commit with its termination protocol: atomic
-// commitment that no crash can block, where a crash can be told from a slow message.
+// Package threephase is three-phase commit with its termination protocol: atomic commitment that no crash can
+// block, where a crash can be distinguished from a slow message.
 //
-// The problem is atomic commitment, see package problem. Process 0 coordinates and
-// votes by beginning; the others are its participants.
+// The problem is atomic commitment (package problem). Process 0 coordinates, and votes by beginning; the
+// others are its participants.
 //
-// The model: processes crash, and those that come back find their log as it was.
-// Every message arrives within Delta, so that who does not answer in time has
-// crashed: the time-outs of this package are an accurate detector, and suspicions
-// from a layer beneath are believed as well. In that model no process that is up
-// waits for one that is down, whatever number crashes. One that comes back asks the
-// others, and decides when it hears. If all have crashed, they wait for the last of
-// them. n processes send 5(n-1) messages if nothing fails.
+// The model: processes crash, and those that restart find their log intact. Every message arrives within
+// Delta, so a process that does not answer in time has crashed: the timeouts of this package are an accurate
+// detector, and it also accepts suspicions from a layer beneath. In that model no process that is up waits for
+// one that is down, however many crash. A process that restarts asks the others, and decides when it gets an
+// answer. If all have crashed, they wait for the last one to restart. n processes send 5(n-1) messages if
+// nothing fails.
 //
-// What is NOT promised: anything, if messages are lost or late, if the network
-// parts, or if a process is suspected that has not crashed. Two groups that take
-// each other for crashed may decide differently: one commits since it knows that all
-// voted yes, and the other, where nobody knows it, aborts. For such networks there is
-// package quorum.
+// What is NOT promised: anything, if messages are lost or late, if the network is partitioned, or if a process
+// is suspected that has not crashed. Two groups that take each other for crashed may decide differently: one
+// commits because it knows that all voted yes, and the other, in which no process knows it, aborts. Use
+// package quorum for such networks.
 //
-// Why it works: between the votes and the commit the coordinator says PRECOMMIT, that
-// all have voted yes, and commits when all that are up have acknowledged it. So
-// nobody commits while somebody who is up is uncertain, and nobody aborts after
-// somebody who is up is precommitted. When the coordinator crashes the others
-// elect the lowest-ranked that is up. It asks for their states: if all are uncertain
-// nobody, up or down, has committed, and it aborts; if one is precommitted nobody has
-// aborted, and it takes the others to that state as well and commits. Who comes
-// back has missed some of this, and takes no part.
+// Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have
+// voted yes, and it commits when all that are up have acknowledged it. So no process commits while one that is
+// up is uncertain, and no process aborts after one that is up is precommitted. When the coordinator crashes,
+// the others elect the lowest process that is up. It asks for their states. If all are uncertain, no process,
+// up or down, has committed, and it aborts. If one is precommitted, no process has aborted; it takes the
+// others to that state as well, and commits. A process that restarts has missed some of this, and takes no
+// part.
 //
-// Source: Skeen (1981), "Nonblocking commit protocols"; Bernstein, Hadzilacos and
-// Goodman (1987), section 7.5, with its election and its total failure.
+// Source: Skeen (1981), "Nonblocking commit protocols"; Bernstein, Hadzilacos and Goodman (1987), section 7.5,
+// with its election and its total failure.
 package threephase
 
 import (
@@ -38,27 +35,27 @@ import (
 	"parley/commit/problem"
 )
 
-// The kinds of messages. Fields that are not named are not used.
+// The kinds of messages. Fields that are not named are unused.
 const (
 	VoteRequest  parley.Kind = iota + 1 // the coordinator asks for a vote
 	Vote                                // to the coordinator. Value: 1 yes, 0 no
 	Precommit                           // all have voted yes
 	Ack                                 // I am precommitted
 	Decision                            // Value: 1 commit, 0 abort
-	Elect                               // all before you have crashed: coordinate
+	Elect                               // all processes before you have crashed: coordinate
 	StateRequest                        // I coordinate now: how far are you?
-	Report                              // Value: the problem.State of who says it
-	Ask                                 // of one that came back: what has been decided?
-	CameBack                            // to such a one: so have I, and I know of nothing
+	Report                              // Value: the problem.State of the sender
+	Ask                                 // from a restarted process: what has been decided?
+	CameBack                            // answer to Ask: I restarted too, and know no decision
 )
 
 // first is the process that coordinates as long as it is up.
 const first parley.ID = 0
 
-// wait is the one timer. What it waits for depends on the state.
+// wait is the only timer. Its meaning depends on the state.
 const wait parley.Timer = 0
 
-// phase is what a process that coordinates waits for.
+// phase is what a coordinating process waits for.
 type phase uint8
 
 const (
@@ -68,41 +65,41 @@ const (
 	preparing       // acknowledgements of PRECOMMIT; phase two
 )
 
-// standing is how far a process has come with its transaction.
-type standing struct {
+// progress is the progress of a process with its transaction.
+type progress struct {
 	state problem.State // durable: Initial, Uncertain, Committed or Aborted
-	ready bool          // uncertain, and precommitted: a log has no use for that
-	back  bool          // it has crashed and come back
+	ready bool          // precommitted; a log does not need that
+	back  bool          // it has restarted after a crash
 }
 
-// undecided tells whether this process takes part in termination: it has voted yes,
-// knows no outcome and has been up all the time.
-func (st *standing) undecided() bool { return !st.back && st.state == problem.Uncertain }
+// undecided reports whether this process takes part in termination: it has voted yes, knows no outcome and has
+// never crashed.
+func (st *progress) undecided() bool { return !st.back && st.state == problem.Uncertain }
 
-// reached is the state that others hear of.
-func (st *standing) reached() problem.State {
+// reached returns the state that is sent to others.
+func (st *progress) reached() problem.State {
 	if st.ready {
 		return problem.Precommitted
 	}
 	return st.state
 }
 
-// roster is which processes are up, as far as one of them knows.
+// roster holds which processes are up, as far as this one knows.
 type roster struct {
 	n         int
 	self      parley.ID
-	leader    parley.ID  // who coordinates: the lowest that has not crashed
-	suspected parley.Set // who has crashed
+	leader    parley.ID  // the coordinator: the lowest process that has not crashed
+	suspected parley.Set // processes that have crashed
 }
 
-// others are those that are not known to have crashed.
+// others returns the other processes that are not known to have crashed.
 func (r *roster) others() parley.Set {
 	out := parley.Everyone(r.n).Minus(r.suspected)
 	out.Remove(r.self)
 	return out
 }
 
-// next gives up the leader for the next one that has not crashed.
+// next replaces the leader by the next process that has not crashed.
 func (r *roster) next() {
 	r.suspected.Add(r.leader)
 	for r.leader != r.self && r.suspected.Has(r.leader) {
@@ -113,46 +110,45 @@ func (r *roster) next() {
 // pending is what a process waits for.
 type pending struct {
 	delta   parley.Tick
-	phase   phase      // of a process that coordinates
-	waiting parley.Set // of a process that coordinates: who has to answer
+	phase   phase      // at a coordinating process
+	waiting parley.Set // at a coordinating process: the processes that must answer
 }
 
-// await begins a phase of a process that coordinates: it waits for an answer of each
-// of the given ones, for as long as it takes to get it.
+// await begins a phase of a coordinating process: it waits for an answer of each given process, for a round
+// trip.
 func (p *pending) await(s *parley.Step, next phase, of parley.Set) {
 	p.phase, p.waiting = next, of
 	s.SetTimer(wait, 2*p.delta)
 }
 
-// follow waits for what the coordinator says next. It has two deltas for its own
-// questions and one for what it sends.
+// follow waits for the coordinator's next message: two Deltas for its own round trip and one for the message.
 func (p *pending) follow(s *parley.Step) {
 	p.phase, p.waiting = none, parley.Set{}
 	s.SetTimer(wait, 3*p.delta)
 }
 
-// ask: a process that came back after its yes cannot tell what it missed. It asks
-// until somebody knows, and those who decide without it tell it too.
+// ask asks for the outcome at a process that restarted after its yes, because it does not know what it missed.
+// It repeats that until a process knows; those that decide without it send it the decision, too.
 func (p *pending) ask(s *parley.Step) {
 	s.SendAll(parley.Msg{Kind: Ask})
 	s.SetTimer(wait, 4*p.delta)
 }
 
-// process is one process.
+// process is the machine of one process.
 type process struct {
 	parley.Base
-	standing
+	progress
 	roster
 	pending
 
-	voted    bool            // the vote has been given. At the first coordinator: it has begun
+	voted    bool            // the vote is there. At the first coordinator: it has begun
 	asked    bool            // the coordinator has asked for it
-	reports  []problem.State // of a process that coordinates: the states it was told
-	alsoBack parley.Set      // of one that is back: who has told it that it is, too
-	blocked  bool            // it waits for one that is down; that has been said
+	reports  []problem.State // at a coordinating process: the states that it got
+	alsoBack parley.Set      // at a restarted process: the others that have restarted
+	blocked  bool            // it waits for a process that is down, and that was indicated
 }
 
-// Request is the vote of this process. That of the coordinator begins the transaction.
+// Request handles the vote of this process. The coordinator's vote begins the transaction.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	yes, ok := problem.Given(s, m, p.voted || p.state != problem.Initial)
 	if !ok {
@@ -168,14 +164,14 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.no(s)
 	case p.asked:
 		p.vote(s)
-	// A participant that has not been asked by then may abort.
+	// A participant that is not asked by then may abort.
 	default:
 		s.SetTimer(wait, 3*p.delta)
 	}
 }
 
-// begin, phase one: the coordinator sends a VOTE-REQ to all, and that is its own yes.
-// A process that has crashed by then will not vote.
+// begin starts phase one: the coordinator sends a VOTE-REQ to all, which is its own yes. A process that has
+// crashed by then will not vote.
 func (p *process) begin(s *parley.Step) {
 	if p.suspected != (parley.Set{}) {
 		p.conclude(s, problem.Abort)
@@ -187,7 +183,7 @@ func (p *process) begin(s *parley.Step) {
 	s.SendAll(parley.Msg{Kind: VoteRequest})
 }
 
-// requested: a participant is asked for its vote.
+// requested handles the request for a participant's vote.
 func (p *process) requested(s *parley.Step) {
 	switch {
 	case p.state == problem.Initial && p.voted:
@@ -201,7 +197,7 @@ func (p *process) requested(s *parley.Step) {
 	}
 }
 
-// vote says yes: the record of it is durable before the vote leaves.
+// vote votes yes: the record is durable before the vote leaves.
 func (p *process) vote(s *parley.Step) {
 	p.state = problem.Uncertain
 	s.Append([]byte(problem.RecordYes))
@@ -209,7 +205,7 @@ func (p *process) vote(s *parley.Step) {
 	p.follow(s)
 }
 
-// no: who votes no aborts at once.
+// no votes no, and aborts at once.
 func (p *process) no(s *parley.Step) {
 	if p.asked {
 		s.Send(first, parley.Msg{Kind: Vote})
@@ -217,10 +213,10 @@ func (p *process) no(s *parley.Step) {
 	p.decide(s, problem.Abort)
 }
 
-// collect takes in a vote. One no is enough to abort, and all yes to go on.
+// collect handles a vote. One no suffices to abort; the coordinator continues when all have voted yes.
 func (p *process) collect(s *parley.Step, from parley.ID, yes bool) {
 	switch {
-	case p.state.Outcome() != problem.Undecided: // it crosses with the decision
+	case p.state.Outcome() != problem.Undecided: // it crossed with the decision
 	case p.phase != voting || !p.waiting.Has(from):
 		s.Refuse(from, "vote that nobody waits for")
 	case !yes:
@@ -230,8 +226,8 @@ func (p *process) collect(s *parley.Step, from parley.ID, yes bool) {
 	}
 }
 
-// arrived: what this process waits for has come from one, or will never come. When
-// it has come from all the phase is over.
+// arrived records that an answer has arrived, or will never arrive. The phase is over when no answer is
+// missing.
 func (p *process) arrived(s *parley.Step, from parley.ID) {
 	p.waiting.Remove(from)
 	if p.waiting != (parley.Set{}) {
@@ -247,8 +243,7 @@ func (p *process) arrived(s *parley.Step, from parley.ID) {
 	}
 }
 
-// prepare, phase two: send PRECOMMIT to all that are up and wait for their
-// acknowledgements.
+// prepare starts phase two: send PRECOMMIT to all that are up and wait for their acknowledgements.
 func (p *process) prepare(s *parley.Step) {
 	p.ready = true
 	to := p.others()
@@ -260,7 +255,7 @@ func (p *process) prepare(s *parley.Step) {
 	s.SendTo(to, parley.Msg{Kind: Precommit})
 }
 
-// prepared: a participant is precommitted, and acknowledges it.
+// prepared handles PRECOMMIT at a participant, and acknowledges it.
 func (p *process) prepared(s *parley.Step, from parley.ID) {
 	if !p.undecided() || from != p.leader {
 		s.Refuse(from, "precommit of one that does not coordinate, or too late")
@@ -271,7 +266,7 @@ func (p *process) prepared(s *parley.Step, from parley.ID) {
 	p.follow(s)
 }
 
-// acknowledged: phase three begins when all that are up are precommitted.
+// acknowledged handles an acknowledgement. Phase three begins when all that are up are precommitted.
 func (p *process) acknowledged(s *parley.Step, from parley.ID) {
 	if p.phase != preparing || !p.waiting.Has(from) {
 		s.Refuse(from, "acknowledgement that nobody waits for")
@@ -280,13 +275,13 @@ func (p *process) acknowledged(s *parley.Step, from parley.ID) {
 	p.arrived(s, from)
 }
 
-// conclude, phase three: the coordinator decides and tells all.
+// conclude is phase three: the coordinator decides and sends the decision to all.
 func (p *process) conclude(s *parley.Step, o problem.Outcome) {
 	p.decide(s, o)
 	s.SendAll(parley.Msg{Kind: Decision, Value: o.Bit()})
 }
 
-// told: another process knows the outcome. A coordinator passes it on.
+// told handles another process's decision. A coordinator passes it on.
 func (p *process) told(s *parley.Step, from parley.ID, o problem.Outcome) {
 	switch {
 	case p.state.Outcome() == o:
@@ -301,8 +296,8 @@ func (p *process) told(s *parley.Step, from parley.ID, o problem.Outcome) {
 	}
 }
 
-// decide: the record is durable before the decision leaves. Without a record a
-// process that comes back aborts, so that who has not voted yes needs none.
+// decide makes the record durable before the decision leaves. A process that restarts without a record aborts,
+// so one that has not voted yes needs no record.
 func (p *process) decide(s *parley.Step, o problem.Outcome) {
 	switch {
 	case o == problem.Commit:
@@ -316,7 +311,7 @@ func (p *process) decide(s *parley.Step, o problem.Outcome) {
 	s.Deliver(p.self, o.Decided(first))
 }
 
-// Start. After a crash the log says how far this process had come.
+// Start restores the state from the log after a crash.
 func (p *process) Start(s *parley.Step) {
 	if !s.Restart {
 		return
@@ -332,12 +327,11 @@ func (p *process) Start(s *parley.Step) {
 		p.decide(s, problem.Abort)
 	case problem.Uncertain:
 		p.ask(s)
-	default: // it is not known whether the crash came before or after the delivery
+	default: // the crash may have come before or after the delivery
 		s.Deliver(p.self, p.state.Outcome().Decided(first))
 	}
 }
 
-// State visits every variable.
 func (p *process) State(v *parley.Vars) {
 	v.Durable(func() { parley.Num(v, "state", &p.state) })
 	v.Bool("precommitted", &p.ready)

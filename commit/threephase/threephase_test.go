@@ -15,10 +15,10 @@ import (
 	"parley/sim"
 )
 
-// long is a run that is long enough for whoever can decide.
+// long is the length of a run in which every process that can decide does.
 const long = 40_000
 
-// options are those of a run with the votes.
+// options returns the options of a run with the given votes.
 func options(text string) sim.Options {
 	p := threephase.New(threephase.Config{N: len(text)})
 	return sim.Options{Protocol: p, Requests: committest.Votes(text), Until: long}
@@ -31,7 +31,7 @@ func TestEveryVote(t *testing.T) {
 		switch {
 		case votes == "yyyy":
 			return "cccc"
-		case votes[0] == '-': // nobody asks who has no vote for one
+		case votes[0] == '-': // a coordinator without a vote asks nobody
 			return strings.NewReplacer("y", "a", "n", "a").Replace(votes)
 		}
 		return "aaaa"
@@ -49,8 +49,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// The termination rule over all states of up to four processes that are up, against
-// what it is derived from.
+// Compare the termination rule, over all states of up to four processes that are up, with its derivation.
 func TestRule(t *testing.T) {
 	cases := 0
 	parleytest.Every(func(choose func(n int) int) {
@@ -60,14 +59,14 @@ func TestRule(t *testing.T) {
 		}
 		has := func(state string) bool { return strings.ContainsAny(string(text), state) }
 		if has("pc") && has("ai") || has("c") && has("u") {
-			return // in no run: section 7.5, the states that occur together
+			return // occurs in no run: section 7.5, the states that occur together
 		}
 		cases++
 		want := problem.Abort
 		switch {
 		case len(text) == 0:
 			want = problem.Undecided
-		case has("pc"): // somebody who is down may have committed
+		case has("pc"): // a process that is down may have committed
 			want = problem.Commit
 		}
 		if got := threephase.Terminate(committest.States(string(text))); got != want {
@@ -79,8 +78,8 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// backs are when a process comes back after a crash: never, at once, while the others
-// wait, and when they have done what they could.
+// backs are the delays of a restart after a crash: never, at once, while the others wait, and when they have
+// finished.
 var backs = []parley.Tick{0, 1, 1500, 9000}
 
 // Atomicity holds whatever crashes, no process that is up is blocked, and all decide.
@@ -92,8 +91,8 @@ func TestEveryTwoCrashes(t *testing.T) {
 	committest.EveryTwoCrashes(t, options("yyy"), backs, 13354, 6030)
 }
 
-// takeovers goes through the runs in which the coordinator crashes, and the one that takes
-// over, each at any point. then is what the first crash makes of a run.
+// takeovers iterates over the runs in which the coordinator crashes at any point, and then the process that
+// takes over, at any point. then derives the second run from the first.
 func takeovers(opt sim.Options, then func(sim.Options) sim.Options) iter.Seq[sim.Options] {
 	return func(yield func(sim.Options) bool) {
 		for one := range committest.Crashes(opt, 0) {
@@ -109,9 +108,8 @@ func takeovers(opt sim.Options, then func(sim.Options) sim.Options) iter.Seq[sim
 	}
 }
 
-// Every two crashes of four processes at once: the coordinator at any point, and the
-// one that takes over at any point of its own, both for good. With three participants
-// one is left who heard of neither, or of both.
+// Every pair of crashes of four processes: the coordinator at any point, and the process that takes over at
+// any point, both for good. With three participants one is left that has messages of neither, or of both.
 func TestTakeoverCrashes(t *testing.T) {
 	runs := 0
 	for two := range takeovers(options("yyyy"), func(one sim.Options) sim.Options { return one }) {
@@ -127,8 +125,8 @@ func TestTakeoverCrashes(t *testing.T) {
 	}
 }
 
-// Any number of crashes, many of them while others take over: those that are up decide
-// alike, and without waiting for anyone.
+// Any number of crashes, many of them during takeovers: the processes that are up decide the same, and wait
+// for nobody.
 func TestManyCrashes(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(1500) {
@@ -154,12 +152,12 @@ func TestManyCrashes(t *testing.T) {
 	}
 }
 
-// Total failure: all have said yes, crash, and come back with a yes each in their
-// logs. When the last of them is back they know that nobody decided.
+// Total failure: all have voted yes, crash, and restart, each with a yes in its log. When the last one has
+// restarted they know that no process decided.
 func TestTotalFailure(t *testing.T) {
 	opt := options("yyy")
 	opt.Crashes = []sim.Crash{
-		{At: 0, Step: 4, Effects: 0, Back: 4000}, // with the last yes in hand
+		{At: 0, Step: 4, Effects: 0, Back: 4000}, // when it gets the last yes
 		{At: 1, Step: 3, Effects: 9, Back: 8000},
 		{At: 2, Step: 3, Effects: 9, Back: 20_000},
 	}

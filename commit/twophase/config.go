@@ -9,20 +9,20 @@ import (
 	"parley/commit/problem"
 )
 
-// Config is one transaction.
+// Config configures one transaction.
 type Config struct {
-	// N is the number of processes, the coordinator among them.
+	// N is the number of processes, including the coordinator.
 	N int
-	// Delta is what a message takes at most, in ticks of a process's clock, with what
-	// the receiver needs to act on it. If it takes longer, transactions are aborted
-	// that need not be, and nothing worse. 0 stands for 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
+	// a process's clock. If a message takes longer, transactions may abort unnecessarily; nothing worse
+	// happens. 0 means 1000.
 	Delta parley.Tick
-	// Votes is how long the coordinator waits for votes; 0 stands for 2 Deltas, which is
-	// long enough for processes that have theirs.
+	// Votes is how long the coordinator waits for votes. 0 means 2 Delta, which is enough for processes that
+	// have their votes.
 	Votes parley.Tick
 }
 
-// Check tells what is wrong with it.
+// Check returns what is wrong with c, or nil.
 func (c Config) Check() error {
 	if c.Votes < 0 || c.Votes > longest {
 		return fmt.Errorf("%d ticks for votes: allowed are 1 to %d", c.Votes, longest)
@@ -32,10 +32,10 @@ func (c Config) Check() error {
 
 const (
 	longest = parley.Tick(1) << 50 // leaves room for many Deltas in a Tick
-	span    = 40                   // Deltas that are worth watching: who is blocked asks for ever
+	span    = 40                   // length of a run in Deltas: a blocked process asks forever
 )
 
-// New returns the protocol. A Config that cannot be panics.
+// New returns the protocol. It panics if c.Check fails.
 func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("twophase: " + err.Error())
@@ -71,17 +71,16 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")
 	check := problem.DeltaFlag(fs, &c.Delta)
 	return func(c *Config, _ parley.Naming) error {
-		c.Votes = 0 // as long as delta asks for
+		c.Votes = 0 // derived from delta
 		return check(c.Delta, c.Check())
 	}
 }
 
-// Terminate is the rule of the cooperative termination protocol: what follows from
-// the states of processes that reach each other, the coordinator not among them.
-// A process that has committed knows that all must. One that has not voted yes, or has
-// aborted, knows that all must abort. If all are uncertain nothing follows, because the
-// coordinator may have told one that is not here. Two phases know no precommitted state,
-// which counts as uncertain.
+// Terminate is the rule of the cooperative termination protocol: it returns what follows from the states of
+// processes that reach each other, without the coordinator. If one has committed, all must commit. If one has
+// not voted yes, or has aborted, all must abort. If all are uncertain nothing follows, because the coordinator
+// may have sent its decision to an unreachable process. Two phases have no precommitted state; it counts as
+// uncertain.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {
@@ -95,10 +94,9 @@ func Terminate(states []problem.State) problem.Outcome {
 	return out
 }
 
-// Cost counts a transaction which all vote for and in which nothing fails: a
-// request, a vote and a decision for each participant. With a no it is less.
-// Acknowledgements are not counted: they delay nobody, and travel with what is sent
-// anyway.
+// Cost counts a transaction that all vote for and in which nothing fails: a request, a vote and a decision for
+// each participant. With a no it is less. Acknowledgements are not counted: they delay nobody, and travel with
+// other messages.
 func Cost(n, _ int) parley.Cost { return problem.Phases(3, n) }
 
 func size(_ parley.Env, m parley.Msg) parley.Traffic {
@@ -113,7 +111,7 @@ var words = problem.Words{
 	Ask: {"what do you know?"}, Answer: problem.StateNames(),
 }
 
-// promises says what the theory does, for runs of any length.
+// promises returns the promises of the theory, for runs of any length.
 func promises(a parley.RunConditions) []parley.Promise {
 	disk, failed := "", problem.Failed(a)
 	if a.Processes.LostDisk {

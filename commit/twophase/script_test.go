@@ -13,7 +13,7 @@ import (
 	"parley/sim"
 )
 
-// bench holds one process, without a host around it.
+// bench drives one process without a host.
 type bench struct {
 	committest.Host
 	t       *testing.T
@@ -40,7 +40,7 @@ func (b *bench) vote(v string) string {
 }
 func (b *bench) timeout() string { return b.do(func() { b.machine.Timeout(&b.step, 0) }) }
 
-// restart brings the process back with what is durable.
+// restart restarts the process with its durable state.
 func (b *bench) restart() string {
 	b.machine = b.p.New(b.step.Self)
 	if len(b.state) > 0 && !parley.LoadDurable(b.machine, b.step.Now, b.state) {
@@ -51,7 +51,7 @@ func (b *bench) restart() string {
 	return b.do(func() { b.machine.Start(&b.step) })
 }
 
-// do runs a clause and writes what it asks for, records first as a host has it.
+// do runs a clause and lists its effects, records first as in a host.
 func (b *bench) do(clause func()) string {
 	b.step.Effects = b.step.Effects[:0]
 	clause()
@@ -84,7 +84,7 @@ func (b *bench) explain(m parley.Msg) string {
 	return ""
 }
 
-// The messages there are.
+// All messages.
 var (
 	request  = parley.Msg{Kind: twophase.VoteRequest}
 	yes      = parley.Msg{Kind: twophase.Vote, Value: 1}
@@ -96,7 +96,7 @@ var (
 	answered = func(s problem.State) parley.Msg { return parley.Msg{Kind: twophase.Answer, Value: uint64(s)} }
 )
 
-// script checks what a process does, step after step.
+// script checks the effects of one step after another.
 func script(t *testing.T, b *bench, steps ...any) {
 	t.Helper()
 	for i := 0; i+1 < len(steps); i += 2 {
@@ -115,19 +115,19 @@ func script(t *testing.T, b *bench, steps ...any) {
 	}
 }
 
-// from is a message of another process than the coordinator.
+// from delivers a message of another process than the coordinator.
 func (b *bench) from(id parley.ID, m parley.Msg) func() string {
 	return func() string { return b.receive(id, m) }
 }
 
-// A participant forces the record of its yes before the yes leaves; then it does not
-// abort by itself, however long it waits, and says that it is blocked.
+// A participant forces the record of its yes before the yes leaves. Then it does not abort by itself, however
+// long it waits, and indicates that it is blocked.
 func TestParticipant(t *testing.T) {
 	b := newBench(t, 4, 1)
 	script(t, b,
 		"yes", "timer 3000",
 		request, "log yes, yes to 0, timer 3000",
-		request, "yes to 0", // asked twice, it answers from the log
+		request, "yes to 0", // a second request is answered from the log
 		b.timeout, "what do you know? to all, timer 4000",
 		b.from(2, answered(problem.Uncertain)), "",
 		b.timeout, "blocked, what do you know? to all, timer 4000",
@@ -137,7 +137,7 @@ func TestParticipant(t *testing.T) {
 		b.from(2, answered(problem.Committed)), "log committed, deliver commit, logged to 0",
 		b.from(3, ask), "committed to 3",
 		commit, "logged to 0", // the acknowledgement was lost
-		abort, "", // of a coordinator that has forgotten
+		abort, "", // from a coordinator that has forgotten
 		request, "",
 		b.restart, "deliver commit",
 		b.timeout, "",
@@ -148,7 +148,7 @@ func TestParticipant(t *testing.T) {
 	}
 }
 
-// Who has not voted yes may abort at any time, and needs no record for it.
+// A process that has not voted yes may abort at any time, without a record.
 func TestUnilateralAbort(t *testing.T) {
 	b := newBench(t, 4, 1)
 	script(t, b, request, "", "no", "no to 0, deliver abort", request, "no to 0", abort, "")
@@ -168,8 +168,8 @@ func TestUnilateralAbort(t *testing.T) {
 	}
 }
 
-// The coordinator forces the commit record before COMMIT leaves; it answers late and
-// doubled votes from its log; and it keeps the record until all have acknowledged.
+// The coordinator forces the commit record before COMMIT leaves, answers late and duplicate votes from its
+// log, and keeps the record until all have acknowledged.
 func TestCoordinator(t *testing.T) {
 	b := newBench(t, 3, 0)
 	const decision = "log committed, deliver commit, commit to 1, commit to 2, timer 4000"
@@ -177,11 +177,11 @@ func TestCoordinator(t *testing.T) {
 		b.from(1, yes), "", // before it has asked
 		"yes", "vote? to all, timer 2000",
 		b.from(1, yes), "",
-		b.from(1, yes), "", // twice is once
-		b.from(1, ask), "", // it waits for votes: the decision will come
+		b.from(1, yes), "", // a duplicate has no effect
+		b.from(1, ask), "", // it waits for votes: the decision will follow
 		b.from(2, yes), decision,
 		b.from(2, yes), "commit to 2",
-		b.from(1, no), "", // of no process that voted yes
+		b.from(1, no), "", // from no process that voted yes
 		b.from(1, ask), "commit to 1",
 		b.from(2, ack), "",
 		b.from(2, ack), "",
@@ -191,7 +191,7 @@ func TestCoordinator(t *testing.T) {
 		b.from(1, ack), "",
 		b.from(2, ack), "log end, compact",
 		b.from(2, ack), "",
-		b.from(1, yes), "abort to 1", // of a time gone by: 1 has committed
+		b.from(1, yes), "abort to 1", // a late vote: 1 has committed
 		b.restart, "",
 		b.from(1, ask), "abort to 1",
 		b.timeout, "",
@@ -208,12 +208,11 @@ func TestCoordinator(t *testing.T) {
 	}
 }
 
-// Presumed abort: an abort is not logged, and whoever asks hears abort if the log says
-// nothing.
+// Presumed abort: an abort is not logged, and the answer is abort if the log has nothing.
 func TestPresumedAbort(t *testing.T) {
 	b := newBench(t, 3, 0)
 	script(t, b, "yes", "vote? to all, timer 2000", b.from(1, no), "deliver abort, abort to 2",
-		b.from(2, yes), "", // it crosses with the abort
+		b.from(2, yes), "", // crosses with the abort
 		b.from(2, yes), "abort to 2", b.from(2, no), "", b.restart, "deliver abort", b.from(2, yes), "abort to 2",
 		b.from(2, ask), "abort to 2")
 	b = newBench(t, 3, 0)
@@ -227,7 +226,7 @@ func TestPresumedAbort(t *testing.T) {
 	}
 }
 
-// Input that does not fit is refused and changes nothing.
+// Invalid input is refused and changes nothing.
 func TestRefused(t *testing.T) {
 	for _, self := range []parley.ID{0, 1} {
 		b := newBench(t, 3, self)
@@ -235,7 +234,7 @@ func TestRefused(t *testing.T) {
 		stray := []parley.Msg{
 			{Kind: 0}, {Kind: 7}, {Kind: twophase.Ask, Value: 1}, {Kind: twophase.Vote, Value: 2},
 			{Kind: twophase.Answer, Value: 5}, {Kind: twophase.Ask, Origin: 1}, {Kind: twophase.Ask, Seq: 1},
-			{Kind: twophase.Ask, Body: []byte("x")}, request, commit, abort, // not of the coordinator
+			{Kind: twophase.Ask, Body: []byte("x")}, request, commit, abort, // not from the coordinator
 		}
 		if self == 1 {
 			stray = append(stray, yes, no, ack)
@@ -257,8 +256,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A log that is not as it was written is not passed over: a process that took a yes or a
-// commit of its own for not said would break what others rely on.
+// A damaged log is not ignored: a process that forgot its yes or commit would break what others rely on.
 func TestDamagedLog(t *testing.T) {
 	p := twophase.New(twophase.Config{N: 3})
 	committest.DamagedLogs(t, p, 0, map[string]bool{
@@ -270,11 +268,11 @@ func TestDamagedLog(t *testing.T) {
 	})
 }
 
-// The coordinator forgets a commit when all have it in their logs, and no sooner: a
-// participant that was down all the time commits when it is back.
+// The coordinator forgets a commit when it is in all logs, not earlier: a participant that was down all the
+// time commits after its restart.
 func TestForgets(t *testing.T) {
 	opt := options("yyyy")
-	opt.Crashes = []sim.Crash{{At: 3, Step: 3, Effects: 2, Back: 30_000}} // yes is logged and said
+	opt.Crashes = []sim.Crash{{At: 3, Step: 3, Effects: 2, Back: 30_000}} // yes is logged and sent
 	opt.Until = 60_000
 	ended := parley.Tick(0)
 	opt.Between = func(s *sim.Sim) {

@@ -1,28 +1,24 @@
-// Package twophase is two-phase commit, with presumed abort and cooperative
-// termination.
+// Package twophase is two-phase commit, with presumed abort and cooperative termination.
 //
-// The problem is atomic commitment, see package problem. Process 0 coordinates and
-// votes by beginning; the others are its participants.
+// The problem is atomic commitment (package problem). Process 0 coordinates, and votes by beginning; the
+// others are its participants.
 //
-// The model: processes crash, and those that come back find their log as it was.
-// Messages may be lost, doubled, late and out of order. What is promised for that is
-// uniform: atomicity, commit validity and stability hold in every run. What is not
-// promised is an end: a participant that has voted yes while the coordinator is down,
-// or out of reach, asks the others, and is blocked if they know no more than it does.
-// It says so, and never aborts by itself. n processes send 3(n-1) messages if nothing
-// fails; the acknowledgements by which the coordinator may forget are not among them.
+// The model: processes crash, and those that restart find their log intact. Messages may be lost, duplicated,
+// late and out of order. The promises are uniform: atomicity, commit validity and stability hold in every run.
+// Termination is not promised: a participant that has voted yes while the coordinator is down or unreachable
+// asks the others, and is blocked if they know no more than it does. It indicates that, and never aborts by
+// itself. n processes send 3(n-1) messages if nothing fails, not counting the acknowledgements that let the
+// coordinator forget.
 //
-// Why it works: a participant logs its yes before it says it, and from then on does
-// what the coordinator decided. The coordinator commits only if it has heard a yes of
-// all, and logs that before it says so: commit is thus known to the log of one
-// process before anyone commits. What the log of the coordinator does not know is
-// aborted (presumed abort), so that an abort needs neither a record nor an
-// acknowledgement. That presumption is wrong of a transaction that was committed and
-// forgotten, so the coordinator forgets when all participants have acknowledged
-// that commit is in their logs: then nobody is left who would have to ask.
+// Why it works: a participant logs its yes before it sends it, and from then on follows the coordinator's
+// decision. The coordinator commits only if it has a yes of all, and logs that before it sends the decision:
+// so commit is in the log of one process before any process commits. What is not in the coordinator's log is
+// aborted (presumed abort), so an abort needs neither a record nor an acknowledgement. That presumption would
+// be wrong for a committed and forgotten transaction, so the coordinator forgets only when all participants
+// have acknowledged that commit is in their logs: then no process will have to ask.
 //
-// Source: Bernstein, Hadzilacos and Goodman (1987), section 7.4; presumed abort is
-// from Mohan, Lindsay and Obermarck (1986), section 3.
+// Source: Bernstein, Hadzilacos and Goodman (1987), section 7.4; presumed abort is from Mohan, Lindsay and
+// Obermarck (1986), section 3.
 package twophase
 
 import (
@@ -32,26 +28,27 @@ import (
 	"parley/commit/problem"
 )
 
-// The kinds of messages. Fields that are not named are not used.
+// The kinds of messages. Fields that are not named are unused.
 const (
 	VoteRequest parley.Kind = iota + 1 // the coordinator asks for a vote
 	Vote                               // to the coordinator. Value: 1 yes, 0 no
 	Decision                           // from the coordinator. Value: 1 commit, 0 abort
 	Ack                                // to the coordinator: commit is in my log
 	Ask                                // what do you know?
-	Answer                             // Value: the problem.State of who says it
+	Answer                             // Value: the problem.State of the sender
 )
 
 // coordinator is the process that coordinates.
 const coordinator parley.ID = 0
 
-// recordEnd is in the log of the coordinator: all have acknowledged. Presumed abort has no record for its abort.
+// recordEnd in the coordinator's log means that all have acknowledged. With presumed abort there is no record
+// for an abort.
 const recordEnd = "end"
 
-// wait is the one timer. What it waits for depends on the state.
+// wait is the only timer. Its meaning depends on the state.
 const wait parley.Timer = 0
 
-// process is one process.
+// process is the machine of one process.
 type process struct {
 	parley.Base
 	c    Config
@@ -59,19 +56,19 @@ type process struct {
 
 	// Durable.
 	state problem.State // Initial, Uncertain, Committed or Aborted
-	ended bool          // at the coordinator: committed, and nothing of that is left to be known
+	ended bool          // at the coordinator: committed and forgotten
 
 	// Volatile.
-	voted   bool       // the vote has been given. At the coordinator: it has begun
+	voted   bool       // the vote is there. At the coordinator: it has begun
 	asked   bool       // the coordinator has asked for it
-	yes     parley.Set // at the coordinator: whose yes has come
-	crossed parley.Set // at the coordinator: who was told to abort while its vote was under way
-	acked   parley.Set // at the coordinator: who has acknowledged commit
-	asking  bool       // the others have been asked what they know
-	blocked bool       // and none of them knew; that has been said
+	yes     parley.Set // at the coordinator: participants whose yes has arrived
+	crossed parley.Set // at the coordinator: participants that were sent an abort while their vote was in flight
+	acked   parley.Set // at the coordinator: participants that have acknowledged commit
+	asking  bool       // the others were asked what they know
+	blocked bool       // none of them knew, and that was indicated
 }
 
-// Request is the vote of this process. That of the coordinator begins the transaction.
+// Request handles the vote of this process. The coordinator's vote begins the transaction.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	yes, ok := problem.Given(s, m, p.voted || p.ended || p.state != problem.Initial)
 	if !ok {
@@ -89,7 +86,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.no(s)
 	case p.asked:
 		p.vote(s)
-	// A participant that has not been asked by then may abort.
+	// A participant that is not asked by then may abort.
 	default:
 		s.SetTimer(wait, 3*p.c.Delta)
 	}
@@ -97,7 +94,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Kind >= parley.Local: // suspicions and the like: timers do
+	case m.Kind >= parley.Local: // a suspicion, for example: timers suffice
 		return
 	case !words.Fits(m):
 		s.Refuse(from, "fields that are not used")
@@ -121,14 +118,14 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// requested: a participant is asked for its vote.
+// requested handles the request for a participant's vote.
 func (p *process) requested(s *parley.Step) {
 	switch {
 	case p.state == problem.Initial && p.voted:
 		p.vote(s)
 	case p.state == problem.Initial:
 		p.asked = true
-	// The request has come twice, or after this process aborted by itself.
+	// The request has arrived twice, or after this process aborted by itself.
 	case p.state == problem.Uncertain:
 		s.Send(coordinator, parley.Msg{Kind: Vote, Value: 1})
 	case p.state == problem.Aborted:
@@ -138,8 +135,8 @@ func (p *process) requested(s *parley.Step) {
 	}
 }
 
-// vote says yes: the record of it is durable before the vote leaves. From here on
-// this process cannot decide by itself.
+// vote votes yes: the record is durable before the vote leaves. From here on this process cannot decide by
+// itself.
 func (p *process) vote(s *parley.Step) {
 	p.state = problem.Uncertain
 	s.Append([]byte(problem.RecordYes))
@@ -147,8 +144,7 @@ func (p *process) vote(s *parley.Step) {
 	s.SetTimer(wait, 3*p.c.Delta)
 }
 
-// no: who votes no aborts at once. It needs no record: without one, a process that
-// comes back aborts.
+// no votes no, and aborts at once. That needs no record: without one, a process that restarts aborts.
 func (p *process) no(s *parley.Step) {
 	if p.asked {
 		s.Send(coordinator, parley.Msg{Kind: Vote, Value: 0})
@@ -156,9 +152,9 @@ func (p *process) no(s *parley.Step) {
 	p.decide(s, problem.Abort)
 }
 
-// collect takes in a vote at the coordinator. One that comes after the decision is
-// answered with it, commit if the log says so, else abort; but not one that crosses
-// with the ABORT that was sent there.
+// collect handles a vote at the coordinator. It answers a yes that arrives after the decision with the
+// decision: commit if the log says so, otherwise abort. A vote that crossed with an ABORT to the same
+// participant gets no answer.
 func (p *process) collect(s *parley.Step, from parley.ID, yes bool) {
 	switch {
 	case p.state == problem.Initial && !p.ended && !p.voted:
@@ -169,7 +165,7 @@ func (p *process) collect(s *parley.Step, from parley.ID, yes bool) {
 		if yes {
 			s.Send(from, parley.Msg{Kind: Decision, Value: p.known().Bit()})
 		}
-	// One no: abort, and tell all but those who have voted no.
+	// One no: abort, and notify all but those who have voted no.
 	case !yes:
 		p.abort(s, from)
 	// All have said yes: force a commit record, then send COMMIT to all.
@@ -182,7 +178,7 @@ func (p *process) collect(s *parley.Step, from parley.ID, yes bool) {
 	}
 }
 
-// abort: the coordinator aborts and tells all but the process given.
+// abort aborts at the coordinator, and notifies all except the given process.
 func (p *process) abort(s *parley.Step, but parley.ID) {
 	others := parley.Everyone(s.N).Minus(parley.SetOf(p.self, but))
 	p.crossed = others.Minus(p.yes)
@@ -190,15 +186,14 @@ func (p *process) abort(s *parley.Step, but parley.ID) {
 	s.SendTo(others, parley.Msg{Kind: Decision, Value: problem.Abort.Bit()})
 }
 
-// announce: the coordinator sends COMMIT to all who have not acknowledged it, again
-// and again.
+// announce sends COMMIT to all that have not acknowledged it, repeatedly.
 func (p *process) announce(s *parley.Step) {
 	s.SendTo(parley.Everyone(s.N).Minus(p.acked), parley.Msg{Kind: Decision, Value: problem.Commit.Bit()})
 	s.SetTimer(wait, 4*p.c.Delta)
 }
 
-// end: when commit is in all logs the coordinator forgets it. From then on whoever
-// asks, with a message that was under way for long, hears abort, and has decided.
+// end forgets a commit when it is in all logs. From then on the coordinator answers abort to a message that
+// was in flight for long; its sender has already decided.
 func (p *process) end(s *parley.Step, from parley.ID) {
 	if p.state != problem.Committed {
 		s.Refuse(from, "acknowledgement that nobody waits for")
@@ -213,13 +208,13 @@ func (p *process) end(s *parley.Step, from parley.ID) {
 	}
 }
 
-// learn takes in what another process knows, if this one waits for an outcome. A
-// commit is acknowledged whenever the coordinator says it: it waits for that.
+// learn handles what another process knows, if this one waits for an outcome. It acknowledges every commit
+// from the coordinator, which waits for that.
 func (p *process) learn(s *parley.Step, from parley.ID, said problem.State) {
 	switch known := said.Outcome(); {
 	case p.state == problem.Uncertain:
 		p.terminate(s, said)
-	case known == problem.Undecided: // an answer that came too late
+	case known == problem.Undecided: // a late answer
 	case p.state == problem.Initial && known == problem.Abort:
 		p.decide(s, problem.Abort)
 	case p.state == problem.Initial:
@@ -231,7 +226,7 @@ func (p *process) learn(s *parley.Step, from parley.ID, said problem.State) {
 	}
 }
 
-// terminate: a process that is uncertain decides if the state of another one lets it.
+// terminate decides at an uncertain process, if the state of another one permits it.
 func (p *process) terminate(s *parley.Step, said problem.State) {
 	switch o := Terminate([]problem.State{p.state, said}); o {
 	case problem.Commit:
@@ -242,9 +237,8 @@ func (p *process) terminate(s *parley.Step, said problem.State) {
 	}
 }
 
-// decide: the record is durable before the decision leaves, to above or to others.
-// Presumed abort spares the coordinator the record of an abort, and a participant
-// that has not said yes.
+// decide makes the record durable before the decision leaves. With presumed abort neither the coordinator nor
+// a participant without a yes needs a record of an abort.
 func (p *process) decide(s *parley.Step, o problem.Outcome) {
 	switch {
 	case o == problem.Commit:
@@ -258,9 +252,9 @@ func (p *process) decide(s *parley.Step, o problem.Outcome) {
 	s.Deliver(p.self, o.Decided(coordinator))
 }
 
-// answer tells what this process knows. The coordinator says nothing while it waits
-// for votes: the decision will come. Another one that has not voted yes is asked by
-// one that has, and aborts for its sake.
+// answer sends what this process knows. The coordinator sends nothing while it waits for votes: the decision
+// will follow. A participant that has not voted yes aborts, so that the uncertain process that asks can abort
+// too.
 func (p *process) answer(s *parley.Step, from parley.ID) {
 	waiting := p.state == problem.Initial && !p.ended
 	switch {
@@ -275,8 +269,8 @@ func (p *process) answer(s *parley.Step, from parley.ID) {
 	s.Send(from, parley.Msg{Kind: Answer, Value: uint64(p.state)})
 }
 
-// known is the outcome by the coordinator's log, once it does not wait for votes:
-// what it says nothing of is aborted.
+// known returns the outcome by the coordinator's log, once it no longer waits for votes: what is not in the
+// log is aborted.
 func (p *process) known() problem.Outcome {
 	if p.state == problem.Committed {
 		return problem.Commit
@@ -305,14 +299,14 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	}
 }
 
-// ask begins the cooperative termination protocol, or repeats it.
+// ask begins or repeats the cooperative termination protocol.
 func (p *process) ask(s *parley.Step) {
 	p.asking = true
 	s.SendAll(parley.Msg{Kind: Ask})
 	s.SetTimer(wait, 4*p.c.Delta)
 }
 
-// Start. After a crash the log says how far this process had come.
+// Start restores the state from the log after a crash.
 func (p *process) Start(s *parley.Step) {
 	if !s.Restart {
 		return
@@ -324,12 +318,12 @@ func (p *process) Start(s *parley.Step) {
 	}
 	switch {
 	case p.ended:
-	// It has not voted yes, or the coordinator has not committed: abort.
+	// This process has not voted yes, or the coordinator has not committed: abort.
 	case p.state == problem.Initial:
 		p.decide(s, problem.Abort)
 	case p.state == problem.Uncertain:
 		p.ask(s)
-	// It is not known whether the crash came before or after the delivery.
+	// The crash may have come before or after the delivery.
 	default:
 		s.Deliver(p.self, p.state.Outcome().Decided(coordinator))
 		if p.self == coordinator && p.state == problem.Committed {
@@ -338,7 +332,8 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// replay takes the next record of the log, and tells whether it is one. The coordinator has no record of its yes.
+// replay applies the next record of the log, and returns whether it is valid. The coordinator has no record of
+// its yes.
 func (p *process) replay(record string) bool {
 	switch {
 	case record == problem.RecordCommitted && p.state == problem.Initial && p.self == coordinator:
@@ -351,7 +346,6 @@ func (p *process) replay(record string) bool {
 	return true
 }
 
-// State visits every variable.
 func (p *process) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "state", &p.state)

@@ -14,10 +14,10 @@ import (
 	"parley/sim"
 )
 
-// long is a run that is long enough for whoever can decide.
+// long is the length of a run in which every process that can decide does.
 const long = 40_000
 
-// options are those of a run with the votes.
+// options returns the options of a run with the given votes.
 func options(text string) sim.Options {
 	p := twophase.New(twophase.Config{N: len(text)})
 	return sim.Options{Protocol: p, Requests: committest.Votes(text), Until: long}
@@ -30,14 +30,14 @@ func TestEveryVote(t *testing.T) {
 		switch {
 		case votes == "yyyy":
 			return "cccc"
-		case votes[0] == '-': // nobody asks who has no vote for one
+		case votes[0] == '-': // a coordinator without a vote asks nobody
 			return strings.NewReplacer("y", "a", "n", "a").Replace(votes)
 		}
 		return "aaaa"
 	})
 }
 
-// Section 7.4, evaluation: 3n messages for n participants. Acknowledgements are beside them.
+// Section 7.4, evaluation: 3n messages for n participants, not counting acknowledgements.
 func TestMessages(t *testing.T) {
 	for n := 2; n <= 8; n++ {
 		opt := options(strings.Repeat("y", n))
@@ -51,7 +51,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Nor is it more if some vote no, and votes cross with the abort.
+// There are not more if some vote no and votes cross with the abort.
 func TestMessagesOfAborts(t *testing.T) {
 	for seed := range uint64(200) {
 		opt := options([]string{"ynyy", "ynny", "ynnnn", "yyyyn"}[seed%4])
@@ -63,8 +63,8 @@ func TestMessagesOfAborts(t *testing.T) {
 	}
 }
 
-// The termination rule over all states of up to four processes, against what it is
-// derived from: an outcome is safe if no process that is not there can know the other.
+// Compare the termination rule, over all states of up to four processes, with its derivation: an outcome is
+// safe if no absent process can know the other one.
 func TestRule(t *testing.T) {
 	cases := 0
 	parleytest.Every(func(choose func(n int) int) {
@@ -74,10 +74,10 @@ func TestRule(t *testing.T) {
 		}
 		has := func(state string) bool { return strings.Contains(string(text), state) }
 		if has("c") && (has("a") || has("i")) {
-			return // in no run
+			return // occurs in no run
 		}
 		cases++
-		// The coordinator, not there, may have decided either way, or may yet.
+		// The absent coordinator may have decided either way, or may still do so.
 		mayBeCommitted := !has("i") && !has("a")
 		mayBeAborted := !has("c")
 		want := problem.Undecided
@@ -96,9 +96,8 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// Section 7.4: a participant that is uncertain is blocked if the coordinator crashes
-// and all others are uncertain too. When the coordinator is back all do as its log
-// says.
+// Section 7.4: an uncertain participant is blocked if the coordinator crashes and all others are uncertain
+// too. When the coordinator restarts, all follow its log.
 func TestBlocking(t *testing.T) {
 	for _, c := range []struct {
 		effects int // of the step in which the coordinator gets the last yes
@@ -106,7 +105,7 @@ func TestBlocking(t *testing.T) {
 		want    string
 	}{
 		{0, 0, "-bbb"},      // before the commit record is durable
-		{1, 0, "-bbb"},      // the record is durable, and nobody has heard
+		{1, 0, "-bbb"},      // the record is durable, and nobody knows it
 		{0, 20_000, "aaaa"}, // nothing in the log: presumed abort
 		{1, 20_000, "cccc"}, // a commit record
 	} {
@@ -139,17 +138,17 @@ func TestBlocking(t *testing.T) {
 	}
 }
 
-// Section 7.4, the cooperative termination protocol: it is enough that one who can
-// be reached knows, or has not voted.
+// Section 7.4, the cooperative termination protocol: one reachable process that knows, or has not voted,
+// suffices.
 func TestCooperativeTermination(t *testing.T) {
 	opt := options("yyyy")
-	// The record, the own time-out, the delivery, and COMMIT to one participant.
+	// The record, its own timeout, the delivery, and COMMIT to one participant.
 	opt.Crashes = []sim.Crash{{At: 0, Step: 5, Effects: 4}}
 	if s := sim.Run(opt); committest.Outcomes(&s.History) != "cccc" {
 		t.Errorf("one knows: %s", committest.Outcomes(&s.History))
 	}
 	opt = options("yyyy")
-	// VOTE-REQ to 1 and 2 alone; 3 has not voted when it is asked.
+	// VOTE-REQ only to 1 and 2; 3 has not voted when it is asked.
 	opt.Crashes = []sim.Crash{{At: 0, Step: 2, Effects: 2}}
 	opt.Requests[3].When = 20_000
 	s := sim.Run(opt)
@@ -166,12 +165,11 @@ func TestCooperativeTermination(t *testing.T) {
 	}
 }
 
-// backs are when a process comes back after a crash: never, at once, while the others
-// wait, and when they have done what they could.
+// backs are the delays of a restart after a crash: never, at once, while the others wait, and when they have
+// finished.
 var backs = []parley.Tick{0, 1, 1500, 9000}
 
-// Atomicity, validity and stability hold whatever crashes, and if the process comes back all
-// decide.
+// Atomicity, validity and stability hold whatever crashes. If the process restarts, all decide.
 func TestEveryCrash(t *testing.T) {
 	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 672, "yyyy": 928, "yny": 432, "yyny": 656})
 }
@@ -180,8 +178,8 @@ func TestEveryTwoCrashes(t *testing.T) {
 	committest.EveryTwoCrashes(t, options("yyy"), backs, 13580, 5692)
 }
 
-// Messages are lost, doubled, late and out of order, and processes crash and come
-// back: what is promised holds, and when links heal all decide.
+// Messages are lost, duplicated, late and out of order, and processes crash and restart: the promises hold,
+// and when links heal all decide.
 func TestBadLinks(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(300) {
@@ -209,8 +207,7 @@ func TestBadLinks(t *testing.T) {
 	}
 }
 
-// A process that forgets its yes breaks what is promised: without a disk there is no
-// promise.
+// A process that forgets its yes breaks the properties: without a disk nothing is promised.
 func TestLostDisk(t *testing.T) {
 	opt := options("yyyy")
 	broken := make(map[string]bool)

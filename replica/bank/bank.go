@@ -1,6 +1,5 @@
-// Package bank is the lecture's bank account as a replicated state machine: two
-// copies that add 150 dollars and 8 percent of interest in another order hold 1242
-// and 1230 dollars.
+// Package bank is the lecture's bank account as a replicated state machine: two replicas that apply a deposit
+// of 150 dollars and 8 percent of interest in different orders hold 1242 and 1230 dollars.
 package bank
 
 import (
@@ -15,15 +14,14 @@ import (
 const Opening = 100_000
 
 // Account is the state machine: one account in cents. Its commands are "deposit
-// DOLLARS", "withdraw DOLLARS", "interest PERCENT" and "balance"; the answer is the
-// balance, or what was wrong, and then nothing has changed. Interest is rounded down
-// to a cent.
+// DOLLARS", "withdraw DOLLARS", "interest PERCENT" and "balance"; the answer is the new balance, or an error
+// text if nothing has changed. Interest is rounded down to a cent.
 type Account struct{ cents int64 }
 
 // New returns an account with the lecture's first balance.
 func New() *Account { return &Account{cents: Opening} }
 
-// Open returns an account with a balance in whole dollars, nil if it is out of range.
+// Open returns an account with a balance in whole dollars, or nil if the balance is out of range.
 func Open(dollars int64) *Account {
 	if dollars < 0 || dollars > most/100 {
 		return nil
@@ -31,18 +29,18 @@ func Open(dollars int64) *Account {
 	return &Account{cents: 100 * dollars}
 }
 
-// most keeps every product within 64 bits.
+// most is the largest balance in cents. It keeps every product within 64 bits.
 const most = 1 << 48
 
-// Reads tells whether a command changes nothing, whatever the account holds.
+// Reads reports whether a command changes nothing, whatever the account holds.
 func (a *Account) Reads(command []byte) bool { return strings.TrimSpace(string(command)) == "balance" }
 
-// Refuses tells whether an answer says what was wrong: a balance is a number, without a sign.
+// Refuses reports whether an answer is an error text: a balance is a number without a sign.
 func (a *Account) Refuses(answer []byte) bool {
 	return len(answer) == 0 || answer[0] < '0' || answer[0] > '9'
 }
 
-// Apply carries out a command.
+// Apply applies a command, and returns the answer.
 func (a *Account) Apply(command []byte) []byte {
 	words := strings.Fields(string(command))
 	amount := int64(0)
@@ -80,7 +78,7 @@ func (a *Account) Apply(command []byte) []byte {
 	return []byte(a.String())
 }
 
-// String is the balance in dollars.
+// String returns the balance in dollars.
 func (a *Account) String() string {
 	if a.cents%100 == 0 {
 		return strconv.FormatInt(a.cents/100, 10)
@@ -91,7 +89,7 @@ func (a *Account) String() string {
 // Snapshot returns the state.
 func (a *Account) Snapshot() []byte { return binary.AppendVarint(nil, a.cents) }
 
-// Restore takes a state back.
+// Restore replaces the state with a snapshot, and returns whether b is one.
 func (a *Account) Restore(b []byte) bool {
 	cents, n := binary.Varint(b)
 	if n <= 0 || cents < 0 || cents > most || !bytes.Equal(binary.AppendVarint(nil, cents), b) {

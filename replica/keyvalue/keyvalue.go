@@ -1,10 +1,9 @@
-// Package keyvalue is a table of keys and values, and of counters, as a replicated state
-// machine. A command reads or changes one key, and each of them is one step: what it
-// found and what it left cannot be told apart by anybody else's command.
+// Package keyvalue is a table of keys and values, and of counters, as a replicated state machine. A command
+// reads or changes one key. It is atomic: no other command runs between its read and its write.
 //
-// Every change of a key gives it the next version, from 1, and a key that is deleted and
-// made again goes on from where it was: whoever has seen a version can tell whether the
-// key has changed since, and a version may serve as a fencing token.
+// Every change of a key gives it the next version, from 1. A key that is deleted and created again continues
+// with its last version. So a client that knows a version can tell whether the key has changed since, and a
+// version may serve as a fencing token.
 package keyvalue
 
 import (
@@ -16,14 +15,14 @@ import (
 	"parley"
 )
 
-// The limits of a table. A command that breaks one changes nothing.
+// The limits of a table. A command that exceeds one changes nothing.
 const (
 	MaxKey   = 1 << 10
 	MaxValue = 48 << 10
-	MaxBytes = 256 << 20 // of all keys and values together, with some bytes for each key
+	MaxBytes = 256 << 20 // of all keys and values together, with 16 bytes of overhead for each key
 )
 
-// overhead is what a key counts beside its own bytes and those of its value.
+// overhead is the number of bytes that a key counts in addition to its own and its value's.
 const overhead = 16
 
 // op is what a command does.
@@ -37,20 +36,20 @@ const (
 	opAdd
 )
 
-// Status says what became of a command.
+// Status is the outcome of a command.
 type Status byte
 
-// What may become of a command.
+// The outcomes of a command.
 const (
 	Done     Status = iota + 1
 	Missing         // the key has no value
 	Changed         // the key has another version than the command expects
 	NoNumber        // the value is no number, or the sum is out of range
-	TooLarge        // the key or the value is too long, or the table full
+	TooLarge        // the key or the value is too long, or the table is full
 	Unknown         // there is no such command
 )
 
-// The errors that answers of these kinds are.
+// The errors of the outcomes.
 var (
 	ErrMissing  = errors.New("the key has no value")
 	ErrChanged  = errors.New("the key has another version")
@@ -59,38 +58,39 @@ var (
 	ErrUnknown  = errors.New("there is no such command")
 )
 
-// Err is the status as an error, nil if the command was carried out.
+// Err returns the status as an error, or nil if the command was applied.
 func (s Status) Err() error {
 	errs := [...]error{ErrUnknown, nil, ErrMissing, ErrChanged, ErrNoNumber, ErrTooLarge, ErrUnknown}
 	return errs[min(s, Unknown)]
 }
 
-// Answer is what a command answers: the version that the key has now, and the value to who
-// could not know it, which is to Get, to Add, and to Swap if the version is another.
+// Answer is the answer to a command: the present version of the key, and the value if the client cannot know
+// it. That is so for Get, for Add, and for Swap if the version differs.
 type Answer struct {
 	Status  Status
 	Version uint64
 	Value   []byte
 }
 
-// Get reads a key.
+// Get returns a command that reads a key.
 func Get(key []byte) []byte { return command(opGet, key, 0, nil) }
 
-// Put gives a key a value.
+// Put returns a command that sets the value of a key.
 func Put(key, value []byte) []byte { return command(opPut, key, 0, value) }
 
-// Delete takes a key's value away.
+// Delete returns a command that deletes the value of a key.
 func Delete(key []byte) []byte { return command(opDelete, key, 0, nil) }
 
-// Swap gives a key a value if it has a version, 0 if it has no value.
+// Swap returns a command that sets the value of a key if the key has the given version; 0 means that it has no
+// value.
 func Swap(key []byte, version uint64, value []byte) []byte {
 	return command(opSwap, key, version, value)
 }
 
-// Add adds to a counter, a value of decimal digits; a key without a value counts as 0.
+// Add returns a command that adds to a counter, a value of decimal digits. A key without a value counts as 0.
 func Add(key []byte, by int64) []byte { return command(opAdd, key, uint64(by), nil) }
 
-// command encodes one.
+// command encodes a command.
 func command(what op, key []byte, number uint64, value []byte) []byte {
 	b := make([]byte, 0, len(key)+len(value)+16)
 	b = append(b, byte(what))
@@ -99,7 +99,7 @@ func command(what op, key []byte, number uint64, value []byte) []byte {
 	return append(b, value...)
 }
 
-// ReadAnswer reads what Apply returned, and tells whether it is an answer.
+// ReadAnswer reads what Apply returned. It returns whether b is an answer.
 func ReadAnswer(b []byte) (a Answer, ok bool) {
 	if len(b) == 0 {
 		return a, false
@@ -116,19 +116,19 @@ func ReadAnswer(b []byte) (a Answer, ok bool) {
 	return a, true
 }
 
-// entry is one key. A key that was deleted keeps its version.
+// entry is one key. A deleted key keeps its version.
 type entry struct {
 	key     string
 	version uint64
 	here    bool
 	value   []byte
-	print   uint64 // a hash of all this, and of its place
+	print   uint64 // hash of the other fields and of the entry's index
 }
 
 // Table is the state machine.
 type Table struct {
-	most    int            // bytes
-	at      map[string]int // key to entry
+	most    int            // limit in bytes
+	at      map[string]int // key to index in entries
 	entries []entry        // in the order in which keys were first given a value
 	bytes   int
 	sum     uint64 // of the prints of all entries
@@ -137,19 +137,19 @@ type Table struct {
 // New returns an empty table.
 func New() *Table { return Limited(MaxBytes) }
 
-// Limited returns an empty table that has room for so many bytes, at most MaxBytes.
+// Limited returns an empty table that has room for the given number of bytes, at most MaxBytes.
 func Limited(bytes int) *Table { return &Table{most: min(bytes, MaxBytes), at: make(map[string]int)} }
 
-// Reads tells whether a command changes nothing, whatever the table holds.
+// Reads reports whether a command changes nothing, whatever the table holds.
 func (t *Table) Reads(b []byte) bool { return len(b) > 0 && op(b[0]) == opGet }
 
-// Refuses tells whether an answer says why the command was not carried out.
+// Refuses reports whether an answer says why the command was not applied.
 func (t *Table) Refuses(b []byte) bool {
 	a, ok := ReadAnswer(b)
 	return !ok || a.Status != Done
 }
 
-// Apply carries out a command.
+// Apply applies a command, and returns the answer.
 func (t *Table) Apply(b []byte) []byte {
 	a := Answer{Status: Unknown}
 	if len(b) > 0 {
@@ -194,13 +194,13 @@ func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
 	return Answer{Done, e.version, e.value}
 }
 
-// brief leaves the value out, which who asked has given.
+// brief omits the value, because the client has sent it.
 func (a Answer) brief() Answer {
 	a.Value = nil
 	return a
 }
 
-// put gives a key a value.
+// put sets the value of a key.
 func (t *Table) put(key string, e entry, value []byte) Answer {
 	more := len(value) - len(e.value)
 	_, known := t.at[key]
@@ -220,17 +220,17 @@ func (t *Table) put(key string, e entry, value []byte) Answer {
 	return Answer{Done, e.version, e.value}
 }
 
-// set puts an entry into its place.
+// set replaces entry i.
 func (t *Table) set(i int, e entry) {
 	e.print = fingerprint(i, &e)
 	t.sum += e.print - t.entries[i].print
 	t.entries[i] = e
 }
 
-// Hash is a hash of the state, which is kept as that changes.
+// Hash returns a hash of the state, which is maintained with every change.
 func (t *Table) Hash() uint64 { return t.sum ^ uint64(len(t.entries)) }
 
-// fingerprint is a hash of an entry and its place.
+// fingerprint returns a hash of an entry and its index.
 func fingerprint(i int, e *entry) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	h := uint64(offset)
@@ -286,8 +286,8 @@ func (t *Table) Snapshot() []byte {
 	return b
 }
 
-// Restore takes a state back, and tells whether the bytes are one. If not, the table is
-// as it was.
+// Restore replaces the state with a snapshot, and returns whether b is one. Otherwise the table stays
+// unchanged.
 func (t *Table) Restore(b []byte) bool {
 	fresh := Limited(t.most)
 	r := parley.Reader{Rest: b}

@@ -66,8 +66,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A table that is restored answers as the one that the snapshot is of, and makes the same
-// snapshot; what is no snapshot leaves a table as it was.
+// A restored table answers like the table of the snapshot, and makes the same snapshot. Bytes that are no
+// snapshot leave a table unchanged.
 func TestSnapshots(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -112,8 +112,8 @@ func randomly(r *rand.Rand) []byte {
 	return keyvalue.Get(key)
 }
 
-// A table that is full takes no more keys nor longer values, also when it is restored, and
-// its snapshot is not much longer than its limit.
+// A full table takes neither more keys nor longer values, also when it is restored, and its snapshot is not
+// much longer than its limit.
 func TestLimited(t *testing.T) {
 	table := keyvalue.Limited(4000)
 	for i := range 1000 {

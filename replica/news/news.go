@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Board is the state machine: the articles that were read, in their order. Its
-// commands are "article NAME" and "response NAME to NAME"; the answer says whether
-// a response was understood.
+// Board is the state machine: the articles read so far, in order. Its commands are "article NAME" and
+// "response NAME to NAME"; the answer says whether a response was understood.
 type Board struct{ read []string }
 
 // New returns an empty board.
@@ -36,7 +35,7 @@ func (b *Board) Apply(command []byte) []byte {
 // Snapshot returns the state.
 func (b *Board) Snapshot() []byte { return []byte(strings.Join(b.read, " ")) }
 
-// Restore takes a state back.
+// Restore replaces the state with a snapshot, and returns whether the bytes are one.
 func (b *Board) Restore(snapshot []byte) bool {
 	b.read = strings.Fields(string(snapshot))
 	return strings.Join(b.read, " ") == string(snapshot)

@@ -7,18 +7,18 @@ import (
 	"parley/replica/rsm"
 )
 
-// bench is one machine without a host.
+// bench drives one machine without a host.
 type bench struct {
 	parley.Machine
 	parley.Host
 	step    parley.Step
-	effects []parley.Effect // of the last clause, but for what follows
+	effects []parley.Effect // of the last clause, except for the following
 	refused map[string]int
-	serves  []parley.Msg // what it has told of that
-	durable int          // how many of them it had told when the state replaced the log; -1: it did not
+	serves  []parley.Msg // the Serving indications
+	durable int          // how many of them came before the log was replaced; -1: it was not replaced
 }
 
-// newBench starts a copy.
+// newBench starts a replica.
 func newBench(t *testing.T, c rsm.Config, self parley.ID) *bench {
 	t.Helper()
 	b := &bench{Machine: rsm.New(c).New(self), refused: make(map[string]int), durable: -1}
@@ -59,7 +59,7 @@ func (b *bench) receive(from parley.ID, m parley.Msg) {
 	b.step.Carried = false
 }
 
-// hear has processes broadcast the same.
+// hear delivers the same broadcast of several processes.
 func (b *bench) hear(m parley.Msg, from ...parley.ID) {
 	for _, id := range from {
 		b.receive(id, m)

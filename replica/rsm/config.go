@@ -10,72 +10,69 @@ import (
 	"parley"
 )
 
-// Config is what all copies know beforehand, and know alike.
+// Config holds what all replicas know beforehand. It must be identical at all of them.
 type Config struct {
 	N   int
 	New func() Application
-	// Setup is how the service begins. A zero one stands for all processes active,
-	// answers at once.
+	// Setup is the initial setup. The zero value means that all processes are active and answer at once.
 	Setup Setup
-	// Every is at every how many positions the copies compare their states, 0: never.
+	// Every makes replicas compare their states at every multiple of this position. 0 means never.
 	Every uint64
-	// Beneath is what the broadcast beneath promises, and Order the properties of it
-	// that together keep copies the same: that all deliver one sequence, those that crash
-	// too, and leave nothing out. If they are total order and agreement, which are of
-	// correct processes, less is promised of a run with crashes. nil: nothing is known,
-	// and nothing promised that needs an order.
+	// Beneath returns what the broadcast beneath promises. Order names those of its properties that together
+	// keep replicas the same: all processes, including those that crash, deliver one sequence without gaps. If
+	// Order holds total order and agreement, which speak only of correct processes, less is promised of a run
+	// with crashes. nil means that nothing is known, so nothing that needs an order is promised.
 	Beneath func(parley.RunConditions) []parley.Promise
 	Order   []string
-	// Transfer tells that beneath is a group with the Config.State of membership/group: it
-	// asks for a state and gives it to those who join, so that a process which comes back
-	// goes on where the others are. It must be set if and only if State is. If State is not
-	// set, a copy that joins stops; over what is no group at all a process would wait for a
-	// view for ever before it asks anything itself.
+	// Transfer states that the layer beneath is a group with Config.State of membership/group. Such a group
+	// asks for a state and gives it to joiners, so a process that rejoins continues where the others are.
+	// Transfer must be set if and only if State is. If State is not set, a replica that joins stops. Over a
+	// layer that is no group, a process would wait forever for a view before it sends its own requests.
 	Transfer bool
-	// Durable tells that this group is a durable one, which delivers again what it delivered
-	// since its log was replaced. It needs Transfer.
+	// Durable states that the group is durable: after a restart it replays what it delivered since its log was
+	// last replaced. Durable needs Transfer.
 	Durable bool
-	// Piece is how many bytes of a state one message has at most: one that is longer is
-	// fetched in pieces by who joins, and its hash is that which more than half of the others
-	// tell. 0: all states go to who joins in one message, of the group. It needs Transfer.
+	// Piece is the largest number of bytes of a state in one message. A joiner fetches a longer state in
+	// pieces; it accepts the hash that more than half of the other members report. 0 means that every joiner
+	// gets its state in one message of the group. Piece needs Transfer.
 	Piece int
-	// Longest is how long a state may be that is fetched; by default 256 MiB. As many bytes may
-	// be delivered while it comes; with more of them another one is asked for.
+	// Longest is the largest state, in bytes, that a joiner fetches. It also bounds the bytes delivered during
+	// a fetch; with more, the joiner asks for a later state. 0 means 256 MiB.
 	Longest int
-	// Retry is after what time of silence the rest of a state is asked for again, and after some
-	// of that of somebody else; by default 5000.
+	// Retry is the silence, in ticks, after which a joiner asks again for the rest of a state. After 3 Retry
+	// it asks another process. 0 means 5000.
 	Retry parley.Tick
-	// Liars is how many processes may say by chance what is wrong, as a broken one would. If it is
-	// above 0, copies compare their states where each view begins. A copy answers nothing before all
-	// members have told their states. A copy whose state is not the chosen one fetches that. No
-	// setup is changed then. Liars needs Piece. With 0 a copy that differs from the majority stops.
+	// Liars is how many processes may accidentally send wrong messages, as a broken process would. If it is
+	// above 0, replicas compare their states at the start of each view, and no replica answers before all
+	// members have reported. A replica whose state is not the chosen one fetches that one. The setup is then
+	// fixed. Liars needs Piece. With 0, a replica that differs from the majority stops.
 	Liars int
-	// Sessions is how many clients are remembered, 65,536 if 0; each life of a process is
-	// one. If there are more, who has most sessions loses the one that was silent the longest.
-	// One that was forgotten and repeats its last command has it applied again, unless
-	// its session was opened, see [Commands].
+	// Sessions is how many clients are remembered. Each incarnation of a process is one client. If there are
+	// more, the owner with most sessions loses the one that was silent longest. A forgotten client that
+	// repeats its last command has it applied again, unless its session was opened (see [Commands]). 0 means
+	// 65,536.
 	Sessions int
-	// Recover tells that a panic of the application stops this copy, with a word of why, and is
-	// no panic of the machine.
+	// Recover makes a panic of the application stop this replica with the reason, instead of a panic of the
+	// machine.
 	Recover bool
-	// Answers is how many bytes of answers are remembered, 0: as many as there are. If there are
-	// more, who has most bytes loses the session with an answer that was silent the longest.
+	// Answers is how many bytes of answers are remembered. If there are more, the owner with most bytes loses
+	// the session that was silent longest of those with an answer. 0 means no limit.
 	Answers int
 }
 
-// Setup says which copies answer, and when. It is part of the replicated state and
-// is changed by an ordered command, at the same position everywhere.
+// Setup says which replicas answer, and when. It is part of the replicated state. An ordered command changes
+// it, at the same position everywhere.
 type Setup struct {
-	// Active are the copies that answer and vote on the state. The others are spares:
-	// they apply all commands and say nothing until they are made active.
+	// Active are the replicas that answer and vote on the state. The others are spares: they apply all
+	// commands and send nothing until they become active.
 	Active parley.Set
-	// M is how many of the active copies may be wrong.
+	// M is how many of the active replicas may be wrong.
 	M int
-	// Checked answers only when M+1 copies have the same state: one of them is correct.
+	// Checked delays an answer until M+1 replicas have the same state: one of them is correct.
 	Checked bool
 }
 
-// Append appends the setup to a buffer, as the body of a Configure.
+// Append appends the encoded setup to buf, as the Body of a Configure.
 func (t Setup) Append(buf []byte) []byte {
 	buf = parley.AppendSet(buf, t.Active)
 	buf = binary.AppendUvarint(buf, uint64(t.M))
@@ -92,7 +89,7 @@ func readSetup(b []byte, n int) (t Setup, ok bool) {
 	return t, r.Done() && t.of(n)
 }
 
-// of tells whether it is a setup of n processes: more than M of them must be active.
+// of reports whether t is a setup of n processes: more than M of them are active.
 func (t Setup) of(n int) bool {
 	return t.M >= 0 && t.Active.Len() > t.M && t.Active.Minus(parley.Everyone(n)) == parley.Set{}
 }
@@ -103,8 +100,8 @@ func (t *Setup) state(v *parley.Vars) {
 	v.Bool("checked", &t.Checked)
 }
 
-// New returns the protocol, the top layer of a stack. A Config that makes no sense
-// panics.
+// New returns the protocol, the top layer of a stack. It panics if the limits, the setup or the options of c
+// contradict each other.
 func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.New == nil || c.Sessions < 0 || c.Answers < 0 {
 		panic(fmt.Sprintf("rsm: n = %d, sessions %d, answers %d", c.N, c.Sessions, c.Answers))
@@ -144,7 +141,7 @@ func New(c Config) parley.Protocol {
 	}
 }
 
-// explain shows what a message asks for.
+// explain shows a message in words.
 func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch m.Kind {

@@ -1,50 +1,47 @@
-// Package rsm replicates a deterministic state machine over an ordered
-// broadcast.
+// Package rsm replicates a deterministic state machine over an ordered broadcast.
 //
-// Problem: copies of one service at several processes are to stay the same and to
-// answer as one, although processes crash and clients repeat what they have asked.
+// Problem: replicas of one service must stay the same and answer as one, although processes crash and clients
+// retry.
 //
-// Model: that of the broadcast beneath, as in stack.New(timestamp, service). If it
-// delivers one sequence the copies are the same at each position; over FIFO or causal
-// order they part as soon as concurrent commands do not commute, as with the
-// lecture's bank account. Nothing is promised if clients use each other's numbers.
+// Model: that of the broadcast beneath, as in stack.New(timestamp, service). If it delivers one sequence, the
+// replicas are the same at each position. Over FIFO or causal order they diverge as soon as concurrent
+// commands do not commute, as with the lecture's bank account. Nothing is promised if clients use each other's
+// numbers.
 //
-// Source: the lecture, the problem of replication: replica consistency and
-// determinism, recovery and reintegration, redundancy; F. B. Schneider, Implementing
-// fault-tolerant services using the state machine approach, 1990.
+// Source: the lecture, the problem of replication: replica consistency and determinism, recovery and
+// reintegration, redundancy; F. B. Schneider, Implementing fault-tolerant services using the state machine
+// approach, 1990.
 //
-// Why it works: the state after k commands is a function of the first k commands,
-// and these are the same everywhere. A client numbers its commands, and the state
-// holds the last number of each client with the answer, so that one which is asked
-// again is answered again and applied once. Every so often each copy broadcasts a
-// hash of its state: who has another one than the majority is named, and stops.
+// Why it works: the state after k commands is a function of the first k commands, and these are the same
+// everywhere. A client numbers its commands, and the state holds each client's last number and answer. A retry
+// is therefore answered again and not applied again. At regular positions each replica broadcasts a hash of
+// its state; a replica that differs from the majority is reported, and stops.
 //
-// A client must not ask its next command before it has the answer to the last one:
-// the order may put the later one first, and then the earlier one is never applied.
-// A process as a client of its own keeps to that: one command of its is under way,
-// and up to [Queue] wait for it. Each life of a process is another client: its numbers
-// begin again at 1, and no answer is taken for one of an earlier life.
+// A client must not send its next command before it has the answer to the last one: the order may put the
+// later one first, and then the earlier one is never applied. A process that is its own client does that: one
+// of its commands is in flight, and up to [Queue] commands wait, including that one. Each incarnation of a
+// process is another client: its numbers start at 1 again, and it takes no answer of an earlier incarnation
+// for its own.
 //
-// Reintegration: a process that comes back, or was excluded, takes over the state of a
-// member, the sessions too. What it had under way and saw no answer to, if it did not
-// crash, it asks again with the same number: it is applied once. Over a durable group the
-// state is durable, too: who comes back has it as of when it replaced the log beneath, and
-// is delivered again what came since.
+// Reintegration: a process that restarts, or was excluded, takes over the state of a member, including the
+// sessions. If it did not crash, it sends its unanswered command again with the same number, so that it is
+// applied once. Over a durable group the state is durable too: a restarted process has the state of the last
+// log replacement, and gets the later deliveries again.
 //
-// For many clients there are packs of commands, see [Commands], with sessions that are
-// opened in the order: who was forgotten is told so, and nothing of it is applied again.
+// For many clients there are packs of commands (see [Commands]), with sessions that an ordered command opens.
+// A client whose session was forgotten learns that, and none of its commands is applied again.
 //
 // # Decisions
 //
-// Replicas compare hashes of their state. One that differs from the majority is named by all and stops.
-// Motive: an application that is not deterministic is the fault that no broadcast can see. Cost: a
-// broadcast of each copy every so many commands; a machine that keeps no hash of its state is copied for
-// each comparison, so that it is compared less often.
+// Replicas compare hashes of their state. One that differs from the majority is reported by all and stops.
+// Motive: an application that is not deterministic is the fault that no broadcast can see. Cost: a broadcast
+// of each replica at every comparison; an application without a Hasher is copied for each comparison, so it
+// should be compared less often.
 //
-// Replicas are compared where a view begins. With four nodes or more each tells a hash of its state in
-// the order of the new view, and answers nothing before all members have: then all know the same hashes.
-// The state that most have counts, and of several the one of the lowest id; one that came from a single
-// sponsor counts only if there is no other. A replica with another state fetches that one. Motive: one
-// broken node can tell others different commands, and no order shows it. Cost: two message delays and a
-// hash a view change; of a machine that keeps no hash of its state, a snapshot.
+// Replicas are compared at the start of each view. With four nodes or more, each broadcasts a hash of its
+// state in the order of the new view, and answers nothing before all members have: then all know the same
+// hashes. The state that most replicas have is chosen; on a tie, the one of the lowest ID. A state that came
+// from a single sponsor is chosen only if there is no other. A replica with another state fetches the chosen
+// one. Motive: one broken node can send different commands to different nodes, and no order shows it. Cost:
+// two message delays and one hash for each view change; without a Hasher, a snapshot.
 package rsm

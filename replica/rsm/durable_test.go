@@ -14,7 +14,7 @@ import (
 	"parley/sim"
 )
 
-// durably is a service over views that go on from a log.
+// durably returns a service over views that continue from a log.
 func durably(n int, c rsm.Config) parley.Protocol {
 	c.Order, c.Transfer, c.Durable = []string{timestamp.OneSequence}, true, true
 	if c.New == nil {
@@ -25,8 +25,7 @@ func durably(n int, c rsm.Config) parley.Protocol {
 	return over(timestamp.New(timestamp.Config{Config: views}), c)
 }
 
-// ledger remembers each command that was applied, once for each time. Of "list" it gives
-// all.
+// ledger remembers each applied command, once for each time. "list" returns all of them.
 type ledger struct{ list []string }
 
 func newLedger() rsm.Application { return new(ledger) }
@@ -50,7 +49,7 @@ func packOf(at parley.ID, when parley.Tick, number uint64, body []byte) sim.Requ
 	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: rsm.Commands, Seq: number, Body: body}}
 }
 
-// replied goes through the replies of a run.
+// replied calls each for the replies of a run.
 func replied(t *testing.T, h *parley.History, each func(at parley.ID, pack uint64, list []rsm.Reply)) {
 	t.Helper()
 	for _, d := range h.Deliveries {
@@ -65,8 +64,8 @@ func replied(t *testing.T, h *parley.History, each func(at parley.ID, pack uint6
 	}
 }
 
-// All processes crash, and come back: nothing that was answered is lost, nothing is applied
-// twice though clients ask again and again, and all copies are the same.
+// All processes crash and restart: no answered command is lost, none is applied twice although clients keep
+// retrying, and all replicas are the same.
 func TestAllRestart(t *testing.T) {
 	const clients, end = 40, 200_000
 	sum, again := 0, 0
@@ -86,7 +85,7 @@ func TestAllRestart(t *testing.T) {
 				opt.Requests = append(opt.Requests, packOf(parley.ID(r.IntN(3)), parley.Tick(first)+parley.Tick(try*15_000), k, body))
 			}
 		}
-		for all := range parley.Tick(2) { // at times a little apart, and in the middle of sends
+		for all := range parley.Tick(2) { // at slightly different times, and in the middle of sends
 			when := 15_000 + 60_000*all + parley.Tick(r.Int64N(30_000))
 			for id := range parley.ID(3) {
 				opt.Crashes = append(opt.Crashes, sim.Crash{
@@ -100,7 +99,7 @@ func TestAllRestart(t *testing.T) {
 				sim.Request{At: id, When: end + 15_000, Msg: parley.Msg{Kind: rsm.Inspect}})
 		}
 		s := sim.Run(opt)
-		did := make(map[uint64]uint64) // by client: at which position
+		did := make(map[uint64]uint64) // by client: its position
 		var lists []string
 		replied(t, &s.History, func(at parley.ID, number uint64, list []rsm.Reply) {
 			switch x := list[0]; {

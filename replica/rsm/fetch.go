@@ -8,91 +8,90 @@ import (
 	"parley"
 )
 
-// A state that is too long for one message is fetched. A joiner whose sponsor says so
-// broadcasts a mark. Upon the mark, which has one place in the order, every copy takes its
-// state, keeps it for the joiner and tells it the hash. The joiner fetches what more than
-// half of the others tell, piece by piece, from any who told it, one after the other where
-// one does not answer; it keeps what is delivered behind the mark and applies it then. What
-// it is asked meanwhile it broadcasts when it has the state, so that no answer is missed.
+// A state that is too long for one message is fetched. A joiner whose sponsor says so broadcasts a mark, which
+// has one position in the order. On the mark, every replica saves its state for the joiner and sends it the
+// hash. The joiner fetches the state whose hash more than half of the other members report, piece by piece,
+// from one of those that reported it; if that one does not answer, from the next. It keeps what is delivered
+// after the mark, and applies it when the state is complete. It broadcasts requests that it gets in the
+// meantime only then, so that it misses no answer.
 //
-// Over a durable group the state that came, with what was applied behind it, replaces the log
-// in the step in which it is there: nothing that depends on it leaves the process before it is
-// on the disk. Otherwise the last of the others could go with it, though a majority with
-// whole disks remains.
+// Over a durable group, the fetched state with the applied later deliveries replaces the log in the step that
+// completes it: nothing that depends on the state leaves the process before it is on disk. Otherwise a crash
+// of the last process that has the state could lose it, although a majority with intact disks remains.
 
 // The messages of fetching. Seq: the number of the mark.
 const (
 	mark parley.Kind = pack + 1 + iota // broadcast
-	sum                                // on links, as the rest. Body: the length of the state, and its hash; or none
-	want                               // Value: from where on the state is to be sent
-	part                               // Value: where it belongs. Body: a piece of the state
+	sum                                // on links, like the others below. Body: length and hash of the state, or empty
+	want                               // Value: offset from which to send the state
+	part                               // Value: offset of the piece. Body: a piece of the state
 	done                               // the joiner needs no more
 )
 
-// What a sponsor gives to the group begins with one of these.
+// The first byte of what a sponsor gives to the group.
 const (
 	whole  byte = iota // the state follows
-	marked             // the state is to be fetched
+	marked             // the state must be fetched
 )
 
 const (
-	burst     = 4       // pieces that are sent for one want
-	mostKept  = 2       // joiners that a copy keeps states for
-	keptTicks = 20      // for how many times Retry it keeps one that is not asked for
-	patience  = 3       // times Retry until a joiner gives up a mark
-	mostLate  = 1 << 16 // deliveries behind the mark that are kept, at most
+	burst     = 4       // pieces sent for one want
+	mostKept  = 2       // joiners for which a replica keeps states
+	keptTicks = 20      // multiples of Retry for which a replica keeps an unused state
+	patience  = 3       // multiples of Retry after which a joiner gives up a mark
+	mostLate  = 1 << 16 // most deliveries after the mark that are kept
 )
 
-// retry is the timer.
+// retry is the timer of the process.
 const retry parley.Timer = 0
 
-// fetch is what a joiner knows of the state that it is to have.
+// fetch is what a joiner knows of the state that it fetches.
 type fetch struct {
-	number uint64      // of the mark, 0: not asked for yet
+	number uint64      // of the mark; 0: not requested yet
 	here   bool        // the mark has been delivered
-	since  parley.Tick // it was asked for, or something of it came
-	told   []told
-	none   parley.Set // who has no state to give
-	size   int        // of the state, once enough have told it
-	hash   []byte     // nil before
+	since  parley.Tick // when it was requested, or the last part arrived
+	told   []stateReport
+	none   parley.Set // processes that have no state to give
+	size   int        // of the state, once enough processes report it
+	hash   []byte     // nil until then
 	from   parley.ID
-	state  []byte       // as far as it has come
-	late   []late       // what was delivered behind the mark
-	bytes  int          // scratch: in there; counted again when loaded
-	held   []parley.Msg // requests
+	state  []byte         // the prefix received so far
+	late   []lateDelivery // delivered after the mark
+	bytes  int            // scratch: bytes in late; recomputed when loaded
+	held   []parley.Msg   // requests
 }
 
-// told is the hash that a copy has sent.
-type told struct {
+// stateReport is the report of a replica: the size and hash of its state.
+type stateReport struct {
 	who  parley.ID
 	size int
 	hash []byte
 }
 
-// late is a delivery that waits.
-type late struct {
+// lateDelivery is a delivery that waits for the state.
+type lateDelivery struct {
 	from parley.ID
 	msg  parley.Msg
 }
 
-// outcome is what is to become of a fetch.
-type outcome uint8
+// fetchOutcome says how a fetch continues.
+type fetchOutcome uint8
 
 const (
-	goesOn  outcome = iota
-	again           // a state of later is to be asked for
-	arrived         // the state has come
-	tooLong         // and more than a copy takes
+	goesOn  fetchOutcome = iota
+	again                // ask for a later state
+	arrived              // the state is complete
+	tooLong              // the state is complete, but longer than Longest
 )
 
-// ask broadcasts a mark. Requests wait on.
+// ask broadcasts a mark. Held requests stay held.
 func (f *fetch) ask(s *parley.Step, number uint64, retries parley.Tick) {
 	*f = fetch{number: number, since: s.Now, held: f.held}
 	s.Broadcast(parley.Msg{Kind: mark, Seq: f.number})
 	s.SetTimer(retry, retries)
 }
 
-// hold keeps a request for when the state is there.
+// hold keeps a request until the state is complete.
 func (f *fetch) hold(s *parley.Step, m parley.Msg) {
 	if len(f.held) >= Queue {
 		s.Refuse(s.Self, "too many requests before the state has come")
@@ -101,8 +100,8 @@ func (f *fetch) hold(s *parley.Step, m parley.Msg) {
 	f.held = append(f.held, m)
 }
 
-// wait keeps what is delivered behind the mark. What came before it is in the state.
-func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) outcome {
+// wait keeps what is delivered after the mark. Earlier deliveries are in the state.
+func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) fetchOutcome {
 	switch {
 	case m.Kind == mark && from == s.Self && m.Seq == f.number && !f.here:
 		if f.here, f.since = true, s.Now; f.hash != nil && len(f.state) == f.size {
@@ -114,16 +113,16 @@ func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) 
 	case len(f.late) >= mostLate || f.bytes+len(m.Body) > longest:
 		return again
 	default:
-		f.late = append(f.late, late{from, m})
+		f.late = append(f.late, lateDelivery{from, m})
 		f.bytes += len(m.Body)
 	}
 	return goesOn
 }
 
-// sum: upon the hash of somebody's state, the first of each. What more than half of the
-// others in the view tell is fetched.
-func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.Set, longest int) outcome {
-	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t told) bool { return t.who == from }) {
+// sum handles a replica's report of its state; only the first one of each counts. The joiner fetches the state
+// that more than half of the other members report.
+func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.Set, longest int) fetchOutcome {
+	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t stateReport) bool { return t.who == from }) {
 		s.Refuse(from, "a second hash of a state")
 		return goesOn
 	}
@@ -135,19 +134,19 @@ func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.
 			s.Refuse(from, "no hash of a state")
 			return goesOn
 		}
-		f.told = append(f.told, told{from, int(size), hash})
+		f.told = append(f.told, stateReport{from, int(size), hash})
 	}
 	return f.agreed(s, members, longest)
 }
 
-// agreed looks whether more than half of the other members tell one hash.
-func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) outcome {
+// agreed looks for a hash that more than half of the other members report.
+func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) fetchOutcome {
 	if f.hash != nil {
 		return goesOn
 	}
 	others := members.Minus(f.none)
 	others.Remove(s.Self)
-	here := slices.DeleteFunc(slices.Clone(f.told), func(t told) bool { return !others.Has(t.who) })
+	here := slices.DeleteFunc(slices.Clone(f.told), func(t stateReport) bool { return !others.Has(t.who) })
 	for _, t := range here {
 		alike := 0
 		for _, o := range here {
@@ -167,8 +166,8 @@ func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) outcome 
 	return goesOn
 }
 
-// seen: upon a view while the state is fetched: who is out of it is neither waited for nor asked.
-func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) outcome {
+// seen handles a view during the fetch. The joiner neither waits for excluded processes nor asks them.
+func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) fetchOutcome {
 	switch {
 	case f.number == 0:
 		return again
@@ -180,13 +179,13 @@ func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) outcome {
 	return goesOn
 }
 
-// more asks for what follows.
+// more asks for the next pieces.
 func (f *fetch) more(s *parley.Step) {
 	s.Send(f.from, parley.Msg{Kind: want, Seq: f.number, Value: uint64(len(f.state))})
 }
 
-// take: upon a piece, the next one.
-func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) outcome {
+// take handles a piece if it is the next one.
+func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) fetchOutcome {
 	if at := uint64(len(f.state)); f.hash == nil || from != f.from || m.Value != at ||
 		len(m.Body) != min(piece, f.size-len(f.state)) {
 		s.Refuse(from, "piece that does not follow")
@@ -202,14 +201,14 @@ func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) ou
 	return goesOn
 }
 
-// other continues with another copy that told the same hash, from the beginning if what came
-// has another hash. Without such a copy a later state is asked for.
-func (f *fetch) other(s *parley.Step) outcome {
+// other continues with another replica that reported the same hash, from the beginning if the complete state
+// had the wrong hash. Without such a replica, the joiner must ask for a later state.
+func (f *fetch) other(s *parley.Step) fetchOutcome {
 	if len(f.state) == f.size {
 		f.state = nil
 	}
 	from := f.from
-	f.told = slices.DeleteFunc(f.told, func(t told) bool { return t.who == from })
+	f.told = slices.DeleteFunc(f.told, func(t stateReport) bool { return t.who == from })
 	for _, t := range f.told {
 		if t.size == f.size && bytes.Equal(t.hash, f.hash) {
 			f.from, f.since = t.who, s.Now
@@ -220,8 +219,8 @@ func (f *fetch) other(s *parley.Step) outcome {
 	return again
 }
 
-// remind asks again for what does not come.
-func (f *fetch) remind(s *parley.Step, retries parley.Tick) outcome {
+// remind asks again for what is late.
+func (f *fetch) remind(s *parley.Step, retries parley.Tick) fetchOutcome {
 	waited := s.Now - f.since
 	switch {
 	case f.number == 0:
@@ -235,7 +234,7 @@ func (f *fetch) remind(s *parley.Step, retries parley.Tick) outcome {
 	return goesOn
 }
 
-// ask broadcasts a mark, if what is broadcast is carried.
+// ask broadcasts a mark, if this process may broadcast.
 func (p *process) ask(s *parley.Step) {
 	if p.own.in {
 		p.marks++
@@ -243,7 +242,7 @@ func (p *process) ask(s *parley.Step) {
 	}
 }
 
-// link is upon a message on a link.
+// link handles a message on a link.
 func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
 	f := p.fetch
 	switch {
@@ -258,8 +257,8 @@ func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// fetches does what becomes of the fetch.
-func (p *process) fetches(s *parley.Step, now outcome) {
+// fetches acts on the outcome of a step of the fetch.
+func (p *process) fetches(s *parley.Step, now fetchOutcome) {
 	switch now {
 	case again:
 		p.ask(s)
@@ -271,8 +270,8 @@ func (p *process) fetches(s *parley.Step, now outcome) {
 	}
 }
 
-// fetched: the state is here. What was delivered behind the mark is applied, and what was
-// asked for meanwhile is broadcast.
+// fetched takes over the complete state, applies what was delivered after the mark, and broadcasts the held
+// requests.
 func (p *process) fetched(s *parley.Step) {
 	f := p.fetch
 	hash := sha256.Sum256(f.state)
@@ -301,7 +300,7 @@ func (p *process) fetched(s *parley.Step) {
 	}
 }
 
-// resume broadcasts what was asked for while the state was not there.
+// resume broadcasts the requests that were held during the fetch.
 func (p *process) resume(s *parley.Step, f *fetch) {
 	for _, m := range f.held {
 		p.Request(s, m)
@@ -309,15 +308,15 @@ func (p *process) resume(s *parley.Step, f *fetch) {
 	p.next(s)
 }
 
-// Timeout: ask again, and keep nothing for ever.
+// Timeout drops expired offers and asks again for what is late.
 func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	p.offers.expire(s.Now - keptTicks*p.c.Retry)
 	if p.fetch != nil {
 		p.fetches(s, p.fetch.remind(s, p.c.Retry))
 	}
-	waits := p.doubt.compares != nil && !p.stopped // for words of others
+	waits := p.trust.compares != nil && !p.stopped // for reports of others
 	if waits {
-		p.doubt.remind(s, p.members)
+		p.trust.remind(s, p.members)
 	}
 	if p.fetch != nil || len(p.offers) > 0 || waits {
 		s.SetTimer(retry, p.c.Retry)
@@ -328,7 +327,7 @@ func (f *fetch) State(v *parley.Vars) {
 	parley.Num(v, "number", &f.number)
 	v.Bool("here", &f.here)
 	v.Time("since", &f.since)
-	parley.Slice(v, "told", &f.told, func(_ int, t *told) {
+	parley.Slice(v, "told", &f.told, func(_ int, t *stateReport) {
 		v.ID("who", &t.who)
 		parley.Num(v, "size", &t.size)
 		v.Bytes("hash", &t.hash)
@@ -339,7 +338,7 @@ func (f *fetch) State(v *parley.Vars) {
 	v.ID("from", &f.from)
 	v.Bytes("state", &f.state)
 	f.bytes = 0
-	parley.Slice(v, "late", &f.late, func(_ int, x *late) {
+	parley.Slice(v, "late", &f.late, func(_ int, x *lateDelivery) {
 		v.ID("from", &x.from)
 		v.Msg("delivery", parley.Env{}, &x.msg)
 		f.bytes += len(x.msg.Body)
@@ -347,7 +346,7 @@ func (f *fetch) State(v *parley.Vars) {
 	parley.Slice(v, "held", &f.held, func(_ int, m *parley.Msg) { v.Msg("request", parley.Env{}, m) })
 }
 
-// sizeOf is the length of the state whose hash is told.
+// sizeOf returns the length of the state in a report.
 func sizeOf(body []byte) uint64 {
 	size, _, _ := parley.ReadUvarint(body, 1<<40)
 	return size

@@ -16,8 +16,8 @@ func pieces(every uint64) rsm.Config {
 	return rsm.Config{Every: every, Piece: 16, Retry: 3000}
 }
 
-// Who crashes again before it has fetched all begins anew, in durable mode too, where its log
-// says that it is a member; and so does who fetches from one that crashes meanwhile.
+// A process that crashes before it has fetched everything starts again from scratch, also in durable mode,
+// where its log says that it is a member. So does a process whose source crashes.
 func TestFetchCutShort(t *testing.T) {
 	for seed := range uint64(200) {
 		p, crashes := returning(3, pieces(0)), parley.ID(2)
@@ -25,14 +25,14 @@ func TestFetchCutShort(t *testing.T) {
 			p = durably(3, rsm.Config{Piece: 16})
 		}
 		if seed%4 > 1 {
-			crashes = parley.ID(seed / 4 % 2) // another one, who has the state
+			crashes = parley.ID(seed / 4 % 2) // another process, which has the state
 		}
 		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: 160_000}
 		for k := range 10 {
 			opt.Requests = append(opt.Requests, ask(parley.ID(k%2), parley.Tick(100+300*k), fmt.Sprint("c", k)))
 		}
 		opt.Crashes = []sim.Crash{{At: 2, When: 15_000, Back: 12_000}}
-		when := 27_000 + parley.Tick(seed)*100 // somewhere from the first word of the joiner to the last piece
+		when := 27_000 + parley.Tick(seed)*100 // between the first message of the joiner and the last piece
 		if crashes == 2 {
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: 2, When: when, Back: 3000})
 		} else {
@@ -45,7 +45,7 @@ func TestFetchCutShort(t *testing.T) {
 	}
 }
 
-// joins is a copy of three that is to fetch its state, and has asked for it by a mark.
+// joins returns a replica of three that must fetch its state, and has asked for it with a mark.
 func joins(t *testing.T) (b *bench, number uint64) {
 	t.Helper()
 	return joinsAs(t, memory())
@@ -55,7 +55,7 @@ func memory() rsm.Config {
 	return rsm.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000}
 }
 
-// joinsAs is such a copy with another configuration.
+// joinsAs is joins with another configuration.
 func joinsAs(t *testing.T, c rsm.Config) (b *bench, number uint64) {
 	t.Helper()
 	b = newBench(t, c, 2)
@@ -67,7 +67,7 @@ func joinsAs(t *testing.T, c rsm.Config) (b *bench, number uint64) {
 	return b, b.effects[0].Msg.Seq
 }
 
-// holder is a copy that has applied some commands, and what it tells of its state at a mark.
+// holder returns a replica that has applied some commands, and its report at a mark.
 func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *bench, told parley.Msg) {
 	t.Helper()
 	b = newBench(t, rsm.Config{N: 3, New: account, Transfer: true, Piece: 8}, id)
@@ -81,7 +81,8 @@ func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *b
 	return b, b.effects[0].Msg
 }
 
-// fetches is a joiner behind its mark, to which both others have told the same state, and the one it fetches that from.
+// fetches returns a joiner after its mark, to which both others have reported the same state, and the replica
+// that it fetches from.
 func fetches(t *testing.T, c rsm.Config, late ...parley.Msg) (b, from *bench, number uint64) {
 	t.Helper()
 	b, number = joinsAs(t, c)
@@ -96,18 +97,18 @@ func fetches(t *testing.T, c rsm.Config, late ...parley.Msg) (b, from *bench, nu
 	return b, from, number
 }
 
-// once is a command that is applied as often as it is delivered.
+// once returns a command that is applied as often as it is delivered.
 func once(command string) parley.Msg {
 	return parley.Msg{Kind: 4, Seq: 1, Body: rsm.AppendCommand(nil, 0, 1, []byte(command))}
 }
 
-// linked gives a machine a message of a link.
+// linked delivers a message of a link to a machine.
 func (b *bench) linked(from parley.ID, m parley.Msg) {
 	b.do(func() { b.Receive(&b.step, from, m) })
 }
 
-// carry lets wants and pieces go between a joiner and who holds the state, until nothing
-// more is asked for; it returns what the joiner asked for last.
+// carry passes wants and pieces between a joiner and the holder of the state until the joiner asks for nothing
+// more. It returns what the joiner asked for last.
 func carry(b, from *bench, id parley.ID) []parley.Effect {
 	for {
 		var asked []parley.Msg
@@ -132,9 +133,8 @@ func carry(b, from *bench, id parley.ID) []parley.Effect {
 	}
 }
 
-// A state is taken only if more than half of the others tell its hash, and only the bytes
-// that have it; what is delivered behind the mark is applied then, and what was asked for
-// meanwhile is asked. Before that nothing is.
+// A joiner takes over a state only if more than half of the others report its hash and the bytes have that
+// hash. Only then it applies what was delivered after the mark, and broadcasts held requests.
 func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	b, number := joins(t)
 	_, told := holder(t, 0, number, "deposit 5")
@@ -151,7 +151,7 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	if b.linked(0, told); len(b.effects) > 0 {
 		t.Errorf("two that differ are none: %+v", b.effects)
 	}
-	// It asks again: both tell the same now.
+	// It asks again: now both report the same.
 	b.step.Now += 20_000
 	b.do(func() { b.Timeout(&b.step, 0) })
 	again := b.effects[0].Msg
@@ -173,7 +173,7 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 		t.Fatalf("%+v", b.effects)
 	}
 	liar := b.effects[0].To
-	// It sends other bytes than it told of.
+	// The source sends other bytes than it reported.
 	for at := 0; b.refused["pieces of another state than it told of"] == 0; at += 8 {
 		size := min(8, int(told.Body[0])-at)
 		b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
@@ -193,8 +193,8 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	}
 }
 
-// Limits are before memory: a state that is too long is not begun with, a piece that does not
-// follow is not kept, and nobody is given what is not kept for it.
+// Limits apply before memory is used: a joiner does not fetch a state that is too long, does not keep a piece
+// that is not the next one, and gets nothing that is not kept for it.
 func TestFetchLimits(t *testing.T) {
 	b, number := joins(t)
 	long := append([]byte{0xE9, 7}, make([]byte, 32)...) // 1001 bytes
@@ -223,21 +223,21 @@ func TestFetchLimits(t *testing.T) {
 	if good.linked(2, parley.Msg{Kind: 7, Seq: number, Value: 1 << 30}); len(good.effects) > 0 || good.refused["asks for a state that is not kept"] != 3 {
 		t.Errorf("%+v %v", good.effects, good.refused)
 	}
-	// It is not kept for ever.
+	// It is not kept forever.
 	good.step.Now += 200_000
 	good.do(func() { good.Timeout(&good.step, 0) })
 	if good.linked(2, parley.Msg{Kind: 7, Seq: number}); len(good.effects) > 0 {
 		t.Error("a state that nobody fetches is kept")
 	}
-	// What was not broadcast is no command.
+	// A message that was not broadcast is no command.
 	good.linked(1, parley.Msg{Kind: 1, Value: 99, Seq: 1, Body: []byte("deposit 1")})
 	if good.refused["piece that nobody asked for"] != 1 {
 		t.Errorf("%v", good.refused)
 	}
 }
 
-// Over a durable group the state that was fetched replaces the log in the step in which the copy says
-// that it serves: after a crash right behind that it is there, with what was delivered behind the mark.
+// Over a durable group the fetched state replaces the log in the step in which the replica reports that it
+// serves. After a crash right after that step it is there, with what was delivered after the mark.
 func TestFetchedStateReplacesTheLog(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		c := memory()
@@ -268,12 +268,12 @@ func TestFetchedStateReplacesTheLog(t *testing.T) {
 	}
 }
 
-// A joiner does not wait for a process that leaves the view, and does not ask it: the other members are enough at once.
+// A joiner neither waits for a process that leaves the view nor asks it: the other members suffice at once.
 func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
 	out := func(b *bench, members ...parley.ID) {
 		b.receive(2, parley.Msg{Kind: parley.View, Seq: 5, Body: parley.AppendSet(nil, parley.SetOf(members...))})
 	}
-	// One of two has not told its hash when it is out.
+	// One of two is excluded before it has reported.
 	b, number := joins(t)
 	_, told := holder(t, 0, number, "deposit 5")
 	b.receive(2, parley.Msg{Kind: 5, Seq: number})
@@ -283,14 +283,14 @@ func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
 	if out(b, 0, 2); len(b.effects) != 1 || b.effects[0].Msg.Kind != 7 || b.effects[0].To != 0 {
 		t.Errorf("with the other one out it asks for %+v", b.effects)
 	}
-	// What one has told that is out counts for nothing.
+	// The report of an excluded process does not count.
 	b, number = joins(t)
 	b.receive(2, parley.Msg{Kind: 5, Seq: number})
 	b.linked(0, told)
 	if out(b, 1, 2); len(b.effects) > 0 {
 		t.Errorf("on the word of who is out it asks for %+v", b.effects)
 	}
-	// The one that it fetches from is out.
+	// The source is excluded.
 	b, _, number = fetches(t, memory())
 	if len(b.effects) != 1 || b.effects[0].To != 0 {
 		t.Fatalf("%+v", b.effects)
@@ -301,7 +301,7 @@ func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
 	}
 }
 
-// What a copy knows while it fetches is saved and loaded.
+// The state of a fetch is saved and loaded.
 func TestFetchIsSaved(t *testing.T) {
 	b, number := joins(t)
 	_, told := holder(t, 0, number, "deposit 5")

@@ -16,7 +16,7 @@ import (
 	"parley/sim"
 )
 
-// echo answers each command with itself and all that was applied before, in short.
+// echo answers each command with the command and a digest of everything applied before.
 type echo struct{ digest uint64 }
 
 func (e *echo) Apply(c []byte) []byte {
@@ -36,7 +36,7 @@ func (e *echo) Restore(b []byte) bool {
 	return true
 }
 
-// returning is a service over views that take back who comes back.
+// returning returns a service over views that readmit restarted processes.
 func returning(n int, c rsm.Config) parley.Protocol {
 	c.Order, c.Transfer = []string{timestamp.OneSequence}, true
 	if c.New == nil {
@@ -45,8 +45,8 @@ func returning(n int, c rsm.Config) parley.Protocol {
 	return over(timestamp.New(timestamp.Config{Config: group.Config{N: n, State: true, Return: true}}), c)
 }
 
-// tied looks at every answer of every process, crashed ones too: it is to the command
-// that was asked there, that command has one position, and a position one answer.
+// tied checks every answer of every process, including crashed ones: it answers a command requested there,
+// that command has one position, and a position has one answer.
 func tied(t *testing.T, seed uint64, h *parley.History) {
 	t.Helper()
 	asked := make(map[string]parley.ExternalEvent)
@@ -78,8 +78,8 @@ func tied(t *testing.T, seed uint64, h *parley.History) {
 	}
 }
 
-// storm is a run in which processes ask all the time, and crash, come back, lose their
-// disks and are suspected, until the time calm.
+// storm returns a run in which processes send requests all the time, and crash, restart, lose their disks and
+// are suspected, until the time calm.
 func storm(seed uint64, p parley.Protocol, disks bool, calm parley.Tick) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 7))
 	when := func() parley.Tick { return 1 + parley.Tick(r.Int64N(int64(calm)-30_000)) }
@@ -91,14 +91,14 @@ func storm(seed uint64, p parley.Protocol, disks bool, calm parley.Tick) sim.Opt
 			opt.Requests = append(opt.Requests, ask(at, t+parley.Tick(i), fmt.Sprintf("c%d.%d", k, i)))
 		}
 	}
-	for k := range uint64(3) { // of a client, who repeats them elsewhere
+	for k := range uint64(3) { // of a client that retries them elsewhere
 		t := when()
 		opt.Requests = append(opt.Requests, command(id(), t, 70+k, 1, fmt.Sprint("x", k)),
 			command(id(), t+9000, 70+k, 1, fmt.Sprint("x", k)))
 	}
 	for t, k := when()/3, 0; k < 1+r.IntN(3) && t < calm-30_000; t, k = t+25_000+parley.Tick(r.IntN(20_000)), k+1 {
 		c := sim.Crash{At: id(), When: t, Back: 500 + parley.Tick(r.IntN(9000)), LostDisk: disks && r.IntN(2) == 0}
-		// It is asked as soon as it is back, and is no member yet.
+		// It gets a request right after the restart, before it is a member.
 		opt.Crashes = append(opt.Crashes, c)
 		opt.Requests = append(opt.Requests, ask(c.At, t+c.Back+10, fmt.Sprint("back", k)))
 	}
@@ -111,8 +111,8 @@ func storm(seed uint64, p parley.Protocol, disks bool, calm parley.Tick) sim.Opt
 	return opt
 }
 
-// servesOn demands of a run what is promised, and what holds in any case. In the end every process answers what all were
-// asked last, and no copy stops or is found to differ.
+// servesOn checks the promises, and that in the end every process answers the last requests, and no replica
+// stops or is found to differ.
 func servesOn(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
 	t.Helper()
 	safe(t, seed, p, s)
@@ -134,23 +134,23 @@ func servesOn(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
 	}
 }
 
-// safe demands of a run what is promised, and what holds in any case.
+// safe checks the promises, and what must hold in any case.
 func safe(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
 	t.Helper()
 	judge(t, seed, p, s, rsm.Consistency, rsm.OneMachine, rsm.Once)
 	tied(t, seed, &s.History)
 }
 
-// A copy that crashed and comes back, or was excluded though it had not, takes over the
-// state of the others, its place as a client too (reintegration): consistency, no
-// command twice, every answer to its own command. In the end all copies go on as one.
+// A replica that restarts, or was excluded without a crash, takes over the state of the others, including its
+// place as a client (reintegration): consistency, no command twice, every answer to its own command. In the
+// end all replicas continue as one.
 //
-// Nothing is promised of the group beneath if disks are lost, for incarnations are on
-// them. The service itself needs none: lives are told apart by views.
+// The group beneath promises nothing if disks are lost, because they hold the incarnations. The service itself
+// does not need them: views distinguish incarnations.
 func TestReintegration(t *testing.T) {
 	for name, c := range map[string]struct {
 		seeds uint64
-		disks bool // are lost, too
+		disks bool // disks are lost, too
 		made  func(n int, every uint64) parley.Protocol
 	}{
 		"in one message": {300, false, func(n int, every uint64) parley.Protocol {
@@ -203,9 +203,8 @@ func TestReintegration(t *testing.T) {
 	}
 }
 
-// What a group refuses, for it has too much to keep until the next view, is asked again
-// in that one: a process's own commands do not stand still for good. None is answered
-// twice for that.
+// Requests that a group refuses, because it has too many to keep until the next view, are sent again in that
+// view: a process's own commands never stall for good, and none is answered twice.
 func TestGroupRefuses(t *testing.T) {
 	refused := 0
 	for seed := range uint64(20) {
@@ -214,7 +213,7 @@ func TestGroupRefuses(t *testing.T) {
 			Order: []string{timestamp.OneSequence}, Transfer: true, New: func() rsm.Application { return new(echo) },
 		})
 		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: 40_000, Crashes: []sim.Crash{{At: 2, When: 3000}}}
-		for k := range uint64(50) { // of clients, who ask again later
+		for k := range uint64(50) { // of clients that retry later
 			when, x := parley.Tick(4000+100*k), fmt.Sprint("x", k)
 			opt.Requests = append(opt.Requests, command(1, when, 100+k, 1, x), command(1, when+10_000, 100+k, 1, x))
 		}
@@ -242,7 +241,7 @@ func TestGroupRefuses(t *testing.T) {
 	}
 }
 
-// Where the group gives no state a copy that joins stops, and says so.
+// If the group gives no state, a replica that joins stops, and says so.
 func TestNoStateComes(t *testing.T) {
 	beneath := timestamp.New(timestamp.Config{Config: group.Config{N: 3, Return: true}})
 	for _, transfer := range []bool{false, true} {

@@ -10,7 +10,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// used is a copy that two clients and its own process have asked.
+// used returns a replica that has served two clients and its own process.
 func used(t *testing.T, c rsm.Config) *bench {
 	t.Helper()
 	c.N, c.New = 3, account
@@ -22,7 +22,7 @@ func used(t *testing.T, c rsm.Config) *bench {
 	return b
 }
 
-// A state that is none is not loaded: what is loaded is what is saved.
+// Bytes that are no state are not loaded. What is loaded equals what is saved.
 func TestLoad(t *testing.T) {
 	b := used(t, rsm.Config{Every: 1})
 	saved := parley.Save(b, 0, nil)
@@ -49,7 +49,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What is durable is the life of the process. To load it changes nothing else.
+// Only the incarnation of the process is durable. Loading it changes nothing else.
 func TestLoadDurable(t *testing.T) {
 	b := used(t, rsm.Config{})
 	before, durable := fmt.Sprint(parley.Show(b, 0)), parley.SaveDurable(b, 0, nil)
@@ -61,8 +61,8 @@ func TestLoadDurable(t *testing.T) {
 	}
 }
 
-// A joiner takes over a state that is one, whatever it had, and keeps its own commands.
-// Without one it stops, says why, and takes over the next one.
+// A joiner takes over a valid state, whatever it had, and keeps its own commands. Given an invalid one it
+// stops, says why, and takes over the next one.
 func TestRestore(t *testing.T) {
 	sponsor := used(t, rsm.Config{Transfer: true})
 	sponsor.receive(0, parley.Msg{Kind: group.SnapshotWanted, Origin: 1, Seq: 9})
@@ -73,7 +73,7 @@ func TestRestore(t *testing.T) {
 	restored := func(body []byte) parley.Msg { return parley.Msg{Kind: group.SnapshotInstalled, Seq: 9, Body: body} }
 	view := parley.Msg{Kind: parley.View, Seq: 4}
 	bodies := [][]byte{nil, state.Body[:len(state.Body)-1], append(bytes.Clone(state.Body), 0)}
-	// The setup with a fourth process, and sessions in another order.
+	// The setup has a fourth process, and the sessions have another order.
 	bodies = append(bodies, swapped(t, state.Body, []byte{0x07}, []byte{0x0f}),
 		swapped(t, state.Body, []byte{140, 1}, []byte{150, 1}))
 	for _, body := range bodies {
@@ -92,7 +92,7 @@ func TestRestore(t *testing.T) {
 		b.receive(1, restored(state.Body))
 		b.request(parley.Msg{Kind: parley.Carried, Body: []byte("balance")})
 		b.receive(1, view)
-		for k, want := range []string{"1011", "1011"} { // what was asked first is not forgotten
+		for k, want := range []string{"1011", "1011"} { // the first requests are not forgotten
 			if len(b.effects) != 1 || b.effects[0].Op != parley.OpBroadcast {
 				t.Fatalf("back in a view it asks for %+v", b.effects)
 			}
@@ -105,8 +105,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// What a copy had under way when it stopped may have been applied. When it is back that
-// is not taken for what it is asked then.
+// A command in flight when a replica stopped may have been applied. After rejoining, its answer is not taken
+// for that of a later command.
 func TestStopsWithCommandUnderWay(t *testing.T) {
 	c := rsm.Config{N: 3, New: account, Transfer: true, Every: 1}
 	b, other := newBench(t, c, 1), newBench(t, c, 0)
@@ -131,7 +131,7 @@ func TestStopsWithCommandUnderWay(t *testing.T) {
 	}
 }
 
-// swapped returns b with one part, which occurs once, in the place of another.
+// swapped returns b with part, which occurs once, replaced by by.
 func swapped(t *testing.T, b, part, by []byte) []byte {
 	t.Helper()
 	if bytes.Count(b, part) != 1 {
@@ -140,8 +140,8 @@ func swapped(t *testing.T, b, part, by []byte) []byte {
 	return bytes.Replace(b, part, by, 1)
 }
 
-// Before it is in a view a process asks nothing; excluded and back it asks again what
-// it saw no answer to, as the same client, by the same number.
+// A process sends no request before it is in a view. Excluded and readmitted, it sends its unanswered command
+// again as the same client with the same number.
 func TestAsksAgain(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 3, New: account, Transfer: true}, 1)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
@@ -166,14 +166,14 @@ func TestAsksAgain(t *testing.T) {
 	}
 }
 
-// stateOf is what a copy gives to a joiner.
+// stateOf returns what a replica gives to a joiner.
 func stateOf(t *testing.T, b *bench) []byte {
 	t.Helper()
 	b.receive(0, parley.Msg{Kind: group.SnapshotWanted})
 	return b.effects[0].Msg.Body
 }
 
-// Who looks at a copy that has stopped is answered like any other: an answer to each look.
+// A replica that has stopped answers each Inspect like any other.
 func TestInspectStopped(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 3, New: account, Transfer: true}, 1)
 	b.receive(1, parley.Msg{Kind: group.SnapshotInstalled})

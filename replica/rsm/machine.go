@@ -6,70 +6,67 @@ import (
 	"parley/membership/group"
 )
 
-// Application is the state machine: each command takes it from one state to the
-// next and gives an answer, and both depend on nothing but the state and the command.
+// Application is the state machine. A command takes it from one state to the next and gives an answer. Both
+// must depend only on the state and the command.
 type Application interface {
-	// Apply carries out a command.
+	// Apply applies a command and returns the answer.
 	Apply(command []byte) (answer []byte)
 	// Snapshot returns the state.
 	Snapshot() []byte
-	// Restore takes a state back, and tells whether the bytes were one.
+	// Restore replaces the state with a snapshot, and returns whether the bytes were one.
 	Restore(snapshot []byte) bool
 }
 
-// The kinds that pass between a service and what is above it.
+// The kinds of requests and deliveries between a service and the layer above.
 const (
-	// Command is a Request: Value is the client, below 1<<62, Seq the number of its
-	// command, from 1 to 1<<63 - 1, and Body the command. One with an earlier number is
-	// answered only if it is the last of that client, and never applied. See also
-	// [parley.Carried], with the process itself as the client.
+	// Command is a Request. Value: the client, below 1<<62. Seq: the number of its command, from 1 to 1<<63 -
+	// 1. Body: the command. A command with a number that is not above the client's last one is never applied;
+	// it is answered only if it is the last. See also [parley.Carried], whose client is the process itself.
 	Command = parley.Local + 0x30 + iota
-	// Answer is a delivery: Seq is the position of the command, Value the client,
-	// Origin the process that was asked, Body the answer. Clients from 1<<63 on are
-	// processes: the low 16 bits are the process, those between tell its lives apart. A
-	// process answers its own commands in the order in which it was asked, each once,
-	// but where answers are checked: then one may overtake another.
+	// Answer is a delivery. Seq: the position of the command. Value: the client. Origin: the process that got
+	// the request. Body: the answer. Clients from 1<<63 on are processes: the low 16 bits are the process, the
+	// bits between are its incarnation. A process answers its own commands once each, in the order of the
+	// requests. With checked answers, one may overtake another.
 	Answer
-	// Configure is a Request to change the Setup by an ordered command, which has a
-	// position and no answer: Body is the Setup, by [Setup.Append].
+	// Configure is a Request to change the Setup by an ordered command, which has a position and no answer.
+	// Body: the Setup, from [Setup.Append].
 	Configure
-	// Commands is a Request to have several commands applied, one after the other: Body is
-	// what [AppendCommand] wrote, and Seq a number that tells packs of one process apart.
+	// Commands is a Request to apply several commands, one after the other. Body: from [AppendCommand]. Seq: a
+	// number that distinguishes the packs of one process.
 	Commands
-	// Replies is the delivery that answers Commands, to who asked alone: Value is the number
-	// of the pack, Seq the position behind it, and Body a reply to each command of it, see
-	// [ReadReplies]. A process that came back may be answered what it asked before again.
+	// Replies is the delivery that answers Commands, only at the process that requested them. Value: the
+	// number of the pack. Seq: the position after it. Body: a reply to each command, see [ReadReplies]. A
+	// restarted process may get replies to requests of an earlier incarnation.
 	Replies
-	// Inspect is a Request, and the delivery that answers it: Seq is the position, and unless
-	// the request has Value 1, which leaves out what takes time, Value
-	// a hash of all that later answers depend on.
+	// Inspect is a Request, and the delivery that answers it. Seq: the position. Value: a hash of everything
+	// that later answers depend on. A Request with Value 1 omits the hash, because it takes time.
 	Inspect
 )
 
 // The indications of a service.
 const (
-	// Diverged tells that the state of Origin at position Seq is not that of the
-	// majority. If that is the process itself it stops.
+	// Diverged indicates that the state of Origin at position Seq is not that of the majority. If Origin is
+	// the process itself, it stops.
 	Diverged = parley.Indication + 0x30 + iota
-	// Differs tells that the state of Origin at position Seq is not this process's
-	// own, and that there is no majority to tell whose is wrong.
+	// Differs indicates that the state of Origin at position Seq differs from this process's own, and that no
+	// majority shows which one is wrong.
 	Differs
-	// Stopped tells that this copy applies and answers nothing more, until it gets a
-	// state when it joins again. Seq: its position. Body: why, in words.
+	// Stopped indicates that this replica applies and answers nothing more until it rejoins and gets a state.
+	// Seq: its position. Body: the reason in words.
 	Stopped
-	// Serving tells where states come in pieces, later than the view ([Config].Piece), with
-	// Value 1 that this copy carries out from here on what it is asked: it is a member, in this
-	// life, and has the state, over a durable group on its disk. Value 0: that is so no more.
-	// At first it is not.
+	// Serving indicates, with Value 1, that this replica now carries out requests: it is a member in this
+	// incarnation and has the state, over a durable group on disk. Value 0 ends that. It comes only if states
+	// are fetched in pieces ([Config].Piece), where it may be later than the view. Initially a replica does
+	// not serve.
 	Serving
-	// Parted tells that the state of Origin, the process itself, at position Seq does not count: it
-	// fetches that of the others. What it has not answered may be done or not. See [Config].Liars.
+	// Parted indicates that the state of Origin, the process itself, at position Seq is not the chosen one, so
+	// it fetches that. The outcome of its unanswered commands is unknown. See [Config].Liars.
 	Parted
-	// Alike tells that it has it.
+	// Alike indicates that the process has fetched the chosen state.
 	Alike
-	// Lacks tells that the state of Origin, the process itself, at position Seq counts from here on, although it
-	// lacks what was delivered while the process fetched another one: no member of the view has that. What was
-	// answered meanwhile may be lost.
+	// Lacks indicates that the state of Origin, the process itself, at position Seq is the chosen one,
+	// although it lacks what was delivered while the process fetched another state: no member of the view has
+	// that. Commands answered in the meantime may be lost.
 	Lacks
 )
 
@@ -78,20 +75,20 @@ const (
 	apply  parley.Kind = iota + 1 // Value: the client; Seq: its number; Body: the command
 	check                         // Seq: a position; Value: the hash of the state there
 	change                        // Body: a Setup
-	pack                          // Seq: the number of who asks; Body: commands, by AppendCommand
+	pack                          // Seq: number chosen by the requester; Body: commands, by AppendCommand
 )
 
-// process is one copy of the service.
+// process is the machine of one replica.
 type process struct {
 	parley.Base
 	server
-	fetch   *fetch // not nil: the state of this copy is still to come
-	marks   uint64 // that it asked for in this life
+	fetch   *fetch // not nil: this replica does not have its state yet
+	marks   uint64 // requested in this incarnation
 	members parley.Set
 }
 
-// Start: without transfer the disk tells lives apart. With it the first view does in
-// which the process is: another life joins in a later one, even if the disk is lost.
+// Start begins an incarnation. Without Transfer, the disk numbers incarnations. With it, the first view that
+// contains the process does: a later incarnation joins in a later view, even if the disk is lost.
 func (p *process) Start(s *parley.Step) {
 	if s.Restart && p.stopped {
 		s.Indicate(parley.Msg{Kind: Stopped, Origin: s.Self, Seq: p.position, Body: []byte("it had before a restart")})
@@ -102,12 +99,12 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// Request: to have a command applied, broadcast it.
+// Request broadcasts a command.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch {
 	case m.Kind == group.Leave || m.Kind == group.Exclude || m.Kind == detector.Broke || m.Kind == detector.Mended:
-		s.Request(m) // which is the group's beneath
-	case m.Kind == Inspect: // of a copy that has stopped too
+		s.Request(m) // for the group beneath
+	case m.Kind == Inspect: // also at a replica that has stopped
 		told := parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position}
 		if m.Value == 0 {
 			told.Value = p.hash()
@@ -143,17 +140,18 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// next broadcasts the first command of its own that is not applied.
+// next broadcasts the first own command that is not applied.
 func (p *process) next(s *parley.Step) {
 	if p.fetch == nil {
 		p.own.next(s)
 	}
 }
 
-// serves tells whether this copy carries out what it is asked: in a view, with the state of the others.
+// serves reports whether this replica carries out requests: it is in a view and has the state.
 func (p *process) serves() bool { return p.own.in && p.fetch == nil && !p.stopped }
 
-// Receive is from beneath, or from a link. It tells whether the copy serves, if that has changed.
+// Receive handles a delivery from beneath or a message from a link. It indicates when the replica starts or
+// stops serving.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	before := p.serves()
 	p.receive(s, from, m)
@@ -166,46 +164,46 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// receive: upon delivery beneath, in the order of the broadcast.
+// receive handles a delivery from beneath, in the order of the broadcast, or a message from a link.
 func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == group.SnapshotInstalled:
 		p.restore(s, m)
 	case m.Kind == group.Excluded:
-		p.own.in, p.doubt.compares = p.own.in && !p.c.Transfer, nil
+		p.own.in, p.trust.compares = p.own.in && !p.c.Transfer, nil
 		if p.fetch != nil {
-			p.fetch = &fetch{} // it hears again what to do when it is back
+			p.fetch = &fetch{} // when readmitted, it learns again how to get the state
 		}
 	case m.Kind < parley.Local && !s.Carried:
 		p.link(s, from, m)
 	case p.stopped && m.Kind == mark:
 		lacks(s, from, m)
 	case m.Kind == missing && p.c.Liars > 0:
-		p.doubt.repeat(s, m)
+		p.trust.repeat(s, m)
 	case p.stopped && m.Kind == parley.View && p.c.Liars > 0:
 		p.begins(s, m)
 	case p.stopped:
 	case m.Kind == parley.View && p.c.Transfer:
 		p.view(s, m)
 	case m.Kind == group.SnapshotWanted:
-		// A joiner gets all that later answers depend on. A copy without it leaves the
-		// joiner to ask another one.
+		// A joiner gets everything that later answers depend on. A replica that does not have it gives
+		// nothing; the joiner asks another one.
 		if p.fetch == nil {
 			s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: p.given()})
 		}
 	case m.Kind >= parley.Local:
 	case m.Kind == stand && p.c.Liars > 0:
-		if p.doubt.hear(s, from, m, p.members) {
+		if p.trust.hear(s, from, m, p.members) {
 			p.settle(s)
 		}
-	case p.fetch != nil && !p.doubt.comparing():
+	case p.fetch != nil && !p.trust.comparing():
 		p.fetches(s, p.fetch.wait(s, from, m, p.c.Longest))
 	default:
 		p.delivered(s, from, m)
 	}
 }
 
-// delivered is a message in its place in the order.
+// delivered handles a message at its position in the order.
 func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch m.Kind {
 	case apply:
@@ -215,7 +213,7 @@ func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 	case check:
 		switch wrong := p.check(s, from, m.Seq, m.Value); {
 		case wrong && p.c.Liars > 0:
-			p.part(s) // which is of a liar, perhaps
+			p.part(s) // the majority may be wrong because of a liar
 		case wrong:
 			p.stop(s, "its state is not that of the majority")
 		}
@@ -230,9 +228,9 @@ func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// view: what is asked is carried now. What was asked in the view before may have been
-// too much for the group, which refuses what it cannot keep until the next view. Views
-// that come back from a log belong to another life.
+// view handles a view: from now on broadcasts are carried. Own commands of the previous view are broadcast
+// again, because the group may have refused them: it keeps a limited number until the next view. Views that
+// are replayed from a log belong to an earlier incarnation.
 func (p *process) view(s *parley.Step, m parley.Msg) {
 	p.begins(s, m)
 	if s.Restart {
@@ -242,24 +240,24 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 	if p.own.life == 0 {
 		p.own.life = m.Seq
 	}
-	if p.fetch != nil && !p.doubt.comparing() {
+	if p.fetch != nil && !p.trust.comparing() {
 		p.fetches(s, p.fetch.seen(s, p.members, p.c.Longest))
 	}
 	p.next(s)
 }
 
-// restore: a process that joins takes over the state of its sponsor, and forgets what
-// it knew, but for its own commands: reintegration. A state is never empty: if nothing
-// comes the group beneath gives no states.
+// restore handles the state from the sponsor when the process joins. The process forgets what it knew, except
+// its own commands: reintegration. A state is never empty. An empty Body means that the group beneath gives no
+// states.
 func (p *process) restore(s *parley.Step, m parley.Msg) {
-	p.own.in, p.fetch, p.doubt.compares = !p.c.Transfer, nil, nil
+	p.own.in, p.fetch, p.trust.compares = !p.c.Transfer, nil, nil
 	body := m.Body
 	switch {
 	case len(body) == 0:
 		p.stop(s, "no state came with the admission: the group gives none")
 		return
 	case p.c.Piece > 0 && body[0] == marked:
-		p.stopped, p.doubt.doubtful, p.fetch = false, false, &fetch{}
+		p.stopped, p.trust.unconfirmed, p.fetch = false, false, &fetch{}
 		return
 	case p.c.Piece > 0 && body[0] == whole:
 		body = body[1:]
@@ -267,19 +265,18 @@ func (p *process) restore(s *parley.Step, m parley.Msg) {
 	if !p.replace(body) {
 		p.stop(s, "the state of the sponsor cannot be read")
 	}
-	p.doubt.doubtful = p.c.Liars > 0
+	p.trust.unconfirmed = p.c.Liars > 0
 }
 
-// replace takes over the state of another copy, and tells whether it is one.
+// replace takes over the state of another replica. It returns whether body is a state.
 func (p *process) replace(body []byte) bool {
 	if !p.load(body) {
 		return false
 	}
-	p.stopped, p.votes, p.doubt.doubtful, p.fetch = false, nil, false, nil
+	p.stopped, p.votes, p.trust.unconfirmed, p.fetch = false, nil, false, nil
 	return true
 }
 
-// State visits every variable.
 func (p *process) State(v *parley.Vars) {
 	p.own.State(v)
 	v.DurableIf(p.c.Durable, func() { p.copyState(v) })
@@ -293,7 +290,7 @@ func (p *process) State(v *parley.Vars) {
 	}
 }
 
-// copyState visits what a copy is, beside what it asks itself.
+// copyState visits the replica itself, without its own requests.
 func (p *process) copyState(v *parley.Vars) {
 	(&state{of: &p.replica}).State(v)
 	v.Bool("stopped", &p.stopped)
@@ -306,7 +303,7 @@ func (p *process) copyState(v *parley.Vars) {
 		}
 	}
 	if p.c.Liars > 0 {
-		p.doubt.State(v)
+		p.trust.State(v)
 	}
 	p.votes.visit(v)
 }

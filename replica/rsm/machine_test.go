@@ -19,8 +19,8 @@ import (
 
 func account() rsm.Application { return bank.New() }
 
-// sequencer is the least total order there is: process 0 numbers all messages, on
-// links that keep their order. It bears no fault and is here for tests alone.
+// sequencer is the simplest total order: process 0 numbers all messages, on links that keep their order. It
+// tolerates no fault and serves only these tests.
 func sequencer(n int) parley.Protocol {
 	return parley.Protocol{
 		Name: "sequencer", N: n, M: 0, Serves: true, Kinds: []string{"", "ASK", "ORDER"},
@@ -59,7 +59,7 @@ func (o *orders) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 
 func (o *orders) State(*parley.Vars) {}
 
-// over is a service that relies on what the broadcast beneath promises.
+// over returns a service that relies on the promises of the broadcast beneath.
 func over(beneath parley.Protocol, c rsm.Config) parley.Protocol {
 	c.N, c.Beneath = beneath.N, beneath.Promises
 	if c.Order == nil {
@@ -81,7 +81,7 @@ func command(at parley.ID, when parley.Tick, client, seq uint64, body string) si
 	}}
 }
 
-// answers are what each process answered, in its order.
+// answers returns what each process answered, in its order.
 func answers(h *parley.History) []string {
 	out := make([]string, h.N)
 	for _, d := range h.Deliveries {
@@ -90,7 +90,7 @@ func answers(h *parley.History) []string {
 	return out
 }
 
-// judge demands what is promised, and that the properties named hold in any case.
+// judge checks the promises, and that the named properties hold in any case.
 func judge(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim, always ...string) {
 	t.Helper()
 	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {
@@ -100,13 +100,13 @@ func judge(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim, always ...s
 	}
 }
 
-// broken tells what breaks a property, nil if nothing does.
+// broken returns what breaks a property, or nil.
 func broken(p parley.Protocol, property string, h *parley.History) error {
 	i := slices.IndexFunc(p.Properties, func(x parley.Property) bool { return x.Name == property })
 	return p.Properties[i].Check(h)
 }
 
-// promised tells whether a property is promised of a run.
+// promised returns the promise of a property for a run.
 func promised(t *testing.T, p parley.Protocol, a parley.RunConditions, property string) parley.Promise {
 	t.Helper()
 	all := p.Promises(a)
@@ -118,8 +118,8 @@ func promised(t *testing.T, p parley.Protocol, a parley.RunConditions, property 
 }
 
 // The lecture's bank account: a deposit and the interest are broadcast at the same
-// time. In causal order the copies may apply them either way and end with 1242 and
-// 1230 dollars; in one total order they cannot.
+// time. In causal order the replicas may apply them either way and end with 1242 and 1230 dollars; in one
+// total order they cannot.
 func TestBankAccount(t *testing.T) {
 	requests := []sim.Request{ask(0, 10, "deposit 150"), ask(1, 10, "interest 8")}
 	parted := 0
@@ -156,7 +156,7 @@ func TestBankAccount(t *testing.T) {
 	}
 }
 
-// A copy whose state is not a function of the commands is named by all, and stops.
+// A replica whose state is not a function of the commands is reported by all, and stops.
 func TestDivergenceIsNamed(t *testing.T) {
 	for seed := range uint64(50) {
 		made := 0
@@ -188,7 +188,7 @@ func TestDivergenceIsNamed(t *testing.T) {
 		if got := answers(&s.History); strings.Contains(got[2], "9:") {
 			t.Fatalf("seed %d: process 2 goes on: %s", seed, got[2])
 		}
-		s.History.Faulty.Add(2) // a copy that is no deterministic machine is
+		s.History.Faulty.Add(2) // a replica that is no deterministic machine
 		judge(t, seed, p, s)
 	}
 }

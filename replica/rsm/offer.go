@@ -8,15 +8,15 @@ import (
 	"parley"
 )
 
-// offer is a state that a copy keeps for a joiner.
+// offer is a state that a replica keeps for a joiner.
 type offer struct {
 	to     parley.ID
 	number uint64
 	state  []byte
-	since  parley.Tick // it was asked for
+	since  parley.Tick // when it was last requested
 }
 
-// sum tells the joiner the hash.
+// sum returns the message with the hash of the state.
 func (o *offer) sum() parley.Msg {
 	hash := sha256.Sum256(o.state)
 	return parley.Msg{Kind: sum, Seq: o.number, Body: append(binary.AppendUvarint(nil, uint64(len(o.state))), hash[:]...)}
@@ -29,19 +29,19 @@ func (o *offer) visit(v *parley.Vars) {
 	v.Time("since", &o.since)
 }
 
-// offers are the offers of one copy.
+// offers are the offers of one replica.
 type offers []offer
 
 func (all *offers) drop(to parley.ID) {
 	*all = slices.DeleteFunc(*all, func(o offer) bool { return o.to == to })
 }
 
-// expire drops those that were not asked for since a time.
+// expire drops the offers that were not requested since a time.
 func (all *offers) expire(since parley.Tick) {
 	*all = slices.DeleteFunc(*all, func(o offer) bool { return o.since < since })
 }
 
-// give sends some pieces, or drops the state when the joiner needs no more.
+// give sends the next pieces, or drops the state when the joiner is done.
 func (all *offers) give(s *parley.Step, to parley.ID, m parley.Msg, piece int) {
 	i := slices.IndexFunc(*all, func(o offer) bool { return o.to == to && o.number == m.Seq })
 	if i < 0 || m.Kind == want && m.Value >= uint64(len((*all)[i].state)) {
@@ -61,7 +61,7 @@ func (all *offers) give(s *parley.Step, to parley.ID, m parley.Msg, piece int) {
 	}
 }
 
-// lacks: upon a mark, tell the joiner that there is no state to be had here.
+// lacks answers a mark: this replica has no state to give.
 func lacks(s *parley.Step, to parley.ID, m parley.Msg) {
 	if to != s.Self {
 		s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq})

@@ -20,8 +20,8 @@ func causally(n int) parley.Protocol {
 	return stack.New(diffusion.New(diffusion.Config{N: n}), c, causal.New(causal.Config{N: n}))
 }
 
-// The lecture's atomic broadcast is in one order, and not FIFO: of what a process is
-// asked in one go nothing is lost all the same, and nothing answered out of turn.
+// The lecture's atomic broadcast has one order, but not FIFO. Several requests at once at one process still
+// lose no command and no answer is out of turn.
 func TestOwnCommandsOverNoFIFO(t *testing.T) {
 	for seed := range uint64(100) {
 		p := over(atomic.New(atomic.Config{N: 3}), rsm.Config{})
@@ -40,8 +40,7 @@ func TestOwnCommandsOverNoFIFO(t *testing.T) {
 	}
 }
 
-// A process that came back is another client: its first command is none that was
-// answered before, and is applied.
+// A restarted process is another client: its first command is not taken for an earlier one, and is applied.
 func TestLivesAreClients(t *testing.T) {
 	for seed := range uint64(30) {
 		p := over(causally(3), rsm.Config{})
@@ -57,7 +56,7 @@ func TestLivesAreClients(t *testing.T) {
 	}
 }
 
-// No process can use up the numbers of another, or of a client for good.
+// No process can use up the numbers of another process or client.
 func TestNobodyAsksForAnother(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 2, New: account}, 0)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
@@ -86,8 +85,8 @@ func TestNobodyAsksForAnother(t *testing.T) {
 	}
 }
 
-// What a client asked before its last command is not promised to be answered; nor
-// does a client that another process asks for stand in the way of its own answer.
+// A command older than a client's last one is promised no answer. Clients that send requests through another
+// process do not delay that process's own answers.
 func TestOldNumbersAskedAgain(t *testing.T) {
 	p := over(sequencer(3), rsm.Config{})
 	s := sim.Run(sim.Options{Protocol: p, Seed: 1, FIFO: true, Requests: []sim.Request{
@@ -106,7 +105,7 @@ func TestOldNumbersAskedAgain(t *testing.T) {
 	}
 }
 
-// What is as one machine, and what is not: each change of a run that is breaks it.
+// Runs that are as one machine pass; each change of one breaks it.
 func TestAsOneMachine(t *testing.T) {
 	p := over(sequencer(3), rsm.Config{})
 	run := func() *parley.History {
@@ -117,7 +116,7 @@ func TestAsOneMachine(t *testing.T) {
 	if err := broken(p, rsm.OneMachine, run()); err != nil {
 		t.Fatal(err)
 	}
-	// own is the answer of a process to itself at a position.
+	// own returns the answer of a process to itself at a position.
 	own := func(h *parley.History, position uint64) *parley.ExternalEvent {
 		for i := range h.Deliveries {
 			if d := &h.Deliveries[i]; d.At == d.From && d.Msg.Seq == position {

@@ -5,24 +5,24 @@ import (
 	"parley/broadcast/problem"
 )
 
-// own is this process as a client.
-type own struct {
-	starts problem.Incarnation // without transfer its lives
-	life   uint64              // which tells its lives apart; 0: not known yet
-	in     bool                // what it broadcasts is carried
-	done   uint64              // own commands applied
-	queue  [][]byte            // own commands; the first has number done+1 and is under way if in
+// ownClient is this process as a client.
+type ownClient struct {
+	starts problem.Incarnation // its incarnations, without Transfer
+	life   uint64              // distinguishes its incarnations; 0: not known yet
+	in     bool                // the group carries its broadcasts
+	done   uint64              // number of own commands applied
+	queue  [][]byte            // own commands; the first has number done+1 and is in flight if in is set
 }
 
-// next broadcasts the first command that is not applied.
-func (o *own) next(s *parley.Step) {
+// next broadcasts the first own command that is not applied.
+func (o *ownClient) next(s *parley.Step) {
 	if o.in && len(o.queue) > 0 {
 		s.Broadcast(parley.Msg{Kind: apply, Value: client(s.Self, o.life), Seq: o.done + 1, Body: o.queue[0]})
 	}
 }
 
-// applied tells whether a command was the one under way. Then the next one is.
-func (o *own) applied(number uint64) bool {
+// applied removes the own command with the given number, and returns whether it was in flight.
+func (o *ownClient) applied(number uint64) bool {
 	if number != o.done+1 || len(o.queue) == 0 {
 		return false
 	}
@@ -31,8 +31,7 @@ func (o *own) applied(number uint64) bool {
 	return true
 }
 
-// State visits every variable.
-func (o *own) State(v *parley.Vars) {
+func (o *ownClient) State(v *parley.Vars) {
 	o.starts.State(v)
 	parley.Num(v, "life", &o.life)
 	v.Bool("in", &o.in)

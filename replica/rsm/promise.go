@@ -9,8 +9,8 @@ import (
 	"parley/broadcast/problem"
 )
 
-// promises says what holds of a run: what the broadcast beneath promises of its order
-// and of what becomes of a message, and what a restart leaves of that.
+// promises returns the promises for a run. They follow from what the broadcast beneath promises and from what
+// restarts leave of it.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	lost := ""
 	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
@@ -19,7 +19,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	ordered := cmp.Or(lost, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
 	once := lost
 	if c.Transfer {
-		once = ordered // or else positions of another order come with the state
+		once = ordered // otherwise the state brings positions of another order
 	}
 	asOne := ordered
 	if a.Faulty > 0 && (slices.Contains(c.Order, problem.TotalOrder) || slices.Contains(c.Order, problem.Agreement)) {
@@ -36,11 +36,11 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 }
 
-// unanswered tells why a command may get no answer, "" if it does get one.
+// unanswered returns why a command may get no answer, or "" if it gets one.
 func (c Config) unanswered(a parley.RunConditions) string {
 	active := c.Setup.Active
 	because := c.beneath(a, problem.Validity)
-	if c.Every > 0 || c.Setup.Checked { // then who differs stops, or waits for ever
+	if c.Every > 0 || c.Setup.Checked { // then a replica that differs stops or waits forever
 		because = cmp.Or(because, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
 	}
 	if c.Setup.Checked && c.beneath(a, problem.Agreement) != "" {
@@ -57,8 +57,7 @@ func (c Config) unanswered(a parley.RunConditions) string {
 	return because
 }
 
-// beneath tells which of some properties the broadcast beneath does not promise, and
-// why; "" if it promises all.
+// beneath returns why the broadcast beneath does not promise one of the properties, or "" if it promises all.
 func (c Config) beneath(a parley.RunConditions, properties ...string) string {
 	if c.Beneath == nil || len(c.Order) == 0 {
 		return "nothing is known of the broadcast beneath"

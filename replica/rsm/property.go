@@ -57,7 +57,7 @@ func (c Config) properties() []parley.Property {
 	}
 }
 
-// answersIn goes through the answers of a run.
+// answersIn iterates over the answers of a run.
 func answersIn(h *parley.History) iter.Seq[*parley.ExternalEvent] {
 	return func(yield func(*parley.ExternalEvent) bool) {
 		for i := range h.Deliveries {
@@ -86,7 +86,7 @@ func consistent(h *parley.History) error {
 	return nil
 }
 
-// unheard tells that there is no answer to judge.
+// unheard returns why there is no answer to judge, or "".
 func unheard(h *parley.History) string {
 	for range answersIn(h) {
 		return ""
@@ -94,7 +94,7 @@ func unheard(h *parley.History) string {
 	return "no command is answered"
 }
 
-// alone tells that no two copies have answered at the same position.
+// alone returns why there are no two answers to compare, or "".
 func alone(h *parley.History) string {
 	first := make(map[uint64]parley.ID) // by position
 	for d := range answersIn(h) {
@@ -109,7 +109,7 @@ func alone(h *parley.History) string {
 	return "no two correct copies answer at the same position"
 }
 
-// unasked tells why no answer is owed.
+// unasked returns why no answer is owed, or "".
 func unasked(h *parley.History) string {
 	if changes(h) {
 		return "the setup changes, and a copy that is made a spare answers nothing"
@@ -122,12 +122,13 @@ func unasked(h *parley.History) string {
 	return "no correct process is asked anything"
 }
 
-// changes tells whether the setup was to change.
+// changes reports whether a request changes the setup.
 func changes(h *parley.History) bool {
 	return slices.ContainsFunc(h.Requests, func(r parley.ExternalEvent) bool { return r.Msg.Kind == Configure })
 }
 
-// asker is a client as it can be told in a history: all lives of a process are one.
+// asker returns the client and the number of a request, as far as a history shows them: all incarnations of a
+// process are one client.
 func asker(r *parley.ExternalEvent) (client, number uint64, ok bool) {
 	switch {
 	case r.Msg.Kind == parley.Carried:
@@ -138,7 +139,7 @@ func asker(r *parley.ExternalEvent) (client, number uint64, ok bool) {
 	return 0, 0, false
 }
 
-// answered is whom an answer is for, as an asker.
+// answered returns the client of an answer, in the numbering of asker.
 func answered(d *parley.ExternalEvent) uint64 {
 	if d.Msg.Value >= processes {
 		return processes | uint64(ownerOf(d.Msg.Value))
@@ -146,7 +147,7 @@ func answered(d *parley.ExternalEvent) uint64 {
 	return d.Msg.Value
 }
 
-// named is how a reader calls a client.
+// named returns a readable name of a client.
 func named(h *parley.History, client uint64) string {
 	if client >= processes {
 		return h.Name(ownerOf(client))
@@ -154,8 +155,7 @@ func named(h *parley.History, client uint64) string {
 	return fmt.Sprintf("client %d", client)
 }
 
-// once compares at how many positions a copy applies commands of a client with how
-// many it asked.
+// once checks that no replica applies commands of a client at more positions than the client has commands.
 func (c Config) once(h *parley.History) error {
 	numbers := make(map[uint64]map[uint64]bool) // by client
 	for i := range h.Requests {
@@ -167,7 +167,7 @@ func (c Config) once(h *parley.History) error {
 		}
 	}
 	if len(numbers)+len(h.Restarts) > c.Sessions {
-		return nil // somebody may be forgotten
+		return nil // a client may have been forgotten
 	}
 	type copied struct {
 		at     parley.ID
@@ -188,19 +188,19 @@ func (c Config) once(h *parley.History) error {
 	return nil
 }
 
-// complete looks for what a correct process was asked and never answered: of its own
-// commands as many as there are, and the last command of a client.
+// complete looks for a command at a correct process that was never answered. It counts a process's own
+// commands, and checks the last command of each client.
 func complete(h *parley.History) error {
 	if !h.Over || changes(h) {
-		return nil // one that is made a spare says nothing
+		return nil // a replica that becomes a spare answers nothing
 	}
-	last := make(map[uint64]uint64) // by client: the greatest number
+	last := make(map[uint64]uint64) // by client: its highest number
 	for i := range h.Requests {
 		if client, number, ok := asker(&h.Requests[i]); ok {
 			last[client] = max(last[client], number)
 		}
 	}
-	own := make([]int, h.N) // asked and not answered
+	own := make([]int, h.N) // requested and not answered
 	for i := range h.Requests {
 		r := &h.Requests[i]
 		client, number, ok := asker(r)

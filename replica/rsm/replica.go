@@ -8,19 +8,19 @@ import (
 	"parley"
 )
 
-// replica is the part of a copy that is the same in all at one position.
+// replica is the part of the state that all replicas share at one position.
 type replica struct {
 	c        Config
 	app      Application
 	setup    Setup
-	position uint64 // commands applied, changes of the setup too
+	position uint64 // number of applied commands and setup changes
 	sessions sessions
-	broke    string // scratch: what the application panicked with in this clause
+	broke    string // scratch: the application's panic in this clause
 }
 
 func newReplica(c Config) replica { return replica{c: c, app: c.New(), setup: c.Setup} }
 
-// apply carries out a command of a client, and keeps the answer.
+// apply applies a command of a client, and keeps the answer.
 func (r *replica) apply(x *session, number uint64, command []byte) {
 	r.position++
 	r.sessions.kept -= len(x.answer)
@@ -28,7 +28,7 @@ func (r *replica) apply(x *session, number uint64, command []byte) {
 	r.sessions.kept += len(x.answer)
 }
 
-// perform has the application carry out a command.
+// perform has the application apply a command.
 func (r *replica) perform(command []byte) []byte {
 	if r.c.Recover {
 		defer func() {
@@ -40,10 +40,10 @@ func (r *replica) perform(command []byte) []byte {
 	return r.app.Apply(command)
 }
 
-// trim forgets what is too much.
+// trim forgets sessions beyond the limits.
 func (r *replica) trim() { r.sessions.trim(r.c.Sessions, r.c.Answers) }
 
-// one applies one command of a pack, if it has not been.
+// one applies one command of a pack, unless it was applied before.
 func (r *replica) one(x entry) Reply {
 	if x.client == 0 {
 		r.position++
@@ -73,13 +73,13 @@ func (r *replica) one(x entry) Reply {
 	return reply
 }
 
-// save returns all that later answers depend on.
+// save returns everything that later answers depend on.
 func (r *replica) save() []byte { return parley.Save(&state{of: r}, 0, nil) }
 
-// hash is its hash.
+// hash returns the hash of that.
 func (r *replica) hash() uint64 { return hashOf(parley.Save(&state{of: r, hashed: true}, 0, nil)) }
 
-// load takes over what another copy saved, and tells whether it is that.
+// load takes over what another replica saved. It returns whether body is valid.
 func (r *replica) load(body []byte) bool {
 	fresh := newReplica(r.c)
 	if !parley.Load(&state{of: &fresh}, 0, body) {
@@ -89,17 +89,17 @@ func (r *replica) load(body []byte) bool {
 	return true
 }
 
-// state is what there is to visit.
+// state visits a replica.
 type state struct {
 	parley.Base
 	of     *replica // scratch
-	hashed bool     // scratch: the hash of the application stands for it, if it has one
+	hashed bool     // scratch: save the application's hash instead of its snapshot, if it has one
 }
 
 func (x *state) State(v *parley.Vars) {
 	r := x.of
 	if v.Skips() {
-		return // it is durable over a durable group alone
+		return // saved as durable state only over a durable group
 	}
 	parley.Num(v, "position", &r.position)
 	r.setup.state(v)

@@ -6,26 +6,26 @@ import (
 	"parley"
 )
 
-// server is a copy that has the state: it applies what comes in the order, and answers.
+// server is a replica that has the state: it applies what is delivered, and answers.
 type server struct {
 	replica
 	stopped bool
-	own     own
+	own     ownClient
 	votes   votes
-	doubt   doubt
+	trust   trustState
 	offers  offers
 }
 
-// stop: who does not have the state that the others have answers nothing.
+// stop stops a replica that does not have the same state as the others. It answers nothing more.
 func (p *server) stop(s *parley.Step, why string) {
 	if !p.stopped {
-		p.stopped = true // what it has under way may be applied: it asks that again if it is back
+		p.stopped = true // what is in flight may still be applied: it is sent again after rejoining
 		s.Indicate(parley.Msg{Kind: Stopped, Origin: s.Self, Seq: p.position, Body: []byte(why)})
 	}
 }
 
-// brokeOff stops a copy whose application has panicked, and tells whether it did. Whatever it
-// had changed by then, the state is not served nor given to anybody.
+// brokeOff stops a replica whose application has panicked, and returns whether it did. The state may be half
+// changed, so it is neither served nor given to a joiner.
 func (p *server) brokeOff(s *parley.Step) bool {
 	if p.broke == "" {
 		return false
@@ -34,8 +34,8 @@ func (p *server) brokeOff(s *parley.Step) bool {
 	return true
 }
 
-// apply: upon a command, apply it unless it has been, and answer. It tells whether the next
-// one of its own may follow.
+// apply handles a command: it applies it unless it was applied before, and answers. It returns whether the
+// next own command may follow.
 func (p *server) apply(s *parley.Step, from parley.ID, m parley.Msg) (next bool) {
 	if !numbered(m.Seq) || isOpened(m.Value) || m.Value >= processes && ownerOf(m.Value) != from {
 		s.Refuse(from, "command without a number, or in the name of another")
@@ -60,7 +60,7 @@ func (p *server) apply(s *parley.Step, from parley.ID, m parley.Msg) (next bool)
 	return own && p.own.applied(m.Seq)
 }
 
-// pack: upon a pack, apply its commands one after the other, and answer them together.
+// pack applies the commands of a pack one after the other, and answers them together.
 func (p *server) pack(s *parley.Step, from parley.ID, m parley.Msg) {
 	list, ok := readCommands(m.Body)
 	if !ok {
@@ -72,7 +72,7 @@ func (p *server) pack(s *parley.Step, from parley.ID, m parley.Msg) {
 		r := p.one(x)
 		p.votes.forget(p.position)
 		if p.brokeOff(s) {
-			return // who asked is told that the copy has stopped
+			return // the requester learns that the replica has stopped
 		}
 		if replies = appendReply(replies, r); !p.setup.Checked {
 			p.everySo(s)
@@ -87,7 +87,7 @@ func (p *server) pack(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// change: upon a setup, what follows is done under it.
+// change handles a new setup, which holds for everything after it.
 func (p *server) change(s *parley.Step, from parley.ID, body []byte) {
 	setup, ok := readSetup(body, p.c.N)
 	if !ok || p.c.Liars > 0 {
@@ -100,8 +100,8 @@ func (p *server) change(s *parley.Step, from parley.ID, body []byte) {
 	p.everySo(s)
 }
 
-// answer: at once, or when enough copies have the same state. A spare says nothing, and
-// nobody answers a command of its own twice.
+// answer delivers an answer at once, or when enough replicas have the same state. A spare answers nothing, and
+// no process answers its own command twice.
 func (p *server) answer(s *parley.Step, answer parley.Msg, tell bool) {
 	switch {
 	case p.setup.Checked:
@@ -117,14 +117,14 @@ func (p *server) answer(s *parley.Step, answer parley.Msg, tell bool) {
 	p.everySo(s)
 }
 
-// everySo compares the states where Config says so.
+// everySo compares the states at the positions that Config.Every selects.
 func (p *server) everySo(s *parley.Step) {
 	if p.c.Every > 0 && p.position%p.c.Every == 0 {
 		p.votes.compare(s, &p.replica)
 	}
 }
 
-// check: upon word of somebody's state, count it. It tells whether this copy's is wrong.
+// check counts a report. It returns whether this replica's state is wrong.
 func (p *server) check(s *parley.Step, from parley.ID, position, hash uint64) (wrong bool) {
 	v := p.votes.on(position)
 	if v == nil || !v.active.Has(from) || hash == 0 {
@@ -139,42 +139,42 @@ func (p *server) check(s *parley.Step, from parley.ID, position, hash uint64) (w
 	return v.judge(s)
 }
 
-// release says the answers that are confirmed.
+// release delivers the confirmed answers.
 func (p *server) release(s *parley.Step, v *vote) {
 	for _, answer := range v.release() {
 		p.say(s, answer)
 	}
 }
 
-// say delivers an answer, or keeps it until it is known that this copy counts.
+// say delivers an answer, or keeps it until this replica's state is the chosen one.
 func (p *server) say(s *parley.Step, answer parley.Msg) {
-	if p.doubt.comparing() {
-		p.doubt.compares.answers = append(p.doubt.compares.answers, answer)
+	if p.trust.comparing() {
+		p.trust.compares.answers = append(p.trust.compares.answers, answer)
 		return
 	}
 	s.Deliver(answer.Origin, answer)
 }
 
-// keep: upon a mark, keep the state as of now for the joiner, and tell it the hash.
+// keep handles a mark: it saves the present state for the joiner, and sends it the hash.
 func (p *server) keep(s *parley.Step, to parley.ID, m parley.Msg) {
 	if to == s.Self || p.c.Piece == 0 {
 		return
 	}
 	p.offers.drop(to)
 	if len(p.offers) >= mostKept {
-		return // it asks again
+		return // the joiner asks again
 	}
 	o := offer{to, m.Seq, p.save(), s.Now}
 	p.offers = append(p.offers, o)
-	if p.doubt.comparing() { // it is told if this copy counts
-		p.doubt.compares.sums = append(p.doubt.compares.sums, late{to, o.sum()})
+	if p.trust.comparing() { // sent only if this replica's state is chosen
+		p.trust.compares.sums = append(p.trust.compares.sums, lateDelivery{to, o.sum()})
 	} else {
 		s.Send(to, o.sum())
 	}
 	s.SetTimer(retry, p.c.Retry)
 }
 
-// given is what a sponsor gives to the group.
+// given returns what a sponsor gives to the group.
 func (p *server) given() []byte {
 	state := p.save()
 	switch {

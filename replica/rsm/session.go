@@ -7,16 +7,15 @@ import (
 	"parley"
 )
 
-// Queue is how many commands of a process's own wait at most, the one under way too.
-// More are refused.
+// Queue is the most own commands of a process that wait, including the one in flight. More are refused.
 const Queue = 1024
 
 // session is what is known of a client.
 type session struct {
 	client uint64
-	owner  []byte // who opened it, in the words of the host; none: the processes together
-	last   uint64 // the number of its last command
-	at     uint64 // and the position of that
+	owner  []byte // opaque name from the host; empty: shared by all processes
+	last   uint64 // number of its last command
+	at     uint64 // position of that command
 	answer []byte
 }
 
@@ -28,30 +27,30 @@ func (x *session) state(v *parley.Vars) {
 	v.Bytes("answer", &x.answer)
 }
 
-// processes is the first client that is a life of a process.
+// processes is the lowest number of a client that is an incarnation of a process.
 const processes uint64 = 1 << 63
 
-// client is a life of a process as a client.
+// client returns the number of an incarnation of a process as a client.
 func client(id parley.ID, life uint64) uint64 { return processes | life<<16&^processes | uint64(id) }
 
-// ownerOf is the process that such a client is.
+// ownerOf returns the process of such a client.
 func ownerOf(client uint64) parley.ID { return parley.ID(client & 0xFFFF) }
 
-// numbered tells whether a command may have that number.
+// numbered reports whether a command may have the number seq.
 func numbered(seq uint64) bool { return seq > 0 && seq < 1<<63 }
 
-// sessions are those that are remembered, by client.
+// sessions are the remembered sessions, by client.
 type sessions struct {
 	list []session
-	kept int // scratch: bytes of the answers in there; counted again when loaded
+	kept int // scratch: bytes of all answers; recomputed when loaded
 }
 
-// find returns where that of a client is, or would be.
+// find returns the index of a client's session, or where it would be inserted.
 func (x *sessions) find(client uint64) (i int, found bool) {
 	return slices.BinarySearchFunc(x.list, client, func(y session, c uint64) int { return cmp.Compare(y.client, c) })
 }
 
-// of returns that of a client, a new one if there is none.
+// of returns the session of a client, a new one if there is none.
 func (x *sessions) of(client uint64) *session {
 	i, found := x.find(client)
 	if !found {
@@ -60,9 +59,9 @@ func (x *sessions) of(client uint64) *session {
 	return &x.list[i]
 }
 
-// trim forgets sessions if there are too many, or their answers are too long: of the owner
-// who has most of that, the one whose last command is the oldest. So nobody who has less than
-// an equal share loses anything to others.
+// trim forgets sessions while there are too many, or their answers are too long. It takes them from the owner
+// with most sessions or bytes, the one with the oldest last command first. So an owner with less than an equal
+// share loses nothing to others.
 func (x *sessions) trim(sessions, bytes int) {
 	for len(x.list) > sessions || x.kept > bytes {
 		many := len(x.list) > sessions
@@ -90,7 +89,7 @@ func (x *sessions) trim(sessions, bytes int) {
 	}
 }
 
-// visit visits them as they are at a position.
+// visit visits the sessions as they are at a position.
 func (x *sessions) visit(v *parley.Vars, position uint64) {
 	x.kept = 0
 	parley.Slice(v, "sessions", &x.list, func(_ int, y *session) {
@@ -103,7 +102,7 @@ func (x *sessions) visit(v *parley.Vars, position uint64) {
 	})
 }
 
-// inOrder tells whether keys go up.
+// inOrder reports whether the keys rise.
 func inOrder[T any](list []T, key func(T) uint64) bool {
 	return slices.IsSortedFunc(list, func(a, b T) int {
 		if key(a) < key(b) {

@@ -18,11 +18,11 @@ import (
 
 var slips = flag.Int("slips", 600, "runs of TestSlips")
 
-// slip is a process that is correct, but that a few of its messages go out wrong by a bit.
+// slip is a correct process, except that a few of its messages go out with one wrong bit.
 type slip struct {
 	parley.Machine
 	r    *rand.Rand
-	in   int // after so many messages the next one
+	in   int // messages until the next wrong one
 	told []string
 }
 
@@ -31,7 +31,7 @@ func (g *slip) spoil(s *parley.Step, clause func()) {
 	clause()
 	for i := mark; i < s.Mark(); i++ {
 		e := &s.Effects[i]
-		if e.Op != parley.OpSend || s.Now > 90_000 { // what is asked last is not to be wrong itself
+		if e.Op != parley.OpSend || s.Now > 90_000 { // the last requests are sent correctly
 			continue
 		}
 		if g.in--; g.in != 0 {
@@ -67,8 +67,8 @@ func (g *slip) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	g.spoil(s, func() { g.Machine.Receive(s, from, m) })
 }
 
-// One message of any kind that is wrong by a bit keeps nobody from answering, although the process that sent it stays and
-// no view need end: in quiet runs, and in such with crashes.
+// One message of any kind with a wrong bit prevents no process from answering, although its sender stays a
+// member and no view need end: in quiet runs, and in runs with crashes.
 func TestSlips(t *testing.T) {
 	slipped := 0
 	for seed := range uint64(*slips) {

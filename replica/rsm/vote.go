@@ -9,58 +9,57 @@ import (
 	"parley"
 )
 
-// vote is what copies say of their state at one position. It is made when this copy
-// is there, under the setup of that position, and later ones do not concern it. The
-// word of another cannot come before: who says it has applied the command, and so has,
-// in one order and in causal order, everybody who hears it.
+// vote collects the hashes that replicas report of their state at one position. It is created when this
+// replica reaches the position, with the setup of that position; later setups do not concern it. No report can
+// arrive earlier: its sender has applied the command, and so, in total and in causal order, has every receiver
+// of the report.
 type vote struct {
 	position uint64
-	active   parley.Set // who votes
+	active   parley.Set // the replicas that vote
 	m        int        // how many of them may be wrong
-	own      uint64     // this process's hash, which a spare keeps to itself
-	said     []said
-	named    parley.Set   // who was told to differ
-	answers  []parley.Msg // that wait
+	own      uint64     // this process's hash; a spare does not report it
+	said     []hashReports
+	named    parley.Set   // processes that were reported as different
+	answers  []parley.Msg // answers that wait for confirmation
 }
 
-// said is a hash and who has it.
-type said struct {
+// hashReports is a hash, and the processes that reported it.
+type hashReports struct {
 	hash uint64
 	who  parley.Set
 }
 
-// kept is how many positions back what was said of them is kept.
-const kept = 256
+// votesKept is for how many positions votes are kept.
+const votesKept = 256
 
-// votes are the votes on the last positions that were compared, by position.
+// votes are the votes at the last compared positions, by position.
 type votes []vote
 
-// forget ends the votes on positions of long ago as they are.
+// forget drops the votes at positions more than kept before position.
 func (all *votes) forget(position uint64) {
-	*all = slices.DeleteFunc(*all, func(v vote) bool { return v.position+kept < position })
+	*all = slices.DeleteFunc(*all, func(v vote) bool { return v.position+votesKept < position })
 }
 
-// settled ends those on states before a view, but for those which answers wait for: if they went against
-// a copy that counts, nobody might be left with a state.
+// settled drops the votes from before a view, except those with waiting answers. A vote that went against the
+// chosen replica could leave no process with a state.
 func (all *votes) settled() {
 	*all = slices.DeleteFunc(*all, func(v vote) bool { return len(v.answers) == 0 })
 }
 
-// compare tells the others what the state is at the present position. The state of
-// one position is always the same, so that once is enough.
+// compare broadcasts the hash of the state at the present position, once for each position.
 func (all *votes) compare(s *parley.Step, r *replica) *vote {
 	if v := all.on(r.position); v != nil {
 		return v
 	}
 	*all = append(*all, vote{position: r.position, active: r.setup.Active, m: r.setup.M, own: r.hash()})
 	v := &(*all)[len(*all)-1]
-	if v.active.Has(s.Self) && !s.Restart { // the group beneath delivers again what was said before
+	if v.active.Has(s.Self) && !s.Restart { // after a restart the group beneath replays earlier broadcasts
 		s.Broadcast(parley.Msg{Kind: check, Seq: r.position, Value: v.own})
 	}
 	return v
 }
 
-// on returns the vote on a position, nil if there is none.
+// on returns the vote at position, or nil if there is none.
 func (all votes) on(position uint64) *vote {
 	i, found := slices.BinarySearchFunc(all, position, func(x vote, at uint64) int {
 		return cmp.Compare(x.position, at)
@@ -78,21 +77,21 @@ func (all *votes) visit(v *parley.Vars) {
 	}
 }
 
-// count counts the word of somebody, the first of each.
+// count adds a report. Only the first one of each process counts; count returns whether it was the first.
 func (x *vote) count(from parley.ID, hash uint64) bool {
-	if slices.ContainsFunc(x.said, func(y said) bool { return y.who.Has(from) }) {
+	if slices.ContainsFunc(x.said, func(y hashReports) bool { return y.who.Has(from) }) {
 		return false
 	}
-	i := slices.IndexFunc(x.said, func(y said) bool { return y.hash == hash })
+	i := slices.IndexFunc(x.said, func(y hashReports) bool { return y.hash == hash })
 	if i < 0 {
-		x.said = append(x.said, said{hash: hash})
+		x.said = append(x.said, hashReports{hash: hash})
 		i = len(x.said) - 1
 	}
 	x.said[i].who.Add(from)
 	return true
 }
 
-// wait lets an answer wait; one that is asked for again by the same process does once.
+// wait adds an answer that waits, once for each request of a process.
 func (x *vote) wait(answer parley.Msg) {
 	same := func(m parley.Msg) bool { return m.Origin == answer.Origin && m.Value == answer.Value }
 	if !slices.ContainsFunc(x.answers, same) {
@@ -100,8 +99,7 @@ func (x *vote) wait(answer parley.Msg) {
 	}
 }
 
-// release: m+1 that have the state which this copy has are enough to answer: one of
-// them is correct.
+// release returns the waiting answers if m+1 processes report this replica's hash: one of them is correct.
 func (x *vote) release() (answers []parley.Msg) {
 	for _, y := range x.said {
 		if y.hash == x.own && y.who.Len() > x.m {
@@ -111,8 +109,9 @@ func (x *vote) release() (answers []parley.Msg) {
 	return answers
 }
 
-// judge: what the majority of the active copies has is right. A copy with another one is
-// named, once each; it tells whether that is this copy. Without a majority others differ from me.
+// judge compares the reports. The state of a majority of the active replicas is right. judge indicates each
+// replica with another state, once, and returns whether this replica is one of them. If all active replicas
+// have reported and there is no majority, it indicates the replicas that differ from this one.
 func (x *vote) judge(s *parley.Step) (wrong bool) {
 	heard := 0
 	for _, y := range x.said {
@@ -128,7 +127,8 @@ func (x *vote) judge(s *parley.Step) (wrong bool) {
 	return false
 }
 
-// name tells of those who have another state; a spare with another has not said so.
+// name indicates the processes whose state does not have the given hash. That may be a spare, which reports no
+// hash.
 func (x *vote) name(s *parley.Step, kind parley.Kind, hash uint64) {
 	tell := func(who parley.ID) {
 		if x.named.Add(who) {
@@ -153,7 +153,7 @@ func (x *vote) state(v *parley.Vars) {
 	v.Set("active", &x.active)
 	parley.Num(v, "m", &x.m)
 	parley.Num(v, "own", &x.own)
-	parley.Slice(v, "said", &x.said, func(_ int, y *said) {
+	parley.Slice(v, "said", &x.said, func(_ int, y *hashReports) {
 		parley.Num(v, "hash", &y.hash)
 		v.Set("who", &y.who)
 	})
@@ -161,9 +161,9 @@ func (x *vote) state(v *parley.Vars) {
 	parley.Slice(v, "answers", &x.answers, func(_ int, m *parley.Msg) { v.Msg("answer", parley.Env{}, m) })
 }
 
-// Hasher is an Application that keeps a hash of its state, so that copies can compare theirs
-// often: without it they take a snapshot to do so. Two states have one hash if and only if they
-// have one snapshot, as far as a hash can tell.
+// Hasher is an Application that maintains a hash of its state. Without it, each comparison takes a snapshot,
+// so states should be compared less often. Two states must have the same hash if and only if they have the
+// same snapshot, except for hash collisions.
 type Hasher interface {
 	// Hash returns the hash of the present state.
 	Hash() uint64

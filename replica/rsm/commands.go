@@ -6,36 +6,36 @@ import (
 	"parley"
 )
 
-// Packs of commands. Of a client that opened its session nothing is applied twice,
-// however late it asks again: when the session is not remembered any more, it is told so.
+// Packs of commands. No command of a client with an opened session is applied twice, however late the retry:
+// if the session was forgotten, the reply says so.
 
-// Status is what became of a command of a pack.
+// Status is the outcome of one command of a pack.
 type Status byte
 
-// What may become of one.
+// The outcomes.
 const (
-	// Applied: now, or before with the answer that it had then.
+	// Applied: the command was applied now, or earlier, with the same answer.
 	Applied Status = iota + 1
-	// Old: the session has a later command. This one was applied before that, or never is.
+	// Old: the session has a later command. This one was applied before that one, or never is.
 	Old
-	// Expired: the session is not remembered. This one was applied before that, or never is.
+	// Expired: the session was forgotten. This command was applied before that, or never is.
 	Expired
 )
 
 // Reply is the answer to one command of a pack.
 type Reply struct {
 	Status   Status
-	Position uint64 // of the command, if it is Applied
+	Position uint64 // of the command, if Status is Applied
 	Answer   []byte
 }
 
-// opened is the part of a client's number that sessions which were opened have: the rest is
-// the position at which that was.
+// opened marks the numbers of clients whose session was opened. The other bits are the position of the
+// opening.
 const opened uint64 = 1 << 62
 
 func isOpened(client uint64) bool { return client&(processes|opened) == opened }
 
-// Client is the number of a client whose session was opened at a position.
+// Client returns the number of the client whose session was opened at position.
 func Client(position uint64) uint64 { return opened | position&(opened-1) }
 
 // entry is one command of a pack.
@@ -44,19 +44,19 @@ type entry struct {
 	command        []byte
 }
 
-// MaxOwner is how many bytes the name of an owner of sessions has at most.
+// MaxOwner is the longest name of an owner of sessions, in bytes.
 const MaxOwner = 64
 
-// AppendCommand appends a command of a pack. The client is one that was opened, and numbers
-// its commands from 1. Client 0 with number 0 opens a session: the command is the name of its
-// owner, and the reply has the position of that, see [Client]. With number 1 it asks once, and
-// without a session: a command that changes nothing, because it is applied as often as it is asked.
+// AppendCommand appends a command to a pack. A client that opened a session numbers its commands from 1.
+// Client 0 with number 0 opens a session: the command is the name of the owner, and the reply has the position
+// for [Client]. Client 0 with number 1 sends a command without a session. It should change nothing, because
+// every retry is applied again.
 func AppendCommand(buf []byte, client, number uint64, command []byte) []byte {
 	buf = binary.AppendUvarint(buf, client)
 	return parley.AppendBytes(binary.AppendUvarint(buf, number), command)
 }
 
-// readCommands reads what AppendCommand wrote. Commands alias it.
+// readCommands reads a pack from AppendCommand. The commands alias b.
 func readCommands(b []byte) (list []entry, ok bool) {
 	for r := (parley.Reader{Rest: b}); len(r.Rest) > 0; {
 		x := entry{r.Number(1<<64 - 1), r.Number(1<<63 - 1), r.Bytes()}
@@ -69,13 +69,13 @@ func readCommands(b []byte) (list []entry, ok bool) {
 	return list, len(list) > 0
 }
 
-// appendReply appends what ReadReplies reads.
+// appendReply appends r in the encoding that ReadReplies reads.
 func appendReply(buf []byte, r Reply) []byte {
 	buf = append(buf, byte(r.Status))
 	return parley.AppendBytes(binary.AppendUvarint(buf, r.Position), r.Answer)
 }
 
-// ReadReplies reads the body of Replies, and tells whether it is one. Answers alias it.
+// ReadReplies reads the Body of Replies, and returns whether it is valid. The answers alias b.
 func ReadReplies(b []byte) (list []Reply, ok bool) {
 	for r := (parley.Reader{Rest: b}); len(r.Rest) > 0; {
 		list = append(list, Reply{Status(r.Take(1)[0]), r.Number(1<<64 - 1), r.Bytes()})

@@ -11,7 +11,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// reply has a copy apply a pack, as of its own, and returns the replies.
+// reply has a replica apply a pack of its own, and returns the replies.
 func reply(t *testing.T, b *bench, body []byte) []rsm.Reply {
 	t.Helper()
 	b.receive(b.step.Self, parley.Msg{Kind: 4, Seq: 9, Body: body})
@@ -35,8 +35,8 @@ func show(list []rsm.Reply) (out string) {
 	return out
 }
 
-// Commands of a pack are applied in their order, each once for its session and number; what
-// has none is applied as often as it is asked. Nobody but who asked is answered.
+// Commands of a pack are applied in order, once for each session and number; a command without a session is
+// applied at every retry. Only the requester gets the replies.
 func TestPack(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 3, New: account, Sessions: 2}, 1)
 	open := rsm.AppendCommand(nil, 0, 0, nil)
@@ -85,7 +85,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// A client that names a session which it did not open is not let in by the other way.
+// A client cannot use an opened session through a Command request.
 func TestOpenedSessionsAreApart(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 3, New: account}, 0)
 	b.request(parley.Msg{Kind: rsm.Command, Value: rsm.Client(1), Seq: 1, Body: []byte("deposit 1")})
@@ -95,14 +95,14 @@ func TestOpenedSessionsAreApart(t *testing.T) {
 	}
 }
 
-// long answers each command with many bytes.
+// long answers each command with 100 bytes.
 type long struct{}
 
 func (long) Apply([]byte) []byte { return make([]byte, 100) }
 func (long) Snapshot() []byte    { return nil }
 func (long) Restore([]byte) bool { return true }
 
-// Of the answers so many bytes are kept, at one who took over the state as well.
+// The bytes of kept answers are bounded, also at a replica that took over the state.
 func TestAnswersAreBounded(t *testing.T) {
 	c := rsm.Config{N: 3, New: func() rsm.Application { return long{} }, Answers: 350, Transfer: true}
 	a, b := newBench(t, c, 0), newBench(t, c, 0)
@@ -137,8 +137,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// An owner that opens more sessions than there is room for loses sessions of its own. So does an owner
-// whose answers are too long. The sessions of other owners stay, however long they are silent.
+// An owner that opens more sessions than there is room for loses its own sessions. So does an owner whose
+// answers are too long. Other owners keep their sessions, however long they are silent.
 func TestSharesOfOwners(t *testing.T) {
 	for name, c := range map[string]rsm.Config{
 		"sessions": {N: 3, New: func() rsm.Application { return long{} }, Sessions: 6},
@@ -171,7 +171,7 @@ func TestSharesOfOwners(t *testing.T) {
 	}
 }
 
-// Where answers are checked replies wait for as many copies with the same state.
+// With checked answers, replies wait until enough replicas have the same state.
 func TestCheckedPack(t *testing.T) {
 	setup := rsm.Setup{Active: parley.Everyone(3), M: 1, Checked: true}
 	b := newBench(t, rsm.Config{N: 3, New: account, Setup: setup}, 0)

@@ -9,40 +9,40 @@ import (
 	"parley"
 )
 
-// ties is what the property OneMachine knows of a run so far: what belongs to which
-// answer. A process asks one command after the other, so that the k-th answer that it
-// gives to itself in a life is to the k-th command of that life.
-type ties struct {
+// answerLog is what the property OneMachine knows of a run so far: which answer belongs to which command. A process
+// sends its commands one after the other, so the k-th answer that it gives to itself in an incarnation is to
+// the k-th command of that incarnation.
+type answerLog struct {
 	h       *parley.History
 	c       Config
-	clients []uint64             // by process: itself in this life; 0: not known yet
-	held    [][]request          // by process: commands of this life, until its client is known
-	asked   map[uint64][]request // by client: commands without an answer
-	at      map[uint64]tie       // by position
-	last    uint64               // the last position that was answered
+	clients []uint64                   // by process: its client number in this incarnation; 0: not known yet
+	held    [][]request                // by process: commands of this incarnation until its client number is known
+	asked   map[uint64][]request       // by client: commands without an answer
+	at      map[uint64]answeredCommand // by position
+	last    uint64                     // highest position answered so far
 }
 
-// request is a command, and the last position that was answered when it was asked.
+// request is a command, and the highest position answered before the request.
 type request struct {
 	command []byte
 	after   uint64
 }
 
-// tie is what stands at a position.
-type tie struct {
+// answeredCommand is the command and the answer at a position.
+type answeredCommand struct {
 	client          uint64
 	command, answer []byte
 }
 
-// asOne ties answers to commands, and applies these in the order of their positions as
-// far as all positions are known.
+// asOne assigns answers to commands, and applies the commands in the order of their positions, up to the first
+// unknown position.
 func asOne(h *parley.History, c Config) error {
 	if c.Setup.Checked || c.Setup.Active != parley.Everyone(c.N) || changes(h) {
-		return nil // not all is answered, and the k-th answer may be to another command
+		return nil // not everything is answered, and the k-th answer may be to another command
 	}
-	x := ties{
+	x := answerLog{
 		h: h, c: c, clients: make([]uint64, h.N), held: make([][]request, h.N),
-		asked: make(map[uint64][]request), at: make(map[uint64]tie),
+		asked: make(map[uint64][]request), at: make(map[uint64]answeredCommand),
 	}
 	lives, began := make([]uint64, h.N), make([]parley.Tick, h.N)
 	for id := range h.N {
@@ -56,7 +56,7 @@ func asOne(h *parley.History, c Config) error {
 			x.begin(e.At, &lives[e.At])
 			began[e.At] = e.When
 		case e.kind == indicates && e.Msg.Kind == parley.View && x.clients[e.At] == 0 &&
-			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and not from its log
+			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and does not come from its log
 			x.know(e.At, e.Msg.Seq)
 		case e.kind == delivers && e.Msg.Kind == Answer:
 			if err := x.answer(e.ExternalEvent); err != nil {
@@ -78,8 +78,8 @@ func asOne(h *parley.History, c Config) error {
 	}
 }
 
-// begin is the start of a life.
-func (x *ties) begin(id parley.ID, lives *uint64) {
+// begin starts an incarnation.
+func (x *answerLog) begin(id parley.ID, lives *uint64) {
 	*lives++
 	x.clients[id], x.held[id] = 0, nil
 	if !x.c.Transfer {
@@ -87,14 +87,14 @@ func (x *ties) begin(id parley.ID, lives *uint64) {
 	}
 }
 
-// know: what the process is as a client in this life is known.
-func (x *ties) know(id parley.ID, life uint64) {
+// know sets the client number of a process in this incarnation.
+func (x *answerLog) know(id parley.ID, life uint64) {
 	x.clients[id] = client(id, life)
 	x.asked[x.clients[id]], x.held[id] = x.held[id], nil
 }
 
-// ask: one that comes when Queue are waiting is refused.
-func (x *ties) ask(id parley.ID, command []byte) {
+// ask records a command, unless Queue commands wait already: then it is refused.
+func (x *answerLog) ask(id parley.ID, command []byte) {
 	waiting, known := x.held[id], x.clients[id] != 0
 	if known {
 		waiting = x.asked[x.clients[id]]
@@ -110,9 +110,9 @@ func (x *ties) ask(id parley.ID, command []byte) {
 	}
 }
 
-// answer looks at that of a process to itself. What it asked in a life before may be
-// answered when it is back, and what was answered then again.
-func (x *ties) answer(d *parley.ExternalEvent) error {
+// answer checks the answer of a process to itself. A restarted process may get answers to commands of an
+// earlier incarnation, some a second time.
+func (x *answerLog) answer(d *parley.ExternalEvent) error {
 	client, position := d.Msg.Value, d.Msg.Seq
 	if d.At != d.From || client < processes {
 		return nil
@@ -130,7 +130,7 @@ func (x *ties) answer(d *parley.ExternalEvent) error {
 	}
 	asked := x.asked[client][0]
 	x.asked[client] = x.asked[client][1:]
-	x.at[position] = tie{client, asked.command, d.Msg.Body}
+	x.at[position] = answeredCommand{client, asked.command, d.Msg.Body}
 	if position <= asked.after {
 		return fmt.Errorf("%s was asked for %s when position %d was answered, and applies it at position %d",
 			x.h.Name(d.At), parley.Printable(asked.command), asked.after, position)
@@ -138,7 +138,7 @@ func (x *ties) answer(d *parley.ExternalEvent) error {
 	return nil
 }
 
-// event is one happening of any list.
+// event is an event of any list of a history.
 type event struct {
 	kind
 	*parley.ExternalEvent
@@ -153,7 +153,7 @@ const (
 	delivers
 )
 
-// events are all happenings of a run, in their order.
+// events returns all events of a run in order.
 func events(h *parley.History) []event {
 	var out []event
 	for k, list := range [][]parley.ExternalEvent{h.Requests, h.Restarts, h.Indications, h.Deliveries} {

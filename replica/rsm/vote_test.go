@@ -11,7 +11,7 @@ import (
 	"parley/sim"
 )
 
-// words of a state, as the machines send them.
+// words returns the hash reports that a machine has broadcast.
 func words(b *bench) (out []parley.Msg) {
 	for _, e := range b.effects {
 		if e.Op == parley.OpBroadcast {
@@ -21,7 +21,7 @@ func words(b *bench) (out []parley.Msg) {
 	return out
 }
 
-// What one process says of one position counts once, and is kept once.
+// The reports of one process on one position count once, and are kept once.
 func TestOneWordEach(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 4, New: account, Every: 1}, 0)
 	b.receive(0, parley.Msg{Kind: 1, Value: 5, Seq: 1, Body: []byte("balance")})
@@ -35,8 +35,7 @@ func TestOneWordEach(t *testing.T) {
 	}
 }
 
-// Words that nobody asked for are not kept: where states are never compared, nor at a
-// copy that says nothing.
+// Unrequested reports are not kept: where states are never compared, and at a spare.
 func TestStrayWords(t *testing.T) {
 	for _, every := range []uint64{0, 1} {
 		setup := rsm.Setup{Active: parley.SetOf(0, 1, 2)}
@@ -58,7 +57,7 @@ func TestStrayWords(t *testing.T) {
 	}
 }
 
-// A spare whose state is not that of the majority finds that out, and stops.
+// A spare whose state is not that of the majority notices it, and stops.
 func TestSpareStops(t *testing.T) {
 	setup := rsm.Setup{Active: parley.SetOf(0, 1, 2)}
 	b := newBench(t, rsm.Config{N: 4, New: account, Every: 1, Setup: setup}, 3)
@@ -77,8 +76,8 @@ func TestSpareStops(t *testing.T) {
 	}
 }
 
-// The answers of all copies to commands of clients, with sessions, and under setups. A setup is
-// changed by an ordered command, and holds from its position on.
+// All replicas answer commands of clients, with sessions and under setups. An ordered command changes the
+// setup from its position on.
 func TestAnswers(t *testing.T) {
 	of := func(m int, active ...parley.ID) rsm.Config {
 		return rsm.Config{Setup: rsm.Setup{Active: parley.SetOf(active...), M: m, Checked: m > 0}}
@@ -94,33 +93,32 @@ func TestAnswers(t *testing.T) {
 		config   rsm.Config
 		requests []sim.Request
 		want     []string
-		refused  string // once by each copy
+		refused  string // once by each replica
 	}{
-		// A command that a client repeats, at whatever copy, is answered again and applied once.
+		// A client's retry, at any replica, is answered again and not applied again.
 		"retries": {rsm.Config{}, []sim.Request{
 			command(1, 10, 77, 1, "deposit 100"), command(2, 20, 77, 1, "deposit 100"),
 			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 77, 2, "balance"),
-			command(2, 12_000, 77, 1, "deposit 100"), // of long ago: not even answered
+			command(2, 12_000, 77, 1, "deposit 100"), // long ago: not even answered
 		}, same("1:1100 1:1100 1:1100 2:1100 "), "command that was answered long ago"},
-		// A client that was forgotten is promised nothing, and nobody else is wronged.
+		// A forgotten client is promised nothing, and no other client is affected.
 		"remembered": {rsm.Config{Sessions: 2}, forgets, same("1:1100 2:1100 1:1100 "), ""},
 		"forgotten":  {rsm.Config{Sessions: 1}, forgets, same("1:1100 2:1100 3:1200 "), ""},
-		// A command that is asked again is answered again where answers are checked, even if the
-		// first answer was checked long ago.
+		// With checked answers a retry is answered again, even if the first answer was confirmed long ago.
 		"checked retry": {of(1, 0, 1, 2), []sim.Request{
 			command(1, 10, 77, 1, "deposit 100"), command(1, 9000, 77, 1, "deposit 100"), // at its position
 			ask(0, 12_000, "deposit 5"), command(2, 19_000, 77, 1, "deposit 100"), // and later
 		}, same("1:1100 1:1100 2:1105 1:1100 "), ""},
-		// A command is answered by those who were active at it, whatever they are when the word of
-		// the others comes. What is asked again behind it is a matter of the new setup.
+		// The replicas that are active at a command answer it, whatever they are when the reports of the
+		// others arrive. A retry after the change belongs to the new setup.
 		"change behind a command": {of(1, 0, 1), []sim.Request{
 			command(0, 10, 77, 1, "deposit 100"), change(0, 11, of(1, 0, 2, 3)), command(3, 9000, 77, 1, "deposit 100"),
 		}, []string{"1:1100 1:1100 ", "1:1100 ", "1:1100 ", "1:1100 "}, ""},
-		// A process that asks for another setup has the old one until that is ordered.
+		// A process that requests another setup keeps the old one until the request is ordered.
 		"change that waits": {of(0, 0, 1, 2), []sim.Request{
 			change(3, 9, of(0, 0, 2, 3)), command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
 		}, []string{"1:1100 3:1100 ", "1:1100 ", "1:1100 3:1100 ", "3:1100 "}, ""},
-		// A spare applies and is silent, until it is active. A setup that is none changes nothing.
+		// A spare applies and does not answer until it is active. An invalid setup changes nothing.
 		"spare": {of(1, 0, 1, 2), []sim.Request{
 			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"), change(2, 9000, of(0, 0, 2, 3)),
 			ask(0, 15_000, "deposit 3"), ask(3, 18_000, "deposit 4"),
@@ -150,8 +148,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Copies that have the same state of the application may answer otherwise all the same,
-// for they remember other clients: they do not have the same state.
+// Replicas with the same application state may still answer differently if they remember different clients. So
+// their states count as different.
 func TestSessionsAreCompared(t *testing.T) {
 	var said []uint64
 	for client := range uint64(2) {
@@ -164,7 +162,7 @@ func TestSessionsAreCompared(t *testing.T) {
 	}
 }
 
-// Whose word counts at a position are those who were active there, to the number.
+// The replicas that were active at a position vote on it, and their setup's M applies.
 func TestElectorate(t *testing.T) {
 	first := rsm.Setup{Active: parley.SetOf(0, 1, 2, 3), M: 2, Checked: true}
 	then := rsm.Setup{Active: parley.SetOf(0, 4), M: 0, Checked: true}
@@ -183,7 +181,7 @@ func TestElectorate(t *testing.T) {
 	}
 }
 
-// What is not promised of answers: a spare's, and checked ones of too few copies.
+// Answers of a spare, and checked answers of too few replicas, are not promised.
 func TestWhoAnswers(t *testing.T) {
 	all := parley.Everyone(3)
 	for _, c := range []struct {
@@ -204,9 +202,9 @@ func TestWhoAnswers(t *testing.T) {
 	}
 }
 
-// Total order and agreement are of correct processes: what one answered that crashes may
-// be out of that order. A process that comes back without a state counts its positions
-// anew. Of an order of which nothing is known, nothing is promised that needs one.
+// Total order and agreement speak of correct processes: the answers of one that crashes may be out of order. A
+// process that restarts without a state counts its positions from scratch. Without a known order, nothing that
+// needs one is promised.
 func TestWhatOrderPromises(t *testing.T) {
 	calm, crash := parley.RunConditions{N: 3}, parley.RunConditions{N: 3, Faulty: 1}
 	back := parley.RunConditions{N: 3, Processes: parley.ProcessFaults{Restarted: true}}
@@ -235,7 +233,7 @@ func TestWhatOrderPromises(t *testing.T) {
 	}
 }
 
-// Programs that make no sense are told so.
+// Invalid configurations panic.
 func TestNewPanics(t *testing.T) {
 	for _, c := range []rsm.Config{
 		{N: 0, New: account}, {N: 3}, {N: 3, New: account, Sessions: -1},

@@ -9,7 +9,7 @@ import (
 	"parley/internal/committest"
 )
 
-// driven is a machine of process 3 of four, of which one may lie, with what it asks for.
+// driven drives the machine of process 3 of four, of which one may lie.
 type driven struct {
 	committest.Host
 	m *Machine
@@ -24,7 +24,7 @@ func drive(log ...parley.Record) *driven {
 	return d
 }
 
-// do runs a clause and returns what it delivers, appends, and broadcasts, and how much it sends.
+// do runs a clause and returns what it delivers, appends and broadcasts, and how many messages it sends.
 func (d *driven) do(clause func()) (delivered []parley.Msg, log []parley.Record, cast []parley.Msg, sent int) {
 	d.s.Effects = d.s.Effects[:0]
 	clause()
@@ -43,7 +43,7 @@ func (d *driven) do(clause func()) (delivered []parley.Msg, log []parley.Record,
 	return delivered, log, cast, sent
 }
 
-// carried has the order deliver something.
+// carried has the order deliver q.
 func (d *driven) carried(from parley.ID, q parley.Msg) []parley.Msg {
 	delivered, _, _, _ := d.do(func() {
 		d.s.Carried = true
@@ -53,7 +53,7 @@ func (d *driven) carried(from parley.ID, q parley.Msg) []parley.Msg {
 	return delivered
 }
 
-// transfer is a transaction of processes 0 and 3.
+// transfer returns a transaction of processes 0 and 3.
 func transfer() service.Spec {
 	return service.Spec{
 		Name: "t", Digest: 7, Members: []parley.ID{0, 3},
@@ -61,9 +61,9 @@ func transfer() service.Spec {
 	}
 }
 
-// A process that voted yes before a crash asks the others, and believes two of three, of whom one
-// may lie: neither one alone, nor two that differ, nor one twice. It asks until it knows, and when
-// the outcome is carried out nothing is left.
+// A process that voted yes before a crash asks the others. It accepts an outcome from two of the three, of
+// which one may lie, but not from one, nor from two that differ, nor from one twice. It asks until it knows,
+// and when the outcome is carried out nothing is left.
 func TestRecallBelievesMoreThanMayLie(t *testing.T) {
 	of, first := transfer(), drive()
 	asked := first.carried(0, parley.Msg{Kind: Begin, Body: of.Encode()})
@@ -104,10 +104,10 @@ func TestRecallBelievesMoreThanMayLie(t *testing.T) {
 		t.Error("it asks for what it knows")
 	}
 	_, done, _, _ := d.do(func() { d.m.Request(d.s, parley.Msg{Kind: service.Applied, Value: number}) })
-	if again := drive(append(log, done...)...); len(done) != 1 || len(again.m.recall.doubts) > 0 {
+	if again := drive(append(log, done...)...); len(done) != 1 || len(again.m.outcomes.inDoubt) > 0 {
 		t.Error("what is over comes back")
 	}
-	// What nobody asked for, or cannot be read, is refused.
+	// Unrequested or unreadable messages are refused.
 	before, body := len(d.Why), of.Only(parley.All).Encode()
 	says(1, problem.Commit, 0)
 	for _, q := range []parley.Msg{
@@ -120,8 +120,8 @@ func TestRecallBelievesMoreThanMayLie(t *testing.T) {
 	}
 }
 
-// A process that begins what is refused asks nobody for an outcome, and one that hears nothing of
-// the order learns outcomes of more than one transaction.
+// A process whose transaction is refused asks for no outcome. One that receives nothing of the order learns
+// the outcomes of several transactions.
 func TestWants(t *testing.T) {
 	d := drive()
 	commit := func(name string, digest uint64) service.Spec {
@@ -134,8 +134,8 @@ func TestWants(t *testing.T) {
 	d.carried(0, parley.Msg{Kind: Begin, Body: transfer().Encode()})
 	other := commit("t", 8)
 	told := d.carried(3, parley.Msg{Kind: Begin, Body: other.Encode()})
-	if len(told) != 1 || told[0].Kind != service.Refused || told[0].Seq != service.NameTaken || len(d.m.recall.doubts) != 0 {
-		t.Error(told, d.m.recall.doubts)
+	if len(told) != 1 || told[0].Kind != service.Refused || told[0].Seq != service.NameTaken || len(d.m.outcomes.inDoubt) != 0 {
+		t.Error(told, d.m.outcomes.inDoubt)
 	}
 	for _, name := range []string{"a", "b"} {
 		body := commit(name, 1).Only(parley.All).Encode()
@@ -149,12 +149,12 @@ func TestWants(t *testing.T) {
 		}
 	}
 	d.do(func() { d.s.Now += 1000; d.m.Timeout(d.s, askTimer) })
-	if len(d.m.recall.doubts) != 0 {
+	if len(d.m.outcomes.inDoubt) != 0 {
 		t.Error("it goes on asking")
 	}
 }
 
-// Once it asks for an outcome, a process that waits is in the same state after each question.
+// Once it has asked for an outcome, a waiting process is in the same state after each question.
 func TestWaitsInOneState(t *testing.T) {
 	d := drive()
 	of := transfer()
@@ -171,8 +171,8 @@ func TestWaitsInOneState(t *testing.T) {
 	}
 }
 
-// A process that heard an outcome from others before the order brought the transaction tells it once.
-// A caller that asks for that transaction again is answered at once.
+// A process that learned an outcome from others before the order brought the transaction delivers it once. A
+// caller that requests that transaction again is answered at once.
 func TestToldOnce(t *testing.T) {
 	of := transfer()
 	of.Members = []parley.ID{3, 0}
@@ -193,7 +193,7 @@ func TestToldOnce(t *testing.T) {
 		t.Errorf("the outcome is told once more: %v", told)
 	}
 	told, _, cast, _ := d.do(func() { d.m.Request(d.s, commit) })
-	if len(told) != 1 || told[0].Origin != service.Repeated || len(cast) > 0 || len(d.m.recall.doubts) > 0 {
-		t.Errorf("asked again it tells %v, broadcasts %v and waits for %v", told, cast, d.m.recall.doubts)
+	if len(told) != 1 || told[0].Origin != service.Repeated || len(cast) > 0 || len(d.m.outcomes.inDoubt) > 0 {
+		t.Errorf("asked again it tells %v, broadcasts %v and waits for %v", told, cast, d.m.outcomes.inDoubt)
 	}
 }

@@ -8,38 +8,38 @@ import (
 	"parley"
 )
 
-// book is what a process knows of transactions: those that are not over, by path, name and
-// coordinator, and those that ended last.
-type book struct {
+// txTable holds what a process knows of transactions: the live ones, by path, name and coordinator, and the ones
+// that finished last.
+type txTable struct {
 	c    Config
 	self parley.ID
 
-	next    uint64 // the number of its next transaction
-	blank   uint64 // if not 0: what it knew of others' transactions, and of its own ones below, is lost
+	next    uint64 // number of the next transaction of this process
+	blank   uint64 // if not 0: lost what it knew of others' transactions, and of its own with lower numbers
 	live    map[parley.Path]*transaction
-	names   map[string]*transaction // the live transaction that has the name
+	names   map[string]*transaction // the live transaction that holds the name
 	of      []coordinatorTxs        // by coordinator
 	history History
 }
 
-// coordinatorTxs are the transactions of one coordinator.
+// coordinatorTxs holds the live transactions of one coordinator.
 type coordinatorTxs struct {
-	list  []*transaction // in order of numbers
+	list  []*transaction // by number
 	bytes int            // of parts
 	low   uint64         // lower numbers are over
-	below uint64         // and so are lower numbers than this, except for those in open
+	below uint64         // lower numbers are over too, except those in open
 	open  []uint64
 }
 
-func newBook(c Config, self parley.ID) book {
-	return book{
+func newBook(c Config, self parley.ID) txTable {
+	return txTable{
 		c: c, self: self, next: c.First, live: make(map[parley.Path]*transaction),
 		names: make(map[string]*transaction), of: make([]coordinatorTxs, c.N), history: NewHistory(c.Remember),
 	}
 }
 
-// add makes a transaction live.
-func (b *book) add(t *transaction) {
+// add makes t live.
+func (b *txTable) add(t *transaction) {
 	b.live[t.path] = t
 	b.name(t)
 	c := &b.of[CoordinatorOf(t.path)]
@@ -51,8 +51,8 @@ func (b *book) add(t *transaction) {
 	}
 }
 
-// all goes through the live transactions, by coordinator and age.
-func (b *book) all() iter.Seq[*transaction] {
+// all iterates over the live transactions, by coordinator and age.
+func (b *txTable) all() iter.Seq[*transaction] {
 	return func(yield func(*transaction) bool) {
 		for id := range b.of {
 			for _, t := range b.of[id].list {
@@ -64,8 +64,8 @@ func (b *book) all() iter.Seq[*transaction] {
 	}
 }
 
-// drop forgets the transactions of a coordinator that are over.
-func (b *book) drop(id parley.ID, over func(t *transaction) bool) {
+// drop forgets the transactions of coordinator id for which over returns true.
+func (b *txTable) drop(id parley.ID, over func(t *transaction) bool) {
 	c := &b.of[id]
 	c.list = slices.DeleteFunc(c.list, func(t *transaction) bool {
 		if !over(t) {
@@ -80,7 +80,7 @@ func (b *book) drop(id parley.ID, over func(t *transaction) bool) {
 	})
 }
 
-// over tells whether the coordinator has said that one of its transactions is over.
+// over reports whether the coordinator has announced that its transaction number is over.
 func (c *coordinatorTxs) over(number uint64) bool {
 	if number < c.low {
 		return true
@@ -89,16 +89,16 @@ func (c *coordinatorTxs) over(number uint64) bool {
 	return number < c.below && !open
 }
 
-// durable visits what a process knows after a crash. The history is durable, because a request for a
-// transaction under a name that it has had is answered with the outcome.
-func (b *book) durable(v *parley.Vars) {
+// durable visits what survives a crash. The history is durable because a repeated request under the name of a
+// finished transaction is answered with its outcome.
+func (b *txTable) durable(v *parley.Vars) {
 	parley.Num(v, "next", &b.next)
 	parley.Num(v, "blank", &b.blank)
 	b.history.State(v)
 	b.liveState(v)
 }
 
-func (b *book) liveState(v *parley.Vars) {
+func (b *txTable) liveState(v *parley.Vars) {
 	var list []*transaction
 	if !v.Loading() {
 		list = slices.Collect(b.all())
@@ -128,8 +128,8 @@ func (b *book) liveState(v *parley.Vars) {
 	}
 }
 
-// volatile visits the rest.
-func (b *book) volatile(v *parley.Vars) {
+// volatile visits everything else.
+func (b *txTable) volatile(v *parley.Vars) {
 	had := b.names
 	if v.Loading() && !v.Skips() {
 		b.names = make(map[string]*transaction)

@@ -15,8 +15,8 @@ import (
 	"parley/stack"
 )
 
-// Where copies compare what they have in each view, processes that crash, come back and are suspected are served as
-// everywhere, and no copy is found to differ.
+// With comparison in each view, processes that crash, restart and are suspected are served as usual, and no
+// replica is found to differ.
 func TestCompareInStorms(t *testing.T) {
 	for seed := range uint64(300) {
 		n := 3 + int(seed%2)
@@ -32,7 +32,8 @@ func TestCompareInStorms(t *testing.T) {
 	}
 }
 
-// diary keeps what it is told, and of what begins with ! what the copy hears in its place.
+// diary keeps the commands that it gets; for commands that begin with !, it keeps what this replica hears
+// instead.
 type diary struct {
 	hears string
 	b     []byte
@@ -53,8 +54,8 @@ func (d *diary) Restore(b []byte) bool {
 	return true
 }
 
-// parted is a run of three in which each copy hears what is given in the place of what a liar says, and in which
-// then a view ends. It returns the last answer of each, and how many parted and were alike again.
+// parted runs three replicas that each hear something else in place of a liar's command, after which a view
+// ends. It returns the last answer of each, and how many replicas diverged and had the chosen state again.
 func parted(t *testing.T, seed uint64, durable bool, every uint64, hears ...string) (last [3]string, left, alike int) {
 	t.Helper()
 	made := 0
@@ -99,8 +100,8 @@ func parted(t *testing.T, seed uint64, durable bool, every uint64, hears ...stri
 	return last, left, alike
 }
 
-// A copy that is not as the others fetches what most have, or what the first has if all differ, and serves on. All that
-// was done in the copy that counts is there.
+// A replica that differs fetches the state of most replicas, or of the first if all differ, and serves again.
+// It then has all that the chosen replica has done.
 func TestPartedCopies(t *testing.T) {
 	for seed := range uint64(40) {
 		for _, every := range []uint64{0, 2} {
@@ -110,7 +111,7 @@ func TestPartedCopies(t *testing.T) {
 				"a first b ": {"first", "?", "??"},
 			} {
 				if every > 0 && hears[2] == "??" {
-					continue // no majority tells whose is wrong before the view ends
+					continue // no majority shows which one is wrong before the view ends
 				}
 				last, left, alike := parted(t, seed, seed%2 == 1, every, hears...)
 				for id, answer := range last {
@@ -126,7 +127,7 @@ func TestPartedCopies(t *testing.T) {
 	}
 }
 
-// viewed is a copy of three, process 1, where a view of all begins, and what it says there.
+// viewed delivers a view of all to process 1 of three, and returns its report.
 func viewed(t *testing.T, b *bench, number uint64) (stand parley.Msg) {
 	t.Helper()
 	b.receive(1, parley.Msg{Kind: parley.View, Seq: number, Body: parley.AppendSet(nil, parley.Everyone(3))})
@@ -139,7 +140,7 @@ func viewed(t *testing.T, b *bench, number uint64) (stand parley.Msg) {
 	return parley.Msg{}
 }
 
-// doubter is that copy where view 2 begins, with what it says there.
+// doubter returns that replica at the start of view 2, with its report.
 func doubter(t *testing.T, c rsm.Config) (b *bench, own parley.Msg) {
 	t.Helper()
 	b = newBench(t, c, 1)
@@ -150,7 +151,8 @@ func doubting() rsm.Config {
 	return rsm.Config{N: 3, New: account, Transfer: true, Piece: 1000, Liars: 1}
 }
 
-// parts tells whether a copy has found that another one counts: it says so, and asks for that.
+// parts reports whether a replica has found that another state is chosen: it indicates that, and asks for the
+// state.
 func parts(b *bench) bool {
 	indicated, asked := false, false
 	for _, e := range b.effects {
@@ -160,8 +162,8 @@ func parts(b *bench) bool {
 	return indicated && asked
 }
 
-// A copy that has been compared weighs more than those on the word of one other process, however many these are; a copy
-// that has joined says that it is one of these, until it has been compared.
+// A replica that was compared outweighs any number of replicas whose state came from a single sponsor. A
+// replica that has joined reports that standing until it is compared.
 func TestJoinerWeighsLess(t *testing.T) {
 	b, own := doubter(t, doubting())
 	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{2}}
@@ -184,7 +186,7 @@ func TestJoinerWeighsLess(t *testing.T) {
 	}
 }
 
-// Nothing is answered before all have told what they have. Of a copy that does not count nothing is ever answered.
+// Nothing is answered before all have reported. A replica whose state is not chosen never answers what waited.
 func TestAnswersWait(t *testing.T) {
 	for _, counts := range []bool{true, false} {
 		b, own := doubter(t, doubting())
@@ -212,7 +214,7 @@ func TestAnswersWait(t *testing.T) {
 	}
 }
 
-// A copy that is found to differ between views fetches what the others have, too, and does not stop.
+// A replica that is found to differ between views also fetches the state of the others, and does not stop.
 func TestFoundToDiffer(t *testing.T) {
 	c := doubting()
 	c.Every = 1
@@ -225,7 +227,7 @@ func TestFoundToDiffer(t *testing.T) {
 	}
 }
 
-// Where one may lie nobody changes the setup: it might leave nobody to answer.
+// If a process may lie, the setup is fixed: a change might leave no process to answer.
 func TestSetupIsFixed(t *testing.T) {
 	b := newBench(t, doubting(), 1)
 	b.receive(0, parley.Msg{Kind: 3, Body: rsm.Setup{Active: parley.SetOf(0)}.Append(nil)})
@@ -234,7 +236,7 @@ func TestSetupIsFixed(t *testing.T) {
 	}
 }
 
-// garbler is a copy whose word of where view 2 begins, the first, is told wrongly.
+// garbler is a replica whose first report of view 2 is sent wrongly.
 type garbler struct {
 	parley.Machine
 	done bool
@@ -250,8 +252,8 @@ func (g *garbler) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// A word that is told wrongly once, or is refused by the broadcast beneath, is told again: otherwise nobody would answer
-// for as long as the view lasts.
+// A report that was sent wrongly once, or that the broadcast beneath refused, is sent again. Otherwise no
+// process would answer until the view ends.
 func TestWordIsToldAgain(t *testing.T) {
 	c := rsm.Config{
 		N: 3, Liars: 1, Piece: 16, Retry: 3000, Order: []string{timestamp.OneSequence}, Transfer: true,
@@ -284,8 +286,8 @@ func TestWordIsToldAgain(t *testing.T) {
 	}
 }
 
-// A copy that was found to differ lacks what was delivered since. So it weighs less than one on the word of another
-// process, and one that joins anew has nothing to tell before it has a state.
+// A replica that was found to differ lacks later deliveries. So it weighs less than one whose state came from
+// a single sponsor, and one that rejoins has nothing to report before it has a state.
 func TestBehindWeighsLess(t *testing.T) {
 	b, own := doubter(t, doubting())
 	other := own
@@ -311,8 +313,8 @@ func TestBehindWeighsLess(t *testing.T) {
 	}
 }
 
-// Where no copy is better than one that was found to differ, the table goes on from it, and says that something may be
-// lost; a copy that lacks nothing says nothing of that.
+// If no replica is better than one that was found to differ, the service continues from it and indicates that
+// something may be lost. A replica that lacks nothing does not indicate that.
 func TestSaysWhatMayBeLost(t *testing.T) {
 	for _, differs := range []bool{false, true} {
 		b, own := doubter(t, doubting())
@@ -335,8 +337,8 @@ func TestSaysWhatMayBeLost(t *testing.T) {
 	}
 }
 
-// Once it is settled which copy counts, words on the states before do not undo it: all would fetch, and nobody would
-// have anything.
+// Once a state is chosen, reports on earlier states do not undo it: otherwise all would fetch, and no process
+// would have a state.
 func TestSettledStays(t *testing.T) {
 	c := doubting()
 	c.Every = 1
@@ -352,7 +354,7 @@ func TestSettledStays(t *testing.T) {
 	}
 }
 
-// A copy is found to differ once, however many more tell that.
+// A replica is found to differ once, however many more reports show it.
 func TestFoundOnce(t *testing.T) {
 	c := doubting()
 	c.N, c.Every = 4, 1
@@ -375,7 +377,7 @@ func TestFoundOnce(t *testing.T) {
 	}
 }
 
-// Who misses a word asks whose it is, and that one tells it again, also if it misses none itself.
+// A process that misses a report asks for it, and the reporter sends it again, even if it misses none itself.
 func TestMissingWord(t *testing.T) {
 	b, own := doubter(t, doubting())
 	b.receive(0, own)

@@ -6,16 +6,16 @@ import (
 	"parley/commit/problem"
 )
 
-// closing has processes forget transactions: those that have carried out an outcome tell the coordinator,
-// and that tells them what is over.
-type closing struct {
-	*book
-	news  bool // something is over, and others may not know
+// completionTracker makes processes forget transactions: members that have carried out an outcome notify the
+// coordinator, and the coordinator announces which transactions are over.
+type completionTracker struct {
+	*txTable
+	news  bool // a transaction is over, and other processes may not know it
 	pulse bool // openTimer is set
 }
 
-// carried says that this process has carried out the outcome of a transaction.
-func (e *closing) carried(s *parley.Step, t *transaction) {
+// carried records that this process has carried out the outcome of t.
+func (e *completionTracker) carried(s *parley.Step, t *transaction) {
 	id := CoordinatorOf(t.path)
 	if id == e.self {
 		e.close(t)
@@ -29,8 +29,8 @@ func (e *closing) carried(s *parley.Step, t *transaction) {
 	}
 }
 
-// done takes the numbers of transactions of this process that another one has carried out.
-func (e *closing) done(s *parley.Step, from parley.ID, q parley.Msg) {
+// done handles the numbers of this coordinator's transactions that from has carried out.
+func (e *completionTracker) done(s *parley.Step, from parley.ID, q parley.Msg) {
 	list, ok := readNumbers(q.Body, 4*e.c.Open)
 	if !ok || len(list) == 0 {
 		s.Refuse(from, "numbers that cannot be read")
@@ -40,7 +40,7 @@ func (e *closing) done(s *parley.Step, from parley.ID, q parley.Msg) {
 		t := e.live[PathOf(e.self, number)]
 		switch {
 		case t == nil:
-			e.news = true // the sender has not forgotten it
+			e.news = true // the sender has not forgotten the transaction
 		case t.spec.Has(from):
 			t.acked.Add(from)
 			e.close(t)
@@ -49,17 +49,17 @@ func (e *closing) done(s *parley.Step, from parley.ID, q parley.Msg) {
 	e.beat(s)
 }
 
-// close forgets a transaction of this process if it is over: it is aborted, or all members have
-// carried it out.
-func (e *closing) close(t *transaction) {
+// close forgets t, which this process coordinates, if it is over: aborted, or carried out by all members.
+func (e *completionTracker) close(t *transaction) {
 	if t.told && (t.outcome == problem.Abort || t.missing() == (parley.Set{})) {
 		e.news = true
 		e.drop(e.self, func(x *transaction) bool { return x == t })
 	}
 }
 
-// sendOpen tells each other process which of its transactions with this one are not over.
-func (e *closing) sendOpen(s *parley.Step) {
+// sendOpen sends each other process the numbers of the transactions that it shares with this coordinator and
+// that are not over.
+func (e *completionTracker) sendOpen(s *parley.Step) {
 	e.news = false
 	of := make([][]uint64, e.c.N)
 	for _, t := range e.of[e.self].list {
@@ -74,31 +74,31 @@ func (e *closing) sendOpen(s *parley.Step) {
 	}
 }
 
-// timeout repeats what others may have missed, as long as that is needed.
-func (e *closing) timeout(s *parley.Step) {
+// timeout repeats messages that other processes may have missed, as long as that is needed.
+func (e *completionTracker) timeout(s *parley.Step) {
 	e.pulse = false
 	if e.remind(s) {
 		e.beat(s)
 	}
 }
 
-// beat sets the timer to repeat what others may have missed.
-func (e *closing) beat(s *parley.Step) {
+// beat sets the timer for timeout, unless it is set.
+func (e *completionTracker) beat(s *parley.Step) {
 	if !e.pulse {
 		e.pulse = true
 		s.SetTimer(openTimer, 4*e.c.Delta)
 	}
 }
 
-// remind tells others what is over, and coordinators what is carried out here and not over. It
-// returns whether it must be called again.
-func (e *closing) remind(s *parley.Step) (more bool) {
+// remind announces what is over, and notifies coordinators of the outcomes that this process has carried out
+// and that are not over. It returns whether remind must be called again.
+func (e *completionTracker) remind(s *parley.Step) (more bool) {
 	for _, t := range e.of[e.self].list {
 		if t.outcome != problem.Commit {
 			continue
 		}
 		more = true
-		if e.c.Majority { // in two phases the inner machine does so
+		if e.c.Majority { // in two phases the inner machine repeats the decision
 			for id := range t.missing().All() {
 				send(s, id, t.path, parley.Msg{Kind: ballot.Decision, Body: []byte(t.outcome.String())})
 			}
@@ -124,9 +124,9 @@ func (e *closing) remind(s *parley.Step) (more bool) {
 	return more
 }
 
-// opened takes what is over from a coordinator, and tells it again which of the others are
-// carried out here, or forgotten.
-func (e *closing) opened(s *parley.Step, from parley.ID, q parley.Msg) {
+// opened handles a coordinator's announcement of what is over. It notifies the coordinator again of the open
+// transactions that this process has carried out or forgotten.
+func (e *completionTracker) opened(s *parley.Step, from parley.ID, q parley.Msg) {
 	list, ok := readNumbers(q.Body, 4*e.c.Open)
 	if !ok || q.Seq >= 1<<56 || len(list) > 0 && list[len(list)-1] >= q.Seq {
 		s.Refuse(from, "numbers that cannot be read")
