@@ -13,7 +13,7 @@ import (
 	"parley/cluster"
 )
 
-// governed is a cluster with a group and a table, as the tests of administration have it.
+// governed returns a cluster with a group and a table, for the tests of administration.
 func governed(t *testing.T, n int) *rig {
 	return newRig(t, n, func(c *cluster.Config) {
 		onDisk(c, false)
@@ -26,7 +26,7 @@ func governed(t *testing.T, n int) *rig {
 	})
 }
 
-// Status tells of members, views, positions and counters what is so, and goes into JSON.
+// Status reports the actual members, views, positions, and counters, and can be encoded as JSON.
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 4)
@@ -67,7 +67,7 @@ func TestStatus(t *testing.T) {
 		if err != nil || !strings.Contains(string(b), `"members":[{"name":"node1"`) {
 			t.Error(err, string(b))
 		}
-		// Who is down is not connected, and suspected or out of the view.
+		// A node that is down is not connected, and suspected or out of the view.
 		r.stop(3)
 		eventually(t, "node4 is out of the view", func() bool {
 			s := node.Status()
@@ -76,15 +76,15 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// Who leaves is out of all views at once, and the others did not have to suspect it. It
-// takes no requests any more, and comes back by joining.
+// A node that leaves is out of all views at once, and the others did not have to suspect it. It refuses requests,
+// and rejoins by Join.
 func TestLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
 		ctx := soon(t, 20*time.Second)
 		left := r.nodes[2].Swap(nil)
 		must(t, left.Leave(ctx))
-		for i := range 2 { // who installs the view last may do so a message after the leaver knows
+		for i := range 2 { // the last node to install the view may do so one message after Leave has returned
 			within(t, 5*time.Second, "it is in no view", func() bool {
 				return !slices.ContainsFunc(views(r.nodes[i].Load()), func(v cluster.ViewStatus) bool {
 					return len(v.Members) != 2 || len(v.Suspected) > 0
@@ -105,7 +105,7 @@ func TestLeave(t *testing.T) {
 		if err := left.Close(); err != nil {
 			t.Error(err)
 		}
-		// A majority stays: who asks to leave it is refused, and goes on.
+		// A majority must stay: a Leave below it is refused, and the node continues.
 		if err := r.nodes[2].Swap(nil).Leave(ctx); err != nil {
 			t.Error(err)
 		}
@@ -123,7 +123,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// views are those that a node knows of.
+// views returns all views that a node knows.
 func views(n *cluster.Node) (list []cluster.ViewStatus) {
 	s := n.Status()
 	for _, g := range s.Groups {
@@ -137,7 +137,7 @@ func views(n *cluster.Node) (list []cluster.ViewStatus) {
 	return list
 }
 
-// A node cannot leave without a majority: it is closed when the context ends, and says so.
+// Without a majority a node cannot leave: it is closed when the context ends, and reports that.
 func TestLeaveWithoutAMajority(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
@@ -149,7 +149,7 @@ func TestLeaveWithoutAMajority(t *testing.T) {
 	})
 }
 
-// Who drains takes nothing new, and what was asked before is done.
+// A draining node refuses new requests, and finishes earlier ones.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
@@ -190,9 +190,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Who is expelled is out of all views, however alive it is, and learns it: all that it is
-// asked for is ErrExpelled, which is ErrNotMember. It does not come back by itself, but as
-// another life.
+// An expelled node is out of all views, although it is running, and learns it: its requests fail with
+// ErrExpelled, which matches ErrNotMember. It rejoins only as another incarnation.
 func TestExpel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 3)
@@ -201,7 +200,7 @@ func TestExpel(t *testing.T) {
 		out := r.nodes[2].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
 		asking := soon(t, 2*time.Second)
-		_, _, err := out.Table("t").Session().Do(asking, nil) // which does not wait until it is a member again
+		_, _, err := out.Table("t").Session().Do(asking, nil) // it does not wait to become a member again
 		if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrRefused) || asking.Err() != nil {
 			t.Error("session", err, asking.Err())
 		}
@@ -240,14 +239,14 @@ func TestExpel(t *testing.T) {
 	})
 }
 
-// Where one of four may lie, one node alone shuts nobody out of what is to hold in spite of
-// that, though of what knows of crashes; and with a second one all is shut.
+// With m = 1 of four nodes, one node alone can expel a member from services that tolerate only crashes, but not
+// from those that tolerate Byzantine faults; two nodes can.
 func TestExpelTakesMoreThanMayLie(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := governed(t, 4)
 		ctx := soon(t, 20*time.Second)
 		must(t, r.nodes[0].Load().Expel(ctx, "node4"))
-		// It is out of the views, and knows of that from more than one, and goes on in the rest.
+		// It is out of the views, and learns that from more than one node, and continues in the rest.
 		out := r.nodes[3].Load()
 		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
 		if err := out.Group("g").BroadcastAsync(nil); !errors.Is(err, cluster.ErrExpelled) {
@@ -275,9 +274,9 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 	})
 }
 
-// A node that has lost its folder, and does not say so, is no peer of those who know it: what
-// it had promised them is forgotten. As a new one it is let in, and gets all that there is:
-// then another one may fail, and in durable mode all may end and come back.
+// A node that has lost its folder, and does not declare it, is refused by nodes that know it, because its
+// promises are lost. As a new member it is admitted, and gets all state: then another node may fail, and in
+// durable mode all nodes may restart.
 func TestLostFolder(t *testing.T) {
 	each(t, func(t *testing.T, durable bool) {
 		r := newRig(t, 3, withTable(durable))

@@ -13,31 +13,33 @@ import (
 	"parley/membership/expel"
 )
 
-// admission is whether the others let this node in, which depends on its disk: it tells them where that stands, and
-// remembers what they tell of theirs. More nodes that refuse it than may lie end it.
+// admission handles whether the others admit this node, which depends on its disk: it sends them the position of
+// this node's disk, and remembers theirs. If more than M nodes refuse this node, it fails with
+// ErrStaleIncarnation.
 type admission struct {
 	k       *kernel.Kernel
 	mesh    *mesh.Mesh
 	lives   *lives.Book
-	refused func(error) // called when the node is refused after it has begun
+	refused func(error) // called if the node is refused after begin
 
-	parted chan struct{} // gets something when a connection has ended
-	end    chan struct{} // closed when it is to end; nil: it has not begun
-	done   chan struct{} // closed when it has ended
+	parted chan struct{} // signaled when a connection has ended
+	end    chan struct{} // closed to stop run; nil before begin
+	done   chan struct{} // closed when run has returned
 }
 
-// ErrStaleIncarnation is the error of a node that the others refuse because they know a later incarnation of it, or
-// more of its records than its folder has. The folder is lost or an old copy, or another process has its name.
+// ErrStaleIncarnation is the error of a node that the others refuse because they know a later incarnation of it,
+// or more of its records than its folder holds. The folder was lost or is an old copy, or another process uses
+// its name.
 var ErrStaleIncarnation = errors.New("the other nodes know a later life of this one, or more of it than its folder " +
 	"has, and refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins " +
 	"(--rejoin)")
 
-// patience is how long a node waits for the others when the cluster begins: a node that is not
-// there when the first view begins would be excluded, and have to join.
+// patience is how long a starting cluster waits for all nodes. A node that is missing when the first view begins
+// would be excluded and have to join.
 const patience = 10 * time.Second
 
-// gather waits until all others are connected, or for some time. A node that comes back finds others that do not wait
-// for it: again is how long it waits.
+// gather waits until all others are connected, but at most patience; a restarted node waits at most again,
+// because the others do not wait for it.
 func (a *admission) gather(ctx context.Context, again time.Duration) error {
 	wait := patience
 	if a.k.Again {
@@ -50,12 +52,12 @@ func (a *admission) gather(ctx context.Context, again time.Duration) error {
 	for all := len(a.k.Members) - 1; ; {
 		up, refusing := a.mesh.Others()
 		switch {
-		case refusing.Len() > a.k.M: // not all of them lie
+		case refusing.Len() > a.k.M: // not all of them are faulty
 			return ErrStaleIncarnation
 		case up.Len() == all:
 			return ctx.Err()
 		}
-		if why := a.k.Broken(); why != nil { // the disk has failed, perhaps
+		if why := a.k.Broken(); why != nil { // such as a failed disk
 			return why
 		}
 		select {
@@ -64,7 +66,7 @@ func (a *admission) gather(ctx context.Context, again time.Duration) error {
 		case <-late.C:
 		case <-ctx.Done():
 		}
-		for id := range refusing.All() { // one that lies, perhaps
+		for id := range refusing.All() { // possibly faulty
 			a.k.Log.Warn("another node knows a later life of this one, or more of it than its folder has: "+
 				"the folder may be lost, or an old copy", "peer", a.k.Name(id))
 		}
@@ -72,14 +74,14 @@ func (a *admission) gather(ctx context.Context, again time.Duration) error {
 	}
 }
 
-// diskEvery is how often a node tells the others where its disk stands, and rememberEvery how often it writes down
-// what they told; it also does so when a connection has ended.
+// diskEvery is how often a node sends its disk position to the others. rememberEvery is how often it writes down
+// theirs; it also does so when a connection ends.
 const (
 	diskEvery     = time.Second
 	rememberEvery = time.Minute
 )
 
-// begin begins to tell the others where this node's disk stands.
+// begin starts sending this node's disk position to the others.
 func (a *admission) begin() {
 	a.end, a.done = make(chan struct{}), make(chan struct{})
 	go func() {
@@ -104,19 +106,19 @@ func (a *admission) run() {
 					a.tell(id)
 				}
 			}
-			if _, refusing := a.mesh.Others(); refusing.Len() > a.k.M { // by nodes that were not there when it began
+			if _, refusing := a.mesh.Others(); refusing.Len() > a.k.M { // by nodes that were not connected at the start
 				a.refused(ErrStaleIncarnation)
 				return
 			}
 			remember = beats%int(rememberEvery/diskEvery) == 0
 		}
 		if remember {
-			_ = a.lives.Keep() // a disk that fails stops the node by itself
+			_ = a.lives.Keep() // a failing disk stops the node anyway
 		}
 	}
 }
 
-// close ends what begin began.
+// close ends what begin started.
 func (a *admission) close() {
 	if a.end != nil {
 		close(a.end)
@@ -124,7 +126,7 @@ func (a *admission) close() {
 	}
 }
 
-// part has what is known of disks written down, because a connection has ended.
+// part has the known disk positions written down because a connection has ended.
 func (a *admission) part() {
 	select {
 	case a.parted <- struct{}{}:
@@ -132,11 +134,11 @@ func (a *admission) part() {
 	}
 }
 
-// diskTold tells another node where the disk of the sender stands. Seq: the life of the sender. Value: the number of
-// the last record on its disk, 0 if it has none.
+// diskTold notifies a node of the sender's disk position. Seq: incarnation of the sender. Value: number of the
+// last record on its disk, 0 if none.
 const diskTold parley.Kind = expel.Told + 1
 
-// tell tells another node where this one's disk stands: by it the other one also knows that it was let in.
+// tell sends this node's disk position to another node, which also learns from it that it was admitted.
 func (a *admission) tell(to parley.ID) {
 	m := parley.Msg{Kind: diskTold, Seq: a.k.Life}
 	if a.k.Store != nil {
@@ -147,7 +149,7 @@ func (a *admission) tell(to parley.ID) {
 	}
 }
 
-// heard takes what another node says of its disk, or votes.
+// heard handles an administrative message: a disk position, or a vote to expel.
 func (a *admission) heard(from parley.ID, b []byte) error {
 	_, m, err := parley.Decode(b)
 	if err != nil || m.Kind != diskTold {

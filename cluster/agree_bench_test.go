@@ -15,14 +15,14 @@ import (
 	"parley/faulty"
 )
 
-// spent is the processor time that this process has used.
+// spent returns the CPU time of this process.
 func spent() time.Duration {
 	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// report tells the latencies and the processor time of b.N agreements.
+// report reports the latencies and the CPU time of b.N agreements.
 func report(b *testing.B, took []time.Duration, cpu time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[0].Nanoseconds())/1e3, "min-us")
@@ -30,8 +30,8 @@ func report(b *testing.B, took []time.Duration, cpu time.Duration) {
 	b.ReportMetric(float64(cpu.Nanoseconds())/1e3/float64(b.N), "cpu-us/op")
 }
 
-// BenchmarkAgree is one agreement after another among four nodes over mutual TLS, all in
-// this process: the latency is what one caller sees.
+// BenchmarkAgree runs one agreement after another among four nodes over mutual TLS, all in this process. It
+// measures the latency of one caller.
 func BenchmarkAgree(b *testing.B) {
 	nodes := joined(b, 4, func(_ int, c *cluster.Config) { c.Round = time.Second })
 	took := make([]time.Duration, b.N)
@@ -47,7 +47,7 @@ func BenchmarkAgree(b *testing.B) {
 	report(b, took, spent()-before)
 }
 
-// BenchmarkAgreements has many callers of one node, and of all.
+// BenchmarkAgreements has many callers at one node, and at all.
 func BenchmarkAgreements(b *testing.B) {
 	for _, c := range []struct {
 		name    string

@@ -11,7 +11,7 @@ import (
 	"parley/cluster"
 )
 
-// restarted has every node ask for an agreement, and all for a vector.
+// restarted makes every node agree on a value, and all agree on a vector.
 func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 	t.Helper()
 	ctx := soon(t, limit)
@@ -21,7 +21,7 @@ func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 	for i := range r.nodes {
 		asked.Go(func() {
 			value := fmt.Sprint(what, i)
-			// A node that is held up on a busy machine has to ask again.
+			// A node that is paused on a busy computer must retry.
 			for {
 				d, err := r.nodes[i].Load().Agree(ctx, cluster.AgreeRequest{Value: []byte(value)})
 				if err == nil && string(d.Value) == value {
@@ -51,8 +51,8 @@ func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
 	}
 }
 
-// takesPart waits until a node takes part in all streams, by itself. Only if the machine is so
-// busy that another has lost touch too, too few are left for that: they go on when somebody asks.
+// takesPart waits until a node participates in all streams, without a request. Only if the computer is so busy
+// that another node has lost contact, too, too few nodes are left: they continue with a request.
 func takesPart(t *testing.T, r *rig, i int) {
 	t.Helper()
 	mute := func(id int) bool {
@@ -88,8 +88,8 @@ func takesPart(t *testing.T, r *rig, i int) {
 	t.Fatalf("node %d does not take part in time", i)
 }
 
-// Nodes that have lived before agree again: when all have been started again one by one, in
-// memory mode and in durable mode, and when all have been at once.
+// Restarted nodes agree again: after a restart of one after another, in memory mode and in durable mode, and of
+// all at once.
 func TestAgreeAfterRestarts(t *testing.T) {
 	each(t, func(t *testing.T, durable bool) {
 		r := newRig(t, 4, func(c *cluster.Config) {

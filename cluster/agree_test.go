@@ -17,7 +17,7 @@ import (
 	"parley/faulty"
 )
 
-// ledger is what one node decided.
+// ledger holds the decisions of one node.
 type ledger struct {
 	mu   sync.Mutex
 	list map[string]cluster.Decision
@@ -33,7 +33,7 @@ func (l *ledger) note(d cluster.Decision) {
 	l.list[key] = d
 }
 
-// values are the decisions, of one source or (parley.All) of all.
+// values returns the decisions, of one source or of all (parley.All).
 func (l *ledger) values(source parley.ID) map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *ledger) values(source parley.ID) map[string]string {
 	return out
 }
 
-// ledgers listens at all nodes.
+// ledgers collects the decisions of all nodes.
 func ledgers(nodes []*cluster.Node) []*ledger {
 	var all []*ledger
 	for _, node := range nodes {
@@ -57,11 +57,11 @@ func ledgers(nodes []*cluster.Node) []*ledger {
 	return all
 }
 
-// roomy is a length of rounds that a busy machine keeps to.
+// roomy is a length of rounds that is sufficient on a busy computer.
 const roomy = 600 * time.Millisecond
 
-// By every algorithm all nodes decide on what a source asks for, in order of its slots, and
-// the source is told its own answer.
+// With every algorithm, all nodes decide on the value of a source, in the order of its slots, and the source gets
+// the answer to its own request.
 func TestAgree(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
@@ -90,7 +90,7 @@ func TestAgree(t *testing.T) {
 	})
 }
 
-// Who asks why is told by all what they heard and made of it.
+// A request for evidence gets what all nodes received, and what they resolved from it.
 func TestEvidence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
@@ -122,8 +122,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// Liars of every behaviour: all correct nodes decide the same of every slot, and on what a
-// correct source asked for.
+// With faulty nodes of every behavior, all correct nodes decide the same in every slot, and on the value of a
+// correct source.
 func TestTraitors(t *testing.T) {
 	for _, size := range [][2]int{{4, 1}, {7, 2}} {
 		n, m := size[0], size[1]
@@ -140,7 +140,7 @@ func TestTraitors(t *testing.T) {
 	}
 }
 
-// One liar more than the bound allows: a correct source's value is not decided on.
+// With one faulty node more than the bound, a correct source's value is not decided.
 func TestTooManyTraitors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
@@ -157,7 +157,7 @@ func TestTooManyTraitors(t *testing.T) {
 	})
 }
 
-// betrayed has the last m of n nodes lie while all ask for agreements, so many in all.
+// betrayed makes the last m of n nodes faulty while all nodes request count agreements.
 func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behavior, count int) {
 	nodes := joined(t, n, func(i int, c *cluster.Config) {
 		if c.Round = roomy; i >= n-m {
@@ -191,7 +191,7 @@ func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behavior, 
 	})
 }
 
-// What is no question is refused with words, and nothing begins.
+// An invalid request is refused with a reason, and begins nothing.
 func TestRefusedQuestions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
@@ -228,13 +228,13 @@ func TestRefusedQuestions(t *testing.T) {
 	})
 }
 
-// Rounds too short for the links: refused, with what was measured and what would do.
+// With rounds too short for the links, agreements are refused, with the measured delay and a sufficient round.
 func TestRoundTooShort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = 500 * time.Microsecond }) // messages take 100 us
 		var err error
 		within(t, 10*time.Second, "delays are measured", func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that it may begin
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that, an agreement may begin
 			defer cancel()
 			_, err = nodes[0].Agree(ctx, cluster.AgreeRequest{})
 			return err != nil && strings.Contains(err.Error(), "it must have")
@@ -246,7 +246,7 @@ func TestRoundTooShort(t *testing.T) {
 	})
 }
 
-// With more than m nodes gone nothing begins.
+// With more than m nodes down, no agreement begins.
 func TestAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
@@ -263,7 +263,7 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// All nodes hand in values under a name, one a little later and one not at all.
+// All nodes submit values under a name, one of them later and one not at all.
 func TestConsensus(t *testing.T) {
 	each(t, func(t *testing.T, a cluster.Algorithm) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
@@ -285,7 +285,7 @@ func TestConsensus(t *testing.T) {
 			})
 		}
 		asked.Wait()
-		// Who asks too late is told what was agreed on.
+		// A late call gets the decided vector.
 		v, err := nodes[3].AgreeVector(t.Context(), cluster.VectorRequest{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
 		if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
 			t.Errorf("%+v, %v", v, err)
@@ -293,8 +293,8 @@ func TestConsensus(t *testing.T) {
 	}, cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing)
 }
 
-// Liars do not use up a name: what they call for and say early decides nothing, and what
-// correct nodes hand in later is in the vector, whatever the liars do then.
+// Faulty nodes cannot use up a name: what they request and send early decides nothing, and later values of
+// correct nodes are in the vector, whatever the faulty nodes do then.
 func TestNameIsNotUsedUp(t *testing.T) {
 	for _, how := range []faulty.Behavior{faulty.Honest, faulty.TwoFaced, faulty.Random, faulty.Silent} {
 		t.Run(how.Name, func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestNameIsNotUsedUp(t *testing.T) {
 	}
 }
 
-// What is no proposal.
+// Invalid proposals are refused.
 func TestRefusedProposals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
@@ -363,7 +363,7 @@ func TestRefusedProposals(t *testing.T) {
 	})
 }
 
-// A vector is the caller's own: who gets it later gets it as it was agreed on.
+// The caller owns a vector: a later caller gets it unmodified.
 func TestVectorIsTheCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })

@@ -13,7 +13,7 @@ import (
 	"parley/cluster/link"
 )
 
-// stops is why a node that is started does not join, or why it stops within some seconds.
+// stops returns why a started node does not join, or why it fails within some seconds.
 func stops(r *rig, i int) error {
 	c := r.configs[i]
 	why := make(chan error, 10)
@@ -31,8 +31,8 @@ func stops(r *rig, i int) error {
 	}
 }
 
-// A node whose folder is restored from an older copy is refused by all that have seen more of it, also when they have
-// been started again since, and however often it is tried; with an empty folder and as one that rejoins it is let in.
+// A node whose folder is restored from an older copy is refused by all nodes that have seen more of it, also
+// after their restarts, and in every attempt. With an empty folder and Rejoin it is admitted.
 func TestRestoredCopyIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, again string) {
 		r := newRig(t, 3, withTable(true))
@@ -43,7 +43,7 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 		}
 		put(0, "before")
 		copied := r.disk(2).Crash(nil) // while it runs
-		if again == "itself" {         // the copy has a life of the same number then
+		if again == "itself" {         // the copy then has an incarnation with the same number
 			r.stop(2)
 			r.start(2)
 			r.back(2)
@@ -51,7 +51,7 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 		for k := range 30 {
 			put(2, fmt.Sprint(k))
 		}
-		time.Sleep(2 * time.Second) // the others have been told of it
+		time.Sleep(2 * time.Second) // the others have received its position
 		r.stop(2)
 		if again == "others" {
 			r.stop(0, 1)
@@ -71,7 +71,8 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 	}, "nobody", "others", "itself")
 }
 
-// A copy that nobody was there to refuse writes more than it lacks, and is refused all the same by those who know better.
+// A copy that ran without the nodes that would refuse it has written more than it lacks. It is still refused by
+// them.
 func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
@@ -81,7 +82,7 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.stop(2)
 		r.configs[2].Disk = copied
-		for range 2 { // refused once, it is refused for good, though each life writes a record and little is missing
+		for range 2 { // once refused, it is refused for good, although each start writes a record and little is missing
 			for try := range 5 {
 				if err := stops(r, 2); !errors.Is(err, cluster.ErrStaleIncarnation) {
 					t.Fatalf("try %d with an old copy: %v", try, err)
@@ -93,7 +94,8 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 	})
 }
 
-// A node with an old copy that begins while nobody is there who knows stops as soon as somebody is.
+// A node with an old copy that starts without the nodes that know better fails as soon as one of them is
+// connected.
 func TestRefusedLater(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
@@ -117,7 +119,7 @@ func TestRefusedLater(t *testing.T) {
 	})
 }
 
-// A loss of power is no old copy: what the others were told was on the disk.
+// A power failure does not make an old copy: the others only received positions of synced records.
 func TestCrashIsNotBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
@@ -137,8 +139,8 @@ func TestCrashIsNotBehind(t *testing.T) {
 	})
 }
 
-// A life that no process can have yet is refused, and what was believed because of a certificate goes with it when
-// that is revoked: whoever held a node's key for a while does not shut the node out.
+// A future incarnation is refused. What was believed of a certificate is dropped when it is revoked: an attacker
+// who held a node's key for a while cannot exclude the node.
 func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
@@ -180,7 +182,8 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 	})
 }
 
-// Nor does it when that life was expelled: the node that comes after it was forgotten is another life, and is listened to.
+// The same holds if that incarnation was expelled: the node is admitted as another incarnation after Forget, and
+// its messages are accepted.
 func TestExpelledHugeLifeIsForgotten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)

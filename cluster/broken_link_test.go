@@ -8,13 +8,13 @@ import (
 	"parley/cluster"
 )
 
-// usual has nodes hold a silent one for dead after a second, as they do by default.
+// usual sets the default times, with which a silent node is suspected after 1 s.
 func usual(c *cluster.Config) {
 	c.Times = cluster.Times{}
 	c.Groups = []cluster.GroupConfig{{Name: "g", Level: cluster.Total}}
 }
 
-// broadcast returns how long a payload of a node takes to be delivered there.
+// broadcast returns how long a node takes to deliver its own payload.
 func broadcast(t *testing.T, r *rig, i int) time.Duration {
 	t.Helper()
 	ctx := soon(t, 10*time.Second)
@@ -25,8 +25,8 @@ func broadcast(t *testing.T, r *rig, i int) time.Duration {
 	return time.Since(began)
 }
 
-// A node that is killed costs the others a few milliseconds, whichever it was: they see at
-// once that their connections with it broke.
+// A killed node, whichever it was, costs the others a few milliseconds: they detect at once that their
+// connections broke.
 func TestKilledNodeIsSuspectedAtOnce(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for killed := range n {
@@ -49,8 +49,7 @@ func TestKilledNodeIsSuspectedAtOnce(t *testing.T) {
 	}
 }
 
-// A link that breaks, again and again, ends no view as long as nothing is lost with it: the
-// nodes at its ends connect again.
+// A link that breaks repeatedly ends no view as long as no message is lost: its nodes reconnect.
 func TestLinkThatFlapsEndsNoView(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, usual)
@@ -71,7 +70,7 @@ func TestLinkThatFlapsEndsNoView(t *testing.T) {
 	})
 }
 
-// One that breaks with messages under way ends a view, and everybody is in the next one at once.
+// A link that breaks with messages in flight ends a view, and all nodes are in the next one at once.
 func TestLinkThatFlapsUnderLoad(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, usual)

@@ -9,10 +9,10 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// Five nodes are started together, and the first messages of the others reach two of them some 50 ms too
-// late, as on a busy computer. The clocks of these two begin that much later, which is more than the bound
-// and less than the threshold. At every millisecond the clocks that are called synchronized are no further
-// apart than they say, and in the end all clocks are synchronized.
+// Five nodes are started together, and the first messages of the others reach two of them about 50 ms too late,
+// as on a busy computer. The clocks of these two begin that much later, which is more than the bound and less
+// than the threshold. At every millisecond, synchronized clocks are no further apart than their bound, and in the
+// end all clocks are synchronized.
 func TestClocksOfAStallingStart(t *testing.T) {
 	t.Parallel()
 	for at := time.Duration(0); at <= 3*time.Millisecond; at += time.Millisecond / 2 {
@@ -24,7 +24,7 @@ func TestClocksOfAStallingStart(t *testing.T) {
 	}
 }
 
-// stallingStart holds what three nodes send the two others, from some time on and for some time.
+// stallingStart holds the messages of three nodes to the other two for the given time.
 func stallingStart(t *testing.T, at, length time.Duration) {
 	var hosts []*memory.Host
 	held := func(hold func(from, to *memory.Host)) {

@@ -15,7 +15,7 @@ import (
 	"parley/faulty"
 )
 
-// synchronized waits until the clocks of nodes are.
+// synchronized waits until the clocks of nodes are synchronized.
 func synchronized(t *testing.T, nodes ...*cluster.Node) {
 	t.Helper()
 	for _, node := range nodes {
@@ -23,11 +23,11 @@ func synchronized(t *testing.T, nodes ...*cluster.Node) {
 	}
 }
 
-// roomyClocks are readings that a busy machine manages.
+// roomyClocks allows reading times of a busy computer.
 var roomyClocks = cluster.ClockConfig{Error: 4 * time.Millisecond}
 
-// apart returns how far apart the clocks of nodes are, by reading them in turn: it is off by
-// the time that takes, which is returned as well.
+// apart reads the clocks of nodes in turn and returns how far apart they are. The result is off by at most the
+// time took.
 func apart(nodes []*cluster.Node) (skew, took, bound time.Duration, ok bool) {
 	begun := time.Now()
 	var readings []cluster.Reading
@@ -41,9 +41,8 @@ func apart(nodes []*cluster.Node) (skew, took, bound time.Duration, ok bool) {
 	return last.Time.Sub(first.Time), took, min(first.Bound, last.Bound), ok
 }
 
-// Nodes whose clocks show and gain what they like come to one time, each as near to all
-// others as it says, and no clock goes back; and the same if one of them shows everybody
-// something else.
+// Nodes with arbitrary initial clocks and drifts agree on one time, each as close to all others as its bound
+// says, and no clock goes back; also if one of them is two-faced.
 func TestClock(t *testing.T) {
 	each(t, func(t *testing.T, how string) {
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
@@ -66,7 +65,7 @@ func TestClock(t *testing.T) {
 		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			skew, took, bound, ok := apart(nodes)
 			if !ok {
-				continue // on a busy machine a reading may be missed
+				continue // on a busy computer a reading may be missed
 			}
 			seen++
 			if skew > bound+took {
@@ -81,16 +80,16 @@ func TestClock(t *testing.T) {
 		if seen == 0 {
 			t.Error("never were all clocks synchronized")
 		}
-		// The date is within those that nodes took for it: theirs are up to three hours ahead.
+		// The date is within the range of the nodes' own dates, which are up to three hours ahead.
 		if r := nodes[0].Clock(); time.Until(r.Time) < -time.Minute || time.Until(r.Time) > 3*time.Hour+time.Minute {
 			t.Errorf("it shows %v at %v", r.Time, time.Now())
 		}
 	}, "", "twofaced", "random", "silent")
 }
 
-// A node whose clock has jumped, as after a stop, knows that it was held up: it takes no part
-// in the agreement that was under way, its clock does not count until it is in again, and it
-// is seen that it stood still. The others do without it.
+// A node whose clock has jumped, as after a suspension, detects that it was paused: it takes no part in the
+// agreement in flight, its clock does not count until it is synchronized again, and the pause is reported. The
+// others continue without it.
 func TestPause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const round = 500 * time.Millisecond
@@ -109,12 +108,12 @@ func TestPause(t *testing.T) {
 			_, err := nodes[0].Agree(t.Context(), cluster.AgreeRequest{Value: []byte("x")})
 			return err
 		}
-		if err := ask(); err != nil { // before the first one of all others are asked whether they have begun
+		if err := ask(); err != nil { // before the first one, all others must report that they are prepared
 			t.Error(err)
 		}
 		answer := make(chan error)
 		go func() { answer <- ask() }()
-		time.Sleep(round / 5) // within the first round, which the silent one makes last
+		time.Sleep(round / 5) // within the first round, which the silent node prolongs
 		clock.ahead.Store(int64(2 * round))
 		if err := <-answer; !errors.Is(err, cluster.ErrAbstained) {
 			t.Errorf("who was held up answers %v", err)
@@ -123,7 +122,7 @@ func TestPause(t *testing.T) {
 		if m := nodes[0].Measure(); m.Wake.Pauses == 0 || m.Wake.Most < round {
 			t.Errorf("it was late by %v at most, and paused %d times", m.Wake.Most, m.Wake.Pauses)
 		}
-		synchronized(t, nodes[:3]...) // again
+		synchronized(t, nodes[:3]...) // once more
 	})
 }
 
@@ -135,7 +134,7 @@ type jumping struct {
 
 func (c *jumping) Now() parley.Tick { return c.Clock.Now() + parley.Tick(c.ahead.Load()) }
 
-// A node whose clock gains too much for rounds begins no agreements; the others do.
+// A node whose clock drifts too fast for rounds begins no agreements; the others do.
 func TestDrift(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := joined(t, 4, func(i int, c *cluster.Config) {
@@ -157,8 +156,7 @@ func TestDrift(t *testing.T) {
 	})
 }
 
-// A node whose clock is beyond what a correct one may show is named in the log, and counted
-// each time; nobody's clock suffers by it.
+// A node whose clock is beyond the threshold is logged, and counted each time; no other clock is affected.
 func TestBeyond(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var told logged
@@ -194,7 +192,7 @@ func TestBeyond(t *testing.T) {
 	})
 }
 
-// A lone node is synchronized with itself, and among fewer than four all must be there.
+// A single node is synchronized with itself. Among fewer than four nodes, all must be connected.
 func TestFewClocks(t *testing.T) {
 	each(t, func(t *testing.T, n int) {
 		nodes := joined(t, n, func(_ int, c *cluster.Config) { c.Clocks = roomyClocks })
@@ -214,8 +212,8 @@ func TestFewClocks(t *testing.T) {
 	}, 1, 2, 3)
 }
 
-// A node that comes back, whose clock shows something else than before, is not synchronized
-// until it has been near the others' in a resynchronization; it has the others' date then.
+// A restarted node with another clock is not synchronized until it has been close to the others' in a
+// resynchronization. It then has the others' date.
 func TestClockOfRestarted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var last cluster.Config

@@ -11,8 +11,7 @@ import (
 	"parley/cluster"
 )
 
-// accounts is the bank of one node: a participant that holds back what it has promised, until
-// it is told the end.
+// accounts is the bank of one node: a participant that holds what it has promised until it learns the outcome.
 type accounts struct {
 	mu      sync.Mutex
 	balance map[string]int
@@ -25,7 +24,7 @@ type change struct {
 	By      int
 }
 
-// Prepare takes what is to be paid out of the account at once: nobody else can have it then.
+// Prepare takes a withdrawal out of the account at once, so that nobody else can have it.
 func (a *accounts) Prepare(_ context.Context, tx string, body []byte) (bool, error) {
 	var c change
 	if err := json.Unmarshal(body, &c); err != nil {
@@ -41,7 +40,7 @@ func (a *accounts) Prepare(_ context.Context, tx string, body []byte) (bool, err
 	return true, nil
 }
 
-// Commit pays in what is to be paid in.
+// Commit pays a deposit in.
 func (a *accounts) Commit(tx string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,7 +48,7 @@ func (a *accounts) Commit(tx string) {
 	delete(a.held, tx)
 }
 
-// Abort gives back what was taken.
+// Abort gives a withdrawal back.
 func (a *accounts) Abort(tx string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,10 +56,10 @@ func (a *accounts) Abort(tx string) {
 	delete(a.held, tx)
 }
 
-// Two banks, and money that goes from one to the other, or not at all.
+// Money moves from one bank to another, or not at all.
 func ExampleNode_Commit() {
 	banks := make(map[string]*accounts)
-	nodes, end := several(3, func(c *cluster.Config) { // three processes would call cluster.Join each
+	nodes, end := several(3, func(c *cluster.Config) { // three processes would each call cluster.Join
 		bank := &accounts{balance: map[string]int{"alice": 100, "bob": 100}, held: make(map[string]change)}
 		banks[c.Name], c.Participant = bank, bank
 	})
@@ -91,7 +90,7 @@ func ExampleNode_Commit() {
 	transfer("monday/2", 70)
 	transfer("monday/3", 30)
 
-	for nodes[0].Status().Commit.Open > 0 { // until all is carried out
+	for nodes[0].Status().Commit.Open > 0 { // until all participants have committed
 		time.Sleep(time.Millisecond)
 	}
 	fmt.Println("alice", banks["node2"].balance["alice"], "bob", banks["node3"].balance["bob"])

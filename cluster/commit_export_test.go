@@ -10,10 +10,10 @@ import (
 	"parley/membership/expel"
 )
 
-// LoseFrom has a node take no more transactions' messages of another one.
+// LoseFrom makes a node drop another one's messages of transactions.
 func LoseFrom(n *Node, id parley.ID) { n.members.Shut(id, expel.Views) }
 
-// transactions has a function look at the transactions of a node.
+// transactions calls look with the transaction machine of a node.
 func transactions(n *Node, look func(m decider)) {
 	n.k.Host.Process(kernel.CommitChannel).Do(func(m parley.Machine, _ parley.Tick) { look(m.(decider)) })
 }
@@ -23,7 +23,7 @@ type decider interface {
 	Live() iter.Seq[service.Transaction]
 }
 
-// HasVoted tells whether a node has said yes to a transaction, and has not decided.
+// HasVoted reports whether a node has voted yes to a transaction, and has not decided.
 func HasVoted(n *Node, tx string) (yes bool) {
 	transactions(n, func(m decider) {
 		t, known := m.Find(tx)
@@ -32,7 +32,7 @@ func HasVoted(n *Node, tx string) (yes bool) {
 	return yes
 }
 
-// KeptTransactions is how many transactions a node still knows of that are not past.
+// KeptTransactions returns how many unfinished transactions a node knows.
 func KeptTransactions(n *Node) (k int) {
 	transactions(n, func(m decider) {
 		for range m.Live() {
@@ -42,7 +42,7 @@ func KeptTransactions(n *Node) (k int) {
 	return k
 }
 
-// IsAsked tells whether the coordinator has asked a node for its vote.
+// IsAsked reports whether the coordinator has requested a node's vote.
 func IsAsked(n *Node, tx string) (asked bool) {
 	transactions(n, func(m decider) {
 		t, known := m.Find(tx)
@@ -51,7 +51,7 @@ func IsAsked(n *Node, tx string) (asked bool) {
 	return asked
 }
 
-// VotesOrdered is how many have said yes to a transaction in the order, as a node knows.
+// VotesOrdered returns how many yes votes for a transaction a node has seen in the order.
 func VotesOrdered(n *Node, tx string) (yes int) {
 	transactions(n, func(m decider) {
 		t, _ := m.Find(tx)

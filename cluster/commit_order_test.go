@@ -11,16 +11,16 @@ import (
 	"parley/faulty"
 )
 
-// agreed is a configuration for transactions in spite of liars.
+// agreed is a configuration with protocol Agreed.
 var agreed = cluster.CommitConfig{Protocol: cluster.Agreed, Delay: 20 * time.Millisecond}
 
-// agreeing is a cluster with rounds so long that no node misses one, however busy the machine.
+// agreeing returns a cluster with rounds so long that no node misses one on a busy computer.
 func agreeing(t *testing.T, n int, durable bool, c cluster.CommitConfig) (*rig, []*tally) {
 	return configuredParties(t, n, durable, c, func(c *cluster.Config) { c.Round = time.Second })
 }
 
-// All say yes and all commit; one says no and all abort; names are for once; and what is too
-// long is refused.
+// If all vote yes, all commit; if one votes no, all abort; a name is used once; and transactions that are too
+// long are refused.
 func TestAgreedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, ledgers := agreeing(t, 4, false, agreed)
@@ -36,7 +36,7 @@ func TestAgreedCommit(t *testing.T) {
 				t.Fatal(yes, err)
 			}
 		}
-		// Any node knows.
+		// Every node knows the outcome.
 		if yes, err := r.nodes[3].Load().Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
 			t.Error(yes, err)
 		}
@@ -64,8 +64,7 @@ func TestAgreedCommit(t *testing.T) {
 	})
 }
 
-// A participant that is down, says nothing, or says different things to different nodes blocks
-// nobody, and correct nodes decide alike.
+// A participant that is down, silent, or two-faced blocks no node, and correct nodes decide the same.
 func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 	each(t, func(t *testing.T, fault string) {
 		c := agreed
@@ -100,8 +99,8 @@ func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 	}, "down", "silent", "twofaced")
 }
 
-// A participant that said yes and crashed before it heard the outcome asks the others when
-// it is back, and believes more of them than may lie.
+// A participant that voted yes and crashed before it learned the outcome asks the others after its restart, and
+// believes m+1 of them.
 func TestAgreedCommitParticipantComesBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, ledgers := agreeing(t, 4, true, agreed)
@@ -131,7 +130,7 @@ func TestAgreedCommitParticipantComesBack(t *testing.T) {
 			t.Errorf("it prepared %d times", ledgers[3].prepared["t"])
 		}
 		ledgers[3].mu.Unlock()
-		// It takes no part in the order any more, and says so.
+		// It no longer takes part in the order, and reports that.
 		if _, err := r.nodes[3].Load().Commit(ctx, "u", bodies("do", 0)); !errors.Is(err, cluster.ErrAbstained) {
 			t.Error(err)
 		}
@@ -144,12 +143,12 @@ func TestAgreedCommitParticipantComesBack(t *testing.T) {
 	})
 }
 
-// A thousand transactions at a time.
+// A thousand concurrent transactions.
 func TestAgreedCommitManyAtATime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const many = 1000
 		c := agreed
-		c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // however busy the machine
+		c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // for a busy computer
 		r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) { c.Round = 10 * time.Second })
 		ctx := soon(t, 60*time.Second)
 		var all sync.WaitGroup

@@ -11,11 +11,11 @@ import (
 	"parley/cluster"
 )
 
-// remote is a tally in another process, as it were. While it is down nothing is answered.
+// remote is a tally in a simulated other process. While it is down it answers nothing.
 type remote struct {
 	*tally
 	down  atomic.Bool
-	ctx   context.Context // of the node's life
+	ctx   context.Context // of the node's incarnation
 	end   context.CancelFunc
 	lives []string
 	asked atomic.Bool
@@ -44,8 +44,7 @@ func (r *remote) Commit(tx string) {
 	r.tally.Commit(tx)
 }
 
-// A participant that lives on when its node ends is told of the node's lives, and asked
-// again: what it has not answered to was not done.
+// A participant that outlives its node learns of the node's incarnations, and gets unanswered requests again.
 func TestCommitRemoteParticipant(t *testing.T) {
 	each(t, func(t *testing.T, p cluster.CommitProtocol) {
 		var remotes []*remote

@@ -8,8 +8,8 @@ import (
 	"parley/cluster"
 )
 
-// A client that gets no answer asks another node, which has no part in the transaction: it is
-// told the outcome, or that it is unknown, and never that nothing was done.
+// A client without an answer asks another node, which has no part in the transaction: it gets the outcome, or an
+// unknown outcome, but never that the transaction had no effect.
 func TestCommitAskedElsewhere(t *testing.T) {
 	each(t, func(t *testing.T, p cluster.CommitProtocol) {
 		r, ledgers := parties(t, 4, false, cluster.CommitConfig{Protocol: p, Votes: time.Minute})
@@ -36,8 +36,8 @@ func TestCommitAskedElsewhere(t *testing.T) {
 	}, crashing...)
 }
 
-// underWay has a transaction asked elsewhere before it has an outcome: who waits for it goes
-// on to wait, and its outcome is known where it takes part.
+// underWay commits a transaction at another node before it has an outcome: earlier callers continue to wait, and
+// its outcome is known at its members.
 func underWay(t *testing.T, r *rig, slow *tally) {
 	ctx := soon(t, 20*time.Second)
 	slow.mu.Lock()

@@ -15,13 +15,13 @@ import (
 	"parley/cluster"
 )
 
-// tally is a participant: it says no to parts that say so, and remembers what it is told.
+// tally is a participant that votes no to bodies that say so, and records its calls.
 type tally struct {
 	mu       sync.Mutex
 	prepared map[string]int // how often
 	ends     map[string][]string
-	calls    atomic.Int32 // of Prepare under way
-	most     atomic.Int32 // at a time
+	calls    atomic.Int32 // of Prepare in progress
+	most     atomic.Int32 // maximum of calls
 	gate     chan struct{}
 }
 
@@ -74,7 +74,7 @@ func (l *tally) end(tx string) string {
 	return strings.Join(slices.Compact(slices.Clone(l.ends[tx])), ", ")
 }
 
-// bodies asks the same of several nodes.
+// bodies returns the same body for several nodes.
 func bodies(body string, nodes ...int) map[string][]byte {
 	out := make(map[string][]byte)
 	for _, i := range nodes {
@@ -83,7 +83,7 @@ func bodies(body string, nodes ...int) map[string][]byte {
 	return out
 }
 
-// parties is a cluster with a tally at each node.
+// parties returns a cluster with a tally at each node.
 func parties(t *testing.T, n int, durable bool, c cluster.CommitConfig) (*rig, []*tally) {
 	return configuredParties(t, n, durable, c, func(*cluster.Config) {})
 }
@@ -103,8 +103,8 @@ func configuredParties(t *testing.T, n int, durable bool, c cluster.CommitConfig
 
 var crashing = []cluster.CommitProtocol{cluster.TwoPhase, cluster.Majority}
 
-// All say yes and all commit; one says no and all abort, and it is said who and why. Who
-// asks again gets the same answer, and nothing is done twice.
+// If all vote yes, all commit; if one votes no, all abort, with its name and reason. A retry gets the same
+// answer, and nothing is done twice.
 func TestCommit(t *testing.T) {
 	each(t, func(t *testing.T, p cluster.CommitProtocol) {
 		r, ledgers := parties(t, 4, p == cluster.TwoPhase, cluster.CommitConfig{Protocol: p})
@@ -130,7 +130,7 @@ func TestCommit(t *testing.T) {
 				t.Fatal(yes, err)
 			}
 		}
-		// Another node that took part knows, and one that did not finds out.
+		// Another member knows the outcome, and a node without a part finds out.
 		for _, i := range []int{1, 3} {
 			if yes, err := r.nodes[i].Load().Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
 				t.Fatal(yes, err)
@@ -146,7 +146,7 @@ func TestCommit(t *testing.T) {
 			{"d", "abort", []int{0, 1, 2}}, {"e", "abort", []int{0}}} {
 			for _, i := range c.at {
 				if c.end == "abort" && !ledgers[i].asked(c.tx) {
-					continue // it was over before its turn
+					continue // aborted before its turn
 				}
 				eventually(t, c.tx, func() bool { return ledgers[i].end(c.tx) == c.end })
 				if n := ledgers[i].prepared[c.tx]; n != 1 {
@@ -170,8 +170,8 @@ func TestCommit(t *testing.T) {
 	}, crashing...)
 }
 
-// A participant that said yes and has lost the coordinator is blocked: it says for whom it
-// waits, and never aborts by itself. With the coordinator back, from its disk, it hears.
+// A participant that voted yes and has lost the coordinator is blocked: it names the node that it waits for, and
+// never aborts on its own. When the coordinator restarts from its disk, it learns the outcome.
 func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, ledgers := parties(t, 3, true, cluster.CommitConfig{Delay: 20 * time.Millisecond, Votes: time.Minute})
@@ -180,7 +180,7 @@ func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {
 			ledgers[i].gate = gate
 		}
 		parts := bodies("do", 0, 1, 2)
-		parts["node1"] = []byte("wait") // the others have said yes, and node 1 asks them for it at last
+		parts["node1"] = []byte("wait") // the others have voted yes, and node 1 is asked last
 		parts["node3"] = []byte("wait")
 		answer := make(chan error, 1)
 		coordinator := r.nodes[0].Load()
@@ -189,7 +189,7 @@ func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {
 		ledgers[2].mu.Lock()
 		ledgers[2].gate = make(chan struct{})
 		ledgers[2].mu.Unlock()
-		cluster.LoseFrom(coordinator, 1) // what node 2 says from here on is lost
+		cluster.LoseFrom(coordinator, 1) // votes of node 2 are lost from here on
 		close(gate)
 		eventually(t, "node 2 has voted", func() bool { return cluster.HasVoted(r.nodes[1].Load(), "t") })
 		r.stop(0)
@@ -221,8 +221,8 @@ func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {
 	})
 }
 
-// A participant that comes back from its disk prepares again what it had said yes to, and
-// is told what became of it, also if the coordinator has committed long ago.
+// A participant that restarts from its disk prepares again what it had voted yes to, and learns the outcome, also
+// if the coordinator committed long ago.
 func TestCommitParticipantComesBack(t *testing.T) {
 	each(t, func(t *testing.T, p cluster.CommitProtocol) {
 		r, ledgers := parties(t, 3, true, cluster.CommitConfig{Protocol: p, Delay: 20 * time.Millisecond})
@@ -240,7 +240,7 @@ func TestCommitParticipantComesBack(t *testing.T) {
 			answer <- err
 		}()
 		eventually(t, "it is asked", func() bool { return cluster.IsAsked(r.nodes[2].Load(), "t") && ledgers[2].asked("t") })
-		for i := range 2 { // it does not hear the outcome
+		for i := range 2 { // it does not learn the outcome
 			cluster.LoseFrom(r.nodes[2].Load(), parley.ID(i))
 		}
 		close(ledgers[2].gate)
@@ -289,13 +289,13 @@ func TestCommitGoesOnWithoutTheCoordinator(t *testing.T) {
 	})
 }
 
-// A thousand transactions at a time, with no more calls and no more under way than there
-// may be: each has one outcome everywhere, and in the end nobody keeps any.
+// A thousand concurrent transactions, within the limits of calls and open transactions: each has one outcome on
+// all nodes, and in the end no node keeps any.
 func TestCommitManyAtATime(t *testing.T) {
 	each(t, func(t *testing.T, p cluster.CommitProtocol) {
 		const many = 1000
 		r, ledgers := parties(t, 3, false, cluster.CommitConfig{
-			Protocol: p, Open: 100, Prepares: 8, Delay: time.Second, Votes: time.Minute, // however busy the machine
+			Protocol: p, Open: 100, Prepares: 8, Delay: time.Second, Votes: time.Minute, // for a busy computer
 		})
 		ctx := soon(t, 60*time.Second)
 		var all sync.WaitGroup

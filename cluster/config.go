@@ -26,111 +26,106 @@ import (
 // Member is one node of a cluster.
 type Member struct {
 	Name    string
-	Address string // host and port that it listens on
+	Address string // host and port to listen on
 	Signer  ed25519.PublicKey
 }
 
-// Config is what a node knows. Members and Groups are alike at all nodes.
+// Config configures a node. Members and Groups must be identical on all nodes.
 type Config struct {
-	Name    string // which of the members this is
+	Name    string // of this node, as in Members
 	Members []Member
 	Self    *cert.Self
 	Trust   *cert.Trust
-	// Listen, if it is given, is used in place of listening on the address.
+	// Listen, if set, is used instead of listening on the address.
 	Listen net.Listener
-	// Network, if it is given, carries what nodes send each other in place of the system's
-	// sockets. A node on another network takes nothing but its disk from the system: without
-	// a Clock it goes by package time, and so do its alarms, so that in a bubble of
-	// testing/synctest it lives in the bubble's time. See cluster/link/memory.
+	// Network, if set, carries the messages between nodes instead of the system's sockets. A node on another
+	// network uses nothing of the system but its disk: without a Clock, its time and its alarms are those of
+	// package time, so that in a bubble of testing/synctest it runs in virtual time. See cluster/link/memory.
 	Network link.Network
-	// Dir is the folder for what must outlive the process. Without one nothing does, and
-	// a process that has ended must not come back under its name, but with Rejoin. With one, a process that
-	// comes back is let in again by those who are there. In it is also what life of each
-	// other node was the last that this one has seen.
+	// Dir is the folder for durable state, including the last known incarnation of every other node. With it, a
+	// restarted node is admitted again by the members. Without it nothing is durable, and a process that has
+	// ended must not start again under its name except with Rejoin.
 	Dir string
-	// Disk is where Dir lies; nil: the system's. On a disk.Memory a node in a bubble of testing/synctest
-	// waits for no real disk, and the test decides what a crash leaves and which call fails. Traces and the
-	// last events are files of the system all the same.
+	// Disk is the disk that holds Dir; nil means the system's. On a disk.Memory a node in a bubble of
+	// testing/synctest does not wait for a real disk, and the test decides what a crash leaves and which call
+	// fails. Traces are files of the system in any case.
 	Disk disk.Disk
-	// Durable keeps what is delivered on the disk before anybody is told, so that all may
-	// come back after all have ended; except in groups of level Byzantine, which are in memory.
-	// It needs Dir.
+	// Durable syncs deliveries to disk before they are acknowledged, so that they survive a restart of all nodes.
+	// Groups of level Byzantine stay in memory. It requires Dir.
 	Durable bool
-	// DiskLimit is how long one call of the disk may take, as a write or a sync, before the disk counts
-	// as failed and the node stops: 100 ms to 1 h, by default 5 s. It is a node's own.
+	// DiskLimit is how long one call of the disk, such as a write or a sync, may take before the disk counts as
+	// failed and the node stops: 100 ms to 1 h, by default 5 s. It may differ between nodes.
 	DiskLimit time.Duration
-	// Rejoin says that the node has lost what it had in Dir, which is empty: it is to join
-	// the others as a new one, and not to begin with them. Without it they refuse who comes
-	// back with nothing. It means nothing in later lives. If more than a minority lose what
-	// they had, what was delivered may be lost, too.
+	// Rejoin says that the node has lost its records and starts with an empty Dir: it joins the others as a new
+	// member instead of starting with them. Without it the others refuse a node that has lost its records. It is
+	// ignored if Dir has records. If more than a minority of the nodes lose their records, deliveries may be
+	// lost, too.
 	Rejoin bool
 	Groups []GroupConfig
 	Tables []TableConfig
-	// Participant does this node's part of transactions; without one it votes no.
+	// Participant does this node's part of transactions; if nil, the node votes no.
 	Participant Participant
 	Commit      CommitConfig
-	// M is how many nodes may lie, for what is to hold against liars; by default as many
-	// as fewer than a third of the nodes are.
+	// M is how many nodes may be faulty in services that tolerate Byzantine faults; by default (n-1)/3, rounded
+	// down.
 	M int
-	// Round is the length of a round. A fifth of it is how late a node may do anything, a
-	// seventh in agreements by request or under a name, and a tenth how long a message may
-	// take. By default 100 ms.
+	// Round is the length of a round, by default 100 ms. A node may be late by 1/5 of it, in agreements by 1/7,
+	// and a message may take 1/10 of it.
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig
-	// Clock is what this node goes by; by default that of its machine, or with a Network the
-	// time since it joined. It is for tests and laboratories.
+	// Clock is this node's clock, for tests. By default it is the system's, or with a Network the time since the
+	// node joined.
 	Clock host.Clock
-	// Agreements are those that the nodes have, alike and in the same order at all of them; by
-	// default by every algorithm in spite of every number of liars that it tolerates, EIG with
-	// the most of them first. They share what a node has of time and memory for what liars may
-	// begin: the first one has half of it, and the others share the rest. Name the only one
-	// that is needed, and it has everything: twice as many may go on at a time.
+	// Agreements are the kinds of agreement that the nodes run, identical and in the same order on all nodes. By
+	// default they are every algorithm with every m that it tolerates, beginning with EIG and the largest m. They
+	// divide the time and memory that a node reserves for slots that faulty nodes may open: the first kind gets
+	// half, the others share the rest. A single kind gets everything, so that twice as many of its slots may be
+	// in flight.
 	Agreements []AgreementConfig
-	// Links are what nodes are linked by, alike at all of them; by default streams.
+	// Links is how nodes are connected, identical on all nodes; by default by streams.
 	Links Links
-	// SignerKey is what this node signs with, where agreements need that; the members know
-	// its public half. Without it the node takes no part in them.
+	// SignerKey signs messages in agreements that need signatures. It must match the Signer of this member.
+	// Without it the node takes no part in these agreements.
 	SignerKey ed25519.PrivateKey
-	// Trace, if it is set, has the node write down all that its machines do.
+	// Trace, if set, makes the node write a trace of each of its machines.
 	Trace *Tracing
-	// FaultInjection makes the node lie. It is for laboratories alone.
+	// FaultInjection makes the node faulty. It is for tests only.
 	FaultInjection *FaultInjection
-	// Broken is called if the node can not go on: its disk failed, or a machine broke. Every call of
-	// the node fails from then on, with ErrClosed and the reason, and Join does if it has not returned.
-	// Broken may be called more than once, and must not block; who is told closes the node. Without
-	// it the node closes itself.
+	// Broken is called when the node fails because of its disk or a panic of a machine. From then on every call
+	// of the node fails with ErrClosed and the reason; so does Join if it has not returned. Broken may be called
+	// more than once and must not block; it should have the node closed. If it is nil, the node closes itself.
 	Broken func(error)
 	Log    *slog.Logger
 
 	hooks hooks
 }
 
-// FaultInjection is for laboratories: it makes a node lie.
+// FaultInjection makes a node faulty, for tests.
 type FaultInjection struct {
-	// Traitor is how the node behaves in agreements, and in groups of level Byzantine.
+	// Traitor is the behavior of the node in agreements and in groups of level Byzantine.
 	Traitor faulty.Behavior
 }
 
-// hooks are what tests change. 0 stands for what a node does otherwise.
+// hooks are settings that only tests change. 0 means the value that a node uses otherwise.
 type hooks struct {
 	mesh.Hooks
-	Compact  int           // the number of records after which a state replaces its log
+	Compact  int           // number of records after which a checkpoint replaces the log
 	LogSize  int64         // of the store
 	Recorder int           // the size of the flight recorder
-	Tables   tables.Limits // of all tables
+	Tables   tables.Limits // of each table
 	Hear     func(from parley.ID, channel uint32, b []byte)
 }
 
-// Times are how long a node waits for what. What is 0 has a default, for a local network.
+// Times are the times that a node waits. A zero field means its default, which is for a local network.
 type Times struct {
-	Beat    time.Duration // between two signs of life; 100 ms
-	Suspect time.Duration // how long a member may be silent; 1 s
-	Flush   time.Duration // how long a change of the view waits for a member; 500 ms
-	Retry   time.Duration // before somebody else begins a change; 1 s
+	Beat    time.Duration // between two heartbeats; 100 ms
+	Suspect time.Duration // how long a member may be silent until it is suspected; 1 s
+	Flush   time.Duration // how long a view change waits for a member; 500 ms
+	Retry   time.Duration // before another member starts the view change; 1 s
 }
 
-// WithDefaults returns the times with what was left 0 filled in.
+// WithDefaults returns the times with zero fields replaced by their defaults.
 func (t Times) WithDefaults() Times {
 	return Times{
 		Beat:    cmp.Or(t.Beat, 100*time.Millisecond),
@@ -140,18 +135,17 @@ func (t Times) WithDefaults() Times {
 	}
 }
 
-// DefaultRound is the length of a round if nothing else is configured.
+// DefaultRound is the default length of a round.
 const DefaultRound = 100 * time.Millisecond
 
-// CheckClocks tells what is wrong with the configuration of the clocks: that they can not
-// be kept together so.
+// CheckClocks returns an error if the clocks cannot be kept within the configured error.
 func (c Config) CheckClocks() error {
 	c = c.filled()
 	_, err := c.Clocks.Plan(len(c.Members), c.M, c.Round)
 	return err
 }
 
-// filled returns the configuration with the defaults filled in.
+// filled returns the configuration with zero fields replaced by their defaults.
 func (c Config) filled() Config {
 	c.M = cmp.Or(c.M, (len(c.Members)-1)/3)
 	c.Round = cmp.Or(c.Round, DefaultRound)
@@ -162,8 +156,7 @@ func (c Config) filled() Config {
 	return c
 }
 
-// CheckGroups tells what is wrong with the groups of the configuration, or with how many of
-// the members may lie.
+// CheckGroups returns an error if the groups are invalid or M is too large for the number of members.
 func (c Config) CheckGroups() error {
 	c = c.filled()
 	n := len(c.Members)
@@ -173,7 +166,7 @@ func (c Config) CheckGroups() error {
 	return groups.Check(c.Groups, n)
 }
 
-// views is the configuration of a group of all nodes.
+// views returns the configuration of a group of all nodes.
 func (c Config) views() group.Config {
 	t := c.Times.WithDefaults()
 	v := group.Config{
@@ -191,14 +184,14 @@ func (c Config) views() group.Config {
 	return v.WithDefaults()
 }
 
-// The limits of Config.DiskLimit, and what it is by default.
+// The limits and the default of Config.DiskLimit.
 const (
 	leastDiskLimit   = 100 * time.Millisecond
 	mostDiskLimit    = time.Hour
 	defaultDiskLimit = 5 * time.Second
 )
 
-// CheckDisk tells what is wrong with the limits of the disk.
+// CheckDisk returns an error if DiskLimit is out of range.
 func (c Config) CheckDisk() error {
 	if d := c.DiskLimit; d != 0 && (d < leastDiskLimit || d > mostDiskLimit) {
 		return fmt.Errorf("DiskLimit is %v: allowed are %v to %v, and 0 for %v",
@@ -207,7 +200,7 @@ func (c Config) CheckDisk() error {
 	return nil
 }
 
-// CheckLinks tells what a configuration has that its links do not carry.
+// CheckLinks returns an error if the links cannot carry what is configured.
 func (c Config) CheckLinks() error {
 	switch {
 	case c.Links.Check() != nil:
@@ -220,7 +213,7 @@ func (c Config) CheckLinks() error {
 	return nil
 }
 
-// check tells what is wrong with the configuration of a node, which is filled.
+// check validates the configuration of a node whose defaults are filled in.
 func (c Config) check() error {
 	self := c.self()
 	switch {
@@ -244,10 +237,10 @@ func (c Config) check() error {
 	return nil
 }
 
-// CheckAgreements tells what is wrong with those of the configuration.
+// CheckAgreements returns an error if Agreements is invalid.
 func (c Config) CheckAgreements() error { return agree.Check(c.Agreements, len(c.Members)) }
 
-// self is the place of this node among the members, -1 if it has none.
+// self returns the index of this node in Members, -1 if it is not a member.
 func (c Config) self() int {
 	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == c.Name })
 }

@@ -21,7 +21,7 @@ import (
 
 var updateDamage = flag.Bool("update", false, "rewrite docs/damage.md")
 
-// What damage to the folder of one node comes to, while one other node of three is down.
+// Outcomes of damage to the folder of one node, while one other node of three is down.
 const (
 	whole   = "nothing is lost"
 	refuses = "refuses to start"
@@ -29,7 +29,7 @@ const (
 	unknown = "a tail is lost that the other node never saw"
 )
 
-// recording is what three nodes have left under acknowledged load.
+// recording is what three nodes have on disk after acknowledged load.
 type recording struct {
 	disks  [3]*disk.Memory
 	dir    string // of the first node
@@ -37,14 +37,15 @@ type recording struct {
 	report store.Report // of the first node
 }
 
-// acked is what was acknowledged: a put or a broadcast of its number, and the position of the first node's disk then.
+// acked is an acknowledged put or broadcast, with the position of the first node's disk at that time.
 type acked struct {
 	key, payload string
 	position     uint64
 }
 
-// record runs three nodes under load. The second one is stopped while the first one still merges logs and begins new
-// ones, and goes on. The power of the first one fails, and the third one, which has heard of all, is stopped in order.
+// record runs three nodes under load. The second one is stopped while the first one still merges logs and begins
+// new ones, and the load continues. The first one has a power failure, and then the third one, which has received
+// all positions, is stopped.
 func record(t *testing.T, r *rig) (rec recording) {
 	ctx := soon(t, 5*time.Minute)
 	load := func(from int, until func() bool) {
@@ -61,7 +62,7 @@ func record(t *testing.T, r *rig) (rec recording) {
 				a.position = r.nodes[0].Load().Status().Store.Position
 				rec.acked = append(rec.acked, a)
 			}
-			time.Sleep(100 * time.Millisecond) // in which states replace records
+			time.Sleep(100 * time.Millisecond) // while checkpoints replace records
 		}
 	}
 	records := filepath.Join(r.configs[0].Dir, "records")
@@ -70,7 +71,7 @@ func record(t *testing.T, r *rig) (rec recording) {
 	r.start(0)
 	r.back(0)
 	r.stop(1)
-	last := "" // log
+	last := "" // newest log
 	load(0, func() bool {
 		f := files(t, r.disk(0), records)
 		if last == "" {
@@ -80,7 +81,7 @@ func record(t *testing.T, r *rig) (rec recording) {
 		must(t, err)
 		return f.newest != last && f.older != "" && f.base != "" && report.Tail.Offset > 16<<10
 	})
-	time.Sleep(3 * time.Second) // the third one has been told of all
+	time.Sleep(3 * time.Second) // the third one has received all positions
 	rec.disks[0] = r.disk(0).Crash(nil)
 	r.stop(0)
 	time.Sleep(time.Second)
@@ -93,8 +94,8 @@ func record(t *testing.T, r *rig) (rec recording) {
 	return rec
 }
 
-// kinds are the names of the files of a store: the newest log, the oldest one that is closed, and what logs were
-// merged into.
+// kinds are the names of the files of a store: the newest log, the oldest closed log, and the file into which
+// logs were merged.
 type kinds struct{ newest, older, base string }
 
 func files(t *testing.T, d disk.Disk, dir string) (f kinds) {
@@ -117,15 +118,15 @@ func files(t *testing.T, d disk.Disk, dir string) (f kinds) {
 	return f
 }
 
-// cell is one way to damage the folder of the first node.
+// cell is one kind of damage to the folder of the first node.
 type cell struct {
 	what, how, part string
 	file            string
-	tail            bool // the last sync of the newest log is damaged, or all that follows some record
+	tail            bool // the last sync of the newest log is damaged, or everything after some record
 	damage          func(d *disk.Memory)
 }
 
-// cells are all ways, of each kind of file, in each of its parts.
+// cells returns all kinds of damage to each kind of file, in each of its parts.
 func (rec recording) cells(t *testing.T) (all []cell) {
 	t.Helper()
 	records := filepath.Join(rec.dir, "records")
@@ -141,7 +142,7 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 			size = int(rec.report.Tail.Offset)
 		}
 		for i, part := range []string{"first", "middle", "last"} {
-			// The first part begins behind the headers, the last one ends with the last sync.
+			// The first part begins after the headers, the last one ends with the last sync.
 			at := []int{120, size / 2, size - 20}[i]
 			zeros := []int{0, size/2 - 2048, size - 4096}[i]
 			if size < 4096 { // such a file is one part
@@ -174,7 +175,7 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 		cell{"newest log", "zeroed to the end", "middle", f.newest, true, func(d *disk.Memory) {
 			d.Change(f.newest, func(b []byte) []byte { clear(b[end/2:]); return b })
 		}})
-	// The numbers of lives are a record: its newest copy is in one of these files.
+	// The book of incarnations is a record: its newest copy is in one of these files.
 	for _, of := range []struct{ what, text string }{{"incarnation", "own "}, {"lives", "saw "}} {
 		file, at := rec.find(t, of.text, f)
 		for how, change := range map[string]func(b []byte) []byte{
@@ -196,7 +197,7 @@ func (rec recording) cells(t *testing.T) (all []cell) {
 	return all
 }
 
-// sizeOf is how much of a file is written: what was reserved and not used is zeros.
+// sizeOf returns how much of a file is written, without the zeros of reserved space.
 func sizeOf(t *testing.T, d *disk.Memory, file string) int {
 	t.Helper()
 	b, err := disk.ReadFile(d, file)
@@ -209,7 +210,7 @@ func remove(t *testing.T, d *disk.Memory, file string) {
 	must(t, errors.Join(d.Remove(file), d.SyncDir(filepath.Dir(file))))
 }
 
-// find returns where the newest record with a text is.
+// find returns the position of the newest record with a text.
 func (rec recording) find(t *testing.T, text string, f kinds) (file string, at int) {
 	t.Helper()
 	names, err := rec.disks[0].List(filepath.Dir(f.newest))
@@ -229,10 +230,10 @@ func (rec recording) find(t *testing.T, text string, f kinds) (file string, at i
 	return "", 0
 }
 
-// TestDamageMatrix damages each kind of file of a node's folder in each way, while one other node of three is down. The
-// node refuses to start and says what to do, or it has all that it acknowledged. Only where the end of the
-// newest log is damaged, which cannot be told from a loss of power, it starts without that; then a node that has
-// heard of it refuses it, and nothing else is lost. docs/damage.md has the table.
+// TestDamageMatrix damages each kind of file of a node's folder in each way, while one other node of three is
+// down. Either the node refuses to start, with an advice, or it has everything that it acknowledged. Only if the
+// end of the newest log is damaged, which looks like a power failure, it starts without that end; then a node
+// that has received its position refuses it, and nothing else is lost. docs/damage.md has the table.
 func TestDamageMatrix(t *testing.T) {
 	var table strings.Builder
 	bubble(t, func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestDamageMatrix(t *testing.T) {
 	compareDamage(t, table.String())
 }
 
-// judge damages a copy of the first node's disk, starts that node with one other, and returns what comes of it.
+// judge damages a copy of the first node's disk, starts that node with one other, and returns the outcome.
 func (rec recording) judge(t *testing.T, r *rig, c cell, other int) (outcome string) {
 	t.Helper()
 	name := fmt.Sprintf("%s: %s %s, with node %d", c.what, c.how, c.part, other)
@@ -304,7 +305,7 @@ func (rec recording) judge(t *testing.T, r *rig, c cell, other int) (outcome str
 	return ""
 }
 
-// refuses demands that the node does not start, and says which file is damaged, where, and what to do.
+// refuses requires that the node does not start, and names the damaged file, the position, and what to do.
 func (rec recording) refuses(t *testing.T, r *rig, d *disk.Memory, c cell, name string) {
 	t.Helper()
 	config := r.configs[0]
@@ -332,8 +333,8 @@ func (rec recording) refuses(t *testing.T, r *rig, d *disk.Memory, c cell, name 
 	}
 }
 
-// reads demands that all is there that was acknowledged up to a position of the node's disk. It returns why the node
-// stops, if it does.
+// reads requires everything that was acknowledged up to a position of the node's disk. If the node fails, it
+// returns why.
 func (rec recording) reads(t *testing.T, node *cluster.Node, position uint64, why <-chan error) error {
 	ctx := soon(t, 10*time.Second)
 	values, payloads := make(map[string]string), make(map[string]bool)
@@ -379,12 +380,12 @@ func (rec recording) reads(t *testing.T, node *cluster.Node, position uint64, wh
 	select {
 	case stopped := <-why:
 		return stopped
-	case <-time.After(3 * time.Second): // others have told all that they know
+	case <-time.After(3 * time.Second): // the others have sent everything that they know
 		return nil
 	}
 }
 
-// number reads which write, counted from 0, a key or a payload names.
+// number parses the number of the write in a key or a payload.
 func number(payload string) (n int) {
 	if _, err := fmt.Sscan(payload, &n); err != nil {
 		return -1
@@ -392,7 +393,7 @@ func number(payload string) (n int) {
 	return n
 }
 
-// compareDamage compares the table with the one of the docs.
+// compareDamage compares the table with the one in docs.
 func compareDamage(t *testing.T, table string) {
 	t.Helper()
 	const file, head = "../docs/damage.md", "| --- | --- | --- | --- | --- |\n"

@@ -9,7 +9,8 @@ import (
 	"parley/internal/lists"
 )
 
-// digest is a hash of all that nodes must be configured with alike: nodes with another one refuse each other.
+// digest returns a hash of the configuration that all nodes must share. Nodes with different digests refuse each
+// other.
 func (c Config) digest() [sha256.Size]byte {
 	h := sha256.New()
 	for _, text := range c.alike() {
@@ -19,21 +20,22 @@ func (c Config) digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// alike lists what all nodes must be configured with alike. Every option is named here, never a whole struct: a new
-// field of a struct must not refuse a node of the version before. A new option that must be alike is appended at the
-// end, and only where it is not zero; so nodes can be upgraded one after the other, and use it when all know it.
+// alike lists the configuration that all nodes must share. It names every option and no whole struct, because a
+// new field of a struct must not refuse a node of the previous version. A new shared option is appended at the
+// end, and only if it is not zero: nodes can then be upgraded one by one, and use the option when all know it.
 //
-// This is version 1 of the list. A change that nodes of before must not join has a line of its own, as some have below.
+// This is version 1 of the list. A change that must keep older nodes out gets a line of its own, as some have
+// below.
 func (c Config) alike() (list []string) {
 	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
 	for _, m := range c.Members {
 		list = append(list, m.Name, string(m.Signer))
 	}
-	add("groups, by majorities of all") // nodes that decide on views otherwise are refused
+	add("groups, by majorities of all") // refuses nodes that decide on views in another way
 	for _, g := range c.Groups {
 		list = append(list, g.Name, g.Level.String())
 	}
-	if c.views().Liars > 0 && len(c.Tables) > 0 { // nodes that do not tell what they have are refused
+	if c.views().Liars > 0 && len(c.Tables) > 0 { // refuses nodes that do not report what they have
 		add("tables whose copies are compared in each view")
 	}
 	add("tables")
@@ -45,7 +47,7 @@ func (c Config) alike() (list []string) {
 	add("%t %d %v {%v %v %v %v} {%v %d %v} %v", c.Durable, c.M, c.Round,
 		times.Beat, times.Suspect, times.Flush, times.Retry, clocks.Error, clocks.Drift, clocks.Period, c.Commit.Protocol)
 	if k, usual := c.Commit.WithDefaults(), (CommitConfig{}).WithDefaults(); k.Protocol == Agreed &&
-		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
+		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide which transactions are accepted
 		add("%d %d", k.Open, k.Remember)
 	}
 	if c.Links != Streams {

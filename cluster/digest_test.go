@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A node refuses one that is configured otherwise, by a hash. It stays as it is, or nodes could not be upgraded one
-// after the other.
+// A node refuses one that is configured differently, by a hash. The hash must not change, or nodes could not be
+// upgraded one by one.
 func TestDigestStays(t *testing.T) {
 	members := []Member{{Name: "a", Signer: []byte("1")}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
 	full := Config{
@@ -33,8 +33,8 @@ func TestDigestStays(t *testing.T) {
 	}
 }
 
-// The options that nodes must have alike change the digest, and all others do not, whatever they are set to. A new option is
-// one of the others until it is named here.
+// The options that nodes must share change the digest, and all others do not, whatever their values. A new option
+// counts as one of the others until it is named here.
 func TestDigestOfEachOption(t *testing.T) {
 	t.Parallel()
 	alike := strings.Fields(`Members.Name Members.Signer Groups.Name Groups.Level Tables.Name Tables.State Tables.Level
@@ -76,7 +76,7 @@ func TestDigestOfEachOption(t *testing.T) {
 			}
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		case reflect.Func, reflect.Interface, reflect.Pointer, reflect.Chan:
-			return // no option that two nodes could compare
+			return // not an option that two nodes could compare
 		default:
 			t.Errorf("%s is a %v, which this test does not set", name, v.Kind())
 		}

@@ -23,7 +23,7 @@ import (
 // changes are the calls of a disk that change something.
 var changes = []string{"mkdir", "create", "write", "sync", "reserve", "truncate", "rename", "remove", "syncdir"}
 
-// turning is a disk in memory that fails from one of its changes on, and does not answer any more if err is nil.
+// turning is a disk in memory that fails from one of its changes on, or, if err is nil, no longer answers.
 type turning struct {
 	mem  *disk.Memory
 	from int64
@@ -32,11 +32,11 @@ type turning struct {
 
 	told  atomic.Pointer[error] // by Broken
 	calls atomic.Int64
-	// merged tells that logs were merged.
+	// merged says that logs were merged.
 	merged atomic.Bool
-	what   atomic.Pointer[disk.Op] // the call from which it fails
-	began  time.Time               // that
-	// failed are the names of files with calls that failed, or wait: two goroutines may write at the same time.
+	what   atomic.Pointer[disk.Op] // the first failing call
+	began  time.Time               // start of what
+	// failed are the names of files with failed or waiting calls: two goroutines may write at the same time.
 	failed sync.Map
 }
 
@@ -61,9 +61,9 @@ func (d *turning) around(op disk.Op, do func() error) error {
 	return syscall.EIO
 }
 
-// A disk that fails, fills up, turns read-only or stops answering at any write of a node's life, from its first
-// start to its end: the node ends within the limit and a second, all its calls fail, also those that wait,
-// errors name the file and what is left in the kernel, and what it acknowledged is there after a restart.
+// A disk fails, fills up, turns read-only, or stops answering at any write of a node, from its first start to its
+// end: the node ends within the limit plus 1 s, all its calls fail, including waiting ones, errors name the file
+// and the goroutine left in the kernel, and what it acknowledged is there after a restart.
 func TestNodeEndsWhenItsDiskFails(t *testing.T) {
 	for name, err := range map[string]error{
 		"input/output error": syscall.EIO, "full": syscall.ENOSPC, "read-only": syscall.EROFS, "no answer": nil,
@@ -100,7 +100,7 @@ func TestNodeEndsWhenItsDiskFails(t *testing.T) {
 
 const tightLimit = 2 * time.Second
 
-// try runs a node until its disk fails, and tells when that was; not at all if it is empty.
+// try runs a node until its disk fails, and returns at which call that was; empty if it did not fail.
 func (d *turning) try(t *testing.T) (at string) {
 	d.mem, d.end = disk.NewMemory(-1), make(chan struct{})
 	defer close(d.end)
@@ -146,10 +146,10 @@ func (d *turning) try(t *testing.T) (at string) {
 	return at
 }
 
-// harmless tells that what failed is no part of the records.
+// harmless reports whether the failed call is not part of the records.
 func (d *turning) harmless() bool { return strings.Contains(d.what.Load().Name, "flight") }
 
-// names tells whether an error names a file with a call that failed.
+// names reports whether an error names a file with a failed call.
 func (d *turning) names(err error) (named bool) {
 	d.failed.Range(func(name, _ any) bool {
 		named = named || strings.Contains(err.Error(), name.(string))
@@ -158,7 +158,8 @@ func (d *turning) names(err error) (named bool) {
 	return named
 }
 
-// ended demands that an error came in time, since a call or the failure if that was later, and names the file.
+// ended requires that an error names the file and came in time, counted from since or from the failure, whichever
+// was later.
 func (d *turning) ended(t *testing.T, who string, since time.Time, err error) {
 	t.Helper()
 	op := d.what.Load()
@@ -176,9 +177,9 @@ func (d *turning) ended(t *testing.T, who string, since time.Time, err error) {
 	}
 }
 
-// work puts and broadcasts, and returns what was acknowledged, until the first error.
+// work puts and broadcasts until the first error, and returns how many were acknowledged.
 func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) {
-	ctx := soon(t, time.Minute) // in which a node must have failed
+	ctx := soon(t, time.Minute) // within which a node must have failed
 	reader, err := node.Group("g").Subscribe(1)
 	if err != nil {
 		return 0, err
@@ -203,7 +204,7 @@ func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) 
 			}
 		}
 		acked = k + 1
-		time.Sleep(50 * time.Millisecond) // in which states replace records
+		time.Sleep(50 * time.Millisecond) // while checkpoints replace records
 	}
 	if err == nil {
 		return acked, nil
@@ -230,7 +231,7 @@ func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) 
 	return acked, err
 }
 
-// fails demands that all calls of a node fail.
+// fails requires that all calls of a node fail.
 func (d *turning) fails(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	ctx := context.Background()
@@ -251,7 +252,7 @@ func (d *turning) fails(t *testing.T, node *cluster.Node) {
 	}
 }
 
-// kept demands that what was acknowledged is there.
+// kept requires that everything acknowledged is there.
 func (d *turning) kept(t *testing.T, node *cluster.Node, acked int) {
 	t.Helper()
 	ctx := soon(t, 10*time.Second)
@@ -270,13 +271,13 @@ func (d *turning) kept(t *testing.T, node *cluster.Node, acked int) {
 	}
 }
 
-// stuck is a trace that cannot be closed.
+// stuck is a trace whose Close blocks.
 type stuck struct{ end chan struct{} }
 
 func (stuck) Write(b []byte) (int, error) { return len(b), nil }
 func (s stuck) Close() error              { <-s.end; return nil }
 
-// A trace on a disk that does not answer keeps no node from ending.
+// A trace on a disk that does not answer does not keep a node from ending.
 func TestStuckTrace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -292,7 +293,7 @@ func TestStuckTrace(t *testing.T) {
 	})
 }
 
-// A limit that makes no sense is refused.
+// An invalid limit is refused.
 func TestDiskLimit(t *testing.T) {
 	for _, limit := range []time.Duration{-1, 99 * time.Millisecond, 2 * time.Hour} {
 		if err := (cluster.Config{DiskLimit: limit}).CheckDisk(); err == nil || !strings.Contains(err.Error(), "100ms to 1h") {

@@ -15,7 +15,7 @@ import (
 	"parley/cluster/disk"
 )
 
-// brittle is a disk of which no log can be synced when it has failed, and before that takes its time.
+// brittle is a slow disk. When failed is set, syncs of logs fail.
 type brittle struct {
 	disk.Disk
 	failed atomic.Bool
@@ -35,8 +35,8 @@ func (d *brittle) disk() disk.Disk {
 	}}
 }
 
-// What is asked for first is agreed on in time, though every node has to note on its disk in which
-// slots it may speak, and disks take longer than rounds; also by a node that has been started again.
+// The first requests are decided in time, although every node must record on its disk in which slots it may send,
+// and disks are slower than rounds; also at a restarted node.
 func TestFirstOnSlowDisks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 4, func(c *cluster.Config) {
@@ -63,7 +63,7 @@ func TestFirstOnSlowDisks(t *testing.T) {
 			}
 			asked.Go(func() {
 				v, err := node.AgreeVector(ctx, cluster.VectorRequest{Name: "first", Value: own, Gather: roomy})
-				missing := 0 // of those whose disk takes a round longer than the others'
+				missing := 0 // of nodes whose disk takes a round longer than the others'
 				for id, value := range v.Values {
 					if value == nil {
 						missing++

@@ -13,8 +13,8 @@ import (
 	"parley/faulty"
 )
 
-// Three nodes of one process, each with a certificate of its own. In a real cluster each is a
-// process, which loads what "parley cert" has written with [cert.LoadNode] and [cert.LoadTrust].
+// Three nodes in one process, each with its own certificate. In a real cluster each is a process that loads the
+// files of "parley cert" with [cert.LoadNode] and [cert.LoadTrust].
 func ExampleJoin() {
 	authority, err := cert.NewAuthority("shop", time.Hour, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func ExampleJoin() {
 	// till says "open"
 }
 
-// A loop over what a group delivers, from its beginning on.
+// A loop over the deliveries of a group, from the first one.
 func ExampleSubscription_All() {
 	nodes, end := several(3, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "news"}} })
 	defer end()
@@ -119,10 +119,10 @@ func ExampleSubscription_All() {
 	// sun
 }
 
-// Four nodes agree on the value of the first, although the third tells half of them another one.
+// Four nodes agree on the value of the first, although the third sends another one to half of them.
 func ExampleNode_Agree() {
-	nodes, end := several(4, func(c *cluster.Config) { // four processes would call cluster.Join each
-		c.Round = 5 * time.Second // the longest that anybody waits for a node that is silent
+	nodes, end := several(4, func(c *cluster.Config) { // four processes would each call cluster.Join
+		c.Round = 5 * time.Second // maximum wait for a silent node
 		if c.Name == "node3" {
 			c.FaultInjection = &cluster.FaultInjection{Traitor: faulty.TwoFaced}
 		}
@@ -135,7 +135,7 @@ func ExampleNode_Agree() {
 		fmt.Printf("they decide %q\n", d.Value)
 		all.Done()
 	}
-	defer nodes[1].Decisions(decided)() // the call stops it
+	defer nodes[1].Decisions(decided)() // the call ends it
 	defer nodes[3].Decisions(decided)()
 	d, err := nodes[0].Agree(context.Background(), cluster.AgreeRequest{Value: []byte("attack")})
 	if err != nil {
@@ -150,7 +150,7 @@ func ExampleNode_Agree() {
 	// the source decides "attack", with m = 1
 }
 
-// Three of four nodes hand in what they measured. All get the same values, and the same median.
+// Three of four nodes submit measurements. All get the same values, and the same median.
 func ExampleNode_Consensus() {
 	nodes, end := several(4, func(c *cluster.Config) { c.Round = 5 * time.Second })
 	defer end()
@@ -174,7 +174,7 @@ func ExampleNode_Consensus() {
 	// ["20" "21" "99" ""]: 20
 }
 
-// Two nodes broadcast at once, and all deliver in one order.
+// Two nodes broadcast concurrently, and all deliver in one order.
 func ExampleGroup_Broadcast() {
 	nodes, end := several(3, func(c *cluster.Config) {
 		c.Groups = []cluster.GroupConfig{{Name: "orders", Level: cluster.Total}}

@@ -14,9 +14,9 @@ import (
 	"parley/cluster/traces"
 )
 
-// folder is where a node keeps what must outlive it. Calls of its disk are given up after a time.
+// folder is where a node keeps its durable state. Calls of its disk have a time limit.
 type folder struct {
-	dir   string // "": the node has none
+	dir   string // empty if the node has none
 	disk  disk.Disk
 	limit time.Duration
 }
@@ -26,8 +26,8 @@ func (c Config) folder() folder {
 	return folder{c.Dir, cmp.Or[disk.Disk](c.Disk, disk.System{}), c.DiskLimit}
 }
 
-// MarkName is a file in a node's data folder, for people who find it, and for a node whose records were removed from
-// beside it.
+// MarkName is a file in a node's data folder. It informs people who find the folder, and reveals to a node that
+// its records were removed.
 const MarkName = "README.txt"
 
 const markText = `This folder belongs to one node of a cluster, and is written while that node runs.
@@ -35,8 +35,8 @@ Do not restore it from a copy: the other nodes know more of this node than an ol
 If it is lost or damaged, start the node with an empty folder and with --rejoin.
 `
 
-// open opens the node's store, and refuses a folder from which it was removed: the others would take this node
-// for one that knows what it knew. It returns no store if there is no folder.
+// open opens the node's store. It refuses a folder whose records were removed, because the others would assume
+// that the node still has them. It returns nil if there is no folder.
 func (f folder) open(o store.Options) (*store.Store, error) {
 	if f.dir == "" {
 		return nil, nil
@@ -72,7 +72,6 @@ func (f folder) open(o store.Options) (*store.Store, error) {
 	return s, err
 }
 
-// write writes the mark.
 func (f folder) write(mark string) error {
 	file, err := f.disk.Create(mark)
 	if err == nil {
@@ -82,18 +81,18 @@ func (f folder) write(mark string) error {
 	return err
 }
 
-// dump writes the last events into the folder: see DumpFlight.
+// dump writes the recorded events into the folder: see DumpFlight.
 func (f folder) dump(t *traces.Tracer) (file string, err error) {
 	return diskAnswers(f.limit, "write "+traces.FlightFile, func() (string, error) { return t.Dump(f.disk, f.dir) })
 }
 
-// diskPatience is how long a node waits for a disk that has failed.
+// diskPatience is how long a node waits for calls of a disk that has failed.
 const diskPatience = 400 * time.Millisecond
 
-// errNoAnswer is the error of a disk that has not answered in time.
+// errNoAnswer is the error of a disk that did not answer in time.
 var errNoAnswer = errors.New("the disk does not answer")
 
-// diskAnswers makes calls of the disk, and returns when they have ended or the limit is over.
+// diskAnswers runs do, which makes calls of the disk, and returns its result, or errNoAnswer after the limit.
 func diskAnswers[T any](limit time.Duration, what string, do func() (T, error)) (T, error) {
 	type result struct {
 		of  T
@@ -116,8 +115,8 @@ func diskAnswers[T any](limit time.Duration, what string, do func() (T, error)) 
 	}
 }
 
-// life counts a life of a node in its store, and returns what the node knows of lives, and whether it has had one
-// before. A node without a store has neither.
+// life numbers this incarnation in the node's store. It returns the known incarnations, and whether the node has
+// started before. Without a store the book is in memory, and again is false.
 func (c Config) life(s *store.Store) (l *lives.Book, again bool, err error) {
 	const inMemory = "in memory mode: what is acknowledged is on no disk, and lost if a majority of the nodes ends"
 	switch {

@@ -9,14 +9,14 @@ import (
 	"parley/cluster"
 )
 
-// Of a Byzantine group of four, two members are closed at a time, or all, and join again; and
-// then once more. The order goes on, and is the same for all who are there.
+// In a Byzantine group of four, two members at a time, or all, are closed and rejoin, twice. The order continues,
+// and is the same at all members.
 func TestByzantineGroupBeginsAnew(t *testing.T) {
 	each(t, func(t *testing.T, count int) {
 		var mu sync.Mutex
 		places := make(map[uint64]string) // since the last time that all were closed
 		saw := make([]map[string]bool, 4)
-		life := 0 // grows then
+		life := 0 // incremented then
 		configs := make([]cluster.Config, 4)
 		group := func(i, mine int) []cluster.GroupConfig {
 			saw[i] = make(map[string]bool)
@@ -50,12 +50,12 @@ func TestByzantineGroupBeginsAnew(t *testing.T) {
 				return true
 			}
 		}
-		// What one says while another one is out is not delivered there: it says something else.
+		// A payload broadcast while a node is out is not delivered there: the sender repeats with another one.
 		say := func(i int, what string) {
 			t.Helper()
 			for k, until := 0, time.Now().Add(30*time.Second); time.Now().Before(until); k++ {
 				one := fmt.Sprint(what, " ", k)
-				if nodes[i].Group("g").BroadcastAsync([]byte(one)) != nil { // while it is out itself
+				if nodes[i].Group("g").BroadcastAsync([]byte(one)) != nil { // while the sender itself is out
 					time.Sleep(20 * time.Millisecond)
 					continue
 				}

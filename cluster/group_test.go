@@ -23,16 +23,15 @@ var hasty = cluster.Times{
 	Retry: 400 * time.Millisecond,
 }
 
-// told is what one node has delivered.
+// told records the deliveries of one node.
 type told struct {
 	mu   sync.Mutex
 	list []string
-	per  map[parley.ID]uint64 // how many of each sender
-	bad  string               // what came before it might
+	per  map[parley.ID]uint64 // number of deliveries by sender
+	bad  string               // a payload that was delivered too early
 }
 
-// payloads of these tests have their number, and how many of each sender their own sender
-// had delivered.
+// tagged returns a payload with its number, and the number of deliveries of each sender at its own sender.
 func tagged(number, n int, t *told) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,8 +72,8 @@ func (t *told) count() int {
 	return len(t.list)
 }
 
-// killed runs a group of four nodes that all broadcast, and kills the last in the middle. It
-// returns what each has delivered when nothing more comes.
+// killed runs a group of four nodes that all broadcast, and kills the last one in the middle. It returns the
+// deliveries of each node.
 func killed(t *testing.T, level cluster.Level, each int) []*told {
 	t.Helper()
 	const n = 4
@@ -83,7 +82,7 @@ func killed(t *testing.T, level cluster.Level, each int) []*told {
 		heard = append(heard, &told{per: make(map[parley.ID]uint64)})
 	}
 	nodes := joined(t, n, func(i int, c *cluster.Config) {
-		c.Times, c.Round = hasty, time.Second // of which a fifth is for a busy machine
+		c.Times, c.Round = hasty, time.Second // 1/5 of it is enough on a busy computer
 		c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
 			heard[i].deliver(d, level)
 		}}}
@@ -128,7 +127,7 @@ func killed(t *testing.T, level cluster.Level, each int) []*told {
 	return heard
 }
 
-// sameSet demands that those who stay deliver the same, each payload once.
+// sameSet requires that the remaining members deliver the same payloads, each once.
 func sameSet(t *testing.T, heard []*told) {
 	t.Helper()
 	first := heard[0].all()
@@ -145,7 +144,7 @@ func sameSet(t *testing.T, heard []*told) {
 	}
 }
 
-// ofTheDead demands that all who stay deliver what the node that was killed had delivered.
+// ofTheDead requires that all remaining members deliver what the killed node had delivered.
 func ofTheDead(t *testing.T, heard []*told) {
 	t.Helper()
 	stay := make(map[string]bool)
@@ -159,8 +158,8 @@ func ofTheDead(t *testing.T, heard []*told) {
 	}
 }
 
-// sameSequence demands one sequence at those who stay; what the dead has delivered is its
-// beginning.
+// sameSequence requires one sequence at the remaining members; the deliveries of the killed node are a prefix of
+// it.
 func sameSequence(t *testing.T, heard []*told) {
 	t.Helper()
 	first := heard[0].all()
@@ -175,12 +174,12 @@ func sameSequence(t *testing.T, heard []*told) {
 	}
 }
 
-// What one member that stays delivers all who stay deliver.
+// What one remaining member delivers, all remaining members deliver.
 func TestReliableGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) { sameSet(t, killed(t, cluster.Reliable, 2000)) })
 }
 
-// And what a member has delivered that is killed.
+// They also deliver what a killed member has delivered.
 func TestUniformGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		heard := killed(t, cluster.Uniform, 2000)
@@ -189,12 +188,12 @@ func TestUniformGroup(t *testing.T) {
 	})
 }
 
-// And in the order of each sender, with no gap.
+// They deliver in the order of each sender, without a gap.
 func TestFIFOGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) { sameSet(t, killed(t, cluster.FIFO, 2000)) })
 }
 
-// And nothing before what its sender had delivered.
+// They deliver nothing before what its sender had delivered.
 func TestCausalGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) { sameSet(t, killed(t, cluster.Causal, 2000)) })
 }
@@ -211,8 +210,8 @@ func TestByzantineGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) { sameSequence(t, killed(t, cluster.Byzantine, 500)) })
 }
 
-// A node that comes back to a group in memory mode is a new member: it delivers what is
-// broadcast from then on, its own too, and nothing that it has missed.
+// A restarted node in a group in memory is a new member: it delivers what is broadcast from then on, including
+// its own payloads, and nothing that it has missed.
 func TestComesBack(t *testing.T) {
 	each(t, func(t *testing.T, level cluster.Level) {
 		var first cluster.Config
@@ -256,7 +255,7 @@ func TestComesBack(t *testing.T) {
 	}, cluster.Reliable, cluster.Causal, cluster.Atomic, cluster.Total)
 }
 
-// A payload may have another level than its group's, where one machine has both.
+// A payload may have another level than its group if one machine supports both.
 func TestBroadcastAt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var heard [3]told
@@ -289,7 +288,7 @@ func TestBroadcastAt(t *testing.T) {
 	})
 }
 
-// read reads so many deliveries.
+// read reads count deliveries.
 func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Delivery) {
 	t.Helper()
 	ctx := soon(t, 20*time.Second)
@@ -303,8 +302,7 @@ func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Deliv
 	return out
 }
 
-// Who subscribes reads from the position that it names, at any node, what others read
-// there; and what comes then.
+// A subscription from a position reads at any node what others read there, and then what comes.
 func TestSubscribe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const each = 3000
@@ -343,7 +341,7 @@ func TestSubscribe(t *testing.T) {
 				}
 			}
 		}
-		// Nothing more comes: the context ends the wait, and not the subscription.
+		// Nothing more comes: the context ends the wait, but not the subscription.
 		ctx := soon(t, 20*time.Millisecond)
 		if _, err := late.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -375,8 +373,8 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
-// A subscriber that is slower than the group is cut off as soon as it has fallen behind what
-// is kept, which is bounded in deliveries and in bytes; others are not held up by it.
+// A subscriber slower than the group is cut off as soon as it falls behind the retained history, which is bounded
+// in deliveries and in bytes; others are not affected.
 func TestSlowSubscriber(t *testing.T) {
 	for name, c := range map[string]cluster.GroupConfig{
 		"deliveries": {Name: "g", Keep: 100},
@@ -428,8 +426,8 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 }
 
-// In durable mode all nodes may end and come back: what was delivered is delivered again in
-// its place, and the group goes on behind it, at every level that crashes do not end.
+// In durable mode all nodes may restart: the deliveries are repeated at their positions, and the group continues
+// after them, at every level that tolerates only crashes.
 func TestAllComeBack(t *testing.T) {
 	each(t, func(t *testing.T, level cluster.Level) {
 		configs := make([]cluster.Config, 3)
@@ -476,13 +474,13 @@ func TestAllComeBack(t *testing.T) {
 	}, cluster.Uniform, cluster.Causal, cluster.Atomic, cluster.Total)
 }
 
-// A member of a Byzantine group that was closed, and one that was cut off, come back: they
-// deliver what is broadcast from then on, where all others do, and their own payloads too.
+// A member of a Byzantine group that was closed, or disconnected, rejoins: it delivers later payloads at the same
+// positions as all others, including its own.
 func TestComesBackAmongLiars(t *testing.T) {
 	each(t, func(t *testing.T, how string) {
 		var config cluster.Config
 		var mu sync.Mutex
-		places := make([]map[uint64]string, 5) // of each node, and of the last in its second life
+		places := make([]map[uint64]string, 5) // of each node, and of the last one's second incarnation
 		for i := range places {
 			places[i] = make(map[uint64]string)
 		}
@@ -537,7 +535,7 @@ func TestComesBackAmongLiars(t *testing.T) {
 			hosts[3].Network().Heal(hosts[3], hosts[:3]...)
 		}
 		eventually(t, "its own is delivered", func() bool {
-			_ = nodes[3].Group("g").BroadcastAsync([]byte("own")) // while it is out that fails
+			_ = nodes[3].Group("g").BroadcastAsync([]byte("own")) // fails while it is out
 			return has(last, "3:own")() && has(0, "3:own")()
 		})
 		say(1, "last")

@@ -12,27 +12,25 @@ import (
 	"parley/lockstep"
 )
 
-// Hooks are what a test changes in a node.
+// Hooks are the settings that a test changes in a node.
 type Hooks = hooks
 
-// Test returns what a test changes.
+// Test returns the settings that a test changes.
 func (c *Config) Test() *Hooks { return &c.hooks }
 
-// Greeting is the hello of a node, as its configuration is digested.
+// Greeting returns the hello of a node, with the digest of its configuration.
 func Greeting(c Config, incarnation uint64) link.Hello {
 	c = c.filled()
 	return link.Hello{Cluster: c.Trust.Cluster(), Config: c.digest(), Min: link.WireMin, Max: link.WireMin, Incarnation: incarnation}
 }
 
-// AgreementRounds is the protocol of a slot of a stream, its channel, and how long a frame
-// of its may be.
+// AgreementRounds returns the protocol of a slot of a stream, its channel, and the maximum size of a frame.
 func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Protocol, channel uint32, limit int) {
 	t := stream.Key{Algorithm: a, M: m, Source: source}
 	return t.Rounds(n), agree.Channel(t), t.FrameLimit(n)
 }
 
-// EachChannel goes through the channels of all streams that a configuration has, with how
-// many slots may have begun in each.
+// EachChannel calls each for the channels of all streams of a configuration, with the stream's window.
 func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	c = c.filled()
 	all := agree.NewBudget(len(c.Members), c.Round, c.Agreements)
@@ -41,7 +39,7 @@ func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	}
 }
 
-// SignAs returns what a key signs in a slot of a stream.
+// SignAs returns a function that signs for a slot of a stream.
 func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source parley.ID, slot uint64) func(b []byte) []byte {
 	context := agree.Name(stream.Key{Algorithm: a, M: m, Source: source})
 	return func(b []byte) []byte {
@@ -49,8 +47,7 @@ func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source p
 	}
 }
 
-// Refusals counts what a node has not accepted of another, by reason: links, host and
-// machines together.
+// Refusals counts what a node has refused of another one, by reason: links, host, and machines together.
 func (n *Node) Refusals(from parley.ID) map[string]uint64 {
 	out := make(map[string]uint64)
 	for _, p := range n.mesh.Stats().Peers {
@@ -70,7 +67,7 @@ func (n *Node) Refusals(from parley.ID) map[string]uint64 {
 	return out
 }
 
-// WireVersion is that which two nodes speak, 0 if they are not connected.
+// WireVersion returns the version that two nodes use, 0 if they are not connected.
 func (n *Node) WireVersion(id int) uint16 {
 	for _, p := range n.mesh.Stats().Peers {
 		if int(p.ID) == id {

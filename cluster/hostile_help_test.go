@@ -18,31 +18,31 @@ import (
 	"parley/lockstep"
 )
 
-// siege is a cluster of four of which the first is for the test to play: it has a valid
-// certificate, and speaks in raw frames.
+// siege is a cluster of four in which the test plays the first node: it has a valid certificate, and sends raw
+// frames.
 type siege struct {
 	*rig
 	t      *testing.T
 	nodes  []*cluster.Node // the first is nil
-	config cluster.Config  // of the hostile one
-	key    []byte          // it signs with
+	config cluster.Config  // of the hostile node
+	key    []byte          // its signing key
 	life   uint64
 	wires  [4]*rawWire
 	asked  int
 }
 
-// rawWire is a connection that the hostile node has made.
+// rawWire is a connection of the hostile node.
 type rawWire struct {
 	net.Conn
 	s      *siege
 	to     parley.ID
-	ended  chan struct{} // by the other side
-	turn   chan struct{} // to write
+	ended  chan struct{} // closed when the other side ends it
+	turn   chan struct{} // lock for writing
 	mu     sync.Mutex
 	polite bool // it answers every round with an empty frame
 	deaf   bool // it has stopped reading
 	seen   map[[3]uint64]bool
-	heard  []rawFrame // frames of streams
+	heard  []rawFrame // received frames of streams
 }
 
 type rawFrame struct {
@@ -71,12 +71,12 @@ func raw(kind byte, parts ...[]byte) []byte {
 	return b
 }
 
-// message is a message on a channel, as it is on a link.
+// message encodes a message on a channel as a frame of a link.
 func message(channel uint32, m parley.Msg) []byte {
 	return raw(rawBulk, binary.AppendUvarint(nil, uint64(channel)), parley.Encode(nil, parley.Env{}, m))
 }
 
-// besieged makes the cluster and has the hostile node let in everywhere.
+// besieged starts the cluster, with the hostile node admitted by all others.
 func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
 	t.Helper()
 	r := configured(t, 4, func(i int, c *cluster.Config) {
@@ -105,7 +105,7 @@ func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
 	return s
 }
 
-// connect has the hostile node connect with all others, in a new life.
+// connect connects the hostile node to all others, as a new incarnation.
 func (s *siege) connect() {
 	s.t.Helper()
 	s.disconnect()
@@ -125,7 +125,7 @@ func (s *siege) disconnect() {
 	}
 }
 
-// dial makes one connection, and is polite on it.
+// dial makes one polite connection.
 func (s *siege) dial(to parley.ID, life uint64) *rawWire {
 	s.t.Helper()
 	w := s.greets(to, life)
@@ -136,7 +136,7 @@ func (s *siege) dial(to parley.ID, life uint64) *rawWire {
 	return w
 }
 
-// greeted is how a hello is answered.
+// greeted returns the answer to a hello.
 func (s *siege) greeted(to parley.ID, life uint64) (kind byte, b []byte) {
 	s.t.Helper()
 	w := s.greets(to, life)
@@ -144,7 +144,7 @@ func (s *siege) greeted(to parley.ID, life uint64) (kind byte, b []byte) {
 	return w.next()
 }
 
-// greets makes a connection and says hello on it.
+// greets makes a connection and sends a hello.
 func (s *siege) greets(to parley.ID, life uint64) *rawWire {
 	s.t.Helper()
 	member := s.config.Members[to]
@@ -168,15 +168,15 @@ func (s *siege) greets(to parley.ID, life uint64) *rawWire {
 }
 
 func (w *rawWire) send(b []byte) {
-	w.turn <- struct{}{} // a lock of package tls would stop the bubble's time while the other side does not read
+	w.turn <- struct{}{} // a blocked lock of crypto/tls would stop the bubble's time while the other side does not read
 	defer func() { <-w.turn }()
 	_ = w.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	if _, err := w.Write(b); err != nil && !errors.Is(err, net.ErrClosed) {
-		return // the other side has had enough of it
+		return // the other side has closed it
 	}
 }
 
-// next reads a frame: its type and the rest; 0 at the end.
+// next reads a frame, and returns its type and its content; 0 at the end.
 func (w *rawWire) next() (byte, []byte) {
 	var head [4]byte
 	if _, err := io.ReadFull(w, head[:]); err != nil {
@@ -216,7 +216,7 @@ func (w *rawWire) read() {
 	}
 }
 
-// hear is a frame of a stream: who is polite answers each round with an empty frame to all.
+// hear handles a frame of a stream: a polite node answers each round with an empty frame to all.
 func (s *siege) hear(w *rawWire, f rawFrame) {
 	name := [3]uint64{uint64(f.channel), f.m.Value, f.m.Seq}
 	w.mu.Lock()
@@ -231,14 +231,14 @@ func (s *siege) hear(w *rawWire, f rawFrame) {
 	}
 }
 
-// all sends the same to all others.
+// all sends the same frame to all others.
 func (s *siege) all(b []byte) {
 	for _, w := range s.wires[1:] {
 		w.send(b)
 	}
 }
 
-// rude stops answering, or goes on.
+// rude stops answering, or resumes.
 func (s *siege) rude(is bool) {
 	for _, w := range s.wires[1:] {
 		w.mu.Lock()
@@ -247,7 +247,7 @@ func (s *siege) rude(is bool) {
 	}
 }
 
-// decides shows that the others still agree, on a value of the second node.
+// decides checks that the others still agree, on a value of the second node.
 func (s *siege) decides() {
 	s.t.Helper()
 	s.asked++
@@ -272,10 +272,10 @@ func (s *siege) refuses(at int, why string, before uint64) {
 	}
 }
 
-// heapInUse is what is in use after a collection.
+// heapInUse returns the bytes in use after a collection.
 func heapInUse() int {
 	var m runtime.MemStats
-	for range 3 { // pools let go at the second
+	for range 3 { // pools release their entries at the second one
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)

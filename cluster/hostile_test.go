@@ -16,12 +16,12 @@ import (
 	"parley/lockstep"
 )
 
-// frame is one of a slot's frames with a message in it, or with what is none.
+// frame returns a frame of a slot.
 func frame(slot uint64, round int, body []byte) parley.Msg {
 	return parley.Msg{Kind: lockstep.Frame, Value: slot, Seq: uint64(round), Body: body}
 }
 
-// inside is the body of a frame with messages.
+// inside returns the body of a frame with messages.
 func inside(list ...parley.Msg) (b []byte) {
 	for _, m := range list {
 		b = parley.AppendMsg(b, 0, m)
@@ -29,16 +29,16 @@ func inside(list ...parley.Msg) (b []byte) {
 	return b
 }
 
-// hostile is something that a peer may say.
+// hostile is something that a peer may send.
 type hostile struct {
 	what string
-	why  string // it is refused
-	end  bool   // and the connection ends
+	why  string // of its refusal
+	end  bool   // the connection ends, too
 	send func() [][]byte
 }
 
-// framesOfSlots are messages and frames of slots that no correct node sends. The hostile node is
-// the source of the stream eig, and the second node that of of1.
+// framesOfSlots returns messages and frames of slots that no correct node sends. The hostile node is the source
+// of the stream eig, and the second node that of of1.
 func (s *siege) framesOfSlots(eig, of1 uint32, limit int) []hostile {
 	slot, ofKing := uint64(1), uint64(0)
 	return []hostile{
@@ -108,8 +108,8 @@ func (s *siege) framesOfSlots(eig, of1 uint32, limit int) []hostile {
 	}
 }
 
-// levels are what a frame of round 1 may have in it of a slot that is open as long as nobody
-// answers: a level is of two paths, each of one of the other lieutenants.
+// levels returns possible contents of a frame of round 1 of a slot that is open as long as nobody answers: a
+// level has two paths, one for each of the other lieutenants.
 func (s *siege) levels(of1 uint32) []hostile {
 	level := func(b ...byte) parley.Msg { return parley.Msg{Kind: 2, Seq: 1, Body: b} }
 	nothing := []byte{9, 0, 'n', 'o', 't', 'h', 'i', 'n', 'g', 0}
@@ -138,7 +138,7 @@ func (s *siege) levels(of1 uint32) []hostile {
 	return out
 }
 
-// others are what a peer may say besides.
+// others returns what else a peer may send.
 func others(eig, of1 uint32) []hostile {
 	return []hostile{
 		{"an account that nobody asked for", "an account that nobody asked for", false, func() [][]byte {
@@ -170,8 +170,8 @@ func others(eig, of1 uint32) []hostile {
 	}
 }
 
-// What a hostile peer may say on the links of agreements: each is refused with the right
-// counter, and the others go on to decide.
+// Hostile messages on the links of agreements are each refused with the right counter, and the others continue to
+// decide.
 func TestHostileMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
@@ -185,11 +185,11 @@ func TestHostileMessages(t *testing.T) {
 	})
 }
 
-// says has the hostile node say something, for which node 3 refuses it while the others decide.
+// says makes the hostile node send something that node 3 refuses while the others decide.
 func (s *siege) says(c hostile) {
-	time.Sleep(2 * roomy) // until the last slot is over everywhere
+	time.Sleep(2 * roomy) // until the last slot is finished everywhere
 	before := s.nodes[2].Refusals(0)[c.why]
-	s.rude(true) // so that slots stay where they are
+	s.rude(true) // so that slots stay open
 	for _, b := range c.send() {
 		s.all(b)
 	}
@@ -201,7 +201,7 @@ func (s *siege) says(c hostile) {
 	s.decides()
 }
 
-// lastSlot is the slot of the last frame that node 3 sent on a channel.
+// lastSlot returns the slot of the last frame that node 3 sent on a channel.
 func (s *siege) lastSlot(channel uint32) (slot uint64) {
 	w := s.wires[2]
 	w.mu.Lock()
@@ -217,7 +217,7 @@ func (s *siege) lastSlot(channel uint32) (slot uint64) {
 	return slot
 }
 
-// loads is what a hostile peer may load a node with, and why that is refused, if it is.
+// loads returns how a hostile peer may load a node, with the reason of the refusal, if any.
 func (s *siege) loads() []hostileLoad {
 	return []hostileLoad{
 		{"all slots of all streams begun, with the longest frames", "frame of a slot past the window", func() {
@@ -263,8 +263,8 @@ type hostileLoad struct {
 	load      func()
 }
 
-// Under a hostile peer's load memory grows by less than 32 MB, the others go on to decide, and
-// no goroutine is left: the bubble would not end.
+// Under a hostile peer's load, memory grows by less than 32 MB, the others continue to decide, and no goroutine
+// is left: otherwise the bubble would not end.
 func TestHostileLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *cluster.Config) { c.Round = 300 * time.Millisecond })
@@ -276,7 +276,7 @@ func TestHostileLoad(t *testing.T) {
 			if c.why != "" {
 				s.refuses(2, c.why, refused)
 			}
-			synctest.Wait()                                      // until all that has come is taken in
+			synctest.Wait()                                      // until all frames have been handled
 			if grown := heapInUse() - before; grown > 3*32<<20 { // of three nodes
 				t.Errorf("%s: %d MB more than before, in three nodes", c.what, grown>>20)
 			} else {
@@ -288,7 +288,7 @@ func TestHostileLoad(t *testing.T) {
 	})
 }
 
-// forger is the host of a step whose signatures a test makes.
+// forger is the host of a step with signatures made by a test.
 type forger struct{ sign func(b []byte) []byte }
 
 func (forger) Choose(int) int                              { return 0 }
@@ -296,7 +296,7 @@ func (f forger) Sign(_ parley.ID, b []byte) []byte         { return f.sign(b) }
 func (forger) Verify(_ parley.ID, _ []byte, _ []byte) bool { return true }
 func (forger) Refused(_, _ parley.ID, _ string)            {}
 
-// signed is the first message of a source with a value, as one who signs so would send it.
+// signed returns the first message of a source, with signatures by sign.
 func signed(p lockstep.Protocol, value string, sign func(b []byte) []byte) parley.Msg {
 	s := &parley.Step{Self: 0, N: 4, Host: forger{sign}}
 	r := p.New(0)
@@ -305,8 +305,8 @@ func signed(p lockstep.Protocol, value string, sign func(b []byte) []byte) parle
 	return s.Effects[0].Msg
 }
 
-// Signatures that are none, or none of this slot, and chains that say more or less than they
-// should: each is refused, and the others decide alike.
+// Invalid signatures, signatures of another slot, and chains with too many or too few links are each refused, and
+// the others decide the same.
 func TestHostileSignatures(t *testing.T) { bubble(t, hostileSignatures) }
 
 func hostileSignatures(t *testing.T) {
@@ -399,8 +399,8 @@ func hostileSignatures(t *testing.T) {
 	}
 }
 
-// What was said in one life of a connection counts in no other: frames that are sent again
-// are those of slots that are over, and an older life of the peer is refused.
+// What was sent on one connection is worthless on a later one: repeated frames belong to finished slots, and an
+// older incarnation of the peer is refused.
 func TestHostileReplay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := besieged(t, nil)
@@ -415,8 +415,8 @@ func TestHostileReplay(t *testing.T) {
 		s.connect()
 		const why = "frame of a slot that is over"
 		before := s.nodes[2].Refusals(0)[why]
-		over := waited(10*time.Second, func() bool { // the others may be slower than who decided first
-			for _, f := range heard { // what node 3 said, as if it were the hostile node's
+		over := waited(10*time.Second, func() bool { // the others may be slower than the first node to decide
+			for _, f := range heard { // frames of node 3, as if they were the hostile node's
 				s.all(message(f.channel, f.m))
 			}
 			return s.nodes[2].Refusals(0)[why] >= before+uint64(len(heard))
@@ -439,8 +439,7 @@ func TestHostileReplay(t *testing.T) {
 	})
 }
 
-// A peer that reads nothing holds up nobody: what waits for it is bounded, and then it is
-// given up.
+// A peer that reads nothing blocks no other node: its queue is bounded, and then its connection is closed.
 func TestHostileReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *cluster.Config) {
@@ -460,7 +459,7 @@ func TestHostileReader(t *testing.T) {
 		for range 64 {
 			for _, node := range s.nodes[1:] {
 				sending.Go(func() {
-					for ctx.Err() == nil { // what becomes of it does not matter
+					for ctx.Err() == nil { // the result does not matter
 						_, _ = node.Agree(ctx, cluster.AgreeRequest{Value: make([]byte, cluster.MaxValue)})
 					}
 				})

@@ -16,7 +16,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// bulky is a table of keys and values whose state has so many bytes more.
+// bulky is a table of keys and values whose state is longer by more bytes.
 type bulky struct {
 	*keyvalue.Table
 	more int
@@ -41,8 +41,7 @@ func (b bulky) Restore(s []byte) bool {
 	return b.Table.Restore(s[8 : len(s)-b.more])
 }
 
-// withBulky has three nodes with disks in memory and a table of so many bytes, on links on which
-// these take their time.
+// withBulky returns three nodes with disks in memory and a table of size bytes, on links with a latency.
 func withBulky(t *testing.T, size int, latency time.Duration) *rig {
 	t.Helper()
 	return configuredOn(t, memory.New(memory.Options{Latency: latency}), 3, func(_ int, c *cluster.Config) {
@@ -52,8 +51,8 @@ func withBulky(t *testing.T, size int, latency time.Duration) *rig {
 	}).begin()
 }
 
-// ready waits until a node says that it serves the table, and demands that it then answers at once,
-// and that it refuses at once what it is asked before.
+// ready waits until a node reports that it serves the table. It requires that the node then answers at once, and
+// that it refuses earlier requests at once.
 func (r *rig) ready(i int, key, want string) (took time.Duration) {
 	r.tb.Helper()
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -76,15 +75,15 @@ func (r *rig) ready(i int, key, want string) (took time.Duration) {
 	}
 }
 
-// A node that lost its disk and joins with a long table is ready when it answers, and not before.
-// Meanwhile the others stay in their views, suspect nobody, and answer their clients.
+// A node that lost its disk and joins a table with a long state is ready exactly when it answers. Meanwhile the
+// others keep their views, suspect nobody, and answer their clients.
 func TestReadyMeansReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := withBulky(t, 20<<20, time.Millisecond)
 		ctx := soon(t, time.Minute)
 		r.put(ctx, 0, "k", "v")
 		r.lose(2)
-		time.Sleep(3 * time.Second) // the others have left it out
+		time.Sleep(3 * time.Second) // the others have excluded it
 		before := r.nodes[0].Load().Status().Tables[0].View
 		asked, stop := context.WithCancel(ctx)
 		var clients sync.WaitGroup
@@ -119,7 +118,7 @@ func TestReadyMeansReady(t *testing.T) {
 			t.Errorf("somebody waits for %v", d)
 		}
 		r.same(ctx)
-		// It is so, too, when it comes back with its disk.
+		// The same holds when it restarts with its disk.
 		r.stop(2)
 		r.configs[2].Rejoin = false
 		r.start(2)
@@ -127,8 +126,8 @@ func TestReadyMeansReady(t *testing.T) {
 	})
 }
 
-// What a node has fetched is on its disk before it is ready: with one other, whose disk has less, it goes on with
-// everything that was acknowledged, though all who gave it the state are gone for good.
+// Fetched state is on disk before a node is ready: with one other node, whose disk has less, it continues with
+// everything acknowledged, although all nodes that sent the state are lost.
 func TestFetchedStateIsDurable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := withBulky(t, 4<<20, 10*time.Millisecond)
@@ -153,8 +152,8 @@ func TestFetchedStateIsDurable(t *testing.T) {
 	})
 }
 
-// One of those who have the state ends while a node fetches it, or that node itself does: it is ready soon all the same,
-// with everything that was acknowledged.
+// A node that has the state ends while another one fetches it, or the fetching node does: it is soon ready
+// anyway, with everything acknowledged.
 func TestFetchIsCutShort(t *testing.T) {
 	each(t, func(t *testing.T, ends int) {
 		r := withBulky(t, 8<<20, 10*time.Millisecond)
@@ -162,7 +161,7 @@ func TestFetchIsCutShort(t *testing.T) {
 		r.put(ctx, 0, "k", "v")
 		r.lose(2)
 		r.start(2)
-		for { // until it has some of it
+		for { // until it has part of it
 			v := r.nodes[2].Load().Status().Tables[0]
 			if v.Serving {
 				t.Fatal("it has all at once")
@@ -197,8 +196,8 @@ func TestFetchIsCutShort(t *testing.T) {
 	}, 0, 1, 2)
 }
 
-// A node that lost its disk joins durable groups of all six levels, each of which keeps 8 MiB for it, over links of
-// 100 Mbit/s. The others stay in their views, and what they broadcast meanwhile is delivered.
+// A node that lost its disk joins durable groups of all six levels, each with 8 MiB of history, over links of 100
+// Mbit/s. The others keep their views, and their broadcasts meanwhile are delivered.
 func TestJoinWithFullHistories(t *testing.T) {
 	levels := []cluster.Level{cluster.Total, cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal, cluster.Atomic}
 	bubble(t, func(t *testing.T) {
@@ -275,7 +274,7 @@ func TestJoinWithFullHistories(t *testing.T) {
 	})
 }
 
-// A node without a folder, whose lives are numbered by the time at which they begin, comes back as a new one.
+// A node without a folder, whose incarnations are numbered by their start time, rejoins as a new member.
 func TestJoinsWithoutFolder(t *testing.T) {
 	each(t, func(t *testing.T, n int) {
 		r := newRig(t, n, func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} })

@@ -9,8 +9,8 @@ import (
 	"parley/cluster"
 )
 
-// What durable groups have delivered can be read at every node, from its old position on, after
-// each node has been started again, and after all have.
+// The deliveries of durable groups can be read at every node, from their old positions, after a restart of each
+// node, and of all.
 func TestHistoryOutlivesRestarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		levels := []cluster.Level{cluster.Total, cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal, cluster.Atomic}

@@ -14,7 +14,7 @@ import (
 	"parley/membership/group"
 )
 
-// field is a part of a message that may be changed by itself.
+// field is a part of a message that can be changed independently.
 type field struct {
 	number uint64
 	set    *parley.Set
@@ -30,7 +30,7 @@ const (
 	isBytes
 )
 
-// change makes something else of the field, of n processes.
+// change changes the field to another value, for n processes.
 func (f *field) change(r *rand.Rand, n int) {
 	switch f.kind {
 	case isSet:
@@ -66,7 +66,7 @@ func (f *field) change(r *rand.Rand, n int) {
 	}
 }
 
-// parts takes a body apart into fields, and remembers how to put them together.
+// parts splits a body into fields, and can encode them again.
 type parts struct {
 	n      int
 	b      []byte
@@ -110,7 +110,7 @@ func (p *parts) set() {
 	p.add(f, func(b []byte) []byte { return parley.AppendSet(b, *f.set) })
 }
 
-// cut returns so many bytes.
+// cut returns the next size bytes.
 func (p *parts) cut(size uint64) []byte {
 	if size > uint64(len(p.b)) {
 		p.bad = true
@@ -121,20 +121,20 @@ func (p *parts) cut(size uint64) []byte {
 	return out
 }
 
-// rest is all that is left, as bytes.
+// rest adds all remaining bytes as a field.
 func (p *parts) rest() {
 	f := &field{kind: isBytes, bytes: p.b}
 	p.b = nil
 	p.add(f, func(b []byte) []byte { return append(b, f.bytes...) })
 }
 
-// text is bytes with their length in front.
+// text adds a field of bytes with their length in front.
 func (p *parts) text() {
 	f := &field{kind: isBytes, bytes: p.cut(p.read())}
 	p.add(f, func(b []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(f.bytes))), f.bytes...) })
 }
 
-// within reads what has its length in front.
+// within parses a part with its length in front.
 func (p *parts) within(read func(p *parts)) {
 	inner := &parts{n: p.n, b: p.cut(p.read())}
 	empty := len(inner.b) == 0
@@ -158,7 +158,7 @@ func (p *parts) join(b []byte) []byte {
 	return b
 }
 
-// list is how many there are, and each.
+// list parses a count, and each entry.
 func (p *parts) list(each func()) {
 	n := p.read()
 	p.write = append(p.write, func(b []byte) []byte { return binary.AppendUvarint(b, n) })
@@ -170,7 +170,7 @@ func (p *parts) list(each func()) {
 	}
 }
 
-// decision is what ends a view.
+// decision parses what ends a view.
 func (p *parts) decision(layer func(p *parts)) {
 	p.number()
 	members := p.readSet()
@@ -196,7 +196,7 @@ func (p *parts) decision(layer func(p *parts)) {
 	p.within(layer)
 }
 
-// report is what a member says with its promise.
+// report parses what a member sends with its promise.
 func (p *parts) report(layer func(p *parts)) {
 	p.number()
 	p.number()
@@ -205,10 +205,10 @@ func (p *parts) report(layer func(p *parts)) {
 	p.within(layer)
 }
 
-// held are messages of the total order that are not delivered everywhere.
+// held parses messages of the total order that are not delivered everywhere.
 func (p *parts) held() { p.list(func() { p.number(); p.number(); p.number(); p.text() }) }
 
-// inner is a message inside a message.
+// inner parses a message inside a message.
 func (p *parts) inner() {
 	path, m, rest, err := parley.ReadMsg(p.b)
 	if err != nil || len(rest) > 0 {
@@ -219,7 +219,7 @@ func (p *parts) inner() {
 	p.message(path, m, func(in *parts) { in.ofService(m.Kind) }, false)
 }
 
-// message takes a message apart: of a number that the codec does not take, what it takes.
+// message splits a message. Numbers that the codec does not accept are changed to accepted ones.
 func (p *parts) message(path parley.Path, m parley.Msg, body func(in *parts), whole bool) (made func() parley.Msg) {
 	origin, seq, value := &field{number: uint64(m.Origin)}, &field{number: m.Seq}, &field{number: m.Value}
 	in := &parts{n: p.n, b: m.Body}
@@ -237,7 +237,7 @@ func (p *parts) message(path parley.Path, m parley.Msg, body func(in *parts), wh
 	return made
 }
 
-// ofService is the body of a message of a table.
+// ofService parses the body of a message of a table.
 func (p *parts) ofService(kind parley.Kind) {
 	const pack, sum = 4, 6
 	switch kind {
@@ -257,7 +257,7 @@ func (p *parts) ofService(kind parley.Kind) {
 	}
 }
 
-// ofGroup is the body of a message of a group itself.
+// ofGroup parses the body of a message of the group protocol itself.
 func (p *parts) ofGroup(kind parley.Kind, report, cut, snapshot func(p *parts)) {
 	switch kind {
 	case ballot.Accept, ballot.Decision:
@@ -298,7 +298,7 @@ const (
 	tableChannel = 1024
 )
 
-// ofLayer is the body of a message of the order in a group.
+// ofLayer parses the body of a message of a group's ordering layer.
 func (p *parts) ofLayer(channel uint32, kind parley.Kind) {
 	vector := func() { p.list(p.number) }
 	switch {
@@ -326,7 +326,7 @@ func (p *parts) ofLayer(channel uint32, kind parley.Kind) {
 	}
 }
 
-// lie is a well-formed message that is wrong in one to three fields.
+// lie returns a well-formed message that is wrong in one to three fields.
 func lie(r *rand.Rand, k wireKind, frame []byte, n int) []byte {
 	e, m, err := parley.Decode(frame)
 	if err != nil {
@@ -364,23 +364,23 @@ func lie(r *rand.Rand, k wireKind, frame []byte, n int) []byte {
 	return parley.Encode(nil, e, made())
 }
 
-// liar is a node whose transport says, beside what it should, what is wrong.
+// liar is a node whose transport sends false messages in addition to the correct ones.
 type liar struct {
 	mu       sync.Mutex
 	r        *rand.Rand
 	n        int
 	self     parley.ID
-	channels []uint32 // of services that all nodes have
+	channels []uint32 // of services of all nodes
 	under    link.Transport
-	heard    map[wireKind][][]byte // the last of each kind
+	heard    map[wireKind][][]byte // the latest of each kind
 	counts   map[wireKind]int
-	sent     int // of them, to a node that was connected
+	sent     int // number of lies sent to connected nodes
 	begun    bool
 }
 
 const remembered = 16
 
-// hear notes a message that the liar has sent or heard.
+// hear records a message that the liar has sent or received.
 func (l *liar) hear(channel uint32, frame []byte) (k wireKind, ok bool) {
 	if !slices.Contains(l.channels, channel) {
 		return k, false
@@ -403,7 +403,7 @@ type mouth struct {
 	l *liar
 }
 
-// Send has one of eight messages that the node sends itself wrong, too.
+// Send also sends a false version of one in eight of the node's own messages.
 func (m mouth) Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool {
 	frame := slices.Concat(head, body)
 	if k, ok := m.l.hear(channel, frame); ok {
@@ -416,7 +416,7 @@ func (m mouth) Send(to parley.ID, class link.Class, channel uint32, head, body [
 	return m.Transport.Send(to, class, channel, head, body)
 }
 
-// kinds are all that there are: one that was never heard is made up.
+// kinds returns all kinds of messages; those never received are invented.
 func (l *liar) kinds() []wireKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -454,7 +454,7 @@ func (l *liar) kinds() []wireKind {
 	return out
 }
 
-// lies sends so many false messages of each kind, over some time.
+// lies sends each false messages of each kind, over some time.
 func (l *liar) lies(each int, over time.Duration) {
 	const pause = 10 * time.Millisecond
 	ticks := int(over / pause)
@@ -487,7 +487,7 @@ func (l *liar) lies(each int, over time.Duration) {
 	}
 }
 
-// besides makes a liar of a node that is about to start. It lies on these channels.
+// besides makes a liar of a node before it starts. It lies on the given channels.
 func besides(c *cluster.Config, self parley.ID, n int, seed uint64, channels ...uint32) *liar {
 	l := &liar{
 		r: rand.New(rand.NewPCG(seed, 11)), n: n, self: self, channels: channels,

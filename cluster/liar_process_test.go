@@ -16,14 +16,14 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// What makes a process of this test a liar: the configuration of the node that it is to be, which has one group, of
-// level total, and one table; and what its lies are drawn from.
+// Environment variables that make a process of this test a liar: the configuration of its node, which has one
+// group of level total, and one table; and the seed of its lies.
 const (
 	liarFile = "PARLEY_LIAR"
 	liarSeed = "PARLEY_LIAR_SEED"
 )
 
-// The test is also a program: a node that lies, for internal/chaos.
+// The test is also a program: a faulty node for internal/chaos.
 func TestMain(m *testing.M) {
 	if file := os.Getenv(liarFile); file != "" {
 		fmt.Fprintln(os.Stderr, "liar:", liarProcess(file))
@@ -32,9 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// liarProcess joins as the node that a configuration is for, and lies until the process is killed or its standard input
-// ends. It prints a line when it is in, and one each second with what it has said until then. It returns why it can not
-// go on.
+// liarProcess joins with a configuration, and lies until the process is killed or its standard input ends. It
+// prints a line when it has joined, and one each second with the lies so far. It returns why it fails.
 func liarProcess(path string) error {
 	file, err := nodefile.Read(path)
 	if err != nil {
@@ -85,7 +84,7 @@ func liarProcess(path string) error {
 	return <-broken
 }
 
-// inWords is how many lies the liar has told.
+// inWords returns how many lies the liar has sent.
 func (l *liar) inWords() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,7 +27,7 @@ var (
 	liarEach  = flag.Int("liar.each", 1500, "false messages of each kind in a run of TestLiar")
 )
 
-// vault is a state machine that keeps each text it is given with its checksum, and nothing else: what is changed on
+// vault is a state machine that keeps each text with its checksum, and nothing else: a text that is changed on
 // the way adds nothing to it.
 type vault struct{ texts []string }
 
@@ -76,11 +76,11 @@ type lied struct {
 	t      *testing.T
 	seed   uint64
 	nodes  []*cluster.Node
-	honest cluster.Config // of the node that lies, for when it does not
+	honest cluster.Config // of the faulty node, for when it is correct
 	heard  []map[string][]string
 	mu     sync.Mutex
-	acked  []string            // by the table
-	said   map[string][]string // and by each group
+	acked  []string            // acknowledged by the table
+	said   map[string][]string // acknowledged by each group
 	number int
 
 	differs atomic.Int64
@@ -95,7 +95,7 @@ func (l *lied) text(at int) string {
 	return fmt.Sprintf("%d.%d|", at, l.number)
 }
 
-// puts asks the table of a node to keep a text.
+// puts sends a text to the table of a node.
 func (l *lied) puts(at int, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(l.t.Context(), wait)
 	defer cancel()
@@ -126,7 +126,7 @@ func (l *lied) says(at int, name string, wait time.Duration) error {
 	return err
 }
 
-// everything asks every service of a node, one after the other, until each has answered or time is up.
+// everything calls every service of a node, one after another, until each has answered or the time is over.
 func (l *lied) everything(at int, within time.Duration) {
 	began := time.Now()
 	for _, name := range append([]string{"table"}, liedGroups...) {
@@ -148,7 +148,7 @@ func (l *lied) everything(at int, within time.Duration) {
 	}
 }
 
-// notes counts what nodes log of copies that differ.
+// notes counts log messages of diverged replicas.
 type notes struct{ l *lied }
 
 func (n notes) Write(b []byte) (int, error) {
@@ -158,7 +158,7 @@ func (n notes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// together does something for each of the nodes that do not lie.
+// together calls do for each of the correct nodes, concurrently.
 func together(do func(at int)) {
 	var all sync.WaitGroup
 	for at := range 3 {
@@ -167,7 +167,7 @@ func together(do func(at int)) {
 	all.Wait()
 }
 
-// joins makes the cluster, and returns the liar and what has its certificate revoked.
+// joins starts the cluster, and returns the liar and a function that revokes its certificate.
 func (l *lied) joins(durable bool) (*liar, func()) {
 	t := l.t
 	l.nodes, l.heard = make([]*cluster.Node, 4), make([]map[string][]string, 4)
@@ -214,7 +214,7 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 	}
 }
 
-// comesBack has the node that lied join with an empty folder, and demands that it answers soon.
+// comesBack makes the faulty node join with an empty folder, and requires that it answers soon.
 func (l *lied) comesBack() {
 	c, began := l.honest, time.Now()
 	c.Rejoin = true
@@ -228,7 +228,8 @@ func (l *lied) comesBack() {
 	l.t.Logf("seed %d: the node that lied answers after %v", l.seed, time.Since(began))
 }
 
-// copies demands that the copies of the three are the same in the end, and have all that was acknowledged.
+// copies requires that the replicas of the three correct nodes are the same in the end, and have everything
+// acknowledged.
 func (l *lied) copies() {
 	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
 	defer cancel()
@@ -259,7 +260,7 @@ func (l *lied) copies() {
 	}
 }
 
-// deliveries demands that all of the three deliver what the groups have acknowledged.
+// deliveries requires that all three deliver what the groups have acknowledged.
 func (l *lied) deliveries(name string) {
 	has := func(i int) (missing []string) {
 		l.mu.Lock()
@@ -278,7 +279,7 @@ func (l *lied) deliveries(name string) {
 	}
 }
 
-// run is one run: some load, then the liar, then it stops, or is revoked, and all is well.
+// run is one run: some load, then the liar, which then stops or is revoked, and all services work.
 func (l *lied) run() {
 	durable := l.seed%2 == 0
 	who, revoke := l.joins(durable)
@@ -301,7 +302,7 @@ func (l *lied) run() {
 	stop := make(chan struct{})
 	var load sync.WaitGroup
 	for at := range 3 {
-		load.Go(func() { // the outcome of what is asked meanwhile is unknown
+		load.Go(func() { // these requests have unknown outcomes
 			for {
 				select {
 				case <-stop:
@@ -323,7 +324,7 @@ func (l *lied) run() {
 		_ = l.nodes[3].Close()
 	case 1:
 		revoke()
-	case 2: // it lies on
+	case 2: // it continues to lie
 		load.Go(func() { who.lies(*liarEach/2, 10*time.Second) })
 		together(func(at int) {
 			ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
@@ -345,7 +346,7 @@ func (l *lied) run() {
 	for _, name := range liedGroups {
 		l.deliveries(name)
 	}
-	if durable && l.seed%3 == 0 { // who has nothing on a disk must not come back under its name
+	if durable && l.seed%3 == 0 { // a node without a disk must not start again under its name
 		l.comesBack()
 	}
 	for k, n := range who.counts {
@@ -355,10 +356,11 @@ func (l *lied) run() {
 	}
 }
 
-// One node of four sends for 20 s what is wrong in one to three fields, of every kind of message of groups and tables,
-// each to one of the others, and is then closed, revoked, or expelled. Within 10 s all of these answer at the three others, copies
-// of the table are the same, and what was acknowledged before, or is then, is there. If it was closed and the nodes are
-// durable, it comes back with an empty folder, and answers within 20 s. What is promised is shown by
+// For 20 s, one node of four sends messages that are wrong in one to three fields, of every kind of message of
+// groups and tables, each to one of the others. It is then closed, revoked, or expelled. Within 10 s all services
+// answer at the three others, replicas of the table are the same, and everything acknowledged before or since is
+// there. If it was closed and the nodes are durable, it rejoins with an empty folder, and answers within 20 s.
+// The promise is checked by
 //
 //	go test ./cluster -run '^TestLiar$' -liar.seeds 100 -liar.each 10000
 func TestLiar(t *testing.T) {

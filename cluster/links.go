@@ -8,10 +8,10 @@ import (
 	"parley/membership/detector"
 )
 
-// frameHandler takes what comes on the links.
+// frameHandler handles frames and events of the links.
 type frameHandler struct{ n *Node }
 
-// Frame gives a frame to the machine that it is for, unless its sender is expelled.
+// Frame passes a frame to its machine, unless the sender is expelled.
 func (c frameHandler) Frame(from parley.ID, channel uint32, b []byte) {
 	n := c.n
 	if n.c.hooks.Hear != nil {
@@ -32,7 +32,7 @@ func (c frameHandler) Frame(from parley.ID, channel uint32, b []byte) {
 	}
 }
 
-// againstLiars tells whether what is on a channel holds although some members lie.
+// againstLiars reports whether the service on a channel tolerates Byzantine faults.
 func (c frameHandler) againstLiars(channel uint32) bool {
 	switch {
 	case channel < kernel.FirstGroup, channel >= kernel.FirstStream && channel <= kernel.LastStream:
@@ -43,22 +43,22 @@ func (c frameHandler) againstLiars(channel uint32) bool {
 	return channel >= kernel.CommitChannel && c.n.c.Commit.Protocol == Agreed
 }
 
-// Burst sends what the frames have made machines say.
+// Burst sends the messages that machines produced while handling the frames.
 func (c frameHandler) Burst(parley.ID) { c.n.k.Host.Flush() }
 
-// Up tells a node that is connected again where this one's disk stands, and machines that it is there.
+// Up sends this node's disk position to a reconnected node, and notifies machines of the connection.
 func (c frameHandler) Up(id parley.ID, life uint64) {
 	c.n.members.Tell(parley.Msg{Kind: detector.Mended, Origin: id})
 	c.n.admission.tell(id)
 	c.n.members.Linked(id, life)
 }
 
-// Down tells machines that a link has broken.
+// Down notifies machines that a link has broken.
 func (c frameHandler) Down(id parley.ID, _ error) {
 	c.n.admission.part()
 	c.n.members.Tell(parley.Msg{Kind: detector.Broke, Origin: id})
 }
 
-// linkGrace is how long a link must be broken before machines hear of it: a node that lives is
-// connected again sooner, because a link that held is dialed at once.
+// linkGrace is how long a link must be broken before machines are notified. A running node is reconnected sooner,
+// because a link that worked is dialed again at once.
 const linkGrace = 4 * time.Millisecond

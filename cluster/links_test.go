@@ -13,7 +13,7 @@ import (
 	"parley/cluster"
 )
 
-// onDatagrams makes four nodes that are linked by packets, with somebody on the network.
+// onDatagrams starts four nodes that are connected by packets, which meddle can change.
 func onDatagrams(t *testing.T, meddle func(from, to parley.ID, packet []byte, send func([]byte))) []*cluster.Node {
 	t.Helper()
 	return joined(t, 4, func(i int, c *cluster.Config) {
@@ -23,7 +23,7 @@ func onDatagrams(t *testing.T, meddle func(from, to parley.ID, packet []byte, se
 	})
 }
 
-// Over datagrams nodes agree by every algorithm, one source and all.
+// Over datagrams nodes agree with every algorithm, on one value and on vectors.
 func TestAgreeOverDatagrams(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		nodes := onDatagrams(t, nil)
@@ -46,8 +46,8 @@ func TestAgreeOverDatagrams(t *testing.T) {
 	})
 }
 
-// Packets from and to one node are lost, come twice and out of order: it counts as the one
-// that may lie, and the others agree.
+// Packets from and to one node are lost, duplicated, and reordered: it counts as the faulty one, and the others
+// agree.
 func TestDatagramsAreLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var lost, twice, later int
@@ -106,7 +106,7 @@ func TestDatagramsAreLost(t *testing.T) {
 	})
 }
 
-// Over calls nodes agree by every algorithm, and deliver what all broadcast in one order.
+// Over calls nodes agree with every algorithm, and deliver all broadcasts in one order.
 func TestCallsCarryAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var all [4]told
@@ -144,7 +144,7 @@ func TestCallsCarryAll(t *testing.T) {
 	})
 }
 
-// What datagrams do not carry is refused.
+// Services that datagrams cannot carry are refused.
 func TestRefusedLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for want, change := range map[string]func(c *cluster.Config){

@@ -13,16 +13,15 @@ import (
 	"parley/cluster/store"
 )
 
-// A node that has lost its folder is refused by those who have been started again since, too:
-// if one of them took it for a new one, the two could begin without what it and the third had
-// acknowledged.
+// A node that has lost its folder is also refused by nodes that restarted since: if one of them took it for a new
+// member, the two could begin without what it and the third had acknowledged.
 func TestLostFolderAfterRestarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 30*time.Second)
 		r.put(ctx, 0, "k", "before")
 		r.stop(1)
-		r.put(ctx, 0, "k", "acknowledged") // by the first and the last
+		r.put(ctx, 0, "k", "acknowledged") // by the first and the last node
 		r.stop(0)
 		r.lose(2)
 		r.configs[2].Rejoin = false
@@ -40,7 +39,7 @@ func TestLostFolderAfterRestarts(t *testing.T) {
 	})
 }
 
-// A folder whose book of incarnations cannot be read is no new one.
+// A folder whose book of incarnations cannot be read does not count as new.
 func TestLivesUnreadable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := configured(t, 1, func(_ int, c *cluster.Config) { onDisk(c, true) })
@@ -58,8 +57,7 @@ func TestLivesUnreadable(t *testing.T) {
 	})
 }
 
-// Nor is one from which the records alone are lost: the others would believe that the node
-// knows what it knew.
+// Neither does one from which only the records are lost: the others would believe that the node still has them.
 func TestRecordsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, withTable(true))
@@ -70,7 +68,7 @@ func TestRecordsLost(t *testing.T) {
 			must(t, r.disk(0).Remove("/node1/records/"+name))
 		}
 		for _, locked := range []bool{false, true} {
-			if locked { // which tells nothing of what was there
+			if locked { // it says nothing about earlier contents
 				lock, err := r.disk(0).Create("/node1/records/" + store.LockName)
 				must(t, err)
 				must(t, lock.Close())
@@ -84,8 +82,8 @@ func TestRecordsLost(t *testing.T) {
 	})
 }
 
-// A node keeps its table in a folder of the file system, takes over the lock that a killed process left there, and does
-// not start when its records are gone.
+// A node keeps its table in a folder of the file system, takes over the lock of a killed process, and does not
+// start when its records are gone.
 func TestFolderOfTheSystem(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -111,7 +109,7 @@ func TestFolderOfTheSystem(t *testing.T) {
 	})
 }
 
-// A node that can not go on, and has nobody to tell it, is closed.
+// A failed node without a Broken function is closed.
 func TestBrokenIsClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
@@ -124,7 +122,7 @@ func TestBrokenIsClosed(t *testing.T) {
 	})
 }
 
-// A broadcast is on the disk when it returns, and its position is that at which it is read.
+// A broadcast is on disk when it returns, and its position is that of its delivery.
 func TestBroadcastIsDurable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {

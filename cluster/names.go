@@ -19,20 +19,20 @@ import (
 	"parley/trace"
 )
 
-// Links is how nodes are linked.
+// Links says how nodes are connected.
 type Links = mesh.Links
 
-// The forms of links.
+// The kinds of links.
 const (
 	Streams   = mesh.Streams
 	Datagrams = mesh.Datagrams
 	Calls     = mesh.Calls
 )
 
-// ParseLinks reads the name of a form.
+// ParseLinks parses the name of a kind of links.
 func ParseLinks(text string) (Links, error) { return mesh.Parse(text) }
 
-// Algorithm is the algorithm by which nodes agree on the value of one of them.
+// Algorithm is an algorithm for agreement on the value of one node, the source.
 type Algorithm = stream.Algorithm
 
 // The algorithms.
@@ -43,71 +43,69 @@ const (
 	PhaseKing = stream.PhaseKing // short messages: n > 3m, 3m+4 rounds
 )
 
-// ParseAlgorithm reads the name of an algorithm.
+// ParseAlgorithm parses the name of an algorithm.
 func ParseAlgorithm(text string) (Algorithm, error) { return stream.ParseAlgorithm(text) }
 
-// The limits of values, of names and of proposals, in bytes.
+// The limits of values, names, and proposals, in bytes.
 const (
 	MaxValue    = stream.MaxValue
 	MaxName     = stream.MaxName
 	MaxProposal = stream.MaxProposal
 )
 
-// AgreementConfig is a kind of agreement: by an algorithm, in spite of M liars.
+// AgreementConfig is a kind of agreement: an algorithm and M, the number of faulty nodes that it tolerates.
 type AgreementConfig = agree.Config
 
-// AgreeRequest asks for an agreement on a value of this node's.
+// AgreeRequest requests an agreement on a value of this node.
 type AgreeRequest = agree.Request
 
-// Decision is what all correct nodes agree on.
+// Decision is the value that all correct nodes decide in one slot.
 type Decision = agree.Decision
 
-// Stop ends what the call that returned it began: call it, or its Close.
+// Stop ends what the call that returned it began, by calling it or its Close.
 type Stop = agree.Stop
 
-// VectorRequest hands in this node's value for an agreement of all nodes on the vector of their values.
+// VectorRequest submits this node's value for an agreement of all nodes on the vector of their values.
 type VectorRequest = agree.VectorRequest
 
-// Vector is what all correct nodes agree on under one name.
+// Vector is the vector that all correct nodes decide under one name.
 type Vector = agree.Vector
 
-// Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.AgreeVector]
-// and [Node.Consensus] is, by [errors.Is], either [ErrUnknown]: it was handed to the machine, and the
-// others may decide, on this node's value or without it, or may have; or else nothing came
-// of it, nor will. That is [ErrTooLarge] of a value, [ErrRefused] of what makes no sense, was not
-// begun before the context ended, or may not be ([ErrDraining] and a RoundError are ErrRefused).
+// Errors of agreements, beside [ErrExpelled] and [RoundError]. By [errors.Is], an error of [Node.Agree],
+// [Node.AgreeVector], and [Node.Consensus] matches [ErrUnknown] if the request reached the machine: the others
+// may have decided or may still decide, with or without this node's value. Every other error means that the
+// request has no effect, ever: [ErrTooLarge] for a value, or [ErrRefused] for a request that is invalid, did not
+// start before its context ended, or is not allowed ([ErrDraining] and RoundError match ErrRefused).
 var (
-	// ErrAbstained is the error of an agreement in which this node took no part, for it
-	// was held up beyond the time of a round, heard fewer than are correct, or was out: it
-	// had come back, or lost touch; or of one for which its value came too late. It is ErrUnknown,
-	// too, if the others may have decided on this node's value, and else ErrRefused, which holds
-	// if no more than M lie or are late, this node among them.
+	// ErrAbstained is the error of an agreement in which this node took no part, because it missed a deadline,
+	// heard fewer nodes than are correct, or was rejoining; or because its value came too late. It also matches
+	// ErrUnknown if the others may have decided on this node's value, and otherwise ErrRefused. The latter holds
+	// if at most M nodes, this one included, are faulty or late.
 	ErrAbstained = kernel.ErrAbstained
-	// ErrClosed is the error of a node that was closed. It is ErrUnknown, too, of what was begun.
+	// ErrClosed is the error of a closed node. It also matches ErrUnknown for requests that had begun.
 	ErrClosed = kernel.ErrClosed
-	// ErrReserved is the error of the one value that stands for no value. It is ErrRefused, too.
+	// ErrReserved is the error for the one value that stands for no value. It also matches ErrRefused.
 	ErrReserved = agree.ErrReserved
 )
 
-// RoundError is the error of an agreement that may not begin because rounds are too short.
+// RoundError is the error of an agreement that was not started because rounds are too short.
 type RoundError = agree.RoundError
 
 // Slow is a node to which messages take too long.
 type Slow = agree.Slow
 
-// StreamStatus is one stream of agreements: those of one algorithm, m and source.
+// StreamStatus is the status of one stream of agreements: those of one algorithm, m, and source.
 type StreamStatus = agree.StreamStatus
 
-// SlotStatus counts the slots of agreements, which are numbered from 1.
+// SlotStatus counts the slots of a stream, which are numbered from 1.
 type SlotStatus = kernel.SlotStatus
 
-// SlotProtocol is the protocol of one agreement among those of a trace whose machine is a
-// stream of them: see [agree.SlotProtocol].
+// SlotProtocol returns the protocol of one slot, given the header of a stream's trace: see [agree.SlotProtocol].
 func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 	return agree.SlotProtocol(h)
 }
 
-// Level is what a group promises, and against whom.
+// Level is what a group promises, and under which faults.
 type Level = kernel.Level
 
 // The levels.
@@ -121,112 +119,109 @@ const (
 	Byzantine = kernel.Byzantine
 )
 
-// ParseLevel reads the name of a level.
+// ParseLevel parses the name of a level.
 func ParseLevel(text string) (Level, error) { return kernel.ParseLevel(text) }
 
-// GroupConfig configures one group. Name and Level are the same at all nodes.
+// GroupConfig configures one group. Name and Level must be identical on all nodes.
 type GroupConfig = groups.Config
 
 // Delivery is one payload that a group has delivered.
 type Delivery = groups.Delivery
 
-// Group is this node's member of one group.
+// Group is this node's membership in one group.
 type Group = groups.Group
 
-// Subscription reads what a group delivers here. It is for one goroutine.
+// Subscription reads the deliveries of a group at this node. It is not safe for concurrent use.
 type Subscription = groups.Subscription
 
-// GoneError is [ErrNotRetained], with the first position from which on all is kept here.
+// GoneError is an [ErrNotRetained] with the first position that is still retained here.
 type GoneError = groups.GoneError
 
 // The errors of groups and tables, beside [ErrClosed], [ErrRefused] and [ErrUnknown].
 var (
-	// ErrNotMember is the error of a member that the group has excluded, for good or until it has
-	// joined again.
+	// ErrNotMember is the error of a member that the group has excluded, for good or until it has rejoined.
 	ErrNotMember = kernel.ErrNotMember
-	// ErrTooLarge is the error of a payload that no pack has room for, or of a value.
+	// ErrTooLarge is the error of a payload that does not fit into a batch, or of a value that is too long.
 	ErrTooLarge = kernel.ErrTooLarge
-	// ErrSlowSubscriber is the error of a subscription that fell behind what is kept: it is cut off.
+	// ErrSlowSubscriber is the error of a subscription that fell behind the retained history and was cut off.
 	ErrSlowSubscriber = groups.ErrSlowSubscriber
-	// ErrNotRetained is the error of a subscription to what is no longer kept here, or has never been.
+	// ErrNotRetained is the error of a subscription to a position that is not retained here.
 	ErrNotRetained = groups.ErrNotRetained
-	// ErrNotConfigured is the error of every call to a group or table that the configuration does
-	// not have.
+	// ErrNotConfigured is the error of every call to a group or table that is not configured.
 	ErrNotConfigured = kernel.ErrNotConfigured
 )
 
-// GroupStatus is this node's part in a group.
+// GroupStatus is the status of a group at this node.
 type GroupStatus = groups.Status
 
-// ViewStatus is the last view that was installed, of a group that has views.
+// ViewStatus is the last installed view of a machine that has views.
 type ViewStatus = kernel.ViewStatus
 
-// TableConfig configures one replicated state machine. It is the same at all nodes.
+// TableConfig configures one replicated state machine. It must be identical on all nodes.
 type TableConfig = tables.Config
 
-// MaxCommand is how many bytes a command of a table may have.
+// MaxCommand is the limit of a table's command, in bytes.
 const MaxCommand = tables.MaxCommand
 
-// Table is this node's copy of a replicated state machine.
+// Table is this node's replica of a replicated state machine.
 type Table = tables.Table
 
-// Session is a client of a table that numbers its commands, and asks again what it got no
-// answer to.
+// Session is a client of a table that numbers its commands and retries those that got no answer.
 type Session = tables.Session
 
 // KeyValue is a client of a table of keys and values.
 type KeyValue = tables.KeyValue
 
-// The errors of tables, beside [ErrNotMember] and [ErrClosed]. Each error of a command is, by [errors.Is], either
-// ErrUnknown, or else nothing of the command was done, nor will be.
+// The errors of tables, beside [ErrNotMember] and [ErrClosed]. By [errors.Is], an error of a command either
+// matches ErrUnknown, or the command has no effect, ever.
 var (
-	// ErrRefused: nothing was done.
+	// ErrRefused: the command had no effect.
 	ErrRefused = kernel.ErrRefused
-	// ErrUnknown: the command may have been carried out, or may still be. To ask again with
-	// the same session and number tells, and does it once in any case.
+	// ErrUnknown: the command may have been applied, or may still be. A retry with the same session and number
+	// returns its answer; it is applied at most once.
 	ErrUnknown = kernel.ErrUnknown
-	// ErrExpired: the session is not remembered any more, or never was. The command is not
-	// carried out, unless it was when it was asked before: it is ErrUnknown, too.
+	// ErrExpired: the session is no longer remembered, or never existed. The command is not applied, unless an
+	// earlier attempt was: the error also matches ErrUnknown.
 	ErrExpired = tables.ErrExpired
-	// ErrStopped: the replica of this node has stopped, because its state is not that of the
-	// majority, or because its machine panicked. Other nodes may serve the table. It starts
-	// again from the state of another node: see Config.Rejoin.
+	// ErrStopped: this node's replica has stopped because its state differs from that of the majority or its
+	// machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of another
+	// node: see Config.Rejoin.
 	ErrStopped = tables.ErrStopped
 )
 
-// TableStatus is this node's copy of a table.
+// TableStatus is the status of this node's replica of a table.
 type TableStatus = tables.Status
 
-// ClockConfig configures the clocks that the nodes keep together. It is the same at all of them.
+// ClockConfig configures the synchronized clocks. It must be identical on all nodes.
 type ClockConfig = clocks.Config
 
 // Reading is what a node's clock shows.
 type Reading = clocks.Reading
 
-// WakeLatency is how late a process woke.
+// WakeLatency is how late a process was scheduled.
 type WakeLatency = clocks.WakeLatency
 
-// Wakes measures how late this process wakes, until the context ends. A pause is what takes
-// more than a fifth of a round.
+// Wakes measures how late this process is scheduled, until ctx ends. A delay of more than 1/5 of a round counts
+// as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency { return clocks.Wakes(ctx, round) }
 
-// Participant is what does this node's part of transactions.
+// Participant does this node's part of transactions.
 type Participant = commits.Participant
 
-// RemoteParticipant is a Participant that lives on when the node ends.
+// RemoteParticipant is a Participant that outlives the node.
 type RemoteParticipant = commits.RemoteParticipant
 
 // CommitProtocol is how nodes agree on whether to commit.
 type CommitProtocol = commits.Protocol
 
-// The protocols of transactions.
+// The commit protocols.
 const (
 	TwoPhase = commits.TwoPhase
 	Majority = commits.Majority
 	Agreed   = commits.Agreed
 )
 
-// ParseCommitProtocol reads the name of a protocol.
+// ParseCommitProtocol parses the name of a commit protocol.
 func ParseCommitProtocol(text string) (CommitProtocol, error) { return commits.ParseProtocol(text) }
 
 // CommitConfig configures transactions.
@@ -245,10 +240,10 @@ var (
 	ErrNoTransaction = commits.ErrNoTransaction
 )
 
-// BlockedError says who is waited for.
+// BlockedError names the members that a blocked transaction waits for.
 type BlockedError = commits.BlockedError
 
-// TxState is how far a transaction has come, as a node knows it.
+// TxState is the state of a transaction as a node knows it.
 type TxState = commits.State
 
 // The states of a transaction.
@@ -261,39 +256,38 @@ const (
 // Outcome is what a node knows of a transaction.
 type Outcome = commits.Outcome
 
-// CommitStatus is this node's part in transactions.
+// CommitStatus is the status of transactions at this node.
 type CommitStatus = commits.Status
 
-// Measurement is what a node has measured of the others and of itself: what the length of a
-// round has to stand on.
+// Measurement is what a node has measured of itself and its peers: the input for choosing the length of a round.
 type Measurement = measure.Measurement
 
-// PeerMeasurement is what was measured of another node.
+// PeerMeasurement is what was measured of one peer.
 type PeerMeasurement = measure.PeerMeasurement
 
-// Advice is how long a round should be, and what clocks should go by, with the reasons.
+// Advice is a recommended length of a round and configuration of the clocks, with the reasons.
 type Advice = measure.Advice
 
-// Advise tells what follows from what was measured. The advice has twice the room that
-// messages took and half as much again as the process was late.
+// Advise derives an advice from a measurement. It allows twice the measured message delay and 1.5 times the
+// measured wake latency.
 func Advise(m Measurement) (Advice, error) { return measure.Advise(m) }
 
-// Samples makes round-trip times of single measurements.
+// Samples summarizes single round-trip times.
 func Samples(list []time.Duration) (min, median, p999 time.Duration) { return measure.Samples(list) }
 
-// Tracing is where a node writes the traces of its machines: one each, in the format of
-// the simulator, while things happen.
+// Tracing is where a node writes the traces of its machines: one each, in the format of the simulator, as events
+// happen.
 type Tracing = traces.Tracing
 
-// TraceFolder makes a file for each trace in a folder, which it makes if there is none. The
-// names have the machine, the node and the number of the node's life.
+// TraceFolder returns a function that creates a file for each trace in a folder, which it creates if necessary. A
+// file name consists of the machine, the node, and the node's incarnation.
 func TraceFolder(dir string) func(h trace.Header) (io.WriteCloser, error) { return traces.Folder(dir) }
 
 // MemberStatus is what is known of one member of the cluster.
 type MemberStatus = mesh.MemberStatus
 
-// RTTStatus is how long pings took to be answered: in nanoseconds, as JSON.
+// RTTStatus summarizes round-trip times of pings; in JSON they are in nanoseconds.
 type RTTStatus = mesh.RTTStatus
 
-// StoreStatus is the durable memory of the node.
+// StoreStatus is the status of the node's durable state.
 type StoreStatus = kernel.StoreStatus

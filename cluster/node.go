@@ -1,23 +1,22 @@
-// Package cluster joins real processes into a cluster that agrees: over mutual TLS, with
-// what must outlive a crash on the disk. It runs the machines that the simulator and the
-// explorer run.
+// Package cluster joins real processes into a cluster that agrees. They communicate over mutual TLS and keep
+// durable state on disk. The cluster runs the same machines as the simulator and the explorer.
 //
-// A process calls [Join] with the configuration that all nodes have alike and its own
-// certificate, and has groups to broadcast in.
+// A process calls [Join] with its own certificate and the configuration that all nodes share, and can then
+// broadcast in groups.
 //
 // # Decisions
 //
-// A node opens services, and is none. Each service (agree, clocks, commits, groups, tables) is a package that
-// knows of its node what package kernel says, and imports no other service: the law of imports holds it to
-// that. Their public names are aliases here. Motive: a service can be read without the rest of a node, and
-// tested on a kernel of a few lines, without TLS and disks. Cost: what two services share, as levels and the
-// state of slots, stands in kernel; and a public name stands in two places.
+// A node opens services and implements none. Each service (agree, clocks, commits, groups, tables) is a package
+// that knows its node through package kernel and imports no other service; a test of the imports enforces that.
+// The services' public names are aliases here. Motive: a service can be read without the rest of a node, and
+// tested on a kernel of a few lines, without TLS and disks. Cost: what two services share, such as levels and the
+// status of slots, is in kernel; and each public name is declared twice.
 //
-// Nodes run in virtual time. cluster.Config.Network carries what nodes send; on cluster/link/memory, in
-// a bubble of testing/synctest, real nodes with their TLS, timers and disks go by the bubble's time, and
-// a test cuts, delays and stalls what it likes. Motive: a test that waits for real time fails on a busy
-// machine, or demands less than is promised. Cost: a node on a network of its own has neither the
-// system's clock of suspensions nor its punctual alarms: those are tested by themselves.
+// Nodes run in virtual time. cluster.Config.Network carries the messages of nodes; on cluster/link/memory, in a
+// bubble of testing/synctest, real nodes with their TLS, timers, and disks run in the bubble's time, and a test
+// can cut, delay, and stall any connection. Motive: a test that waits for real time fails on a busy computer, or
+// demands less than is promised. Cost: a node on another network uses neither the system's clock of suspensions
+// nor its precise alarms, which have tests of their own.
 package cluster
 
 import (
@@ -51,7 +50,7 @@ import (
 	"parley/trace"
 )
 
-// Node is this process's part of the cluster.
+// Node is this process's node in the cluster. Its methods are safe for concurrent use.
 type Node struct {
 	c         Config
 	k         kernel.Kernel
@@ -68,13 +67,13 @@ type Node struct {
 	members *members.Service
 	tables  *tables.Service
 
-	stop   context.CancelFunc // has Kernel.Ended closed: the node ends, or cannot go on
+	stop   context.CancelFunc // closes Kernel.Ended: the node is closed or has failed
 	closes sync.Once
-	failed error // of Close
+	failed error // result of Close
 }
 
-// Join starts the node, and returns when it is connected to the others or has waited for
-// them for some time. The context is for the joining alone.
+// Join starts the node. It returns when the node is connected to all others, or has waited long enough for them.
+// ctx limits only the joining.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	c = c.filled()
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -94,7 +93,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
-// prepare tells the services who the node and the others are. None is open yet.
+// prepare sets up the kernel and the services. It opens none of them.
 func (n *Node) prepare() {
 	c := &n.c
 	n.k = kernel.Kernel{
@@ -113,7 +112,7 @@ func (n *Node) prepare() {
 }
 
 func (n *Node) start(ctx context.Context) (err error) {
-	var durable atomic.Pointer[host.Host] // what the store reports to, which is opened before
+	var durable atomic.Pointer[host.Host] // which the store reports to; nil until it exists
 	n.k.Store, err = n.c.folder().open(store.Options{
 		Failed: n.broken, Log: n.c.Log, Disk: n.c.Disk, LogSize: n.c.hooks.LogSize,
 		Durable: func(upto uint64) {
@@ -169,7 +168,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	return n.k.Broken()
 }
 
-// link makes the node's links.
+// link creates the node's links.
 func (n *Node) link() (err error) {
 	c := mesh.Config{
 		Links: n.c.Links, Listener: n.c.Listen, Network: n.c.Network, Self: n.c.Self, Trust: n.c.Trust,
@@ -192,7 +191,7 @@ func (n *Node) link() (err error) {
 	return nil
 }
 
-// host makes the host of the node's machines, and has it keep what comes for those that are opened later.
+// host creates the host of the node's machines, and makes it keep messages for machines that are opened later.
 func (n *Node) host() {
 	n.tracer = traces.New(n.c.Trace, n.c.hooks.Recorder, n.c.Log)
 	sign := mesh.Signer{
@@ -220,7 +219,7 @@ func (n *Node) host() {
 	}
 }
 
-// broken has the node stop, because its disk failed or a machine broke.
+// broken fails the node because its disk failed or a machine panicked.
 func (n *Node) broken(err error) {
 	n.k.Log.Error("the node stops", "why", err)
 	n.k.Break(fmt.Errorf("%w: %w", ErrClosed, err))
@@ -241,7 +240,7 @@ func (n *Node) broken(err error) {
 	}
 }
 
-// fail answers all who wait for something, and takes nothing more.
+// fail answers all waiting requests with an error and refuses new ones.
 func (n *Node) fail(why error) {
 	n.stop()
 	n.groups.Close(why)
@@ -251,13 +250,11 @@ func (n *Node) fail(why error) {
 	}
 }
 
-// Leave leaves all groups and tables in order, and then closes the node: the others go on
-// without it at once, and do not have to suspect it first. Where there are no views, in
-// Byzantine groups and in agreements, it counts as silent from then on. It comes back by
-// Join. If the context ends before, the node is closed all the same, and the error tells
-// in what it was still a member; so it is if others leave at the same time, and too few stay.
-// A majority of all nodes must stay: if only that is left, Leave does nothing and fails with
-// ErrRefused. Close stops a node that need not leave.
+// Leave leaves all groups and tables, and then closes the node. The others continue at once, without having to
+// suspect it first. In services without views (Byzantine groups and agreements) the node counts as silent from
+// then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the error names what it was
+// still a member of; the same happens if others leave at the same time and too few stay. A majority of all nodes
+// must stay: otherwise Leave does nothing and fails with ErrRefused. To stop a node without leaving, use Close.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err
@@ -268,8 +265,8 @@ func (n *Node) Leave(ctx context.Context) error {
 	return errors.Join(err, n.Close())
 }
 
-// Drain takes no new requests, waits for what is under way, and leaves. It is refused where
-// Leave is. If the context ends before, it leaves all the same, for as long as a leave may take, and the error tells.
+// Drain refuses new requests, waits for those in flight, and then leaves. It is refused where Leave is. If ctx
+// ends first, the node leaves anyway, within the time that a leave may take, and the error says so.
 func (n *Node) Drain(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err
@@ -292,9 +289,9 @@ func (n *Node) Drain(ctx context.Context) error {
 	return n.Leave(ctx)
 }
 
-// Close leaves without a word: for the others the node has crashed. To close it again does
-// nothing. If the disk has failed Close returns within a second, with the failure; where the disk did
-// not answer, that names the goroutine which is left in the kernel.
+// Close stops the node without leaving: to the others it has crashed. Further calls do nothing and return the
+// same error. If the disk has failed, Close returns the failure within 1 s; if the disk did not answer, the error
+// names the goroutine that is still blocked in the kernel.
 func (n *Node) Close() error {
 	n.closes.Do(func() { n.failed = n.end() })
 	return n.failed
@@ -328,12 +325,12 @@ func (n *Node) end() error {
 			n.tracer.Close()
 			return none, nil
 		})
-		if err != nil { // they are on a disk that does not answer, and are left
+		if err != nil { // the traces are on a disk that does not answer, and stay incomplete
 			n.k.Log.Warn("traces are not complete", "why", err)
 		}
 	}
 	if n.lives != nil {
-		_ = n.lives.Keep() // a disk that has failed is told of by its store
+		_ = n.lives.Keep() // the store reports a failed disk
 	}
 	if n.k.Store != nil {
 		errs = append(errs, n.k.Store.Close())

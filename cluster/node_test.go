@@ -13,7 +13,7 @@ import (
 	"parley/cluster"
 )
 
-// All members deliver what all of them broadcast, at once and much of it, in one order.
+// All members deliver the broadcasts of all members, concurrent and numerous, in one order.
 func TestTotalOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n, each = 3, 20000
@@ -58,7 +58,7 @@ func TestTotalOrder(t *testing.T) {
 	})
 }
 
-// A configuration that makes no sense, and a book that cannot be read, are errors of Join.
+// An invalid configuration, and an unreadable book, are errors of Join.
 func TestJoinFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		one := func(g cluster.GroupConfig) func(*cluster.Config) {

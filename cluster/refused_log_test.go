@@ -14,9 +14,9 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// A peer with a certificate of another cluster, an expired or a revoked one is named in the
-// log once a minute and not once a packet, each of them, though all come from one address;
-// and one who makes up another name each time does not fill the log.
+// A peer with a certificate of another cluster, an expired one, or a revoked one is logged once a minute and not
+// once a packet, each separately, although all come from one address. A peer that invents a new name each time
+// does not fill the log.
 func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		yesterday := time.Now().Add(-24 * time.Hour)
@@ -66,7 +66,7 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 			_ = c.Close()
 		}
 		stranger := issue(other, "stranger")
-		for range 4 { // for more than a second: what is said of an expired one has the time in it
+		for range 4 { // for more than 1 s: the text about an expired certificate contains the time
 			time.Sleep(300 * time.Millisecond)
 			for _, one := range []*cert.Issued{stranger, expired, revoked} {
 				dial(one)

@@ -12,8 +12,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// odd is a machine that counts commands. At one node it counts otherwise, and some commands
-// make it panic.
+// odd is a machine that counts commands. At one node it counts differently, and some commands make it panic.
 type odd struct {
 	count byte
 	by    byte
@@ -23,7 +22,7 @@ func (o *odd) Apply(command []byte) []byte {
 	switch string(command) {
 	case "panic":
 		panic("the command is one too many")
-	case "part": // what no machine may do
+	case "part": // which no machine may do
 		o.count += o.by - 1
 	}
 	o.count++
@@ -38,8 +37,8 @@ func (o *odd) Restore(b []byte) bool {
 }
 func (o *odd) Hash() uint64 { return uint64(o.count) }
 
-// withOdd runs a test with three nodes in memory that have a table of such machines; that of
-// node3 parts from the others when it is told to.
+// withOdd runs a test with three nodes in memory that have a table with such machines. That of node3 diverges on
+// request.
 func withOdd(t *testing.T, test func(t *testing.T, nodes []*cluster.Node, logs []*logged)) {
 	t.Helper()
 	bubble(t, func(t *testing.T) {
@@ -56,8 +55,8 @@ func withOdd(t *testing.T, test func(t *testing.T, nodes []*cluster.Node, logs [
 	})
 }
 
-// A replica whose state differs is found out by default, is named by all, stops, and its node
-// says so; the others serve the table.
+// A diverged replica is detected with the default settings, named by all nodes, and stops, and its node reports
+// that; the others serve the table.
 func TestDivergedReplica(t *testing.T) {
 	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logged) {
 		ctx := soon(t, time.Minute)
@@ -71,7 +70,7 @@ func TestDivergedReplica(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Second) // of the bubble: what the replicas say of their states arrives
+		time.Sleep(time.Second) // of virtual time: the hashes of the replicas arrive
 		if _, _, err := nodes[2].Table("odd").Query(ctx, []byte("one")); !errors.Is(err, cluster.ErrStopped) ||
 			!errors.Is(err, cluster.ErrRefused) {
 			t.Errorf("the replica that differs: got %v, want ErrStopped", err)
@@ -89,8 +88,8 @@ func TestDivergedReplica(t *testing.T) {
 	})
 }
 
-// A machine that panics stops its table, with an error to whoever waits and to whoever comes
-// later, and nothing else: the node lives, and so does its other table.
+// A machine that panics stops its table, with an error for waiting and later callers, and nothing else: the node
+// and its other table continue.
 func TestPanicInApply(t *testing.T) {
 	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logged) {
 		ctx := soon(t, time.Minute)
@@ -115,7 +114,7 @@ func TestPanicInApply(t *testing.T) {
 	})
 }
 
-// What is not configured fails, whatever it is asked, and says what there is.
+// Calls of a service that is not configured fail, and the error lists what is configured.
 func TestNotConfigured(t *testing.T) {
 	withOdd(t, func(t *testing.T, nodes []*cluster.Node, _ []*logged) {
 		ctx, n, long := t.Context(), nodes[0], strings.Repeat("x", 1000)

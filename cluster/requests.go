@@ -6,83 +6,80 @@ import (
 	"parley/agreement/consensus"
 )
 
-// Table returns this node's copy of a state machine. One of a name that is not configured fails
-// with ErrNotConfigured whatever it is asked.
+// Table returns this node's replica of a state machine. If the name is not configured, all methods of the result
+// fail with ErrNotConfigured.
 func (n *Node) Table(name string) *Table { return n.tables.Table(name) }
 
-// Group returns this node's member of a group. One of a name that is not configured fails with
-// ErrNotConfigured whatever it is asked.
+// Group returns this node's membership in a group. If the name is not configured, all methods of the result fail
+// with ErrNotConfigured.
 func (n *Node) Group(name string) *Group { return n.groups.Group(name) }
 
-// Commit carries out a transaction at all members that are named, each with what it is to
-// do, or at none of them: it commits if all of them say yes. It returns when the outcome is
-// decided and durable; participants are told at the same time, and those that are down when
-// they are back. A caller that asks again under the name gets the same outcome, as long as a node
-// that takes part remembers it, and joins those who wait if there is none yet. Ask again at a node that takes part:
-// another one asks those anew, and what it says may be that this is aborted if one of them does not
-// answer in time, and ErrTaken with ErrUnknown while there is no outcome.
+// Commit commits a transaction at all named members, each with its own body, or aborts it at all: it commits if
+// all of them vote yes. It returns when the outcome is decided and durable. Participants learn it at the same
+// time; those that are down learn it after their restart.
 //
-// An error that is ErrUnknown, as when the context ends or the node is blocked, says that
-// the transaction goes on and may commit: see Outcome. With any other one nothing is done.
+// A retry under the same name gets the same outcome, as long as a member of the transaction remembers it, or
+// joins those that wait for it. Retry at a member of the transaction: another node starts the transaction again,
+// and may report that it was aborted because a member did not answer in time, or ErrTaken with ErrUnknown while
+// there is no outcome.
+//
+// An error that matches ErrUnknown, as when ctx ends or the node is blocked, means that the transaction continues
+// and may commit: see Outcome. Any other error means that it has no effect.
 func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) (committed bool, err error) {
 	return n.commits.Commit(ctx, tx, bodies)
 }
 
-// Outcome tells what this node knows of a transaction. A *BlockedError comes with the
-// outcome Pending of one that is blocked.
+// Outcome returns what this node knows of a transaction. For a blocked one, it returns the outcome Pending and a
+// *BlockedError.
 func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx) }
 
-// Agree has all correct nodes agree on a value, which is the one given if this node is
-// correct and no more than M lie. It returns when this node has decided. If the context
-// ends before, the agreement goes on, and may come to an end: the error is ErrUnknown then, and
-// the context's. If it ends before the agreement has begun, it is ErrRefused.
+// Agree makes all correct nodes agree on a value: on q.Value, if this node is correct and at most M are faulty.
+// It returns when this node has decided. If ctx ends first, the agreement continues and may still decide; the
+// error matches ErrUnknown and the cause of ctx. If ctx ends before the agreement has begun, the error matches
+// ErrRefused.
 //
-// Before the first agreement of a source, an algorithm and an m the others are asked whether they
-// are prepared: that takes two rounds if one is silent, and some ten if more than M are.
+// Before the first agreement of a source, algorithm, and m, the other nodes report whether they are prepared.
+// That takes two rounds if one of them is silent, and about ten if more than M are.
 //
-// A node that has come back waits until it takes part again: for some three times as long as
-// an agreement lasts with silent nodes, and thrice as long if all have come back at once. One
-// that was cut off for long does, too.
+// A restarted node, or one that was disconnected for long, waits until it participates again: about three times
+// as long as an agreement with silent nodes takes, and three times that if all nodes restarted at once.
 //
-// It fails without having begun if messages to the others are too slow for the length of
-// a round, with a *RoundError.
+// If messages to the other nodes are too slow for the length of a round, Agree fails with a *RoundError and has
+// no effect.
 func (n *Node) Agree(ctx context.Context, q AgreeRequest) (Decision, error) {
 	return n.agree.Agree(ctx, q)
 }
 
-// AgreeVector is interactive consistency: all correct nodes that ask under one name get the
-// same vector, in which the value of every correct node that was in time with it stands
-// for that node; unless what that node asks for at a time is more than one value has room
-// for, and then it takes turns.
+// AgreeVector is interactive consistency: all correct nodes that call it with one name get the same vector. The
+// vector holds the value of every correct node that called in time. A node whose pending calls exceed the room of
+// one value has them served in turn.
 //
-// An agreement begins when m+1 nodes have asked for it and waited, each its own time to
-// gather: then one of them is correct, and liars alone cannot use up a name. In time is
-// who asks, less one message delay, before the first correct node has waited. Who asks
-// later gets the vector without its value, as long as it is remembered: that is for 1024
-// more names of the same algorithm and m, unless more than n-m-1 end at once: who comes back learns
-// the names from the others, and not the values, so that it gets ErrAbstained for those that
-// were agreed on without it.
+// An agreement begins when m+1 nodes have called and each has waited for its own p.Gather: one of them is
+// correct, so faulty nodes alone cannot use up a name. A call is in time if it comes at least one message delay
+// before the first correct node has finished waiting. A later call gets the vector without its value as long as
+// the vector is remembered: for 1024 further names of the same algorithm and m, unless more than n-m-1 nodes end
+// at once. A restarted node learns the names from the others but not the values, so that it gets ErrAbstained for
+// vectors that were decided without it.
 //
-// If the context ends before, this node takes its value back; it may be in the vector all
-// the same: the error is ErrUnknown then, and to ask again under the name tells. Fewer than
-// m+1 nodes that ask wait until their contexts end.
+// If ctx ends first, this node withdraws its value, which may be in the vector anyway: the error matches
+// ErrUnknown, and a retry under the name returns the vector. If fewer than m+1 nodes call, they wait until their
+// contexts end.
 func (n *Node) AgreeVector(ctx context.Context, p VectorRequest) (Vector, error) {
 	return n.agree.AgreeVector(ctx, p)
 }
 
-// Consensus is Propose and then a rule of the vector: [consensus.Majority] if it has no
-// function, or one of the others, or the caller's own. In the vector otherwise stands for
-// a node that had handed in nothing. Rule and otherwise must be alike at all nodes.
+// Consensus calls AgreeVector and applies a rule to the vector: [consensus.Majority] if rule has no function,
+// another rule of that package, or the caller's own. In the vector, otherwise stands for a node that submitted no
+// value. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
 func (n *Node) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	return n.agree.Consensus(ctx, p, rule, otherwise)
 }
 
-// Decisions has a function called for every decision of this node, whoever asked, until
-// stop: as they fall, which need not be in the order of slots. Those on no value are left
-// out. The function is
-// called within a step of the node: it must not block, nor ask for an agreement.
+// Decisions calls each for every decision of this node, on any node's request, until stop is called. Decisions
+// come as they are made, not necessarily in the order of slots; decisions on no value are left out. The function
+// runs within a step of the node: it must not block, nor request an agreement.
 func (n *Node) Decisions(each func(Decision)) (stop Stop) { return n.agree.Decisions(each) }
 
-// Clock tells the cluster's time.
+// Clock returns the cluster's time.
 func (n *Node) Clock() Reading { return n.clock.Now() }

@@ -21,14 +21,14 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// bubble runs a test in virtual time, beside others.
+// bubble runs a test in virtual time, in parallel with others.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, test)
 }
 
-// each runs a test of each case in a bubble of its own.
+// each runs a test for each case in a bubble of its own.
 func each[C any](t *testing.T, test func(t *testing.T, c C), cases ...C) {
 	t.Helper()
 	t.Parallel()
@@ -37,7 +37,8 @@ func each[C any](t *testing.T, test func(t *testing.T, c C), cases ...C) {
 	}
 }
 
-// rig is a cluster whose nodes end and come back. Tests have it on a network in memory, benchmarks on this computer.
+// rig is a cluster whose nodes can be stopped and restarted, on a network in memory, or for benchmarks on this
+// computer.
 type rig struct {
 	tb        testing.TB
 	network   *memory.Network // nil in benchmarks
@@ -53,7 +54,7 @@ var quick = cluster.Times{
 	Retry: 200 * time.Millisecond,
 }
 
-// configured makes the configurations of n nodes. Each trusts by itself, and has small logs.
+// configured creates the configurations of n nodes, with separate trust and small logs.
 func configured(tb testing.TB, n int, config func(i int, c *cluster.Config)) *rig {
 	tb.Helper()
 	return configuredOn(tb, memory.New(memory.Options{}), n, config)
@@ -111,7 +112,7 @@ func newRig(tb testing.TB, n int, config func(c *cluster.Config)) *rig {
 	return configured(tb, n, func(_ int, c *cluster.Config) { config(c) }).begin()
 }
 
-// joined starts a cluster of n nodes with the usual times, none of which may break.
+// joined starts a cluster of n nodes with the default times. None of them may fail.
 func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) (nodes []*cluster.Node) {
 	tb.Helper()
 	r := configured(tb, n, func(i int, c *cluster.Config) {
@@ -120,7 +121,7 @@ func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) (nodes 
 	})
 	tb.Cleanup(func() {
 		r.stop(all(n)...)
-		for _, node := range nodes { // the test may have put others in place of these
+		for _, node := range nodes { // the test may have replaced these
 			if err := node.Close(); err != nil {
 				tb.Error(err)
 			}
@@ -153,8 +154,8 @@ func all(n int) (out []int) {
 	return out
 }
 
-// settle waits until all nodes are in their first views together: one that the others began without is let in a
-// moment later, and until then it refuses what it is asked for. A node that stays out is for the test to find.
+// settle waits until all nodes are in their first views together: a node without which the others began is
+// admitted a moment later, and until then it refuses requests. A node that stays out is for the test to find.
 func (r *rig) settle() {
 	out := func(v cluster.ViewStatus) bool { return len(v.Members) != len(r.nodes) }
 	waited(5*time.Second, func() bool {
@@ -167,7 +168,7 @@ func (r *rig) settle() {
 	})
 }
 
-// start starts nodes, and ends the test if one does not join.
+// start starts nodes, and fails the test if one does not join.
 func (r *rig) start(which ...int) {
 	r.tb.Helper()
 	if r.join(which...); r.tb.Failed() {
@@ -204,10 +205,10 @@ func (r *rig) stop(which ...int) {
 	stops.Wait()
 }
 
-// host is where a node is.
+// host returns the host of a node in the network.
 func (r *rig) host(i int) *memory.Host { return r.network.Host(r.configs[i].Name) }
 
-// cut cuts a node off: connections stay, and nothing comes over them. heal undoes that.
+// cut disconnects a node: connections stay open, but nothing passes over them until heal.
 func (r *rig) cut(i int)  { r.network.Cut(r.host(i), r.others(i)...) }
 func (r *rig) heal(i int) { r.network.Heal(r.host(i), r.others(i)...) }
 
@@ -220,16 +221,16 @@ func (r *rig) others(i int) (out []*memory.Host) {
 	return out
 }
 
-// disk is that of a node, in memory.
+// disk returns the disk of a node, in memory.
 func (r *rig) disk(i int) *disk.Memory { return r.configs[i].Disk.(*disk.Memory) }
 
-// lose has a node end, and gives it an empty disk: it is to join the others as a new one.
+// lose stops a node, and gives it an empty disk: it must join the others as a new member.
 func (r *rig) lose(i int) {
 	r.stop(i)
 	r.configs[i].Disk, r.configs[i].Rejoin = disk.NewMemory(-1), true
 }
 
-// back waits until a node is a member: until then the others must not fail, too.
+// back waits until a node is a member: until then no other node may fail.
 func (r *rig) back(i int) {
 	ctx, cancel := context.WithTimeout(r.tb.Context(), 10*time.Second)
 	defer cancel()
@@ -247,7 +248,7 @@ func (r *rig) restart(which ...int) {
 	}
 }
 
-// table is that of a node, nil if the node is down.
+// table returns the table of a node, nil if the node is down.
 func (r *rig) table(i int) *cluster.Table {
 	if node := r.nodes[i].Load(); node != nil {
 		return node.Table("t")
@@ -255,7 +256,7 @@ func (r *rig) table(i int) *cluster.Table {
 	return nil
 }
 
-// put has a node give a key a value.
+// put sets the value of a key at a node.
 func (r *rig) put(ctx context.Context, i int, key, value string) {
 	r.tb.Helper()
 	if _, _, err := r.table(i).Session().Do(ctx, keyvalue.Put([]byte(key), []byte(value))); err != nil {
@@ -263,7 +264,7 @@ func (r *rig) put(ctx context.Context, i int, key, value string) {
 	}
 }
 
-// get has a node read a key.
+// get reads a key at a node.
 func (r *rig) get(ctx context.Context, i int, key string) (value string, err error) {
 	b, _, err := r.table(i).Query(ctx, keyvalue.Get([]byte(key)))
 	if err != nil {
@@ -273,7 +274,7 @@ func (r *rig) get(ctx context.Context, i int, key string) (value string, err err
 	return string(a.Value), a.Status.Err()
 }
 
-// same waits until all copies are at one position, and demands that they are the same.
+// same waits until all replicas are at one position, and requires that they are the same.
 func (r *rig) same(ctx context.Context) (position uint64) {
 	r.tb.Helper()
 	for {
@@ -298,7 +299,7 @@ func (r *rig) same(ctx context.Context) (position uint64) {
 	}
 }
 
-// waited waits until something is so, or for some time, and tells whether it is.
+// waited waits until so returns true, at most d, and reports whether it did.
 func waited(d time.Duration, so func() bool) bool {
 	for end := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -308,7 +309,7 @@ func waited(d time.Duration, so func() bool) bool {
 	return true
 }
 
-// within waits until something is so.
+// within waits until so returns true.
 func within(t *testing.T, d time.Duration, what string, so func() bool) {
 	t.Helper()
 	if !waited(d, so) {
@@ -316,7 +317,7 @@ func within(t *testing.T, d time.Duration, what string, so func() bool) {
 	}
 }
 
-// eventually waits for something to come about.
+// eventually waits until f returns true.
 func eventually(tb testing.TB, what string, f func() bool) {
 	tb.Helper()
 	if !waited(30*time.Second, f) {
@@ -324,7 +325,7 @@ func eventually(tb testing.TB, what string, f func() bool) {
 	}
 }
 
-// must ends the test if there is an error.
+// must fails the test at an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
@@ -332,17 +333,17 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// soon is a context that ends soon.
+// soon returns a context that ends after d.
 func soon(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// second is the error of a call with a result that does not matter.
+// second returns the error of a call whose result does not matter.
 func second[T any](_ T, err error) error { return err }
 
-// logged is what nodes log to.
+// logged collects the log of nodes.
 type logged struct {
 	mu   sync.Mutex
 	text []byte
@@ -361,5 +362,5 @@ func (l *logged) String() string {
 	return string(l.text)
 }
 
-// logger writes to it what a node logs.
+// logger returns a logger that writes to l.
 func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

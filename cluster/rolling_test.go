@@ -10,9 +10,8 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// Nodes are replaced one after the other by ones that speak the next version of the wire, and
-// again, while clients go on: nothing that was acknowledged is lost or done twice. Two speak
-// the highest version that both know.
+// Nodes are replaced one by one by nodes that support the next wire version, and then again, while clients
+// continue: nothing acknowledged is lost or applied twice. Two nodes use the highest common version.
 func TestRollingUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) {
@@ -47,8 +46,8 @@ func TestRollingUpgrade(t *testing.T) {
 	})
 }
 
-// A node whose disk fails says so, and acknowledges nothing from then on; closed and brought
-// back on a disk that works it goes on, and nothing is lost.
+// A node whose disk fails reports it, and acknowledges nothing from then on. Restarted on a working disk it
+// continues, and nothing is lost.
 func TestDiskFailsUnderANode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := new(brittle)

@@ -10,13 +10,13 @@ import (
 	"parley/cluster/disk"
 )
 
-// A node whose disk is nearly full refuses what clients would have it write, naming folder, free and needed bytes. It
-// answers reads, ends what is under way, takes part in what others ask, and is stopped in order. With room
-// again it takes requests again.
+// A node whose disk is nearly full refuses requests that would be written, with the folder, and the free and
+// needed bytes. It answers reads, finishes requests in flight, takes part in the requests of others, and can be
+// stopped. With room again it accepts requests.
 func TestNearlyFullDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := disk.NewMemory(-1)
-		slow := make(chan time.Duration, 1) // for the next sync
+		slow := make(chan time.Duration, 1) // of the next sync
 		r := configured(t, 3, func(i int, c *cluster.Config) {
 			withTable(true)(c)
 			c.Groups = []cluster.GroupConfig{{Name: "g"}}
@@ -92,7 +92,7 @@ func TestNearlyFullDisk(t *testing.T) {
 		if v, _, err := kv.Get(ctx, []byte("k")); err != nil || string(v) != "of another" {
 			t.Errorf("read %q: %v", v, err)
 		}
-		r.stop(0) // which demands that it has no error
+		r.stop(0) // which requires that it has no error
 		r.start(0)
 		r.back(0)
 		node = r.nodes[0].Load()
@@ -109,7 +109,7 @@ func TestNearlyFullDisk(t *testing.T) {
 	})
 }
 
-// refusedForRoom demands that all were refused because 40 MiB are free in a folder.
+// refusedForRoom requires that all requests were refused because 40 MiB are free in a folder.
 func refusedForRoom(t *testing.T, dir string, errs map[string]error) {
 	t.Helper()
 	for what, err := range errs {
@@ -125,7 +125,7 @@ func refusedForRoom(t *testing.T, dir string, errs map[string]error) {
 	}
 }
 
-// A node that is not durable writes no payloads and no commands, and takes them on a full disk too.
+// A node that is not durable writes no payloads and no commands, and accepts them on a full disk, too.
 func TestNearlyFullInMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {

@@ -9,19 +9,19 @@ import (
 	"parley/cluster/kernel"
 )
 
-// Status is what a node knows of itself and of the others.
+// Status is what a node knows of itself and its peers.
 type Status struct {
 	Cluster     string    `json:"cluster"`
 	Name        string    `json:"name"`
 	State       NodeState `json:"state"`
-	Incarnation uint64    `json:"incarnation"` // of this life; those of later ones are larger
-	Again       bool      `json:"again"`       // it has lived before
+	Incarnation uint64    `json:"incarnation"` // of this start of the node; later ones are larger
+	Again       bool      `json:"again"`       // the node has started before
 	Started     time.Time `json:"started"`
 	Durable     bool      `json:"durable"`
-	M           int       `json:"m"`     // how many may lie
+	M           int       `json:"m"`     // how many nodes may be faulty
 	Round       string    `json:"round"` // its length
 
-	// Clock is the cluster's clock at this node: see Reading.
+	// The cluster's clock at this node: see Reading.
 	Synchronized bool          `json:"synchronized"`
 	ClockBound   time.Duration `json:"clockBound,omitempty"` // in nanoseconds, if it is synchronized
 	ClockOffset  time.Duration `json:"clockOffset"`
@@ -32,42 +32,42 @@ type Status struct {
 	Streams []StreamStatus `json:"streams"` // of agreements
 	Commit  *CommitStatus  `json:"commit,omitempty"`
 	Store   *StoreStatus   `json:"store,omitempty"`
-	// Refused are what machines did not accept of others, by reason.
+	// Refused are the messages of others that machines refused, by reason.
 	Refused []RefusedStatus `json:"refused"`
-	// Strangers are connections of whom no member is known, by reason, and Strange the
-	// messages for machines that there are not.
+	// Strangers counts connections that are of no known member, by reason; Strange counts messages for unknown
+	// machines.
 	Strangers map[string]uint64 `json:"strangers"`
 	Strange   uint64            `json:"strange"`
 }
 
-// NodeState is what a node does.
+// NodeState is the state of a node.
 type NodeState = kernel.State
 
 // The states of a node.
 const (
 	Running  = kernel.Running
-	Draining = kernel.Draining // it takes no new requests
+	Draining = kernel.Draining // it refuses new requests
 	Leaving  = kernel.Leaving
 	Left     = kernel.Left     // it is closed, too
-	Expelled = kernel.Expelled // it may come back as another life
+	Expelled = kernel.Expelled // it may start again as another incarnation
 )
 
-// RefusedStatus counts what one machine did not accept of one member.
+// RefusedStatus counts the messages of one member that one machine refused, for one reason.
 type RefusedStatus = kernel.RefusedStatus
 
-// The errors of a node that takes nothing new.
+// The errors of a node that refuses new requests.
 var (
-	// ErrExpelled is the error of a node that the others have expelled. It is [ErrNotMember].
+	// ErrExpelled is the error of a node that the others have expelled. It matches [ErrNotMember].
 	ErrExpelled = kernel.ErrExpelled
-	// ErrDraining is the error of a request to a node that takes no new ones. It is [ErrRefused].
+	// ErrDraining is the error of a request to a node that refuses new ones. It matches [ErrRefused].
 	ErrDraining = kernel.ErrDraining
-	// ErrNoRoom is the error of a request to a node with less than 64 MiB of room on its disk: the request would
-	// be written there. Reads are answered. It is [ErrRefused].
+	// ErrNoRoom is the error of a request that would be written to the disk of a node with less than 64 MiB of
+	// free space. Reads are still answered. It matches [ErrRefused].
 	ErrNoRoom = kernel.ErrNoRoom
 )
 
-// Status tells how the node and all it knows of stand. It is made anew for each call, and
-// what is in it may be some steps apart.
+// Status returns the status of the node and its peers. Each call collects it again; its parts may be some steps
+// apart.
 func (n *Node) Status() Status {
 	clock := n.Clock()
 	s := Status{
@@ -98,7 +98,7 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// Measure tells what the node has measured.
+// Measure returns what the node has measured.
 func (n *Node) Measure() Measurement {
 	r := n.Clock()
 	m := Measurement{
@@ -120,17 +120,16 @@ func (n *Node) Measure() Measurement {
 	return m
 }
 
-// Recorder is what keeps the last events of the node's machines.
+// Recorder returns the recorder of the last events of the node's machines.
 func (n *Node) Recorder() *host.Recorder { return n.tracer.Recorder }
 
-// DumpFlight writes what the recorder has into the file flight.jsonl of the node's folder,
-// in place of one that is there, or into a temporary file if the node has no folder, and
-// returns its name.
+// DumpFlight writes the recorded events to the file flight.jsonl in the node's folder, replacing an existing one,
+// or to a temporary file if the node has no folder. It returns the file's name.
 func (n *Node) DumpFlight() (file string, err error) { return n.c.folder().dump(n.tracer) }
 
-// Forget has this node forget what it knows of another one's lives and of its disk, and let in whoever comes next with
-// a certificate of that name. It is for a node that is refused though it is the right one, such as after somebody else
-// held its key. It fails with [ErrRefused] while the other node is connected, for then it is believed.
+// Forget deletes what this node knows of another node's incarnations and disk, and admits the next connection
+// with a certificate of that name. It is for a legitimate node that is refused, for example because somebody else
+// used its key. It fails with [ErrRefused] while the other node is connected, because then it is trusted.
 func (n *Node) Forget(name string) error {
 	id, err := n.k.Other(name, "forget")
 	if err != nil {
@@ -144,13 +143,13 @@ func (n *Node) Forget(name string) error {
 	return n.lives.Forget(name)
 }
 
-// Expel excludes a member from all groups and tables, by agreement of their members. It
-// returns when it is out of all those in which this node is. The member learns it, and all
-// that it is asked for there is [ErrExpelled]. It comes back only as another life, by Join.
+// Expel removes a member from all groups and tables by agreement of their members. It returns when the member is
+// out of all of them in which this node takes part. The expelled node is notified, and its requests there fail
+// with [ErrExpelled]. It rejoins only as another incarnation, by Join.
 //
-// What is to hold in spite of liars takes no single node's word: from Byzantine groups,
-// agreements and transactions by these a member is shut out when m+1 nodes have been asked
-// to expel it, and until then it goes on in them. It learns of either from m+1 nodes.
+// Services that tolerate Byzantine faults do not trust a single node: a member is removed from Byzantine groups,
+// agreements, and transactions of protocol Agreed when m+1 nodes have been asked to expel it, and until then
+// stays in them. It learns either fact from m+1 nodes.
 func (n *Node) Expel(ctx context.Context, name string) error {
 	id, err := n.k.Other(name, "expel")
 	if err != nil {

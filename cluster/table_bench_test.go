@@ -11,8 +11,7 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// Commands of clients at three nodes, each of which asks its next one when the last one is
-// answered.
+// Commands of clients at three nodes. Each client sends its next command when the last one is answered.
 func BenchmarkTable(b *testing.B) {
 	for _, durable := range []bool{false, true} {
 		for _, clients := range []int{1, 64, 1024} {

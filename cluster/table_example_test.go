@@ -12,14 +12,13 @@ import (
 	"parley/replica/rsm"
 )
 
-// The lecture's bank account, with a copy at each of three nodes: a deposit of 150 dollars
-// and 8 percent of interest are asked at two nodes at the same time, and all copies have
-// them in one order.
+// The lecture's bank account, with a replica at each of three nodes: a deposit of 150 dollars and 8 percent of
+// interest are requested at two nodes at the same time, and all replicas apply them in one order.
 func ExampleTable() {
 	config := func(c *cluster.Config) {
 		c.Tables = []cluster.TableConfig{{Name: "account", New: func() rsm.Application { return bank.New() }}}
 	}
-	nodes, end := several(3, config) // three processes would call cluster.Join each
+	nodes, end := several(3, config) // three processes would each call cluster.Join
 	defer end()
 
 	ctx := context.Background()
@@ -43,10 +42,10 @@ func ExampleTable() {
 	// 1242 or 1230: true
 }
 
-// several joins n nodes in this process.
+// several starts n nodes in this process.
 func several(n int, config func(c *cluster.Config)) (nodes []*cluster.Node, end func()) {
 	r := configured(new(testing.B), n, func(_ int, c *cluster.Config) {
-		c.Times = cluster.Times{Suspect: time.Minute} // no node crashes, however busy this machine is
+		c.Times = cluster.Times{Suspect: time.Minute} // no node crashes, however busy this computer is
 		config(c)
 	})
 	r.start(all(n)...)

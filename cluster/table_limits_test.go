@@ -14,7 +14,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// Each error tells whether the command may have been carried out.
+// Each error says whether the command may have been applied.
 func TestTableErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) {
@@ -42,7 +42,7 @@ func TestTableErrors(t *testing.T) {
 		_, _, err = a.Do(ctx, session+1000, 1, add)
 		refused("a session that nobody opened", err, cluster.ErrExpired, cluster.ErrUnknown)
 
-		// Three who ask the same at once, two of them elsewhere, have it done once.
+		// Three calls of the same command, two of them at another node, apply it once.
 		var asking sync.WaitGroup
 		for i := range 3 {
 			for range 2 {
@@ -58,8 +58,8 @@ func TestTableErrors(t *testing.T) {
 		_, _, err = a.Do(ctx, session, 4, add)
 		refused("a number of before", err, cluster.ErrUnknown)
 
-		// The session that was silent the longest is forgotten, and nothing is done under it. A
-		// client that counts by itself begins another.
+		// The session that was silent for the longest time is dropped, and no command of it is applied. A client
+		// that counts by itself opens another one.
 		client := a.KeyValue()
 		if sum, err := client.Add(ctx, []byte("k"), 1); sum != 2 || err != nil {
 			t.Errorf("%d, %v", sum, err)
@@ -73,7 +73,7 @@ func TestTableErrors(t *testing.T) {
 			t.Errorf("%d, %v", sum, err)
 		}
 
-		// Without a majority nobody knows what becomes of what was sent, and what was not is not.
+		// Without a majority, commands in flight have an unknown outcome; those not sent have no effect.
 		r.stop(1, 2)
 		var unknown, not int
 		var mu sync.Mutex
@@ -95,7 +95,7 @@ func TestTableErrors(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		asking.Wait()
-		if unknown != 4 || not != 16 { // a command a pack, four packs
+		if unknown != 4 || not != 16 { // one command in each batch, four batches
 			t.Errorf("%d are unknown, %d were not asked", unknown, not)
 		}
 		asking.Go(func() {
@@ -112,8 +112,8 @@ func TestTableErrors(t *testing.T) {
 	})
 }
 
-// A node that the others exclude, though it lives, knows nothing of what was under way, and
-// asks nothing more until it has joined again. A client that counts asks again by itself.
+// A running node that the others exclude does not know the outcome of commands in flight, and sends no more until
+// it has rejoined. A counting client retries by itself.
 func TestTableExcluded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} })
@@ -140,14 +140,14 @@ func TestTableExcluded(t *testing.T) {
 				t.Errorf("a client that counts: %v", err)
 			}
 		})
-		// Alone the others go on.
+		// The others continue without it.
 		if _, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
 			t.Error(err)
 		}
 		r.heal(2)
 		asking.Wait()
 		r.back(2)
-		_, _, err = r.table(1).Do(ctx, session, 1, add) // now it is done, if it was not
+		_, _, err = r.table(1).Do(ctx, session, 1, add) // now it is applied, if it was not
 		if err != nil {
 			t.Error(err)
 		}
@@ -158,7 +158,7 @@ func TestTableExcluded(t *testing.T) {
 	})
 }
 
-// What no table can be is told.
+// Invalid configurations are refused.
 func TestTableConfigs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for want, config := range map[string]cluster.Config{
@@ -184,13 +184,13 @@ func (h *heap) Snapshot() []byte           { return make([]byte, h.bytes) }
 func (h *heap) Restore(b []byte) bool      { return len(b) == h.bytes }
 func newHeap(n int) func() rsm.Application { return func() rsm.Application { return &heap{n} } }
 
-// A long state is given to a node that comes back, in pieces, while clients go on.
+// A restarted node gets a long state in pieces, while clients continue.
 func TestTableLongState(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) {
 			onDisk(c, false)
 			c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(20 << 20)}}
-			c.Times = cluster.Times{} // to copy and hash such a state takes its time
+			c.Times = cluster.Times{} // copying and hashing such a state takes time
 		})
 		r.stop(2)
 		r.start(2)
@@ -213,7 +213,7 @@ func TestTableLongState(t *testing.T) {
 	})
 }
 
-// A state that is too long is not given. The node that should give it says so, and the others go on.
+// A state that is too long is not sent. The node that should send it reports that, and the others continue.
 func TestTableTooLongState(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logged
@@ -232,12 +232,11 @@ func TestTableTooLongState(t *testing.T) {
 	})
 }
 
-// A node that has lost its disk is let in again, as one that comes for the first time, and
-// gets what the others have.
+// A node that has lost its disk is admitted again as a new member, and gets the state of the others.
 func TestLostDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
-		for range 2 { // the second time it has had more than one life
+		for range 2 { // the second time it has had several incarnations
 			if _, _, err := r.table(0).Session().Do(soon(t, 10*time.Second), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -249,8 +248,8 @@ func TestLostDisk(t *testing.T) {
 	})
 }
 
-// The incarnations of a node are counted in its folder. A node that comes with an earlier one, as
-// from an old copy of the folder, is refused by all that have seen a later one.
+// The incarnations of a node are counted in its folder. An earlier one, as from an old copy of the folder, is
+// refused by all nodes that have seen a later one.
 func TestIncarnation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logged

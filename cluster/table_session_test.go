@@ -14,7 +14,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// Who waits behind another command of a session waits as long as its own context lasts.
+// A command that waits for another command of its session waits until its own context ends.
 func TestSessionWaitsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(false))
@@ -36,19 +36,19 @@ func TestSessionWaitsWithItsContext(t *testing.T) {
 		if err := <-first; !errors.Is(err, cluster.ErrUnknown) || !errors.Is(err, context.Canceled) {
 			t.Errorf("the other one: %v", err)
 		}
-		_, err = r.table(0).KeyValue().Add(soon(t, 50*time.Millisecond), []byte("k"), 1) // which opens a session
+		_, err = r.table(0).KeyValue().Add(soon(t, 50*time.Millisecond), []byte("k"), 1) // it opens a session
 		if !refusedInTime(err) || strings.Contains(err.Error(), "unknown") {
 			t.Errorf("without a session: %v", err)
 		}
 	})
 }
 
-// refusedInTime tells whether nothing was asked before a context ended.
+// refusedInTime reports whether nothing was sent before a context ended.
 func refusedInTime(err error) bool {
 	return errors.Is(err, cluster.ErrRefused) && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cluster.ErrUnknown)
 }
 
-// A command whose outcome is unknown is asked for again under its number, and carried out once.
+// A command with an unknown outcome is retried under its number, and applied once.
 func TestSessionAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
@@ -83,7 +83,7 @@ func TestSessionAgain(t *testing.T) {
 	})
 }
 
-// Nothing is asked of a table with another machine in the words of keys and values.
+// A table with another machine refuses commands of keys and values.
 func TestKeyValueOfAnotherMachine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {
@@ -106,7 +106,7 @@ func TestKeyValueOfAnotherMachine(t *testing.T) {
 	})
 }
 
-// Two wait for one command that is not sent yet; the one whose bytes it is goes, and uses them again.
+// Two callers wait for one command that is not sent yet; the one that owns the bytes leaves, and reuses them.
 func TestCommandOfWhoHasLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
@@ -116,7 +116,7 @@ func TestCommandOfWhoHasLeft(t *testing.T) {
 		must(t, err)
 		r.stop(1, 2)
 		short := soon(t, 300*time.Millisecond)
-		for range 4 { // all packs that may be under way
+		for range 4 { // all batches that may be in flight
 			go func() { _, _, _ = a.Query(short, keyvalue.Get([]byte("other"))) }()
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -130,7 +130,7 @@ func TestCommandOfWhoHasLeft(t *testing.T) {
 		second, same := make(chan error, 1), bytes.Clone(own)
 		go func() {
 			_, _, err := a.Do(ctx, session, 1, same)
-			for errors.Is(err, cluster.ErrNotMember) { // the other two may decide on a view before they hear of this node
+			for errors.Is(err, cluster.ErrNotMember) { // the other two may install a view before this node is in it
 				time.Sleep(50 * time.Millisecond)
 				_, _, err = a.Do(ctx, session, 1, same)
 			}

@@ -16,7 +16,7 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// patient is a client that asks again until it is answered, each time another node.
+// patient is a client that retries until it is answered, each time at another node.
 type patient struct {
 	r               *rig
 	session, number uint64
@@ -27,7 +27,7 @@ func (p *patient) try(ctx context.Context, ask func(ctx context.Context, t *clus
 	for ctx.Err() == nil {
 		if t := p.r.table(p.at % len(p.r.nodes)); t != nil {
 			once, cancel := context.WithTimeout(ctx, time.Second)
-			if rand.IntN(10) == 0 { // it is not so patient now and then
+			if rand.IntN(10) == 0 { // sometimes it gives up sooner
 				cancel()
 				once, cancel = context.WithTimeout(ctx, 150*time.Microsecond)
 			}
@@ -68,7 +68,7 @@ func (p *patient) do(ctx context.Context, command []byte) (answer []byte, err er
 	return answer, err
 }
 
-// counting is what a counter does when nobody else asks: by 0 it is read.
+// counting is the model of a counter with a single client; adding 0 reads it.
 type counting struct {
 	key string
 	by  int64
@@ -93,8 +93,8 @@ var counters = porcupine.Model{
 	},
 }
 
-// load has clients count until all commands are done, and meanwhile lets things happen:
-// each when so many are done.
+// load runs clients that count until all commands are done. Each function of happen is called after its share of
+// the commands.
 func load(t *testing.T, r *rig, clients, commands int, happen ...func()) (retries int) {
 	t.Helper()
 	ctx := soon(t, 20*time.Second)
@@ -160,14 +160,14 @@ func load(t *testing.T, r *rig, clients, commands int, happen ...func()) (retrie
 	return retries
 }
 
-// In memory mode a node that ends and comes back takes over the state of the others.
-// Nothing that was acknowledged is lost, and nothing done twice.
+// In memory mode a restarted node gets the state of the others. Nothing acknowledged is lost, and nothing is
+// applied twice.
 func TestTableRejoin(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(false))
 		retries := load(t, r, 12, 2000,
 			func() { r.stop(2) }, func() { r.start(2); r.back(2) },
-			func() { r.stop(0); r.start(0) }, // before anybody misses it
+			func() { r.stop(0); r.start(0) }, // before any node suspects it
 		)
 		if retries < 5 {
 			t.Errorf("%d commands were asked again", retries)
@@ -175,7 +175,7 @@ func TestTableRejoin(t *testing.T) {
 	})
 }
 
-// In durable mode one may end and come back, and then all of them.
+// In durable mode one node may restart, and then all of them.
 func TestTableDurable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, func(c *cluster.Config) {

@@ -13,7 +13,7 @@ import (
 	"parley/trace"
 )
 
-// header says what a trace of one of a node's machines is a trace of.
+// header returns the header of the trace of one of a node's machines.
 func header(k *kernel.Kernel, all *groups.Service, o host.Options, now parley.Tick) trace.Header {
 	h := trace.Header{N: len(k.Members), M: k.M, Node: &trace.Node{
 		Machine: o.Name, Channel: o.Channel, Round: int64(k.Round), Self: int(k.Self), Life: k.Life,
@@ -34,7 +34,8 @@ func header(k *kernel.Kernel, all *groups.Service, o host.Options, now parley.Ti
 	return h
 }
 
-// GroupProtocol is the protocol of the group whose trace it is; false for other traces.
+// GroupProtocol returns the protocol of a group, given the header of its trace. It returns false for other
+// traces.
 func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 	if h.Node == nil || !strings.HasPrefix(h.Node.Machine, "group/") || h.N < 1 || h.M < 0 || h.M > h.N-2 {
 		return parley.Protocol{}, false

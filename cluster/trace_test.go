@@ -18,7 +18,7 @@ import (
 	"parley/trace"
 )
 
-// read reads all traces in a folder.
+// readTraces reads all traces in a folder.
 func readTraces(t *testing.T, dir string) []trace.Trace {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -47,8 +47,8 @@ func found(t *testing.T, traces []trace.Trace, settle time.Duration) map[string]
 	return out
 }
 
-// Nodes write down what their machines do, each group and each agreement in a file of its
-// own; the audit finds that all held. What the recorder kept is a part of it.
+// Nodes write traces of their machines, each group and each stream in a file of its own; the audit confirms all
+// properties. The recorded events are part of it.
 func TestTraces(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n, each = 3, 40
@@ -82,7 +82,7 @@ func TestTraces(t *testing.T) {
 			}
 		}
 		if _, err := nodes[0].Agree(context.Background(), cluster.AgreeRequest{Value: []byte("x"), Algorithm: cluster.SM, M: 1}); err != nil {
-			t.Log(err) // the machine may be too slow
+			t.Log(err) // the computer may be too slow
 		}
 		file, err := nodes[0].DumpFlight()
 		if err != nil || file != filepath.Join(home, "flight.jsonl") {

@@ -2,8 +2,8 @@ package cluster
 
 import "testing"
 
-// Fewer than a third of the members may say what is wrong by chance: groups and tables believe no single word where
-// there are four of them or more.
+// Up to (n-1)/3 members may send wrong messages: with four or more members, groups and tables trust no single
+// one.
 func TestLiarsByMembers(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{1: 0, 3: 0, 4: 1, 6: 1, 7: 2} {

@@ -1,4 +1,5 @@
-// Package agree is a node's part in agreements: on the value of one node, and on the values of all under a name.
+// Package agree is a node's service for agreements: on the value of one node, and on the vector of all nodes'
+// values.
 package agree
 
 import (
@@ -21,33 +22,33 @@ import (
 	"parley/lockstep"
 )
 
-// Request asks for an agreement on a value of this node's.
+// Request requests an agreement on a value of this node.
 type Request struct {
 	Value     []byte // at most MaxValue bytes; with stream.EIG and stream.OM for m > 2 at most 32
 	Algorithm stream.Algorithm
-	// M is how many nodes may lie; by default as many as the algorithm tolerates.
+	// M is how many nodes may be faulty; by default the most that the algorithm tolerates.
 	M int
-	// Evidence asks all nodes what they heard. The answer waits for them, a round at most.
+	// Evidence requests what all nodes have received. The answer waits for it, at most one round.
 	Evidence bool
 }
 
-// Decision is what all correct nodes agree on.
+// Decision is the value that all correct nodes decide in one slot.
 type Decision struct {
 	Source    parley.ID
 	Algorithm stream.Algorithm
 	M         int
-	// Slot numbers the agreements of the same source, algorithm and m, from 1.
+	// Slot numbers the agreements of one source, algorithm, and m, from 1.
 	Slot  uint64
-	Value []byte // which nobody may change
-	// Evidence is, where it was asked for, what nodes say they heard: at the source of
-	// all that told in time, at another node its own.
+	Value []byte // must not be modified
+	// Evidence is, where it was requested, what nodes report that they received: at the source from all nodes
+	// that reported in time, at another node its own.
 	Evidence []stream.Evidence
 }
 
-// ErrReserved is the error of the one value that stands for no value. It is [kernel.ErrRefused], too.
+// ErrReserved is the error for the one value that stands for no value. It also matches [kernel.ErrRefused].
 var ErrReserved = errors.New("the value is the one that stands for none")
 
-// Agree has all correct nodes agree on a value of this one: see cluster.Node.Agree.
+// Agree makes all correct nodes agree on a value of this node: see cluster.Node.Agree.
 func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
 	t := s.key(q.Algorithm, q.M, s.k.Self)
 	d := Decision{Source: s.k.Self, Algorithm: t.Algorithm, M: t.M}
@@ -67,12 +68,12 @@ func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
 	return d, err
 }
 
-// key names the stream of a question; m 0 stands for the most liars that the algorithm tolerates.
+// key returns the key of a stream; m 0 stands for the most faulty nodes that the algorithm tolerates.
 func (s *Service) key(a stream.Algorithm, m int, source parley.ID) stream.Key {
 	return stream.Key{Algorithm: a, M: cmp.Or(m, a.Most(len(s.k.Members))), Source: source}
 }
 
-// ready returns a stream in which something may be asked for.
+// ready returns a stream that takes requests, or the error of one that does not.
 func (s *Service) ready(t stream.Key) (*streamHandle, error) {
 	if err := s.k.Takes(true); err != nil {
 		return nil, err
@@ -92,17 +93,16 @@ func (s *Service) ready(t stream.Key) (*streamHandle, error) {
 	return o, nil
 }
 
-// Stop ends what the call that returned it began. It is a function and an io.Closer: either will do, and again
-// does nothing more.
+// Stop ends what the call that returned it began. It is a function and an io.Closer. Further calls do nothing.
 type Stop func()
 
-// Close is the call of the function. The error is always nil.
+// Close calls the function. The error is always nil.
 func (s Stop) Close() error {
 	s()
 	return nil
 }
 
-// Decisions has a function called for every decision of this node until stop: see cluster.Node.Decisions.
+// Decisions calls each for every decision of this node until stop: see cluster.Node.Decisions.
 func (s *Service) Decisions(each func(Decision)) (stop Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Service) Decisions(each func(Decision)) (stop Stop) {
 	}
 }
 
-// Service is a node's part in agreements: the streams that are open at it.
+// Service is a node's service for agreements: its open streams.
 type Service struct {
 	k      *kernel.Kernel
 	budget Budget
@@ -127,7 +127,7 @@ type Service struct {
 	heard atomic.Pointer[[]*func(Decision)]
 }
 
-// New returns a service of which no stream is open. The kernel has its host and its store before one is.
+// New returns a service without open streams. The kernel must have its host and its store before one is opened.
 func New(k *kernel.Kernel, list []Config) *Service {
 	return &Service{k: k, budget: NewBudget(len(k.Members), k.Round, list), table: make(map[stream.Key]*streamHandle)}
 }
@@ -141,7 +141,7 @@ func (s *Service) listeners() []*func(Decision) {
 	return nil
 }
 
-// Absent opens the stream of a channel on which a message came, and tells whether there is one.
+// Absent opens the stream of a channel on which a message came, and reports whether there is one.
 func (s *Service) Absent(channel uint32) bool {
 	if channel < kernel.FirstStream || channel > kernel.LastStream {
 		return false
@@ -154,8 +154,8 @@ func (s *Service) Absent(channel uint32) bool {
 	return err == nil
 }
 
-// open returns a stream, which it opens if it is not open yet. All nodes do so lazily:
-// there are only so many.
+// open returns a stream, opening it if necessary. All nodes open streams lazily, because there is only a bounded
+// number of them.
 func (s *Service) open(t stream.Key) (*streamHandle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Service) open(t stream.Key) (*streamHandle, error) {
 		return nil, errors.New("this node has no key to sign with")
 	}
 	o := &streamHandle{s: s, t: t, waiting: make(map[uint64]chan agreeResult)}
-	o.room, o.whys = make(chan struct{}, s.budget.Window(t)), make(chan struct{}, stream.MaxEvidenceRequests)
+	o.room, o.evidenceRoom = make(chan struct{}, s.budget.Window(t)), make(chan struct{}, stream.MaxEvidenceRequests)
 	var err error
 	o.process, err = s.k.Host.Open(host.Options{
 		Channel: Channel(t), Name: Name(t), Machine: s.k.Play(s.protocol(t)), Upper: o,
@@ -183,9 +183,8 @@ func (s *Service) open(t stream.Key) (*streamHandle, error) {
 	return o, nil
 }
 
-// Reopen opens all streams there may be at a node that has lived before, so that it takes
-// part again as soon as it can, and not only when it is asked for something: until then it
-// counts as faulty.
+// Reopen opens all streams of a restarted node, so that it participates again as soon as possible and not only
+// when a request arrives: until then it counts as faulty.
 func (s *Service) Reopen() {
 	if !s.k.Again && !s.k.Rejoin {
 		return
@@ -200,36 +199,36 @@ func (s *Service) Reopen() {
 	}
 }
 
-// protocol is the protocol of a stream.
+// protocol returns the protocol of a stream.
 func (s *Service) protocol(t stream.Key) parley.Protocol {
 	return stream.New(stream.Config{
 		Key: t, N: len(s.k.Members), Window: s.budget.Window(t), Name: s.k.Name, DiskIntact: s.k.Intact,
 	}, schedule(s.k.Round))
 }
 
-// schedule is the schedule of agreements in streams, in which who has come back may begin a slot two messages after the
-// first: a round has room for three messages and five times the slack.
+// schedule is the schedule of streams. A restarted node may begin a slot two messages after the first one, so a
+// round must have room for three messages and five times the slack.
 func schedule(round time.Duration) lockstep.Schedule {
 	return lockstep.Schedule{
 		Delta: parley.Tick(round), Slack: parley.Tick(round) * 7 / 50, Early: true, OnDemand: true,
 	}
 }
 
-// RoundOf returns the shortest round in which an act may be so late.
+// RoundOf returns the shortest round that allows a node to be late by the given time.
 func RoundOf(late time.Duration) time.Duration {
 	when := schedule(100 * time.Millisecond)
 	return time.Duration(float64(late) * float64(when.Delta) / float64(when.Slack))
 }
 
-// StreamStatus is one stream of agreements: those of one algorithm, m and source.
+// StreamStatus is the status of one stream of agreements: those of one algorithm, m, and source.
 type StreamStatus struct {
 	Algorithm string `json:"algorithm"`
 	M         int    `json:"m"`
-	Source    string `json:"source,omitempty"` // no name: all are
+	Source    string `json:"source,omitempty"` // empty for vectors, whose sources are all nodes
 	kernel.SlotStatus
 }
 
-// Status returns the status of all streams that are open, given how often each machine has abstained.
+// Status returns the status of all open streams, given how often each machine has abstained.
 func (s *Service) Status(abstained map[string]uint64) []StreamStatus {
 	list := []StreamStatus{}
 	for _, o := range s.all() {
@@ -248,14 +247,14 @@ func (s *Service) Status(abstained map[string]uint64) []StreamStatus {
 	return list
 }
 
-// all are the streams that are open.
+// all returns the open streams.
 func (s *Service) all() []*streamHandle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.table))
 }
 
-// Busy tells whether somebody waits for an answer.
+// Busy reports whether a request waits for its answer.
 func (s *Service) Busy() bool {
 	return slices.ContainsFunc(s.all(), func(o *streamHandle) bool { return len(o.room) > 0 })
 }

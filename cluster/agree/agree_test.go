@@ -14,8 +14,8 @@ import (
 
 const round = 100 * time.Millisecond
 
-// An agreement that is under way when its context ends may come to an end, and one that waits for others to be over
-// has not begun.
+// An agreement in flight when its context ends may still decide. One that waits for others to finish has not
+// begun.
 func TestAgreeContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, ended := kerneltest.New(t, 4, 1), make(chan struct{})
@@ -51,7 +51,7 @@ func TestAgreeContextEnds(t *testing.T) {
 	})
 }
 
-// A message on a channel of no stream of the node's opens none.
+// A message on a channel without a configured stream opens none.
 func TestAbsentOpensStreams(t *testing.T) {
 	s := New(kerneltest.New(t, 4, 1), []Config{{Algorithm: stream.EIG, M: 1}})
 	for channel, want := range map[uint32]bool{

@@ -10,7 +10,7 @@ import (
 	"parley/agreement/stream"
 )
 
-// Config is a kind of agreement: by an algorithm, in spite of M liars.
+// Config is a kind of agreement: an algorithm and M, the number of faulty nodes that it tolerates.
 type Config struct {
 	Algorithm stream.Algorithm
 	M         int
@@ -18,7 +18,7 @@ type Config struct {
 
 func (a Config) String() string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) }
 
-// all are the agreements that there are among n nodes, stream.EIG in spite of the most liars first.
+// all returns every kind of agreement among n nodes, beginning with stream.EIG and the largest m.
 func all(n int) []Config {
 	first := Config{stream.EIG, stream.EIG.Most(n)}
 	list := []Config{first}
@@ -33,7 +33,7 @@ func all(n int) []Config {
 	return list
 }
 
-// Check tells what is wrong with the agreements that n nodes are to have.
+// Check returns an error if n nodes cannot have the listed kinds of agreement.
 func Check(list []Config, n int) error {
 	for i, a := range list {
 		if err := (stream.Key{Algorithm: a.Algorithm, M: a.M}).Check(n); err != nil {
@@ -46,19 +46,19 @@ func Check(list []Config, n int) error {
 	return nil
 }
 
-// Budget divides a node among its streams. A liar can have slots begin in all of them, as many
-// as the window lets, and hold them up until their time is over: all slots of all streams
-// together must not take more memory than the node has for them, nor more time. The streams
-// of the first agreement have half of it, and those of all others the other half.
+// Budget divides a node's resources among its streams. A faulty node can open slots in all of them, as many as
+// the window allows, and delay them until they time out. All slots of all streams together must not take more
+// memory or time than the node reserves for them. The streams of the first kind get half of it, and those of all
+// others the other half.
 type Budget struct {
 	n     int
 	round time.Duration
 	list  []Config
-	parts int // streams
-	first int // those of them of the first agreement
+	parts int // number of streams
+	first int // number of streams of the first kind
 }
 
-// NewBudget returns the budget of each of n nodes that have a list of agreements, by default all that there are.
+// NewBudget returns the budget of each of n nodes with the listed kinds of agreement, by default all.
 func NewBudget(n int, round time.Duration, list []Config) Budget {
 	if len(list) == 0 {
 		list = all(n)
@@ -72,7 +72,7 @@ func NewBudget(n int, round time.Duration, list []Config) Budget {
 	return b
 }
 
-// Streams returns the streams that the node may have.
+// Streams returns the streams that a node may have.
 func (b Budget) Streams() iter.Seq[stream.Key] {
 	return func(yield func(stream.Key) bool) {
 		for _, a := range b.list {
@@ -86,7 +86,7 @@ func (b Budget) Streams() iter.Seq[stream.Key] {
 	}
 }
 
-// part is which part of all that there is a stream has: one of so many.
+// part returns the divisor of a stream's share: the stream gets 1/part of the whole.
 func (b Budget) part(t stream.Key) int {
 	switch others := b.parts - b.first; {
 	case others == 0:
@@ -98,7 +98,7 @@ func (b Budget) part(t stream.Key) int {
 	}
 }
 
-// Allows tells why a stream is none of the node's.
+// Allows returns an error if a stream is not configured.
 func (b Budget) Allows(t stream.Key) error {
 	if err := t.Check(b.n); err != nil {
 		return err
@@ -111,17 +111,17 @@ func (b Budget) Allows(t stream.Key) error {
 }
 
 const (
-	// slotMemory is what all slots of all streams may take, in bytes, for each node of the
-	// cluster: each is another that may fill them.
+	// slotMemory limits the memory of all slots of all streams, in bytes for each node of the cluster, because
+	// each node can fill it on its own.
 	slotMemory = 6 << 20
-	// What a frame that is sent costs the cluster in time, and a signature that is verified.
+	// The time that the cluster spends on sending a frame, and on verifying a signature.
 	frameWork = 500 * time.Nanosecond
 	signWork  = 60 * time.Microsecond
 )
 
-// Window is how many slots of a stream may have begun in the time that one lasts if
-// somebody is silent. If liars call for all that they may, the slots of all streams keep
-// one processor of a node busy for two thirds of the time.
+// Window returns how many slots of a stream may begin in the time that one slot lasts if a node is silent. If
+// faulty nodes open as many slots as they may, the slots of all streams keep one processor of a node busy for 2/3
+// of the time.
 func (b Budget) Window(t stream.Key) int {
 	last := t.Rounds(b.n).Last
 	frames, sources := b.n*(b.n-1)*(last+1), 1
@@ -131,9 +131,9 @@ func (b Budget) Window(t stream.Key) int {
 	size := 2048 + sources*512 + 2*max(t.M, 1)*t.FrameLimit(b.n)
 	work := time.Duration(frames*sources) * frameWork
 	switch t.Algorithm {
-	case stream.OM: // which has a place for every path
+	case stream.OM: // which stores every path
 		size += sources * 48 * paths(b.n, t.M)
-	case stream.SM: // two chains that are good, and one in a round from each liar that is not
+	case stream.SM: // two valid chains, and in each round an invalid one from each faulty node
 		work += time.Duration(sources*(2+t.M*(t.M+1))*(t.M+1)) * signWork
 	}
 	inMemory := b.n * slotMemory / b.part(t) / size
@@ -141,7 +141,7 @@ func (b Budget) Window(t stream.Key) int {
 	return min(max(min(inMemory, inTime), 1), 4096)
 }
 
-// paths is how many there are in an information tree.
+// paths returns the number of paths in an information tree.
 func paths(n, m int) int {
 	sum := 0
 	for k, of := 0, 1; k <= m; k++ {

@@ -11,7 +11,7 @@ import (
 	"parley/lockstep"
 )
 
-// quiet is the host of a step that counts what is refused.
+// quiet is the host of a step that counts refused messages.
 type quiet struct{ refused map[string]int }
 
 func (*quiet) Choose(int) int                        { return 0 }
@@ -19,8 +19,8 @@ func (*quiet) Sign(parley.ID, []byte) []byte         { return make([]byte, 64) }
 func (*quiet) Verify(parley.ID, []byte, []byte) bool { return true }
 func (h *quiet) Refused(_, _ parley.ID, why string)  { h.refused[why]++ }
 
-// What one liar can have a node hold in all its streams together, with the longest frames
-// there are in every slot of every window, is bounded: by what a node has for all nodes.
+// The memory that one faulty node can occupy in all streams together, with frames of the longest size in every
+// slot of every window, is bounded by what a node reserves for all nodes.
 func TestStreamsShareMemory(t *testing.T) {
 	for _, n := range []int{4, 7} {
 		var before, after runtime.MemStats
@@ -40,7 +40,7 @@ func TestStreamsShareMemory(t *testing.T) {
 			h := &quiet{refused: make(map[string]int)}
 			s := &parley.Step{N: n, Host: h}
 			m.Start(s)
-			for slot := 2 * window; slot > 0; slot-- { // those of the next window are kept
+			for slot := 2 * window; slot > 0; slot-- { // frames of the next window are kept
 				s.Effects = nil
 				value := make([]byte, one.FrameLimit(n)-100)
 				body := parley.AppendMsg(nil, 0, parley.Msg{Kind: 1, Body: value})
@@ -64,8 +64,8 @@ func TestStreamsShareMemory(t *testing.T) {
 	}
 }
 
-// The streams of the first agreement have as much as those of all others together, and those of
-// the only one have everything.
+// The streams of the first kind get as much as those of all others together. The streams of a single kind get
+// everything.
 func TestTheFirstHasHalf(t *testing.T) {
 	all := NewBudget(4, 100*time.Millisecond, nil)
 	if all.list[0] != (Config{stream.EIG, 1}) {
@@ -91,7 +91,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 	}
 }
 
-// The channel of a stream names it, and nothing else does that makes sense.
+// The channel of a stream identifies it, and no other channel is valid.
 func TestStreamChannels(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
 		count := 0
@@ -104,7 +104,7 @@ func TestStreamChannels(t *testing.T) {
 				}
 			}
 		}
-		// By algorithm: sources and all, for every m.
+		// By algorithm: one stream for each source and one for vectors, for every m.
 		want := map[int]int{
 			2: 3 * (1 + 1 + 1 + 1), 3: 4 * (1 + 1 + 1 + 1), 4: 5 * (1 + 1 + 2 + 1), 7: 8 * (2 + 2 + 4 + 2),
 			13: 14*(4+4+4+4) - 2*2, // eig and om of all for m = 3 and 4

@@ -13,31 +13,30 @@ import (
 	"parley/cluster/link"
 )
 
-// RoundError is the error of an agreement that may not begin: to more nodes than may lie
-// messages take longer than a round has room for, so that their silence means nothing; or
-// this node's clock runs at another rate than theirs. It is [kernel.ErrRefused].
+// RoundError is the error of an agreement that was not started. Either messages to more than m nodes take longer
+// than a round allows, so that silence of these nodes means nothing; or this node's clock runs at another rate
+// than theirs. It matches [kernel.ErrRefused].
 type RoundError struct {
-	Round time.Duration // as it is configured
-	Room  time.Duration // for a message
-	// Slow are the nodes in question, the slowest first.
+	Round time.Duration // as configured
+	Room  time.Duration // time that a round allows for a message
+	// Slow are these nodes, the slowest first.
 	Slow []Slow
-	// Drift is by how much this node's clock runs faster than the others', in parts in a
-	// million, if that is what is wrong: its rounds are shorter than theirs, or longer.
+	// Drift, if not 0, is the cause: by how much this node's clock runs faster than the others', in parts per
+	// million. Its rounds are shorter than theirs, or longer if Drift is negative.
 	Drift float64
-	// Needs is the least length of a round that would do, 0 if that is not known.
+	// Needs is the shortest sufficient round, 0 if that is not known.
 	Needs time.Duration
 }
 
 // Slow is a node to which messages take too long.
 type Slow struct {
 	Name string
-	// Delay is half of the round-trip time that nine of ten pings of the last ten seconds kept
-	// to, or that half of them did while there are few, so that a single pause of a node does
-	// not count; 0 if the node is not connected.
+	// Delay is half of a round-trip time of the last 10 s: of the 90th percentile of pings, or of the median
+	// while there are few, so that a single pause of a node does not count. It is 0 if the node is not connected.
 	Delay time.Duration
 }
 
-// Is tells what the error is, too.
+// Is reports whether target is kernel.ErrRefused.
 func (e *RoundError) Is(target error) bool { return target == kernel.ErrRefused }
 
 func (e *RoundError) Error() string {
@@ -60,22 +59,22 @@ func (e *RoundError) Error() string {
 	return text
 }
 
-// delays are what was measured last.
+// delays are the latest measurements.
 type delays struct {
 	mu   sync.Mutex
 	at   time.Time
-	list []Slow // of all other nodes, the slowest first; those that are not connected before
+	list []Slow // of all other nodes: first those that are not connected, then the slowest first
 	rate float64
 }
 
-// freshness is for how long a measurement of delays is good.
+// freshness is how long a measurement of delays is used.
 const freshness = 250 * time.Millisecond
 
-// mostDrift is by how many parts in a million clocks may run apart: over the sixteen rounds
-// that agreements take at most that is a twentieth of a round. They need not show the same.
+// mostDrift is by how many parts per million clocks may drift apart: over the sixteen rounds that an agreement
+// takes at most, that is 1/20 of a round. Clocks need not show the same time.
 const mostDrift = 3000
 
-// measured returns the delays to all other nodes, and by how much this node's clock gains.
+// measured returns the delays to all other nodes, and by how much this node's clock gains on theirs.
 func (s *Service) measured() ([]Slow, float64) {
 	d := &s.delay
 	d.mu.Lock()
@@ -102,11 +101,11 @@ func (s *Service) measured() ([]Slow, float64) {
 	return d.list, d.rate
 }
 
-// recentDelay is how long a message takes at the moment. A ping in ten is left out, and while
-// there are few of them the slower half: one pause would count otherwise.
+// recentDelay returns how long a message takes at present. It ignores the slowest tenth of the pings, and the
+// slower half while there are few, because otherwise a single pause would count.
 func recentDelay(r link.RecentRTT, ever time.Duration) time.Duration {
 	switch {
-	case r.Samples == 0: // of late
+	case r.Samples == 0: // no recent ones
 		return max(ever/2, 1)
 	case r.Samples < 20:
 		return max(r.P50/2, 1)
@@ -114,9 +113,8 @@ func recentDelay(r link.RecentRTT, ever time.Duration) time.Duration {
 	return max(r.P90/2, 1)
 }
 
-// fits tells why rounds are too short for an agreement in spite of m liars. As many nodes
-// as that may be slow: a liar may be as slow to answer pings as he likes, and a correct
-// one counts as faulty as long as he is.
+// fits returns an error if rounds are too short for an agreement that tolerates m faulty nodes. Up to m nodes may
+// be slow: a faulty node can delay its answers to pings at will, and a slow correct node counts as faulty.
 func (s *Service) fits(m int) error {
 	list, rate := s.measured()
 	if max(rate, -rate) > mostDrift {
@@ -125,7 +123,7 @@ func (s *Service) fits(m int) error {
 	return tooSlow(list, m, s.k.Round, s.k.Round/10)
 }
 
-// tooSlow is fits for delays in their order, the slowest first.
+// tooSlow is fits for sorted delays, the slowest first.
 func tooSlow(list []Slow, m int, round, room time.Duration) error {
 	slow := 0
 	for slow < len(list) && (list[slow].Delay == 0 || list[slow].Delay > room) {

@@ -7,15 +7,14 @@ import (
 	"parley/cluster/link"
 )
 
-// A node that stood still once is not slow, and one that is slow now and then is; of few
-// pings the half that was answered sooner tells.
+// A node that paused once is not slow; one that is slow now and then is. Of few pings the faster half counts.
 func TestRecentDelay(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		recent link.RecentRTT
 		want   time.Duration
 	}{
-		{link.RecentRTT{}, time.Second}, // what was measured before
+		{link.RecentRTT{}, time.Second}, // falls back to earlier measurements
 		{link.RecentRTT{P50: 2 * ms, P90: 300 * ms, Samples: 5}, ms},
 		{link.RecentRTT{P50: 2 * ms, P90: 300 * ms, Samples: 40}, 150 * ms},
 		{link.RecentRTT{P50: 2 * ms, P90: 4 * ms, Samples: 40}, 2 * ms},

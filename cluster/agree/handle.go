@@ -12,22 +12,22 @@ import (
 	"parley/cluster/kernel"
 )
 
-// streamHandle is a stream at one node, and the upper of its machine.
+// streamHandle is an open stream at one node, and the upper layer of its machine.
 type streamHandle struct {
-	s       *Service
-	t       stream.Key
-	process *host.Process
-	room    chan struct{} // held by each question
-	whys    chan struct{} // and by each that asks for evidence
+	s            *Service
+	t            stream.Key
+	process      *host.Process
+	room         chan struct{} // held by each request
+	evidenceRoom chan struct{} // also held by each request for evidence
 
 	mu      sync.Mutex
-	next    uint64 // number of the last question
+	next    uint64 // number of the last request
 	waiting map[uint64]chan agreeResult
 
-	evidence []stream.Evidence // of the decision that comes next; of steps only
+	evidence []stream.Evidence // of the next decision; used within steps only
 }
 
-// agreeResult is what comes of a question.
+// agreeResult is the result of a request.
 type agreeResult struct {
 	slot     uint64
 	value    []byte
@@ -35,16 +35,16 @@ type agreeResult struct {
 	err      error
 }
 
-// ask asks the machine for something and waits for its answer.
+// ask sends a request to the machine and waits for its answer.
 func (o *streamHandle) ask(ctx context.Context, m parley.Msg) (agreeResult, error) {
 	if ctx.Err() != nil {
 		return agreeResult{}, fmt.Errorf("%w: %w", kernel.ErrRefused, context.Cause(ctx))
 	}
 	if !o.t.All() && m.Seq != 0 {
-		if err := o.hold(ctx, o.whys); err != nil {
+		if err := o.hold(ctx, o.evidenceRoom); err != nil {
 			return agreeResult{}, err
 		}
-		defer func() { <-o.whys }()
+		defer func() { <-o.evidenceRoom }()
 	}
 	if err := o.hold(ctx, o.room); err != nil {
 		return agreeResult{}, err
@@ -74,7 +74,7 @@ func (o *streamHandle) ask(ctx context.Context, m parley.Msg) (agreeResult, erro
 	}
 }
 
-// hold waits for a place. Nothing is begun before that.
+// hold waits for a place. Nothing has begun before that.
 func (o *streamHandle) hold(ctx context.Context, places chan struct{}) error {
 	select {
 	case places <- struct{}{}:
@@ -86,7 +86,7 @@ func (o *streamHandle) hold(ctx context.Context, places chan struct{}) error {
 	}
 }
 
-// take ends the waiting for an answer; nil if nobody waits for it.
+// take ends the waiting for an answer; it returns nil if no caller waits for it.
 func (o *streamHandle) take(number uint64) chan agreeResult {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,7 +95,7 @@ func (o *streamHandle) take(number uint64) chan agreeResult {
 	return told
 }
 
-// Deliver takes a decision. It is part of a step.
+// Deliver handles a decision. It is part of a step.
 func (o *streamHandle) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	if m.Kind == parley.Carried {
 		if one, ok := stream.DecodeEvidence(from, m.Body); ok {
@@ -120,7 +120,7 @@ func (o *streamHandle) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	}
 }
 
-// Indicate takes what becomes of questions that get no answer.
+// Indicate handles the end of requests that get no answer.
 func (o *streamHandle) Indicate(_ parley.Path, m parley.Msg) {
 	if m.Kind == stream.Unanswered || m.Kind == stream.Undecided {
 		began := kernel.ErrUnknown

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What Decisions returns is called or closed, once or again, and ends its own function alone.
+// The Stop of Decisions works by call and by Close, any number of times, and ends its own function only.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s, heard := new(Service), ""

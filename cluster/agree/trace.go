@@ -11,14 +11,14 @@ import (
 	"parley/trace"
 )
 
-// Describe says in the header of a stream's trace which protocol a slot is of.
+// Describe records in the header of a stream's trace the protocol of its slots.
 func Describe(h *trace.Header) {
 	t := StreamOf(h.Node.Channel)
 	h.M = t.M
 	h.Protocol, h.Args = catalogued(t, fmt.Sprintf("--n=%d", h.N))
 }
 
-// catalogued is what the catalog calls the protocol of a slot, and its arguments.
+// catalogued returns the catalog's name for the protocol of a slot, and its arguments.
 func catalogued(t stream.Key, size string) (name string, args []string) {
 	m, otherwise := fmt.Sprintf("--m=%d", t.M), "--default="+string(stream.NoValue())
 	if t.All() {
@@ -32,9 +32,8 @@ func catalogued(t stream.Key, size string) (name string, args []string) {
 	return name, args
 }
 
-// SlotProtocol is the protocol of one agreement among those of a trace whose machine is a
-// stream of them: its frames have the number of the slot for their Value, and so have
-// decisions for their Seq. last is its last round. It is false for other traces.
+// SlotProtocol returns the protocol of one slot and its last round, given the header of a stream's trace. In that
+// trace, the Value of a frame and the Seq of a decision are the number of the slot. For other traces ok is false.
 func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 	if h.Node == nil || h.Node.Channel < kernel.FirstStream || h.Node.Channel > kernel.LastStream {
 		return parley.Protocol{}, 0, false

@@ -12,16 +12,16 @@ import (
 	"parley/cluster/kernel"
 )
 
-// VectorRequest hands in this node's value for an agreement of all nodes on the vector of
-// their values. Nodes find each other by the name; Algorithm and M must be alike.
+// VectorRequest submits this node's value for an agreement of all nodes on the vector of their values. Requests
+// with one Name, Algorithm, and M belong together.
 type VectorRequest struct {
 	Name  string // at most MaxName bytes
 	Value []byte // at most MaxProposal bytes
-	// Algorithm and M as in a Question. For m > 2 it must be stream.PhaseKing or stream.SM.
+	// Algorithm and M are as in Request. For m > 2, Algorithm must be stream.PhaseKing or stream.SM.
 	Algorithm stream.Algorithm
 	M         int
-	// Gather is how long this node waits for the others' values before it asks for the
-	// agreement to begin; by default 50 ms.
+	// Gather is how long this node waits for the others' values before it requests that the agreement begins; by
+	// default 50 ms.
 	Gather time.Duration
 }
 
@@ -31,12 +31,12 @@ const (
 	MaxProposal = stream.MaxProposal
 )
 
-// Vector is what all correct nodes agree on under one name.
+// Vector is the vector that all correct nodes decide under one name.
 type Vector struct {
 	Name string
-	Slot uint64 // in which it was agreed on
-	// Values are the values of all nodes, by their places in Config.Members; nil stands for a
-	// node that had handed in none. The caller may do with them what it likes.
+	Slot uint64 // of the decision
+	// Values are the values of all nodes, in the order of Config.Members; nil stands for a node that submitted
+	// none. The caller may modify them.
 	Values [][]byte
 }
 
@@ -45,7 +45,7 @@ func (s *Service) AgreeVector(ctx context.Context, p VectorRequest) (Vector, err
 	return s.propose(ctx, p, false)
 }
 
-// propose is Propose, with voting for a vector by which correct nodes are to outvote liars.
+// propose implements AgreeVector. voting requires that correct nodes can outvote faulty ones in the vector.
 func (s *Service) propose(ctx context.Context, p VectorRequest, voting bool) (Vector, error) {
 	t := s.key(p.Algorithm, p.M, stream.Everyone)
 	v := Vector{Name: p.Name}
@@ -76,10 +76,10 @@ func (s *Service) propose(ctx context.Context, p VectorRequest, voting bool) (Ve
 	return v, nil
 }
 
-// gather is how long a node waits for others' values unless it is told otherwise.
+// gather is the default of VectorRequest.Gather.
 const gather = 50 * time.Millisecond
 
-// Consensus is Propose and then a rule of the vector: see cluster.Node.Consensus.
+// Consensus calls AgreeVector and applies a rule to the vector: see cluster.Node.Consensus.
 func (s *Service) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	v, err := s.propose(ctx, p, true)

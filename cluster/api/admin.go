@@ -14,7 +14,7 @@ import (
 	"parley/internal/lists"
 )
 
-// admin is AdminService.
+// admin implements AdminService.
 type admin struct{ s *Server }
 
 func (h admin) Health(context.Context, *parleyv1.HealthRequest) (*parleyv1.HealthResponse, error) {
@@ -32,7 +32,7 @@ func (h admin) Drain(ctx context.Context, _ *parleyv1.DrainRequest) (*parleyv1.D
 	return &parleyv1.DrainResponse{}, h.s.c.Node.Drain(ctx)
 }
 
-// left says that the node has left, if it has: it may have in spite of an error.
+// left calls Config.Left if the node has left, which is possible despite an error.
 func (h admin) left() {
 	if h.s.c.Left != nil && h.s.c.Node.Status().State == cluster.Left {
 		h.s.c.Left()
@@ -53,7 +53,7 @@ func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.F
 	return &parleyv1.ForgetResponse{}, h.s.c.Node.Forget(r.GetName())
 }
 
-// problems tells why the node is not ready for clients.
+// problems returns why the node is not ready for clients.
 func problems(st cluster.Status) []string {
 	var out []string
 	if st.State != cluster.Running {
@@ -116,7 +116,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 	}
 	out.Members = lists.Of(st.Members, memberStatus)
 	for _, g := range st.Groups {
-		level, _ := cluster.ParseLevel(g.Level) // it has been written by String
+		level, _ := cluster.ParseLevel(g.Level) // String wrote it
 		one := &parleyv1.GroupStatus{Name: g.Name, Level: wire(levels, level), View: viewStatus(g.ViewStatus)}
 		one.Position = g.Position
 		if g.SlotStatus != nil {
@@ -131,7 +131,7 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 		})
 	}
 	for _, x := range st.Streams {
-		algorithm, _ := cluster.ParseAlgorithm(x.Algorithm) // it has been written by String
+		algorithm, _ := cluster.ParseAlgorithm(x.Algorithm) // String wrote it
 		out.Streams = append(out.Streams, &parleyv1.StreamStatus{
 			Algorithm: wire(algorithms, algorithm), M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
 		})

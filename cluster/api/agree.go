@@ -13,7 +13,7 @@ import (
 	"parley/internal/lists"
 )
 
-// agreement is AgreeService.
+// agreement implements AgreeService.
 type agreement struct{ s *Server }
 
 var algorithms = map[parleyv1.Algorithm]cluster.Algorithm{
@@ -24,7 +24,7 @@ var algorithms = map[parleyv1.Algorithm]cluster.Algorithm{
 	parleyv1.Algorithm_ALGORITHM_PHASE_KING:  cluster.PhaseKing,
 }
 
-// wire is the value of the API for one of a node's, the other way round. The value that stands for none is left out.
+// wire returns the value of the API for a value of a node: the inverse of values, without the unspecified value.
 func wire[W, N comparable](values map[W]N, of N) (none W) {
 	for w, n := range values { // order: one fits
 		if n == of && w != none {
@@ -42,10 +42,10 @@ var rules = map[parleyv1.Rule]consensus.Rule{
 	parleyv1.Rule_RULE_MAXIMUM:     consensus.Maximum,
 }
 
-// mostLiars is beyond what any cluster agrees in spite of.
+// mostLiars is larger than any m that a cluster tolerates.
 const mostLiars = 1 << 10
 
-// asked reads which agreement is asked for.
+// asked parses the kind of a requested agreement.
 func asked(a parleyv1.Algorithm, m uint32) (cluster.Algorithm, int, error) {
 	algorithm, ok := algorithms[a]
 	switch {
@@ -57,8 +57,8 @@ func asked(a parleyv1.Algorithm, m uint32) (cluster.Algorithm, int, error) {
 	return algorithm, int(m), nil
 }
 
-// agreeFailed is an error of an agreement. What is refused, and not because of the time or the
-// state of the node, says what is not allowed of what was asked.
+// agreeFailed returns the error of an agreement. A refusal that is not due to the time or the state of the node
+// is due to an invalid request.
 func agreeFailed(err error) error {
 	if err == nil {
 		return nil
@@ -86,7 +86,7 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 	return &parleyv1.AgreeResponse{Decision: h.decision(d)}, agreeFailed(err)
 }
 
-// decision is one as clients get it.
+// decision converts a decision.
 func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
 	names := h.s.members
 	out := &parleyv1.Decision{
@@ -108,10 +108,10 @@ func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
 	return out
 }
 
-// reserved is the value that stands for none among nodes: see [cluster.ErrReserved].
+// reserved is the value that stands for no value among nodes: see [cluster.ErrReserved].
 const reserved = "\x00nothing\x00"
 
-// some is a value, nil if it is none.
+// some returns a value, nil if it stands for none.
 func some(value []byte) []byte {
 	if string(value) == reserved {
 		return nil
@@ -119,7 +119,7 @@ func some(value []byte) []byte {
 	return value
 }
 
-// proposal reads one.
+// proposal parses a proposal.
 func proposal(r *parleyv1.ProposeRequest) (cluster.VectorRequest, error) {
 	algorithm, m, err := asked(r.GetAlgorithm(), r.GetM())
 	if err != nil {
@@ -133,7 +133,7 @@ func proposal(r *parleyv1.ProposeRequest) (cluster.VectorRequest, error) {
 	}, nil
 }
 
-// vector is one as clients get it.
+// vector converts a vector.
 func (h agreement) vector(v cluster.Vector) *parleyv1.Vector {
 	out := &parleyv1.Vector{Name: v.Name, Slot: v.Slot}
 	for id, value := range v.Values {
@@ -164,7 +164,7 @@ func (h agreement) Consensus(ctx context.Context, r *parleyv1.ConsensusRequest) 
 	return &parleyv1.ConsensusResponse{Value: value, Vector: h.vector(v)}, agreeFailed(err)
 }
 
-// mostDecisions is how many decisions wait for a client to read them before it is cut off.
+// mostDecisions is how many decisions may wait for a client that reads slowly before it is cut off.
 const mostDecisions = 4096
 
 func (h agreement) Decisions(

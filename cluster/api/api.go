@@ -1,23 +1,21 @@
-// Package api serves a node's clients: gRPC, gRPC-Web and JSON over HTTP, all from the same
-// handlers, as the files under parley/v1 define it. They are the reference, with what each
-// method needs of rights and what its errors mean; package parleyv1 is what is generated
-// from them, and package client is for callers in Go.
+// Package api serves a node's clients with gRPC, gRPC-Web, and JSON over HTTP, from the same handlers. The files
+// under parley/v1 define the API and are its reference, including the right that each method needs and the
+// meaning of its errors. Package parleyv1 is generated from them, and package client is for callers in Go.
 //
-// Clients are known by certificates of the cluster's authority (see package cert), and what
-// they may do stands in these. All that a client can make a node hold is bounded: see
-// [Limits]. A [Server] also has what watches a node: its health, and its figures for
-// Prometheus.
+// Clients authenticate with certificates of the cluster's authority (see package cert), which also contain their
+// rights. All resources that a client can occupy are bounded: see [Limits]. A [Server] also serves monitoring:
+// the node's health, and its metrics for Prometheus.
 //
 // # Decisions
 //
-// A silent connection gives way to a new one. At the client port the oldest connection that has asked
-// for nothing, of the address that has the most, is closed when there is no room. Motive: a limit that
-// turns newcomers away lets whoever holds the places keep all others out. Cost: under a flood of
-// connections from its own address a client that is slow to ask loses its connection too.
+// A silent connection is closed for a new one. When the client port has no room, it closes the oldest connection
+// that has sent no request, of the address with the most such connections. Motive: with a limit that refuses new
+// connections, an attacker that holds all places keeps everybody else out. Cost: under a flood of connections
+// from its own address, a client that is slow to send a request loses its connection, too.
 //
-// Clients call nodes by Connect. The .proto files are the reference; every error says whether nothing
-// was done or the outcome is unknown. Motive: one handler answers gRPC, gRPC-Web and curl. Cost:
-// generated code in the tree, checked for drift, and two libraries.
+// Clients call nodes by Connect. The .proto files are the reference; every error says whether the request had no
+// effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and curl. Cost: generated code in
+// the tree, checked for drift, and two libraries.
 package api
 
 import (
@@ -40,22 +38,23 @@ import (
 
 //go:generate go -C ../../tools run ./protogen -root ..
 
-// Config is what a server needs.
+// Config configures a server.
 type Config struct {
 	Node *cluster.Node
-	// Cluster is what the node has joined with.
+	// Cluster is the configuration with which the node has joined.
 	Cluster cluster.Config
 	Limits  Limits
-	// Interceptors are around all methods, the first outermost. What they do for a request is done when its client is
-	// known (see Caller), has the right, and is within its limits. An error of one before the node was asked means that
-	// nothing was done; an error of its own after that, that the outcome is unknown, unless the method only reads.
+	// Interceptors run around all methods, the first outermost. They run when the client is authenticated (see
+	// Caller), has the right, and is within its limits. An error that an interceptor returns before the node was
+	// asked means that the request had no effect; an error of its own after that means that the outcome is
+	// unknown, unless the method only reads.
 	Interceptors []connect.Interceptor
-	// Left, if it is given, is called when a client has had the node leave the cluster: the
-	// process has nothing to do any more. It must not block.
+	// Left, if set, is called when a client has made the node leave the cluster, so that the process can exit. It
+	// must not block.
 	Left func()
 }
 
-// Server is what a node's clients talk to.
+// Server serves a node's clients.
 type Server struct {
 	c        Config
 	log      *slog.Logger
@@ -74,7 +73,7 @@ type Server struct {
 	servers []*http.Server
 }
 
-// New returns the server of a node. It serves nobody yet.
+// New returns the server of a node. It serves no connections until Serve or Handler is used.
 func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
@@ -91,12 +90,12 @@ func New(c Config) *Server {
 	return s
 }
 
-// Serve takes connections of clients until the server is closed.
+// Serve accepts connections of clients until the server is closed.
 func (s *Server) Serve(l net.Listener) error { return s.ServeWith(l, s.Handler()) }
 
-// ServeWith is Serve with another handler, as an [http.ServeMux] that has [Server.Handler] at "/" and others beside
-// it. All of them get requests only of clients that the cluster trusts (see [Caller]), on connections within
-// [Limits]; rights, and the limits on requests, are kept by Server.Handler alone.
+// ServeWith is Serve with another handler, such as an [http.ServeMux] that has [Server.Handler] at "/" and others
+// beside it. All of them get only requests of clients that the cluster trusts (see [Caller]), on connections
+// within [Limits]. Only Server.Handler checks rights and the limits on requests.
 func (s *Server) ServeWith(l net.Listener, handler http.Handler) error {
 	config := s.tls()
 	config.NextProtos = []string{"h2", "http/1.1"}
@@ -106,7 +105,7 @@ func (s *Server) ServeWith(l net.Listener, handler http.Handler) error {
 		IdleTimeout:       s.c.Limits.Idle,
 		MaxHeaderBytes:    16 << 10,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: s.c.Limits.Requests + 100, // so that who asks for too much is told
+			MaxConcurrentStreams: s.c.Limits.Requests + 100, // so that a client above its limit gets an error
 			SendPingTimeout:      s.c.Limits.Idle / 4, PingTimeout: s.c.Limits.Write,
 		},
 		ConnState: connState, ConnContext: withConn,
@@ -115,8 +114,7 @@ func (s *Server) ServeWith(l net.Listener, handler http.Handler) error {
 	return s.serve(h, &listener{Listener: l, s: s, config: config})
 }
 
-// ServeWatch serves those who watch the node, see [Server.Watch], until the server is
-// closed.
+// ServeWatch serves monitoring, see [Server.Watch], until the server is closed.
 func (s *Server) ServeWatch(l net.Listener) error {
 	return s.serve(&http.Server{
 		Handler: s.Watch(), ReadHeaderTimeout: s.c.Limits.Header, ReadTimeout: s.c.Limits.Read,
@@ -125,9 +123,9 @@ func (s *Server) ServeWatch(l net.Listener) error {
 	}, l)
 }
 
-// Watch is what watches the node: /healthz, whether it lives; /readyz, whether it is ready
-// for clients, and if not, why; and /metrics for Prometheus. It asks nobody who he is, and
-// tells no names of clients and nothing of what is agreed on.
+// Watch returns the handler for monitoring: /healthz says that the process runs; /readyz, whether the node is
+// ready for clients, and if not, why; and /metrics is for Prometheus. It needs no authentication, and reveals
+// neither names of clients nor agreed values.
 func (s *Server) Watch() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -163,8 +161,7 @@ func (s *Server) serve(h *http.Server, l net.Listener) error {
 
 var errClosed = errors.New("the server is closed")
 
-// Close takes no more requests, ends streams, and waits for the requests under way until
-// the context ends.
+// Close refuses new requests, ends streams, and waits for the requests in flight until ctx ends.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -180,17 +177,18 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Handler answers the requests of clients, at the paths that begin with "/parley.v1." and the name of a service. It
-// is for [Server.ServeWith], and for servers of your own.
+// Handler returns the handler of clients' requests, at the paths that begin with "/parley.v1." and the name of a
+// service. It is for [Server.ServeWith], and for servers of your own.
 //
-// In a server of your own it goes by the state of TLS of each request: the client must have proved a certificate of
-// the cluster's authority for clients, with TLS 1.3, so the server's tls.Config must ask for certificates
-// (Trust.Accept makes such a configuration; tls.RequestClientCert and above will do). The certificate is verified
-// for each request, and a request ends when it is revoked. A request without one is refused as UNAUTHENTICATED, and
-// nothing of it is read. Rights hold as ever, and of Limits all that are about requests. Those about connections
-// (Strangers, OfAddress, AddressRate, AddressOnce, Connections, Header and Idle) are your server's to keep: set its
-// ReadHeaderTimeout and IdleTimeout. Handlers between must let deadlines be set (see [http.ResponseController]).
-// [Server.Close] ends streams and refuses what comes then, but waits only for servers of its own.
+// In a server of your own, it relies on the TLS state of each request: the client must have presented a
+// certificate of the cluster's authority for clients, with TLS 1.3, so the server's tls.Config must request
+// certificates (Trust.Accept returns such a configuration; tls.RequestClientCert and stricter modes work). The
+// certificate is verified for each request, and a request ends when it is revoked. A request without a
+// certificate is refused as UNAUTHENTICATED, and its body is not read. Rights apply, and so do the Limits on
+// requests. The limits on connections (Strangers, OfAddress, AddressRate, AddressOnce, Connections, Header, and
+// Idle) are your server's responsibility: set its ReadHeaderTimeout and IdleTimeout. Handlers in between must
+// allow setting deadlines (see [http.ResponseController]). [Server.Close] ends streams and refuses later
+// requests, but waits only for its own servers.
 func (s *Server) Handler() http.Handler {
 	around := []connect.Interceptor{interceptor(s.around)}
 	if len(s.c.Interceptors) > 0 {

@@ -19,7 +19,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// protocols are the ways to talk to one handler.
+// protocols are the protocols that one handler serves.
 var protocols = map[string][]connect.ClientOption{
 	"connect":  nil,
 	"json":     {connect.WithProtoJSON()},
@@ -28,7 +28,7 @@ var protocols = map[string][]connect.ClientOption{
 	"gzip":     {connect.WithSendGzip()},
 }
 
-// A table is the same by all protocols and at all nodes.
+// A table is the same with all protocols and at all nodes.
 func TestTable(t *testing.T) {
 	at := 0
 	byProtocol(t, func(t *testing.T, s *served, name string, options []connect.ClientOption) {
@@ -68,7 +68,7 @@ func TestTable(t *testing.T) {
 	})
 }
 
-// demand demands an error of a node.
+// demand requires an error of a node.
 func demand(t *testing.T, err error, code connect.Code, outcome parleyv1.Outcome, reason string) {
 	t.Helper()
 	d := client.Detail(err)
@@ -80,7 +80,7 @@ func demand(t *testing.T, err error, code connect.Code, outcome parleyv1.Outcome
 	}
 }
 
-// What is asked again under its session and number is done once, at another node too.
+// A command that is sent again under its session and number, also to another node, is applied once.
 func TestOnce(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx := t.Context()
@@ -107,7 +107,7 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// A session of the client package goes on at another node.
+// A session of the client package continues at another node.
 func TestSession(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		dead := client.New(client.Config{
@@ -128,7 +128,7 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// A session leaves a node that stands still while it is asked.
+// A session gives up a node that pauses during a request.
 func TestStandsStill(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		still := s.client(t, 1, all)
@@ -149,12 +149,12 @@ func TestStandsStill(t *testing.T) {
 	})
 }
 
-// A node to which there is no connection was asked for nothing, whatever is in the way, and
-// another one is asked: one that stands still, as the kernel takes its connections, one that
-// proves to be another, and one that does not trust us.
+// If a connection cannot be established for any reason, no request was sent, and another node is called. The
+// causes here are a paused node, whose kernel accepts connections; one that authenticates as another node; and
+// one that does not trust the client.
 func TestNoConnection(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
-		l := s.listen(t, 0, 9) // which accepts nobody
+		l := s.listen(t, 0, 9) // nobody accepts its connections
 		defer func() { _ = l.Close() }()
 		self := s.certificate(t, "c", all).Self()
 		other, err := cert.NewAuthority("test", time.Hour, nil)
@@ -171,7 +171,7 @@ func TestNoConnection(t *testing.T) {
 			c.Trust, c.DialContext = s.trust, s.dial
 			n := client.New(c)
 			_, err := n.Table.Put(t.Context(), &parleyv1.PutRequest{Table: "table", Key: []byte("k")})
-			// Who is not trusted may hear that when it has begun to speak, and then does not know.
+			// The refusal may arrive after the client has begun to send; then the outcome is unknown.
 			if err == nil || client.Unknown(err) && name != "a distrust" || !client.Elsewhere(err) {
 				t.Errorf("%s: %v: unknown %v, elsewhere %v", name, err, client.Unknown(err), client.Elsewhere(err))
 			}
@@ -180,7 +180,7 @@ func TestNoConnection(t *testing.T) {
 	})
 }
 
-// Who reads has no unknown outcome.
+// A failed read has no unknown outcome.
 func TestReadsAreKnown(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -195,7 +195,7 @@ func TestReadsAreKnown(t *testing.T) {
 	})
 }
 
-// A client that opens more sessions than a table remembers loses its own, and no other client's.
+// A client that opens more sessions than a table remembers loses its own sessions, not those of other clients.
 func TestSharesOfClients(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx := t.Context()
@@ -217,7 +217,8 @@ func TestSharesOfClients(t *testing.T) {
 	})
 }
 
-// Commands in the words of a state machine; a reader may ask only what changes nothing.
+// Commands in the language of a state machine. A client with the right read may send only commands that change
+// nothing.
 func TestCommands(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx := t.Context()
@@ -249,8 +250,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// A subscription delivers what is broadcast at any node, in order, and resumes where it was
-// broken off, at another node too.
+// A subscription delivers what is broadcast at any node, in order, and resumes where it was interrupted, also at
+// another node.
 func TestSubscribe(t *testing.T) {
 	byProtocol(t, func(t *testing.T, s *served, name string, options []connect.ClientOption) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -301,7 +302,7 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
-// Who begins with nothing fetches what comes, without a gap.
+// A caller that fetches from 0 gets new deliveries without a gap.
 func TestFetchFromNow(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx, c := t.Context(), s.client(t, 2, all)
@@ -322,7 +323,7 @@ func TestFetchFromNow(t *testing.T) {
 	})
 }
 
-// What is not kept any more is said to be gone.
+// A position that is no longer retained fails with reason "gone".
 func TestGone(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx, c := t.Context(), s.client(t, 0, all)
@@ -338,7 +339,7 @@ func TestGone(t *testing.T) {
 			r, err := c.Group.Fetch(ctx, from)
 			if err != nil {
 				demand(t, err, connect.CodeOutOfRange, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "gone")
-				from.From = client.Detail(err).GetFirst() // there it goes on
+				from.From = client.Detail(err).GetFirst() // the first retained position
 				if r, err = c.Group.Fetch(ctx, from); err != nil || len(r.GetDeliveries()) == 0 || from.From <= first {
 					t.Error(from, r, err)
 				}
@@ -357,7 +358,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// Payloads of other levels where the group can carry them.
+// A group accepts payloads of the levels that it carries.
 func TestLevels(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx, c := t.Context(), s.client(t, 0, all)
@@ -376,7 +377,7 @@ func TestLevels(t *testing.T) {
 	})
 }
 
-// Agreement, with what the nodes heard, and its decision at those who watch.
+// Agreement with evidence, and its decision at other nodes' watchers.
 func TestAgree(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx, c, watcher := t.Context(), s.client(t, 0, all), s.client(t, 2, cert.Read)
@@ -417,7 +418,7 @@ func TestAgree(t *testing.T) {
 	})
 }
 
-// What is not allowed is refused as such, and nothing is done.
+// An invalid request is refused and has no effect.
 func TestNotAllowed(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		const nothing = parleyv1.Outcome_OUTCOME_NOTHING_DONE
@@ -435,7 +436,7 @@ func TestNotAllowed(t *testing.T) {
 			_, err = c.Commit.Commit(ctx, &parleyv1.CommitRequest{Transaction: "t", Bodies: map[string][]byte{"node9": nil}})
 			demand(t, err, connect.CodeNotFound, nothing, "no member")
 			if name == "gzip" {
-				continue // it is short then
+				continue // it is short when compressed
 			}
 			_, err = c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("k"), Value: make([]byte, 2<<20)})
 			demand(t, err, connect.CodeResourceExhausted, nothing, "too large")
@@ -443,7 +444,7 @@ func TestNotAllowed(t *testing.T) {
 	})
 }
 
-// Why a transaction was aborted is told: here nobody carries out any part.
+// The reason of an abort is reported: no node has a participant here.
 func TestAborted(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		r, err := s.client(t, 0, all).Commit.Commit(t.Context(), &parleyv1.CommitRequest{
@@ -455,7 +456,7 @@ func TestAborted(t *testing.T) {
 	})
 }
 
-// Consensus by several nodes' clients; alone it waits as long as its caller does.
+// Consensus by clients of several nodes. With a single caller it waits until its context ends.
 func TestConsensus(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx := t.Context()
@@ -492,7 +493,7 @@ func TestConsensus(t *testing.T) {
 	})
 }
 
-// The clock, and what is known of the node.
+// The clock and the status of the node.
 func TestNode(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		ctx, c := t.Context(), s.client(t, 0, all)
@@ -536,8 +537,8 @@ func TestNode(t *testing.T) {
 	})
 }
 
-// A node leaves when it is asked to, and is asked for nothing any more; another one drains
-// first; and one is expelled by the rest. Those who stay go on.
+// A node leaves on request and refuses further requests; another one drains first; a third one is expelled. The
+// remaining nodes continue.
 func TestLeave(t *testing.T) {
 	inBubble(t, 7, api.Limits{}, func(t *testing.T, s *served) {
 		ctx, stays := t.Context(), s.client(t, 0, all)

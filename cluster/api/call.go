@@ -20,18 +20,18 @@ type call struct {
 	on     *http.ResponseController
 	begun  bool
 	stream bool
-	asked  bool // the node has been
+	asked  bool // the node was asked
 }
 
 type callKey struct{}
 
-// callOf is the request that a context is of.
+// callOf returns the request to which a context belongs.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// outer gives each request its client, and the time to send it, and counts it out at last.
+// outer authenticates each request, sets its deadline, and releases its limits at the end.
 func (s *Server) outer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{s: s, on: http.NewResponseController(w)}
@@ -40,13 +40,13 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		if own == nil {
 			var err error
 			if ctx, end, err = (guest{s}).admit(r, c); err != nil {
-				_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // who has gone does not read it
+				_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // a disconnected client does not read it
 				return
 			}
 		} else if who, known := own.client(); known {
 			c.who = who
 		} else {
-			panic(http.ErrAbortHandler) // it is not trusted any more
+			panic(http.ErrAbortHandler) // no longer trusted
 		}
 		defer end()
 		defer func() {
@@ -62,7 +62,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 				}
 			}
 		}()
-		_ = c.on.SetReadDeadline(time.Now().Add(s.c.Limits.Read)) // for HTTP it always can be set
+		_ = c.on.SetReadDeadline(time.Now().Add(s.c.Limits.Read)) // never fails for HTTP
 		r.Body = http.MaxBytesReader(w, r.Body, int64(s.c.Limits.Body)+1<<10)
 		if r.ContentLength > int64(s.c.Limits.Body)+1<<10 {
 			s.tooLong(w, r)
@@ -72,17 +72,17 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	})
 }
 
-// tooLong refuses a request for the length that it says it has. The library would too, but
-// would not say that nothing was done.
+// tooLong refuses a request by its declared length. The library would refuse it, too, but without the detail that
+// it had no effect.
 func (s *Server) tooLong(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // else the answer may be lost with the connection
+	_, _ = io.Copy(io.Discard, r.Body) // otherwise the answer may be lost with the connection
 	err := refuse(connect.CodeResourceExhausted, "too large", "a request of %d bytes: at most %d are allowed",
 		r.ContentLength, s.c.Limits.Body)
-	_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // who has gone does not read it
+	_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // a disconnected client does not read it
 }
 
-// gate looks at the header of a request: whether the client may ask that at all, and
-// whether there is room. Nothing of the request itself has been read.
+// gate checks the header of a request: whether the client has the right, and whether there is room. The body has
+// not been read yet.
 func (s *Server) gate(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := callOf(ctx)
 	if err := c.may(rights[spec.Procedure], spec.Procedure); err != nil {
@@ -96,7 +96,7 @@ func (s *Server) gate(ctx context.Context, spec connect.Spec, _ connect.Peer, _ 
 	return nil, nil
 }
 
-// may tells why the client may not do what needs a right.
+// may returns an error if the client lacks a right.
 func (c *call) may(need cert.Rights, what string) error {
 	if need == 0 || !c.who.Rights.Has(need) {
 		return refuse(connect.CodePermissionDenied, "no right", "client %s has rights %s: %s needs %s",
@@ -105,23 +105,23 @@ func (c *call) may(need cert.Rights, what string) error {
 	return nil
 }
 
-// due gives the client its time to take what is sent next.
+// due sets the deadline for the client to read the next message.
 func (c *call) due() {
 	_ = c.on.SetWriteDeadline(time.Now().Add(c.s.c.Limits.Write)) // for HTTP/2; see conn.Write
 }
 
-// send sends one of several messages, in its time.
+// send sends one of several messages, with a deadline.
 func (c *call) send(send func() error) error {
 	c.due()
 	err := send()
-	_ = c.on.SetWriteDeadline(time.Time{}) // else the stream would end then though nothing is sent
+	_ = c.on.SetWriteDeadline(time.Time{}) // otherwise an idle stream would end at the deadline
 	return err
 }
 
-// interceptor runs handle around every method, once or streaming.
+// interceptor runs handle around every method, unary or streaming.
 type interceptor func(ctx context.Context, spec connect.Spec, handle func(context.Context) error) error
 
-// WrapUnary is around methods that answer once.
+// WrapUnary wraps unary methods.
 func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (answer connect.AnyResponse, err error) {
 		err = i(ctx, r.Spec(), func(ctx context.Context) error {
@@ -132,19 +132,19 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler is around methods that stream.
+// WrapStreamingHandler wraps streaming methods.
 func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, c connect.StreamingHandlerConn) error {
 		return i(ctx, c.Spec(), func(ctx context.Context) error { return next(ctx, c) })
 	}
 }
 
-// WrapStreamingClient is for clients.
+// WrapStreamingClient does nothing: it is for clients.
 func (interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
 
-// untilClosed runs the handler of a stream, which ends when the server does.
+// untilClosed runs the handler of a stream, which ends when the server is closed.
 func (s *Server) untilClosed(ctx context.Context, handle func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -156,8 +156,8 @@ func (s *Server) untilClosed(ctx context.Context, handle func(context.Context) e
 	return err
 }
 
-// around runs a handler. The request has been read by now, and may take as long as the
-// client waits.
+// around runs a handler. The request has been read, so the read deadline is lifted: the handler may run as long
+// as the client waits.
 func (s *Server) around(ctx context.Context, spec connect.Spec, handle func(context.Context) error) (err error) {
 	c, reads := callOf(ctx), onlyReads(spec.Procedure)
 	c.asked = true

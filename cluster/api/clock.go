@@ -10,14 +10,14 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// clock is ClockService.
+// clock implements ClockService.
 type clock struct{ s *Server }
 
 func (h clock) Now(context.Context, *parleyv1.NowRequest) (*parleyv1.NowResponse, error) {
 	return nowOut(h.s.c.Node.Clock()), nil
 }
 
-// nowOut is the cluster's time as clients get it.
+// nowOut converts a reading of the cluster's time.
 func nowOut(r cluster.Reading) *parleyv1.NowResponse {
 	out := &parleyv1.NowResponse{
 		Time: timestamppb.New(r.Time), Synchronized: r.Synchronized, Offset: durationpb.New(r.Offset),

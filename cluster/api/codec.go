@@ -7,14 +7,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// codec is JSON for people: what is 0 or false is written, and a field that there is not is
-// refused, so that a word that is misspelled is not taken for one that is left out.
+// codec is JSON for people: it writes fields that are 0 or false, and refuses unknown fields, so that a
+// misspelled field is not mistaken for an omitted one.
 type codec struct{ name string }
 
-// Name is what the library knows it by.
 func (c codec) Name() string { return c.name }
 
-// Marshal writes a message.
 func (codec) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -23,7 +21,6 @@ func (codec) Marshal(v any) ([]byte, error) {
 	return protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 }
 
-// Unmarshal reads one.
 func (codec) Unmarshal(b []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// commit is CommitService.
+// commit implements CommitService.
 type commit struct{ s *Server }
 
 func (h commit) Commit(ctx context.Context, r *parleyv1.CommitRequest) (*parleyv1.CommitResponse, error) {
@@ -28,7 +28,7 @@ func (h commit) Commit(ctx context.Context, r *parleyv1.CommitRequest) (*parleyv
 	return out, nil
 }
 
-// check tells what is wrong with a transaction.
+// check validates a transaction.
 func (h commit) check(r *parleyv1.CommitRequest) error {
 	switch n := len(r.GetTransaction()); {
 	case n == 0 || n > cluster.MaxTx:
@@ -49,7 +49,7 @@ func (h commit) check(r *parleyv1.CommitRequest) error {
 
 func (h commit) Outcome(_ context.Context, r *parleyv1.OutcomeRequest) (*parleyv1.OutcomeResponse, error) {
 	o, err := h.s.c.Node.Outcome(r.GetTransaction())
-	if err != nil && !errors.Is(err, cluster.ErrBlocked) { // else the outcome says so
+	if err != nil && !errors.Is(err, cluster.ErrBlocked) { // otherwise the outcome says so
 		return nil, err
 	}
 	return outcome(o), nil
@@ -61,7 +61,7 @@ var states = map[cluster.TxState]parleyv1.TransactionState{
 	cluster.Aborted:   parleyv1.TransactionState_TRANSACTION_STATE_ABORTED,
 }
 
-// outcome is the outcome of a transaction as clients get it.
+// outcome converts the outcome of a transaction.
 func outcome(o cluster.Outcome) *parleyv1.OutcomeResponse {
 	return &parleyv1.OutcomeResponse{Transaction: o.Tx, State: states[o.State], Why: o.Why, Waits: o.Waits}
 }

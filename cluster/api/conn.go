@@ -18,17 +18,17 @@ import (
 type conn struct {
 	net.Conn
 	s       *Server
-	address netip.Addr // of the other end
+	address netip.Addr // of the client
 
 	mu    sync.Mutex
-	known bool          // it is no stranger's any more
-	who   cert.Identity // then
+	known bool          // a client is authenticated
+	who   cert.Identity // of the client, if known
 	over  bool
-	watch func() // ends the watch over its certificate
+	watch func() // stops watching its certificate
 }
 
-// Write gives the client its time to read. Whoever does not is cut off, whatever the
-// protocol above.
+// Write sets the deadline for the client to read. A client that does not read is disconnected, with any protocol
+// above.
 func (c *conn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.s.c.Limits.Write)); err != nil {
 		return 0, err
@@ -36,13 +36,13 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// SetWriteDeadline does nothing: Write does.
+// SetWriteDeadline does nothing, because Write sets the deadline.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// SetDeadline sets that of reading.
+// SetDeadline sets the read deadline.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// end counts the connection out.
+// end releases the connection's place.
 func (c *conn) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,8 +60,8 @@ func (c *conn) end() {
 	}
 }
 
-// meet makes the connection that of a client, as the handshake has proved it, and has it
-// closed when the client is not trusted any more.
+// meet assigns the connection to the client that the handshake has authenticated, and closes it when the client
+// is no longer trusted.
 func (c *conn) meet(state tls.ConnectionState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,22 +83,22 @@ func (c *conn) meet(state tls.ConnectionState) {
 	})
 }
 
-// client is who is at the other end.
+// client returns the client of the connection; false if it is not authenticated or the connection has ended.
 func (c *conn) client() (cert.Identity, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.who, c.known && !c.over
 }
 
-// listener accepts connections, as many as may be, and begins TLS on them.
+// listener accepts connections within the limits, and starts TLS on them.
 type listener struct {
 	net.Listener
 	s      *Server
 	config *tls.Config
 }
 
-// Accept returns the next connection. Beyond the limit of strangers one of them has to go, and
-// addresses that connect too often are turned away.
+// Accept returns the next connection. Above the limit of strangers it closes one of them. It refuses addresses
+// that connect too often.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -120,7 +120,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// beneath is our connection below one of TLS.
+// beneath returns the TLS connection and our connection below it.
 func beneath(c net.Conn) (*tls.Conn, *conn) {
 	t, ok := c.(*tls.Conn)
 	if !ok {
@@ -130,7 +130,7 @@ func beneath(c net.Conn) (*tls.Conn, *conn) {
 	return t, own
 }
 
-// connState follows what becomes of a connection.
+// connState handles state changes of a connection.
 func connState(c net.Conn, state http.ConnState) {
 	t, own := beneath(c)
 	if own == nil {
@@ -144,8 +144,8 @@ func connState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// tls is the configuration to accept clients with. Who is refused is counted, and named in
-// the log once a minute.
+// tls returns the configuration for accepting clients. Refused clients are counted, and logged at most once a
+// minute.
 func (s *Server) tls() *tls.Config {
 	config := s.c.Cluster.Trust.Accept(s.c.Cluster.Self, cert.Client)
 	verify := config.VerifyConnection
@@ -159,7 +159,7 @@ func (s *Server) tls() *tls.Config {
 	return config
 }
 
-// refused counts who is refused.
+// refused counts a refused client.
 func (s *Server) refused(err error) {
 	reason, who := cert.Invalid, ""
 	if r, ok := errors.AsType[*cert.Refusal](err); ok {
@@ -170,10 +170,10 @@ func (s *Server) refused(err error) {
 	}
 }
 
-// connKey is under what a request's context has its connection.
+// connKey is the key of the connection in a request's context.
 type connKey struct{}
 
-// withConn puts a connection into the context of its requests.
+// withConn adds a connection to the context of its requests.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	_, own := beneath(c)
 	return context.WithValue(ctx, connKey{}, own)

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// counts are the numbers of what clients asked for, and of those who were turned away.
+// counts are the metrics of clients' requests, and of refused clients.
 type counts struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -55,7 +55,7 @@ func (c *counts) request(spec connect.Spec, err error, took time.Duration) {
 	}
 }
 
-// error counts a failure. Reasons are ours, and few.
+// error counts a failure. The reasons are a small closed set.
 func (c *counts) error(f *failure) {
 	outcome := "nothing done"
 	if f.outcome == unknown {
@@ -64,15 +64,14 @@ func (c *counts) error(f *failure) {
 	c.failures.WithLabelValues(f.reason, outcome).Inc()
 }
 
-// refusedFor is who was refused, as he calls himself, and why.
+// refusedFor is a refused client, by the name in its certificate, and the reason.
 type refusedFor struct{ reason, who string }
 
-// mostRefused is how many who were refused are named in the log in a minute: anybody can
-// show a certificate with any name. Beyond them each reason is named once.
+// mostRefused is how many refused clients are logged by name in a minute, because anybody can show a certificate
+// with any name. Further ones are logged once for each reason.
 const mostRefused = 64
 
-// refused counts a connection that is refused, and tells whether to say so in the log:
-// once a minute for each reason and client.
+// refused counts a refused connection, and reports whether to log it: once a minute for each reason and client.
 func (c *counts) refused(reason, who string) bool {
 	c.turned.WithLabelValues(reason).Inc()
 	c.mu.Lock()
@@ -95,6 +94,6 @@ func answer(w http.ResponseWriter, status int, lines []string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	for _, line := range lines {
-		_, _ = w.Write([]byte(line + "\n")) // who has gone does not read it
+		_, _ = w.Write([]byte(line + "\n")) // a disconnected client does not read it
 	}
 }

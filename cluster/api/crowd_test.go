@@ -20,8 +20,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// Silent connections of one address keep no client out, neither of another address nor of
-// their own.
+// Silent connections of one address keep no client out, neither of another address nor of the same one.
 func TestSilentCrowd(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		var silent []net.Conn
@@ -54,7 +53,7 @@ func TestSilentCrowd(t *testing.T) {
 	})
 }
 
-// An address that connects ever again is turned away, and others are not.
+// An address that connects too often is refused, and others are not.
 func TestConnectionRate(t *testing.T) {
 	inBubble(t, 1, api.Limits{AddressRate: 1, AddressOnce: 20}, func(t *testing.T, s *served) {
 		for range 30 {
@@ -63,8 +62,8 @@ func TestConnectionRate(t *testing.T) {
 				_ = c.Close()
 			}
 		}
-		// The addresses share 1024 counts by a secret hash, so one in 1024 shares its count with the crowd; all three do
-		// not.
+		// The addresses share 1024 counters by a secret hash, so that one in 1024 shares its counter with the
+		// crowd; all three of them do not.
 		turned := 10
 		for _, host := range []string{"clients", "others", "third"} {
 			_, err := s.from(t, host, s.certificate(t, "of-"+host, all)).Admin.Status(t.Context(), &parleyv1.StatusRequest{})
@@ -81,8 +80,7 @@ func TestConnectionRate(t *testing.T) {
 	})
 }
 
-// A client that takes back its requests as it makes them, by resetting their streams, loses
-// its connection; another client is served.
+// A client that resets the streams of its requests at once loses its connection. Another client is served.
 func TestRapidReset(t *testing.T) {
 	inBubble(t, 1, api.Limits{Resets: 5}, func(t *testing.T, s *served) {
 		self := s.certificate(t, "reader", cert.Read)
@@ -114,7 +112,7 @@ func TestRapidReset(t *testing.T) {
 	})
 }
 
-// A client that asks more often than it may is told so, and others are served.
+// A client above its request rate gets an error. Others are served.
 func TestRequestRate(t *testing.T) {
 	inBubble(t, 1, api.Limits{Rate: 10}, func(t *testing.T, s *served) {
 		c, refused := s.client(t, 0, all), 0
@@ -135,7 +133,7 @@ func TestRequestRate(t *testing.T) {
 	})
 }
 
-// No error repeats more than 256 bytes of what a client sent.
+// No error contains more than 256 bytes of a client's input.
 func TestErrorsAreBrief(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		c, long := s.client(t, 0, all), strings.Repeat("long", 10_000)

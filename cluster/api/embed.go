@@ -14,8 +14,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// Caller is the client whose request a context is of: of an interceptor, or of another handler behind
-// [Server.ServeWith].
+// Caller returns the client whose request a context belongs to, for interceptors and for other handlers behind
+// [Server.ServeWith]. It returns false if there is none.
 func Caller(ctx context.Context) (cert.Identity, bool) {
 	if c := callOf(ctx); c != nil {
 		return c.who, true
@@ -26,12 +26,11 @@ func Caller(ctx context.Context) (cert.Identity, bool) {
 	return cert.Identity{}, false
 }
 
-// guest is the server for requests and interceptors that are not its own.
+// guest is the server as seen by foreign HTTP servers and interceptors.
 type guest struct{ *Server }
 
-// admit makes a request on a connection that the server has not accepted itself a request of its client, or tells why
-// not: all that is known of the client is the state of TLS. The context ends when the client is not trusted any
-// more, and by the function that is returned.
+// admit authenticates a request on a connection that the server has not accepted itself, by the TLS state alone.
+// The context ends when the client is no longer trusted, or when the returned function is called.
 func (s guest) admit(r *http.Request, c *call) (context.Context, context.CancelFunc, error) {
 	if s.ctx.Err() != nil {
 		return nil, nil, refuse(connect.CodeUnavailable, "closed", "the node ends")
@@ -63,9 +62,9 @@ func (s guest) admit(r *http.Request, c *call) (context.Context, context.CancelF
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// guard is around the interceptors of who embeds the server, which are around ours, and has their errors say what
-// became of the request. Until the node was asked nothing was done; after that, an error that is not the node's leaves
-// it unknown.
+// guard runs around the embedder's interceptors, which run around ours, and adds the outcome of the request to
+// their errors. Until the node was asked, the request had no effect; after that, an error that is not the node's
+// leaves the outcome unknown.
 func (s guest) guard(ctx context.Context, spec connect.Spec, handle func(context.Context) error) (err error) {
 	c, began := callOf(ctx), time.Now()
 	defer func() {
@@ -93,7 +92,7 @@ func (s guest) guard(ctx context.Context, spec connect.Spec, handle func(context
 	return handle(ctx)
 }
 
-// ours tells whether an error says already what became of the request.
+// ours reports whether an error already has the outcome of the request.
 func ours(err error) bool {
 	e, ok := errors.AsType[*connect.Error](err)
 	return ok && slices.ContainsFunc(e.Details(), func(d *connect.ErrorDetail) bool {

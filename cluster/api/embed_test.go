@@ -19,7 +19,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// another makes one more API server for the first node, which nothing serves yet.
+// another creates another API server for the first node. It is not served yet.
 func (s *served) another(t *testing.T, limits api.Limits, around ...connect.Interceptor) *api.Server {
 	t.Helper()
 	server := api.New(api.Config{Node: s.nodes[0], Cluster: s.configs[0], Limits: limits, Interceptors: around})
@@ -27,7 +27,8 @@ func (s *served) another(t *testing.T, limits api.Limits, around ...connect.Inte
 	return server
 }
 
-// embed serves a handler by a server of its own, which asks for certificates and verifies none, or speaks no TLS.
+// embed serves a handler with a server of its own, which requests certificates without verifying them, or uses no
+// TLS.
 func (s *served) embed(t *testing.T, port uint16, secure bool, h http.Handler) (address string) {
 	t.Helper()
 	l := s.listen(t, 0, port)
@@ -46,20 +47,20 @@ func (s *served) embed(t *testing.T, port uint16, secure bool, h http.Handler) (
 	return l.Addr().String()
 }
 
-// caller is a client of an address.
+// caller returns a client of an address.
 func (s *served) caller(t *testing.T, name, address string, r cert.Rights) *client.Client {
 	t.Helper()
 	return s.connect(t, "clients", client.Config{Self: s.certificate(t, name, r).Self(), Address: address})
 }
 
-// hello says whom it takes the caller for.
+// hello answers with the caller's name.
 func hello(w http.ResponseWriter, r *http.Request) {
 	who, known := api.Caller(r.Context())
 	_, _ = fmt.Fprint(w, who.Name, known)
 }
 
-// In a server of somebody else requests are refused without a certificate of a client of the cluster, whatever that
-// server asks for, and rights and limits hold.
+// In a foreign server, requests without a certificate of a client of the cluster are refused, whatever that
+// server requests, and rights and limits apply.
 func TestHandlerInAnotherServer(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		server := s.another(t, api.Limits{Streams: 1, Body: 1 << 10})
@@ -117,8 +118,8 @@ func TestHandlerInAnotherServer(t *testing.T) {
 	})
 }
 
-// In a server of somebody else a client that is revoked is cut off in the middle of what it does, and when the node
-// ends streams end and requests are refused.
+// In a foreign server, revocation ends a client's requests, and the end of the node ends streams and refuses
+// requests.
 func TestHandlerEnds(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		server := s.another(t, api.Limits{})
@@ -156,7 +157,7 @@ func TestHandlerEnds(t *testing.T) {
 	})
 }
 
-// Another handler beside the API gets requests of the cluster's clients only, and knows of whom.
+// Another handler beside the API gets only requests of the cluster's clients, and knows the caller.
 func TestServeWith(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		server, mux, l := s.another(t, api.Limits{}), http.NewServeMux(), s.listen(t, 0, 7200)
@@ -180,8 +181,8 @@ func TestServeWith(t *testing.T) {
 	})
 }
 
-// Interceptors see who calls, and only what the client may do. What they refuse was not done; what they break after
-// the node was asked is unknown, unless it only reads.
+// Interceptors see the caller, and only permitted requests. A request that they refuse has no effect; if they
+// fail after the node was asked the outcome is unknown, unless the method only reads.
 func TestInterceptors(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		seen, before, after := "", func() error { return nil }, func() error { return nil }

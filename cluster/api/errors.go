@@ -13,13 +13,13 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// What became of what was asked.
+// The outcomes of failed requests.
 const (
 	nothing = parleyv1.Outcome_OUTCOME_NOTHING_DONE
 	unknown = parleyv1.Outcome_OUTCOME_UNKNOWN
 )
 
-// failure is an error with all that a client is told of it but the node's name.
+// failure is an error with all that a client learns of it except the node's name.
 type failure struct {
 	code    connect.Code
 	outcome parleyv1.Outcome
@@ -29,28 +29,28 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.err }
 
-// refuse is the failure of what was not begun.
+// refuse returns the failure of a request that had no effect.
 func refuse(code connect.Code, reason, format string, args ...any) error {
 	return &failure{code, nothing, reason, fmt.Errorf(format, args...)}
 }
 
-// invalid is the failure of a request that makes no sense.
+// invalid returns the failure of an invalid request.
 func invalid(format string, args ...any) error {
 	return refuse(connect.CodeInvalidArgument, "invalid", format, args...)
 }
 
-// kinds says of the errors of a node what a client is told. The first that fits holds, but for the
-// outcome, which is unknown of what is ErrUnknown, too.
+// kinds maps the errors of a node to what clients get. The first match applies, except that the outcome is
+// unknown if the error also matches ErrUnknown.
 var kinds = []struct {
 	err     error
 	code    connect.Code
 	outcome parleyv1.Outcome
 	reason  string
 }{
-	// Errors of tables, transactions and agreements are ErrUnknown, or nothing was done.
+	// Errors of tables, transactions, and agreements match ErrUnknown, or the request had no effect.
 	{cluster.ErrTaken, connect.CodeAlreadyExists, nothing, "taken"},
 	{cluster.ErrExpired, connect.CodeAborted, unknown, "expired"},
 	{cluster.ErrBlocked, connect.CodeUnknown, unknown, "blocked"},
@@ -60,7 +60,7 @@ var kinds = []struct {
 	{keyvalue.ErrNoNumber, connect.CodeFailedPrecondition, nothing, "no number"},
 	{keyvalue.ErrTooLarge, connect.CodeResourceExhausted, nothing, "too large"},
 	{keyvalue.ErrUnknown, connect.CodeInvalidArgument, nothing, "no such command"},
-	// What another node may serve comes before what is refused for good.
+	// Errors that another node may not have come before final refusals.
 	{cluster.ErrNotConfigured, connect.CodeNotFound, nothing, "not configured"},
 	{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
 	{cluster.ErrNoRoom, connect.CodeUnavailable, nothing, "disk full"},
@@ -76,8 +76,7 @@ var kinds = []struct {
 	{cluster.ErrReserved, connect.CodeInvalidArgument, nothing, "reserved"},
 }
 
-// failed says of an error what a client is told. What is no error of ours is taken as a
-// fault of this node.
+// failed returns the failure for an error. An unknown error counts as an internal fault of this node.
 func failed(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
@@ -109,20 +108,20 @@ func failed(err error) *failure {
 	return f
 }
 
-// failures tells clients of a node's errors, and counts them.
+// failures converts a node's errors for clients, and counts them.
 type failures struct {
 	node   string
 	counts *counts
 }
 
-// told is an error as a client gets it.
+// told returns the error for a client. reads says that the method changes nothing.
 func (s failures) told(err error, reads bool) error {
 	if err == nil {
 		return nil
 	}
 	var f *failure
 	if told, ok := errors.AsType[*connect.Error](err); ok {
-		// It is of the library, which read no whole request, or could not send.
+		// The library returned it because it could not read the whole request, or could not send.
 		f = &failure{told.Code(), unknown, "protocol", errors.New(told.Message())}
 	} else {
 		f = failed(err)
@@ -134,7 +133,7 @@ func (s failures) told(err error, reads bool) error {
 	return f.wire(s.node)
 }
 
-// harmless is the failure of what changes nothing, so that there was nothing to be done.
+// harmless returns the failure of a request that changes nothing, and so had no effect.
 func (f *failure) harmless() *failure {
 	out := &failure{f.code, nothing, f.reason, f.err}
 	if was, text := cluster.ErrUnknown.Error(), f.Error(); f.outcome == unknown && strings.Contains(text, was) {
@@ -143,11 +142,11 @@ func (f *failure) harmless() *failure {
 	return out
 }
 
-// longestError is how many bytes the text of an error has at most: what a client sent may be in
-// it, and in the log.
+// longestError limits the text of an error, in bytes, because it may contain what a client sent, and appears in
+// the log.
 const longestError = 256
 
-// brief cuts a text that is too long, and says so.
+// brief truncates a long text, and marks it as cut.
 func brief(text string) string {
 	const rest = " ... (cut)"
 	if len(text) <= longestError {
@@ -156,16 +155,16 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:longestError-len(rest)], "") + rest
 }
 
-// wire is a failure with its detail.
+// wire returns a failure with its detail.
 func (f *failure) wire(node string) *connect.Error {
-	// The packages of a node begin their errors with their own names, which no client knows.
+	// The packages of a node begin their errors with their own names, which clients do not know.
 	text := brief(strings.TrimPrefix(f.Error(), "cluster: "))
 	out := connect.NewError(f.code, errors.New(text))
 	detail := &parleyv1.ErrorDetail{Outcome: f.outcome, Reason: f.reason, Node: node}
 	if gone, ok := errors.AsType[*cluster.GoneError](f.err); ok {
 		detail.First = gone.First
 	}
-	if d, err := connect.NewErrorDetail(detail); err == nil { // it always can be made
+	if d, err := connect.NewErrorDetail(detail); err == nil { // never fails
 		out.AddDetail(d)
 	}
 	return out

@@ -27,7 +27,7 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// What clients are told of each error of a node.
+// The errors that clients get for each error of a node.
 func TestFailed(t *testing.T) {
 	with := errors.Join
 	late, gone := context.DeadlineExceeded, context.Canceled
@@ -82,7 +82,7 @@ func TestFailed(t *testing.T) {
 		outcome parleyv1.Outcome
 		reason  string
 	}{
-		// An agreement that was begun goes on when the node is closed, or its machine has broken.
+		// An agreement in flight continues when the node is closed or its machine has failed.
 		{cluster.ErrClosed, connect.CodeUnavailable, nothing, "closed"},
 		{with(cluster.ErrUnknown, cluster.ErrClosed), connect.CodeUnknown, unknown, "unknown"},
 		{with(cluster.ErrUnknown, errors.New("host: it broke")), connect.CodeUnknown, unknown, "unknown"},
@@ -104,8 +104,8 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// A method that only reads has nothing done, and does not say that the outcome is unknown.
-// Query is none: what becomes of its commands depends on them.
+// A failed method that only reads had no effect, and its text does not say that the outcome is unknown. Query is
+// not such a method: its outcome depends on the command.
 func TestReads(t *testing.T) {
 	lost := fmt.Errorf("%w: %w", cluster.ErrUnknown, context.DeadlineExceeded)
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What stands for no value among nodes is none to clients.
+// The reserved value is no value to clients.
 func TestNoValue(t *testing.T) {
 	none, some := []byte("\x00nothing\x00"), []byte("x")
 	d := agreement{&Server{}}.decision(cluster.Decision{Value: none, Evidence: []stream.Evidence{{Tree: []stream.Branch{
@@ -145,13 +145,13 @@ func TestNoValue(t *testing.T) {
 	}
 }
 
-// Every method that nodes serve needs a right, the one that its .proto file says.
+// Every method of a node needs the right that its .proto file names.
 func TestRights(t *testing.T) {
 	files, err := filepath.Glob("parley/v1/*.proto")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	others := map[string]bool{"ParticipantService": true, "LinkService": true} // what nodes call
+	others := map[string]bool{"ParticipantService": true, "LinkService": true} // called by nodes
 	said, services, method := make(map[string]string), regexp.MustCompile(`^service (\w+)`), regexp.MustCompile(`^  rpc (\w+)`)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
@@ -190,7 +190,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Who is refused is named in the log once a minute for each reason, and not too many are.
+// A refused client is logged once a minute for each reason, with a limit on the number of clients.
 func TestLogged(t *testing.T) {
 	s := New(Config{Cluster: cluster.Config{}})
 	defer s.stop()

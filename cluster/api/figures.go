@@ -8,14 +8,13 @@ import (
 	"parley/cluster"
 )
 
-// figures are the figures of the node, read when somebody asks.
+// figures are the metrics of the node, collected on each scrape.
 type figures struct{ s *Server }
 
-// Describe sends nothing: what there is depends on the node, so that nothing is checked
-// beforehand.
+// Describe sends nothing, which makes the collector unchecked: the set of metrics depends on the node.
 func (figures) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the figures of now.
+// Collect sends the current metrics.
 func (f figures) Collect(to chan<- prometheus.Metric) {
 	st := f.s.c.Node.Status()
 	out := sender(to)
@@ -68,7 +67,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	out.clock(f.s.c.Node.Clock(), f.s.c.Node.Measure())
 }
 
-// sender is where figures go. Labels are pairs of a name and a value.
+// sender is the destination of metrics. Labels are pairs of a name and a value.
 type sender chan<- prometheus.Metric
 
 func (s sender) gauge(name, help string, v float64, labels ...string) {
@@ -148,7 +147,7 @@ func (s sender) slots(name string, x cluster.SlotStatus) {
 		x.Abstained, stream...)
 }
 
-// truth is 1 or 0.
+// truth returns 1 for true and 0 for false.
 func truth(b bool) float64 {
 	if b {
 		return 1

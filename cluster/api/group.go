@@ -11,7 +11,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// levels are the levels of groups. The level that stands for none is missing.
+// levels maps the levels of groups. LEVEL_UNSPECIFIED is missing.
 var levels = map[parleyv1.Level]cluster.Level{
 	parleyv1.Level_LEVEL_TOTAL:     cluster.Total,
 	parleyv1.Level_LEVEL_RELIABLE:  cluster.Reliable,
@@ -22,16 +22,16 @@ var levels = map[parleyv1.Level]cluster.Level{
 	parleyv1.Level_LEVEL_BYZANTINE: cluster.Byzantine,
 }
 
-// group is this node's member of a group, with its level.
+// group is this node's membership in a group, with its level.
 type group struct {
 	*cluster.Group
 	level cluster.Level
 }
 
-// groups is GroupService.
+// groups implements GroupService.
 type groups struct{ s *Server }
 
-// find returns this node's member of a group.
+// find returns this node's membership in a group.
 func (h groups) find(name string) (group, error) {
 	for _, c := range h.s.c.Cluster.Groups {
 		if c.Name == name {
@@ -41,9 +41,9 @@ func (h groups) find(name string) (group, error) {
 	return group{}, refuse(connect.CodeNotFound, "no group", "there is no group %q", name)
 }
 
-// Limits of what is broadcast and fetched.
+// Limits of broadcasts and fetches.
 const (
-	maxPayload = 60 << 10 // so that any group can carry it
+	maxPayload = 60 << 10 // which any group can carry
 	maxFetched = 1 << 20  // bytes in one answer
 	mostFetch  = 1000     // deliveries
 	longFetch  = time.Minute
@@ -71,7 +71,7 @@ func (h groups) Broadcast(ctx context.Context, r *parleyv1.BroadcastRequest) (*p
 	return &parleyv1.BroadcastResponse{Position: position}, err
 }
 
-// delivery is one as clients get it.
+// delivery converts a delivery.
 func (h groups) delivery(d cluster.Delivery) *parleyv1.Delivery {
 	return &parleyv1.Delivery{Position: d.Position, From: h.s.members.name(d.From), Payload: d.Payload}
 }
@@ -125,11 +125,11 @@ func (h groups) Fetch(ctx context.Context, r *parleyv1.FetchRequest) (*parleyv1.
 			return nil, err
 		}
 		if err != nil {
-			break // it comes again with the next request, if it is one
+			break // a permanent error recurs at the next request
 		}
 		out.Deliveries = append(out.Deliveries, h.delivery(d))
 		size += len(d.Payload)
-		cancel() // for what is there already nobody has to wait
+		cancel() // deliveries that are already here need no waiting
 	}
 	out.Next = sub.Position()
 	return out, nil

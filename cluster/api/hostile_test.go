@@ -26,8 +26,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// raw is an HTTP client with a certificate, or none, that trusts everybody, as hostile ones
-// may.
+// raw returns an HTTP client with a certificate, or none. It trusts everybody, as an attacker may.
 func (s *served) raw(t *testing.T, c *tls.Certificate, h2 bool) *http.Client {
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
@@ -49,7 +48,7 @@ const (
 	leavePath  = "/parley.v1.AdminService/Leave"
 )
 
-// post sends JSON, and returns the status and what is answered.
+// post sends JSON, and returns the status and the body.
 func post(ctx context.Context, c *http.Client, url string, body io.Reader) (int, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
@@ -59,7 +58,7 @@ func post(ctx context.Context, c *http.Client, url string, body io.Reader) (int,
 	return do(c, r)
 }
 
-// do sends a request, and returns the status and what is answered.
+// do sends a request, and returns the status and the body.
 func do(c *http.Client, r *http.Request) (int, string, error) {
 	answer, err := c.Do(r)
 	if err != nil {
@@ -70,14 +69,14 @@ func do(c *http.Client, r *http.Request) (int, string, error) {
 	return answer.StatusCode, string(b), err
 }
 
-// watcher is an HTTP client of who watches a node.
+// watcher returns an HTTP client for monitoring.
 func (s *served) watcher(t *testing.T) *http.Client {
 	tr := &http.Transport{DialContext: s.dial}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }
 
-// refused reads a figure of the first node.
+// refused reads a metric of the first node.
 func (s *served) refused(t *testing.T, reason string) string {
 	t.Helper()
 	r, err := s.watcher(t).Get(s.watch + "/metrics")
@@ -92,7 +91,7 @@ func (s *served) refused(t *testing.T, reason string) string {
 	return "0"
 }
 
-// Who has no certificate of a client of this cluster gets no answer, and is counted.
+// A caller without a certificate of a client of this cluster gets no answer, and is counted.
 func TestStrangers(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		url := "https://" + s.addresses[0] + statusPath
@@ -142,7 +141,7 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// Nobody may do what his certificate does not say, and nothing of the request is read.
+// A client without the right is refused, and the body of the request is not read.
 func TestNoRight(t *testing.T) {
 	byProtocol(t, func(t *testing.T, s *served, _ string, options []connect.ClientOption) {
 		ctx := t.Context()
@@ -167,7 +166,7 @@ func TestNoRight(t *testing.T) {
 		}
 		check(err)
 	})
-	// A body without end is not waited for.
+	// An endless body is not waited for.
 	four(t, func(t *testing.T, s *served) {
 		c := s.raw(t, &s.certificate(t, "r", cert.Read).TLS, false)
 		status, body, err := post(t.Context(), c, "https://"+s.addresses[0]+leavePath, endless{})
@@ -182,7 +181,7 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return copy(b, bytes.Repeat([]byte(" "), len(b))), nil }
 
-// Bodies that are too long, compressed ones too, and what is no request at all.
+// Bodies that are too long, also when compressed, and bodies that are no request.
 func TestBodies(t *testing.T) {
 	inBubble(t, 1, api.Limits{Body: 10 << 10, Read: 200 * time.Millisecond}, func(t *testing.T, s *served) {
 		url := "https://" + s.addresses[0] + putPath
@@ -218,7 +217,7 @@ func TestBodies(t *testing.T) {
 					t.Errorf("%q: %d %s %v", body, status, text, err)
 				}
 			}
-			// A body that does not come is not waited for.
+			// A body that does not arrive is not waited for.
 			slow, stuck := io.Pipe()
 			if status, text, err := post(t.Context(), c, url, slow); err == nil && status == 200 {
 				t.Error(status, text)
@@ -229,7 +228,7 @@ func TestBodies(t *testing.T) {
 					t.Error(path, status, text, err)
 				}
 			}
-			// What changes something is not to be had by a link, nor by a form.
+			// Methods that change something cannot be called with GET, nor by a form.
 			r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, url+"?encoding=json&message={}", http.NoBody)
 			must(t, err)
 			if status, text, err := do(c, r); err != nil || status != http.StatusMethodNotAllowed {
@@ -245,8 +244,8 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// Headers that do not come, and connections that ask for nothing, are given up; beyond some
-// of them strangers are turned away, and clients are served all the same.
+// Connections that send no header or no request are closed. Strangers above the limit are refused, and clients
+// are still served.
 func TestSilentConnections(t *testing.T) {
 	inBubble(t, 1, api.Limits{Header: 500 * time.Millisecond, Strangers: 8}, func(t *testing.T, s *served) {
 		self := s.certificate(t, "c", all)
@@ -286,8 +285,7 @@ func isTimeout(err error) bool {
 	return ok && n.Timeout()
 }
 
-// A client that does not read what it subscribed to is cut off: by what is kept, or by the
-// time that it has to read.
+// A client that does not read its subscription is cut off, by the retained history or by the write deadline.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, 1, api.Limits{Write: 300 * time.Millisecond}, func(t *testing.T, s *served) {
 		payload := make([]byte, 40<<10)
@@ -295,11 +293,11 @@ func TestSlowReader(t *testing.T) {
 		for _, group := range []string{"short", "total"} {
 			c, other := s.client(t, 0, all), s.client(t, 0, all)
 			stream := subscribed(t.Context(), t, c, group)
-			for range 400 { // 16 MB, far more than connections hold
+			for range 400 { // 16 MB, much more than connections buffer
 				_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: group, Payload: payload})
 				must(t, err)
 			}
-			time.Sleep(time.Second) // the client sleeps
+			time.Sleep(time.Second) // the client does not read
 			n := 0
 			for stream.Receive() {
 				n++
@@ -307,7 +305,7 @@ func TestSlowReader(t *testing.T) {
 			if stream.Err() == nil || n >= 400 {
 				t.Errorf("%s: %d deliveries, %v", group, n, stream.Err())
 			}
-			// The rest goes on.
+			// Other requests are served.
 			if _, err := other.Table.Put(t.Context(), &parleyv1.PutRequest{Table: "table", Key: []byte("x")}); err != nil {
 				t.Error(err)
 			}
@@ -315,7 +313,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// A client has as many requests and streams at a time as it may, whatever it opens.
+// A client has at most its limits of requests and streams at a time, on any number of connections.
 func TestTooMuch(t *testing.T) {
 	inBubble(t, 1, api.Limits{Streams: 3, Requests: 5, Connections: 4}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
@@ -331,7 +329,7 @@ func TestTooMuch(t *testing.T) {
 		demand(t, err, connect.CodeResourceExhausted, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "busy")
 		for range 2 {
 			go func() {
-				for ctx.Err() == nil { // it may itself be one too many
+				for ctx.Err() == nil { // the opener itself may exceed the limit
 					_, _ = c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", Wait: durationpb.New(time.Minute)})
 				}
 			}()
@@ -341,7 +339,7 @@ func TestTooMuch(t *testing.T) {
 			return err
 		}
 		await(t, "no more requests than there may be", func() bool { return busy() != nil })
-		// Another client has its own.
+		// Another client has limits of its own.
 		other := s.from(t, "clients", s.certificate(t, "d", all))
 		if _, err := other.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil {
 			t.Error(err)
@@ -361,13 +359,13 @@ func TestTooMuch(t *testing.T) {
 		if failed != 3 {
 			t.Errorf("%d of 7 connections were refused: 4 may be, %s", failed, s.refused(t, "connections"))
 		}
-		// What has ended is not counted any more.
+		// Finished requests no longer count.
 		cancel()
 		await(t, "what has ended is not counted", func() bool { return busy() == nil })
 	})
 }
 
-// Who is revoked is cut off in the middle of what it does.
+// Revocation ends a client's requests.
 func TestRevokedLive(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		victim := s.from(t, "clients", s.certificate(t, "victim", all))
@@ -396,7 +394,7 @@ func TestRevokedLive(t *testing.T) {
 	})
 }
 
-// A stream on which nothing happens stands for longer than a client has to read.
+// An idle stream outlives the write deadline.
 func TestIdleStream(t *testing.T) {
 	inBubble(t, 1, api.Limits{Write: 50 * time.Millisecond}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
@@ -409,7 +407,7 @@ func TestIdleStream(t *testing.T) {
 	})
 }
 
-// When the server is closed streams end, and say why.
+// When the server is closed, streams end with the reason.
 func TestClose(t *testing.T) {
 	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
 		c := s.client(t, 0, all)
@@ -432,7 +430,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// Watchers see health and figures, and no more.
+// Monitoring shows health and metrics, and nothing else.
 func TestWatch(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		get := func(path string) (int, string) {
@@ -453,7 +451,7 @@ func TestWatch(t *testing.T) {
 			}
 			return status == 200 && text == "ok\n"
 		})
-		time.Sleep(5 * time.Second) // of the bubble: in which nodes have measured each other
+		time.Sleep(5 * time.Second) // of virtual time, in which nodes measure each other
 		_, err := s.client(t, 0, all).Table.Get(t.Context(), &parleyv1.GetRequest{Table: "table", Key: []byte("none")})
 		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
 		status, text := get("/metrics")
@@ -476,7 +474,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// Errors are JSON to who speaks JSON, with the detail in words.
+// A JSON client gets errors as JSON, with a readable detail.
 func TestErrorAsJSON(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		c := s.raw(t, &s.certificate(t, "c", all).TLS, true)

@@ -12,22 +12,22 @@ import (
 	"parley/cluster/link"
 )
 
-// Limits bounds what clients can make a node hold, and for how long. A field that is 0
-// takes its default.
+// Limits bounds the resources that clients can occupy on a node, and for how long. A zero field means its
+// default.
 type Limits struct {
 	Body        int           // bytes of a message; 1 MiB
-	Strangers   int           // connections that have asked for nothing yet, at a time; 256
-	OfAddress   int           // of these from one address; 64. One more takes the place of the oldest
+	Strangers   int           // connections without a request yet; 256
+	OfAddress   int           // of these from one address; 64. One more replaces the oldest
 	AddressRate int           // connections from one address in a second; 256
-	AddressOnce int           // the same at once; 1024
-	Rate        int           // requests of one client in a second, and at once; 20,000
-	Resets      int           // requests of one client in a second that it takes back; 100, at once ten times as many
+	AddressOnce int           // burst of AddressRate; 1024
+	Rate        int           // requests of one client in a second, and their burst; 20,000
+	Resets      int           // requests of one client in a second that it cancels; 100, with a burst of ten times as many
 	Connections int           // of one client; 64
-	Requests    int           // of one client at a time, streams too; 1024
+	Requests    int           // of one client at a time, including streams; 1024
 	Streams     int           // of one client at a time; 64
 	All         int           // requests of all clients at a time; 8192
 	Header      time.Duration // for TLS, and for the header of a request; 5 s
-	Read        time.Duration // for the rest of a request, once its header is there; 10 s
+	Read        time.Duration // for the body of a request, after its header; 10 s
 	Write       time.Duration // for a client to read what is sent to it; 10 s
 	Idle        time.Duration // without a request; 2 min
 }
@@ -43,7 +43,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// clients counts what each client has under way.
+// clients tracks each client's connections and requests.
 type clients struct {
 	limits Limits
 
@@ -51,16 +51,16 @@ type clients struct {
 	rates *link.AddressRates // of connections
 
 	mu        sync.Mutex
-	strangers []*conn // that have asked for nothing yet, the oldest first
+	strangers []*conn // without a request yet, oldest first
 	all       int
-	byName    map[string]*usage // of those who have anything, or had lately
-	swept     time.Time         // when those who had were last taken out
+	byName    map[string]*usage // of clients with current or recent activity
+	swept     time.Time         // when inactive clients were last removed
 }
 
-// usage is what one client has under way, and has asked for lately.
+// usage is one client's connections, requests, and recent rates.
 type usage struct {
 	connections, requests, streams int
-	asked, taken                   link.Allowance // requests, and those that it took back
+	asked, taken                   link.Allowance // of requests, and of canceled requests
 }
 
 func (c *clients) init(l Limits) {
@@ -68,9 +68,9 @@ func (c *clients) init(l Limits) {
 	c.rates = link.NewAddressRates(l.AddressRate, l.AddressOnce)
 }
 
-// meet takes in a connection of which nothing is known yet, or tells that its address has had
-// too many. If there is no room, another one is to leave: the oldest of the address that has the
-// most, so that connections which ask for nothing keep nobody else out.
+// meet adds a connection without a request yet, or returns false if its address has connected too often. If there
+// is no room, it returns a connection to close: the oldest of the address with the most, so that silent
+// connections keep nobody else out.
 func (c *clients) meet(one *conn) (leaves *conn, ok bool) {
 	if !c.rates.Take(one.address, time.Since(c.began)) {
 		return nil, false
@@ -96,19 +96,19 @@ func (c *clients) meet(one *conn) (leaves *conn, ok bool) {
 	return leaves, true
 }
 
-// part counts out a connection of which nothing became known.
+// part removes a connection that never had a request.
 func (c *clients) part(one *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgetStranger(one)
 }
 
-// forgetStranger takes a connection from the strangers. The lock is held.
+// forgetStranger removes a connection from the strangers. The lock is held.
 func (c *clients) forgetStranger(one *conn) {
 	c.strangers = slices.DeleteFunc(c.strangers, func(s *conn) bool { return s == one })
 }
 
-// know makes a stranger's connection one of a client, or tells that it has too many.
+// know assigns a stranger's connection to a client, or returns false if the client has too many.
 func (c *clients) know(name string, one *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *clients) know(name string, one *conn) bool {
 	return true
 }
 
-// took counts a request that a client took back, and tells whether it does so too often.
+// took counts a canceled request, and reports whether the client cancels too often.
 func (c *clients) took(name string) (often bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +131,8 @@ func (c *clients) took(name string) (often bool) {
 	return often
 }
 
-// tired tells whether a client took back so many requests lately that it may ask for nothing now, where its
-// connection is not ours to close.
+// tired reports whether a client recently canceled so many requests that it is refused now. It is for connections
+// that are not ours to close.
 func (c *clients) tired(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *clients) tired(name string) bool {
 	return u != nil && u.taken.Spent(time.Since(c.began), c.limits.Resets)+1 > float64(10*c.limits.Resets)
 }
 
-// leave counts out a connection of a client.
+// leave removes a connection of a client.
 func (c *clients) leave(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *clients) leave(name string) {
 	c.forget(name, u)
 }
 
-// begin counts a request in, or tells why not.
+// begin adds a request, or returns the error of a client above its limits.
 func (c *clients) begin(name string, stream bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *clients) begin(name string, stream bool) error {
 	return nil
 }
 
-// end counts out a request.
+// end removes a request.
 func (c *clients) end(name string, stream bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +188,7 @@ func (c *clients) end(name string, stream bool) {
 	c.forget(name, u)
 }
 
-// of is a client's usage. The lock is held.
+// of returns a client's usage. The lock is held.
 func (c *clients) of(name string) *usage {
 	u := c.byName[name]
 	if u == nil {
@@ -204,8 +204,8 @@ func (c *clients) of(name string) *usage {
 	return u
 }
 
-// forget drops the usage of a client that has nothing, unless it has asked for much or taken requests back lately:
-// another connection is no new beginning. The lock is held.
+// forget drops the usage of a client without connections and requests, unless its rates are not yet back at zero:
+// reconnecting must not reset them. The lock is held.
 func (c *clients) forget(name string, u *usage) {
 	now, l := time.Since(c.began), &c.limits
 	if u.connections+u.requests+u.streams == 0 && u.asked.Spent(now, l.Rate)+u.taken.Spent(now, l.Resets) == 0 {

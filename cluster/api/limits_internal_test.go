@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a client has asked for and taken back lately counts on its next connection too, and of a client that has done
-// nothing lately nothing is kept.
+// A client's recent requests and cancellations also count on its next connection. An inactive client takes no
+// memory.
 func TestAnotherConnectionIsNoNewBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clients

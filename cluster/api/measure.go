@@ -34,7 +34,7 @@ func (h admin) Measure(context.Context, *parleyv1.MeasureRequest) (*parleyv1.Mea
 	return out, nil
 }
 
-// roundTrip is how long pings took, nil if there is none.
+// roundTrip converts round-trip times, nil if there are none.
 func roundTrip(r link.RTT) *parleyv1.RoundTrip {
 	if r.Samples == 0 {
 		return nil
@@ -44,7 +44,7 @@ func roundTrip(r link.RTT) *parleyv1.RoundTrip {
 	}
 }
 
-// piece is how many bytes of a record are sent at a time.
+// piece is how many bytes of a recording are sent at a time.
 const piece = 64 << 10
 
 func (h admin) Record(
@@ -57,7 +57,7 @@ func (h admin) Record(
 	return w.Flush()
 }
 
-// pieces sends what is written.
+// pieces is a writer that sends each write as a message.
 type pieces struct {
 	c  *call
 	to *connect.ServerStream[parleyv1.RecordResponse]

@@ -11,10 +11,10 @@ import (
 	"parley/internal/lists"
 )
 
-// members are the nodes of the cluster, by process.
+// members are the nodes of the cluster, by process ID.
 type members []cluster.Member
 
-// name is the name of a node, nothing if there is none.
+// name returns the name of a node, empty if there is none.
 func (m members) name(id parley.ID) string {
 	if int(id) >= len(m) {
 		return ""
@@ -22,7 +22,7 @@ func (m members) name(id parley.ID) string {
 	return m[id].Name
 }
 
-// check tells that there is none of a name.
+// check returns an error if no member has the name.
 func (m members) check(name string) error {
 	names := lists.Of(m, func(one cluster.Member) string { return one.Name })
 	if slices.Contains(names, name) {

@@ -10,8 +10,8 @@ import (
 	"parley/cluster"
 )
 
-// A node that has come back and takes no part yet in something counts as faulty there, and is not
-// ready; one that only waits for something to agree on is.
+// A restarted node that does not participate yet counts as faulty, and is not ready. One that only waits for
+// something to agree on is ready.
 func TestReady(t *testing.T) {
 	away, waits := &cluster.SlotStatus{Mute: true}, &cluster.SlotStatus{Mute: true, Waits: true}
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// A node that is a member of a table and does not have its state yet is not ready.
+// A member of a table without its state is not ready.
 func TestReadyWithState(t *testing.T) {
 	for _, c := range []struct {
 		table cluster.TableStatus
@@ -54,7 +54,7 @@ func TestReadyWithState(t *testing.T) {
 	}
 }
 
-// A node whose disk is nearly full is not ready; one with little room is.
+// A node whose disk is nearly full is not ready. One with little room is.
 func TestReadyOnFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		store cluster.StoreStatus
@@ -70,7 +70,7 @@ func TestReadyOnFullDisk(t *testing.T) {
 	}
 }
 
-// storeFigures sends the figures of a store alone.
+// storeFigures sends only the metrics of a store.
 type storeFigures cluster.StoreStatus
 
 func (storeFigures) Describe(chan<- *prometheus.Desc) {}
@@ -78,7 +78,7 @@ func (s storeFigures) Collect(to chan<- prometheus.Metric) {
 	sender(to).store(cluster.StoreStatus(s))
 }
 
-// The metrics tell how much room a disk has, whether that is too little, and how slow it is.
+// The metrics show the free space of a disk, whether that is too little, and how slow the disk is.
 func TestDiskFigures(t *testing.T) {
 	r := prometheus.NewRegistry()
 	if err := r.Register(storeFigures{Free: 40 << 20, Full: "none", Slowest: 3 * time.Second}); err != nil {

@@ -5,8 +5,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// rights are what a client's certificate must name for each method. The .proto files say
-// so, too.
+// rights are the rights that a client's certificate must contain for each method. The .proto files repeat them.
 var rights = map[string]cert.Rights{
 	parleyv1.AgreeServiceAgreeProcedure:     cert.Write,
 	parleyv1.AgreeServiceProposeProcedure:   cert.Write,
@@ -19,7 +18,7 @@ var rights = map[string]cert.Rights{
 
 	parleyv1.TableServiceOpenProcedure:    cert.Write,
 	parleyv1.TableServiceDoProcedure:      cert.Write,
-	parleyv1.TableServiceQueryProcedure:   cert.Read, // and more if the command changes something
+	parleyv1.TableServiceQueryProcedure:   cert.Read, // and cert.Write if the command changes something
 	parleyv1.TableServiceInspectProcedure: cert.Read,
 	parleyv1.TableServiceGetProcedure:     cert.Read,
 	parleyv1.TableServicePutProcedure:     cert.Write,
@@ -42,8 +41,7 @@ var rights = map[string]cert.Rights{
 	parleyv1.AdminServiceRecordProcedure:  cert.Admin,
 }
 
-// onlyReads tells whether a method changes nothing, whatever it is asked. Query says so
-// itself, of each command.
+// onlyReads reports whether a method never changes anything. For Query that depends on the command.
 func onlyReads(procedure string) bool {
 	return rights[procedure] == cert.Read && procedure != parleyv1.TableServiceQueryProcedure
 }

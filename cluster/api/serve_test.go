@@ -22,7 +22,7 @@ import (
 	"parley/replica/rsm"
 )
 
-// must ends the test at an error.
+// must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -30,7 +30,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// served is a cluster on a network in memory, with its clients, in a bubble of synctest.
+// served is a cluster with clients on a network in memory, in a bubble of synctest.
 type served struct {
 	network   *memory.Network
 	authority *cert.Authority
@@ -39,15 +39,14 @@ type served struct {
 	nodes     []*cluster.Node
 	servers   []*api.Server
 	addresses []string // of the APIs
-	watch     string   // of who watches the first node
-	left      chan int // nodes that have left by request
+	watch     string   // address for monitoring the first node
+	left      chan int // nodes that have left on request
 }
 
-// The ports of a node: for other nodes, for clients, and for who watches.
+// The ports of a node: for other nodes, for clients, and for monitoring.
 const nodePort, clientPort, watchPort = 7000, 7100, 9090
 
-// inBubble runs a test with a cluster of n nodes in a bubble, where time passes only while
-// all wait.
+// inBubble runs a test with a cluster of n nodes in a bubble.
 func inBubble(t *testing.T, n int, limits api.Limits, test func(t *testing.T, s *served)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,13 +56,13 @@ func inBubble(t *testing.T, n int, limits api.Limits, test func(t *testing.T, s 
 	})
 }
 
-// four is inBubble with four nodes and the usual limits.
+// four is inBubble with four nodes and the default limits.
 func four(t *testing.T, test func(t *testing.T, s *served)) {
 	t.Helper()
 	inBubble(t, 4, api.Limits{}, test)
 }
 
-// serve makes a cluster of n nodes, and serves its clients.
+// serve starts a cluster of n nodes, and serves its clients.
 func serve(t *testing.T, n int, limits api.Limits) *served {
 	t.Helper()
 	s := &served{network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, n), left: make(chan int, n)}
@@ -115,7 +114,7 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 	return s
 }
 
-// listen listens at a port of a node's host.
+// listen listens on a port of a node's host.
 func (s *served) listen(t *testing.T, node int, port uint16) net.Listener {
 	t.Helper()
 	host := s.network.Host(fmt.Sprintf("node%d", node+1))
@@ -129,7 +128,7 @@ func (s *served) dial(ctx context.Context, network, address string) (net.Conn, e
 	return s.network.Host("clients").DialContext(ctx, network, address)
 }
 
-// close ends it.
+// close stops the servers and nodes.
 func (s *served) close(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -143,7 +142,7 @@ func (s *served) close(t *testing.T) {
 	}
 }
 
-// certificate makes one of a client.
+// certificate issues a client's certificate.
 func (s *served) certificate(t *testing.T, name string, r cert.Rights) *cert.Issued {
 	t.Helper()
 	issued, err := s.authority.IssueClient(name, r, time.Hour/2)
@@ -151,7 +150,7 @@ func (s *served) certificate(t *testing.T, name string, r cert.Rights) *cert.Iss
 	return issued
 }
 
-// client is a new client of a node, with some rights.
+// client returns a new client of a node, with the given rights.
 func (s *served) client(t *testing.T, node int, r cert.Rights, o ...connect.ClientOption) *client.Client {
 	t.Helper()
 	return s.connect(t, "clients", client.Config{
@@ -159,13 +158,13 @@ func (s *served) client(t *testing.T, node int, r cert.Rights, o ...connect.Clie
 	})
 }
 
-// from is a client of the first node, on a host.
+// from returns a client of the first node, on a host.
 func (s *served) from(t *testing.T, host string, self *cert.Issued) *client.Client {
 	t.Helper()
 	return s.connect(t, host, client.Config{Self: self.Self(), Address: s.addresses[0], Node: "node1"})
 }
 
-// connect makes a client on a host.
+// connect creates a client on a host.
 func (s *served) connect(t *testing.T, host string, c client.Config) *client.Client {
 	t.Helper()
 	c.Trust, c.DialContext = s.trust, s.network.Host(host).DialContext
@@ -174,7 +173,7 @@ func (s *served) connect(t *testing.T, host string, c client.Config) *client.Cli
 	return out
 }
 
-// byProtocol runs a test with four nodes for each way to talk to one handler.
+// byProtocol runs a test with four nodes for each protocol of the handler.
 func byProtocol(t *testing.T, test func(t *testing.T, s *served, name string, options []connect.ClientOption)) {
 	t.Helper()
 	for name, options := range protocols {
@@ -184,10 +183,10 @@ func byProtocol(t *testing.T, test func(t *testing.T, s *served, name string, op
 	}
 }
 
-// all is every right.
+// all are all rights.
 const all = cert.Read | cert.Write | cert.Admin
 
-// subscribed is a subscription to a group that stands.
+// subscribed returns an open subscription to a group.
 func subscribed(
 	ctx context.Context, t *testing.T, c *client.Client, group string,
 ) *connect.ServerStreamForClient[parleyv1.SubscribeResponse] {
@@ -199,7 +198,7 @@ func subscribed(
 	return stream
 }
 
-// await waits until something is so.
+// await waits until so returns true.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(time.Millisecond) {

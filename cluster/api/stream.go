@@ -8,14 +8,14 @@ import (
 	"connectrpc.com/connect"
 )
 
-// errSlow is the error of a client that did not read what was sent to it.
+// errSlow is the error of a client that did not read its messages in time.
 var errSlow = refuse(connect.CodeAborted, "slow", "the client reads too slowly: it is cut off")
 
-// pulse is how often a stream says that it still stands, where there is nothing to say.
+// pulse is the interval of empty messages on an idle stream.
 const pulse = 5 * time.Second
 
-// follow sends what next returns until it fails or the client leaves. An empty message is
-// sent first, so that the client knows that the stream stands, and every few seconds.
+// follow sends the results of next until it fails or the client disconnects. It first sends an empty message, so
+// that the client knows that the stream is open, and another one whenever the stream was idle for the time pulse.
 func follow[T any](ctx context.Context, to *connect.ServerStream[T], empty func() *T,
 	next func(context.Context) (*T, error),
 ) error {
@@ -40,7 +40,7 @@ func follow[T any](ctx context.Context, to *connect.ServerStream[T], empty func(
 
 var errNothing = errors.New("nothing came")
 
-// soon waits for the next message, but not for long.
+// soon waits for the next message, at most for the time pulse.
 func soon[T any](ctx context.Context, next func(context.Context) (*T, error)) (*T, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, pulse, errNothing)
 	defer cancel()

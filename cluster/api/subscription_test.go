@@ -12,7 +12,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// subscribe has a subscription of a group at some nodes, from its beginning.
+// subscribe returns a subscription to a group through several nodes, from its first position.
 func (s *served) subscribe(t *testing.T, group string, nodes ...int) *client.Subscription {
 	t.Helper()
 	var list []*client.Client
@@ -25,7 +25,7 @@ func (s *served) subscribe(t *testing.T, group string, nodes ...int) *client.Sub
 	return sub
 }
 
-// cast broadcasts numbers.
+// cast broadcasts the numbers from..to.
 func (s *served) cast(t *testing.T, group string, from, to int) {
 	t.Helper()
 	c := s.client(t, 0, all)
@@ -37,7 +37,7 @@ func (s *served) cast(t *testing.T, group string, from, to int) {
 	}
 }
 
-// hear demands numbers.
+// hear requires the delivery of the numbers from..to.
 func hear(t *testing.T, sub *client.Subscription, from, to int) {
 	t.Helper()
 	for d, err := range sub.All(t.Context()) {
@@ -50,7 +50,7 @@ func hear(t *testing.T, sub *client.Subscription, from, to int) {
 	}
 }
 
-// closed takes a node from its clients.
+// closed closes the API of a node.
 func (s *served) closed(t *testing.T, i int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -60,8 +60,8 @@ func (s *served) closed(t *testing.T, i int) {
 	}
 }
 
-// A subscription goes on at the next node when its own ends, falls silent, or is left for a while, and neither misses
-// nor repeats anything; it fails while no node is there.
+// A subscription continues at the next node when its own ends or becomes silent, or after a pause of the reader,
+// without a gap or repetition. It fails while no node can be reached.
 func TestSubscriptionGoesOn(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		sub := s.subscribe(t, "total", 3, 2, 1)
@@ -77,7 +77,7 @@ func TestSubscriptionGoesOn(t *testing.T) {
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("a silent node was waited for for %v", took)
 		}
-		for range 10 { // nothing comes, and who asks leaves
+		for range 10 { // nothing is delivered, and the caller's context ends
 			soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			if d, err := sub.Next(soon); !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatal(d, err)
@@ -98,7 +98,7 @@ func TestSubscriptionGoesOn(t *testing.T) {
 	})
 }
 
-// Deliveries from now on are all from then on, at the next node too.
+// A subscription to new deliveries continues without a gap at the next node.
 func TestSubscriptionFromNow(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		s.cast(t, "total", 0, 5)
@@ -116,8 +116,8 @@ func TestSubscriptionFromNow(t *testing.T) {
 	})
 }
 
-// A subscription that cannot go on without a gap says so, for good: where each node has an order of its own, and
-// where what follows is not kept any more.
+// A subscription that cannot continue without a gap fails for good: in a group with positions local to a node,
+// and if the next position is no longer retained.
 func TestSubscriptionIsCutOff(t *testing.T) {
 	inBubble(t, 4, api.Limits{}, func(t *testing.T, s *served) {
 		own := s.subscribe(t, "causal", 1, 2)

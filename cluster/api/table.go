@@ -15,19 +15,18 @@ import (
 	"parley/replica/rsm"
 )
 
-// table is a node's copy of a state machine, with what the API knows of the machine.
+// table is a node's replica of a state machine, with what the API knows of the machine.
 type table struct {
 	*cluster.Table
-	keys  bool                      // it is one of keys and values
-	reads func(command []byte) bool // whether a command changes nothing; nil if nobody knows
-	// refuses tells whether an answer says that the command was not carried out, and changed
-	// nothing; nil if nobody knows.
+	keys  bool                      // a table of keys and values
+	reads func(command []byte) bool // reports whether a command changes nothing; nil if not known
+	// refuses reports whether an answer says that the command was refused and changed nothing; nil if not known.
 	refuses func(answer []byte) bool
-	// idle are sessions for callers that have none of their own.
+	// idle are unused sessions for callers that have none of their own.
 	idle chan *cluster.Session
 }
 
-// mostIdle is how many sessions are kept for callers without one.
+// mostIdle is how many idle sessions are kept.
 const mostIdle = 64
 
 func newTable(t *cluster.Table, c cluster.TableConfig) *table {
@@ -46,10 +45,10 @@ func newTable(t *cluster.Table, c cluster.TableConfig) *table {
 	return out
 }
 
-// tables is TableService.
+// tables implements TableService.
 type tables struct{ s *Server }
 
-// find returns the table of a name.
+// find returns the table with a name.
 func (h tables) find(name string) (*table, error) {
 	t := h.s.tables[name]
 	if t == nil {
@@ -58,7 +57,7 @@ func (h tables) find(name string) (*table, error) {
 	return t, nil
 }
 
-// findKeys is find, of tables of keys and values.
+// findKeys is find for tables of keys and values. It also checks the key and the value.
 func (h tables) findKeys(name string, key, value []byte) (*table, error) {
 	t, err := h.find(name)
 	switch {
@@ -98,10 +97,10 @@ func (h tables) Do(ctx context.Context, r *parleyv1.DoRequest) (*parleyv1.DoResp
 	return &parleyv1.DoResponse{Answer: answer, Position: position, Refused: t.refused(answer)}, err
 }
 
-// refused tells whether an answer is known to say that nothing was changed.
+// refused reports whether an answer is known to say that nothing was changed.
 func (t *table) refused(answer []byte) bool { return t.refuses != nil && t.refuses(answer) }
 
-// known tells of a table of keys and values that it does not know a command.
+// known returns an error if a table of keys and values does not know the command.
 func (t *table) known(answer []byte) error {
 	if a, ok := keyvalue.ReadAnswer(answer); t.keys && ok && a.Status == keyvalue.Unknown {
 		return a.Status.Err()
@@ -109,7 +108,7 @@ func (t *table) known(answer []byte) error {
 	return nil
 }
 
-// do has a command of a session carried out.
+// do applies a command of a session.
 func (t *table) do(ctx context.Context, c *parleyv1.Call, command []byte) ([]byte, uint64, error) {
 	switch {
 	case rsm.Client(c.GetSession()) != c.GetSession():
@@ -154,7 +153,7 @@ func (h tables) Query(ctx context.Context, r *parleyv1.QueryRequest) (*parleyv1.
 	return &parleyv1.QueryResponse{Answer: answer, Position: position, Refused: t.refused(answer)}, nil
 }
 
-// maybeRead is an error of what may have been a read: then nothing was done.
+// maybeRead returns the error of a command that may have been a read: if so, it had no effect.
 func maybeRead(err error, reads bool) error {
 	if f := failed(err); reads {
 		return f.harmless()
@@ -181,7 +180,7 @@ func (h tables) Get(ctx context.Context, r *parleyv1.GetRequest) (*parleyv1.GetR
 	return &parleyv1.GetResponse{Value: a.Value, Version: a.Version}, err
 }
 
-// read reads what a table of keys and values answers.
+// read parses an answer of a table of keys and values.
 func read(b []byte, err error) (keyvalue.Answer, error) {
 	if err != nil {
 		return keyvalue.Answer{}, err
@@ -193,14 +192,14 @@ func read(b []byte, err error) (keyvalue.Answer, error) {
 	return a, a.Status.Err()
 }
 
-// keyRequest is a request to change a key.
+// keyRequest is a request that changes a key.
 type keyRequest interface {
 	GetTable() string
 	GetKey() []byte
 	GetCall() *parleyv1.Call
 }
 
-// change has a key changed: by the caller's session, or by one that is kept for callers without.
+// change changes a key, with the caller's session, or an idle one for callers without.
 func (h tables) change(ctx context.Context, r keyRequest, value, command []byte) (keyvalue.Answer, error) {
 	t, err := h.findKeys(r.GetTable(), r.GetKey(), value)
 	if err != nil {

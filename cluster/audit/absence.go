@@ -6,23 +6,23 @@ import (
 	"parley/trace"
 )
 
-// absence is a time in which a node took no part in the slots of a machine: it abstained, and
-// had to return.
+// absence is a time in which a node did not participate in the slots of a machine: it abstained, and had to
+// rejoin.
 type absence struct {
 	who      parley.ID
 	from, to parley.Tick
 }
 
-// forever is the end of an absence of which none is known.
+// forever is the end of an absence without a known end.
 const forever parley.Tick = 1 << 62
 
 // absences are the absences of correct nodes.
 type absences []absence
 
-// findAbsences finds them. A process that returns sends no frames; when it does again, it
-// is back as soon as the slots are over in which it may have missed something.
+// findAbsences finds the absences of correct nodes. A rejoining process sends no frames. When it sends again, its
+// absence ends when the slots are over in which it may have missed something.
 func findAbsences(w *trace.MergedTrace, last int, round parley.Tick) (list absences) {
-	out := make(map[parley.ID]int) // of a node that is out, behind its place in the list
+	out := make(map[parley.ID]int) // position in list + 1 of a node's open absence
 	var heard [parley.MaxProcesses]parley.Tick
 	for i := range w.Log.Events {
 		v := &w.Log.Events[i]
@@ -44,7 +44,7 @@ func findAbsences(w *trace.MergedTrace, last int, round parley.Tick) (list absen
 	return list
 }
 
-// between are the nodes that were out at some time between two.
+// between returns the nodes that were absent at some time between from and to.
 func (l absences) between(from, to parley.Tick) (set parley.Set) {
 	for _, a := range l {
 		if a.from <= to && from <= a.to {

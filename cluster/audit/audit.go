@@ -1,9 +1,8 @@
-// Package audit judges what happened in a cluster by the traces of its nodes: whether the
-// properties of its protocols held, and which of them were promised in the circumstances.
+// Package audit judges the run of a cluster by the traces of its nodes: which properties of its protocols held,
+// and which of them were promised under the conditions of the run.
 //
-// What counts is what correct nodes wrote down. The trace of a node that lies is no
-// evidence; what it sent is known from what the others received. A trace that is not
-// complete is judged as far as it goes, and never called complete.
+// Only the records of correct nodes count. The trace of a faulty node is no evidence; what it sent is known from
+// what others received. An incomplete trace is judged as far as it goes, and never reported as complete.
 package audit
 
 import (
@@ -22,65 +21,63 @@ import (
 	"parley/trace"
 )
 
-// Options say how an audit is made.
+// Options configure an audit.
 type Options struct {
-	// Faulty are the nodes that may have done anything, by name, beside those whose traces
-	// say so themselves.
+	// Faulty are the names of possibly faulty nodes, in addition to those whose traces say so.
 	Faulty []string
-	// Protocol makes the protocol of a trace again, from its header.
+	// Protocol recreates the protocol of a trace from its header.
 	Protocol func(h trace.Header) (parley.Protocol, error)
-	// Settle is how long before the first correct node ends something must have begun for it
-	// to be demanded of all; by default half a second.
+	// Settle is how long before the first end of a correct node something must have begun to be required of all;
+	// by default 500 ms.
 	Settle time.Duration
 }
 
-// Channel is the verdict on one machine, at all nodes.
+// Channel is the verdict on one machine at all nodes.
 type Channel struct {
 	Cluster  string
 	Machine  string
-	Protocol parley.Protocol // of one instance, where there are several
-	Header   trace.Header    // of all traces as one
-	Log      *trace.Log      // of all
-	// Liars are the nodes that may have done anything, Crashed those that ended before the
-	// others, and Held those that were held up beyond the time of a round, and abstained.
+	Protocol parley.Protocol // of one instance, if there are several
+	Header   trace.Header    // of the merged trace
+	Log      *trace.Log      // merged, of all nodes
+	// Liars are the faulty nodes, Crashed those that ended before the others, and Held those that missed a
+	// deadline and abstained.
 	Liars, Crashed, Held parley.Set
-	// Incomplete says what is not known; nil: nothing is missing.
+	// Incomplete says what is missing; nil: nothing.
 	Incomplete error
-	// Lost is how many messages between correct nodes did not arrive.
+	// Lost is how many messages between correct nodes were lost.
 	Lost uint64
-	// Instances is how many there are of what Kind says, such as slots, and Unjudged how
-	// many of them were under way when the traces ended. Kind is empty if the machine is one
-	// instance.
+	// Instances is the number of judged instances, such as slots, as named by Kind. Unjudged is how many were in
+	// flight when the traces ended. Kind is empty if the machine is a single instance.
 	Kind      string
 	Instances int
 	Unjudged  int
-	// Slots is how many of them a machine has used that is one instance, and orders by slots.
+	// Slots is the number of slots of a machine that is a single instance and orders by slots.
 	Slots    int
 	Verdicts []Verdict
 }
 
-// Verdict is that on one property, in all instances.
+// Verdict is the verdict on one property in all instances.
 type Verdict struct {
-	parley.Verdict // of all: Broken is from the first instance in which it was violated, or broken
-	// In how many instances the property was promised, and in how many of those violated; and
-	// in how many it was broken without having been promised.
+	parley.Verdict // combined: Broken is of the first instance in which the property was violated or broken
+	// Promised and Violated count the instances in which the property was promised, and violated although
+	// promised. Broken counts those in which it was broken but not promised.
 	Promised, Violated, Broken int
-	// Idle is in how many instances the property demanded nothing; these are in no other count.
+	// Idle counts the instances in which the property required nothing; no other count includes them.
 	Idle int
-	// Spared is why it was not promised where it was not; the first such reason.
+	// Spared is the first reason for which it was not promised in an instance.
 	Spared string
 }
 
-// Violated tells whether anything that was promised was violated.
+// Violated reports whether any promised property was violated.
 func (c *Channel) Violated() bool {
 	return slices.ContainsFunc(c.Verdicts, func(v Verdict) bool { return v.Violated > 0 })
 }
 
-// Name is what a node is called.
+// Name returns the name of a node.
 func (c *Channel) Name(id parley.ID) string { return c.Header.Name(id) }
 
-// Audit judges the machines of which there are traces, each at all nodes. The error is
-// about the traces; what was violated is in the verdicts.
+// Audit judges the machines of the traces, each at all nodes. It returns an error if the traces are invalid;
+// violations are in the verdicts.
 func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
 	o.Settle = cmp.Or(o.Settle, time.Second/2)
 	type key struct {
@@ -137,7 +134,7 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 		return Channel{}, err
 	}
 	if strings.HasPrefix(h.Node.Machine, "agree/") && !agrees(w) {
-		w.Absent = parley.Set{} // such machines begin when somebody speaks of them, as liars may to some alone
+		w.Absent = parley.Set{} // such machines start on demand, and a liar may demand it of some nodes only
 	}
 	e := newEvidence(w, o)
 	c := Channel{
@@ -149,7 +146,7 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 		return c, fmt.Errorf("%s: %w", traces[0].Name, err)
 	}
 	e.p, e.last = c.Protocol, last
-	e.outs = findAbsences(w, last, e.round)
+	e.absences = findAbsences(w, last, e.round)
 	switch {
 	case slots && strings.HasSuffix(h.Node.Machine, "/all"):
 		nameJudge{evidence: e}.judge(&c)
@@ -163,14 +160,14 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 	return c, nil
 }
 
-// agrees tells whether a correct node said anything in a slot: then all hear of it.
+// agrees reports whether a correct node sent a frame in a slot: then all nodes receive it.
 func agrees(w *trace.MergedTrace) bool {
 	return slices.ContainsFunc(w.Log.Events, func(e trace.Event) bool {
 		return e.Op == trace.Send && e.Msg.Kind == lockstep.Frame && !w.Liars.Has(e.At)
 	})
 }
 
-// find makes the protocol again. Of a stream of agreements it is the protocol of one of them.
+// find recreates the protocol. For a stream of agreements it is the protocol of one slot.
 func (c *Channel) find(h trace.Header, o Options) (last int, slots bool, err error) {
 	var known bool
 	if c.Protocol, last, slots = cluster.SlotProtocol(h); slots {
@@ -187,8 +184,8 @@ func (c *Channel) find(h trace.Header, o Options) (last int, slots bool, err err
 	return 0, false, nil
 }
 
-// Protocols makes protocols again of the arguments in headers, by name: it is for
-// [Options]. A machine whose header names no protocol has one without properties.
+// Protocols returns a function for [Options] that recreates protocols by their names and arguments in headers. A
+// machine whose header names no protocol gets one without properties.
 func Protocols(all []parley.Protocol, naming func(h trace.Header) parley.Naming,
 ) func(trace.Header) (parley.Protocol, error) {
 	return func(h trace.Header) (parley.Protocol, error) {
@@ -214,8 +211,8 @@ func Protocols(all []parley.Protocol, naming func(h trace.Header) parley.Naming,
 	}
 }
 
-// links is the verdict on the links: what a correct node wrote down that it received of
-// another one, that one wrote down that it sent.
+// links returns the verdict on the links: every message that a correct node recorded as received from another
+// correct node, that node recorded as sent.
 func (e *evidence) links() Verdict {
 	v := Verdict{Promised: 1, Verdict: parley.Verdict{
 		Property: parley.Property{Name: "links", Says: "what a correct process receives of another one was sent by it"},

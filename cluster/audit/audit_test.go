@@ -15,8 +15,8 @@ import (
 	"parley/trace"
 )
 
-// traces reads those of four nodes, of which the first has two faces: a Byzantine order, and
-// a stream of agreements.
+// traces reads the traces of four nodes, of which the first is two-faced: those of a Byzantine order, or of a
+// stream of agreements.
 func traces(t *testing.T, machine string) []trace.Trace {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "traces", machine+".*"))
@@ -49,7 +49,7 @@ func judged(t *testing.T, all []trace.Trace, o audit.Options) audit.Channel {
 	return list[0]
 }
 
-// changed returns the traces with the events of one node as edit has them.
+// changed returns the traces with the events of one node changed by edit.
 func changed(all []trace.Trace, node int, edit func(events []trace.Event) []trace.Event) []trace.Trace {
 	out := slices.Clone(all)
 	for i := range out {
@@ -64,7 +64,7 @@ func changed(all []trace.Trace, node int, edit func(events []trace.Event) []trac
 	return out
 }
 
-// deliveries are the places of those of a kind.
+// deliveries returns the indices of the deliveries of a kind.
 func deliveries(events []trace.Event, kind parley.Kind) (at []int) {
 	for i, e := range events {
 		if e.Op == trace.Deliver && e.Msg.Kind == kind {
@@ -74,7 +74,7 @@ func deliveries(events []trace.Event, kind parley.Kind) (at []int) {
 	return at
 }
 
-// violated names the properties that were promised and violated.
+// violated returns the names of the promised and violated properties.
 func violated(c audit.Channel) string {
 	var out []string
 	for _, v := range c.Verdicts {
@@ -85,8 +85,8 @@ func violated(c audit.Channel) string {
 	return strings.Join(out, ", ")
 }
 
-// What held is found to hold, and each way in which a correct node could break a property
-// is found in its trace. A liar's trace may say what it likes.
+// The audit confirms the properties that held, and detects each way in which a correct node can violate a
+// property. The trace of a faulty node may contain anything.
 func TestAudit(t *testing.T) {
 	without := func(k int) func([]trace.Event) []trace.Event {
 		return func(events []trace.Event) []trace.Event {
@@ -120,7 +120,7 @@ func TestAudit(t *testing.T) {
 		events[at].Msg.Body = []byte("other")
 		return events
 	}
-	nothing := func(events []trace.Event) []trace.Event { // as one who decided on no value
+	nothing := func(events []trace.Event) []trace.Event { // like a node that decided on no value
 		at := deliveries(events, parley.Decide)[0]
 		return slices.Delete(events, at, at+1)
 	}
@@ -158,8 +158,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// What is not known is not held against anybody: a trace that is missing, has gaps or ends
-// early. It is never called complete, and what others show still counts.
+// Missing knowledge is not a violation: a trace that is missing, has gaps, or ends early. It is not reported as
+// complete, and the evidence of the other traces still counts.
 func TestIncomplete(t *testing.T) {
 	cut := func(all []trace.Trace, node, left int) []trace.Trace {
 		all = changed(all, node, func(events []trace.Event) []trace.Event { return events[:left] })
@@ -204,8 +204,8 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// A stream of agreements of which a liar has told some, and in which nobody correct has said
-// anything in a slot, need not be known to all.
+// A stream of agreements that a faulty node has started at some nodes, and in which no correct node has sent
+// anything, need not be known to all.
 func TestHeardOf(t *testing.T) {
 	all := traces(t, "agree-eig-1-1")
 	for node := range 4 {
@@ -217,8 +217,7 @@ func TestHeardOf(t *testing.T) {
 	}
 }
 
-// A node that was held up and abstained counts among the faulty ones; one more than m, and
-// nothing is promised.
+// A node that abstained counts as faulty; with more than m faulty nodes, nothing is promised.
 func TestHeldUp(t *testing.T) {
 	late := func(events []trace.Event) []trace.Event {
 		i := slices.IndexFunc(events, func(e trace.Event) bool { return e.Op == trace.Deliver })
@@ -239,7 +238,7 @@ func TestHeldUp(t *testing.T) {
 	}
 }
 
-// Who is called faulty must be there, and what is no trace of a node is refused.
+// A node named as faulty must be in the traces, and traces that are not of a node are refused.
 func TestAuditRefuses(t *testing.T) {
 	o := audit.Options{Faulty: []string{"node9"}, Settle: time.Second}
 	o.Protocol = audit.Protocols(nil, nil)

@@ -12,23 +12,23 @@ type evidence struct {
 	w    *trace.MergedTrace
 	h    *parley.History
 	p    parley.Protocol
-	last int // round of an instance, of a stream of them
+	last int // last round of an instance, for a stream
 
-	settle  parley.Tick
-	round   parley.Tick
-	end     parley.Tick // the first one at which a correct node ends
-	crashed parley.Set  // ended before the others, for good
-	held    parley.Set  // abstained
-	outs    absences    // of those who had to return
-	mute    parley.Set  // came back after a crash
-	unknown parley.Set  // of whom not everything is known, though they may be correct
-	partial parley.Set  // crashed or unknown: of whom requests may be missing
+	settle   parley.Tick
+	round    parley.Tick
+	end      parley.Tick // the first end of a correct node
+	crashed  parley.Set  // ended before the others, permanently
+	held     parley.Set  // abstained
+	absences absences    // of nodes that had to rejoin
+	mute     parley.Set  // restarted after a crash
+	unknown  parley.Set  // with incomplete traces, though possibly correct
+	partial  parley.Set  // crashed or unknown: their requests may be missing
 
 	facts trace.Facts
 }
 
-// What a process refuses itself when it was held up, or cut off from the others, and when it
-// begins to return.
+// The reasons that a process records when it abstains because it was late or disconnected, and when it starts to
+// rejoin.
 const (
 	late  = "woke too late: abstains"
 	few   = "heard too few: abstains"
@@ -38,7 +38,7 @@ const (
 func newEvidence(w *trace.MergedTrace, o Options) *evidence {
 	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
 	e.h = w.Log.History(w.Header)
-	e.h.Over, e.h.Faulty = true, parley.Set{} // who failed differs from instance to instance
+	e.h.Over, e.h.Faulty = true, parley.Set{} // failures differ between instances
 	latest := parley.Tick(0)
 	for _, end := range w.Ends {
 		latest = max(latest, end)
@@ -73,7 +73,7 @@ func union(a, b parley.Set) parley.Set {
 	return a
 }
 
-// whose are the processes at which something happened.
+// whose returns the processes at which events occurred.
 func whose(list []parley.ExternalEvent) (set parley.Set) {
 	for i := range list {
 		set.Add(list[i].At)
@@ -81,7 +81,7 @@ func whose(list []parley.ExternalEvent) (set parley.Set) {
 	return set
 }
 
-// gather notes what befell processes.
+// gather collects the faults of processes.
 func (e *evidence) gather() {
 	for i := range e.w.Log.Events {
 		v := &e.w.Log.Events[i]
@@ -105,16 +105,16 @@ func (e *evidence) gather() {
 	}
 }
 
-// gone tells whether a node may rightly be suspected.
+// gone reports whether a suspicion of a node is correct.
 func (e *evidence) gone(id parley.ID) bool {
 	return e.w.Liars.Has(id) || e.crashed.Has(id) || e.w.Crashed.Has(id) || e.w.Restarted.Has(id)
 }
 
-// assumptions are the circumstances in which the given processes failed.
+// assumptions returns the run conditions if the given processes failed.
 func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.RunConditions {
 	switch {
 	case e.w.Liars != parley.Set{}:
-		// Links and signatures are real: nobody can forge those of others.
+		// Links and signatures are real, so nobody can forge them.
 		facts.Worst = parley.SignedByzantineFaults
 	case e.held.Minus(e.crashed) != parley.Set{}:
 		facts.Worst = parley.OmissionFaults
@@ -126,15 +126,15 @@ func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.RunC
 	return facts.RunConditions(e.p, &parley.History{N: e.h.N, Faulty: failed})
 }
 
-// slots is what is known of the slots of one machine from the frames of correct nodes, by number.
+// slots are the slots of one machine, by number, as the frames of correct nodes show them.
 type slots map[uint64]*slot
 
 // slot is one instance.
 type slot struct {
 	number  uint64
-	begun   map[parley.ID]parley.Tick // when a node sent its first frame
-	ended   parley.Set                // who sent the frame of the last round
-	held    parley.Set                // who abstained
+	begun   map[parley.ID]parley.Tick // start, by the first sent frame
+	ended   parley.Set                // nodes that sent the frame of the last round
+	held    parley.Set                // nodes that abstained
 	network parley.NetworkFaults
 }
 
@@ -147,11 +147,11 @@ func (f slots) at(number uint64) *slot {
 	return s
 }
 
-// numberOf is the number of the slot of a frame, with that of the view in which slots are
-// counted anew.
+// numberOf returns the number of a frame's slot, combined with that of its view, because slots are numbered from
+// 1 in each view.
 func numberOf(v *trace.Event) uint64 { return uint64(v.Epoch)<<40 | v.Msg.Value }
 
-// first is when the slot began at the first correct node.
+// first returns when the slot began at the first correct node.
 func (s *slot) first() (when parley.Tick, ok bool) {
 	for _, t := range s.begun {
 		if !ok || t < when {
@@ -161,8 +161,8 @@ func (s *slot) first() (when parley.Tick, ok bool) {
 	return when, ok
 }
 
-// frames looks through the frames: of correct nodes alone. A frame of one of them that came
-// when the round was over by the receiver's own beginning was late.
+// frames evaluates the frames of correct nodes. A frame was late if it arrived after the end of its round,
+// counted from the receiver's own start.
 func (e *evidence) frames() slots {
 	f := make(slots)
 	known := func(id parley.ID) bool { return !e.w.Liars.Has(id) && !e.w.Absent.Has(id) }
@@ -194,7 +194,7 @@ func (e *evidence) frames() slots {
 	return f
 }
 
-// abstained finds the slots that a node may have abstained from: those that go on.
+// abstained marks the slots from which a node may have abstained: those in flight.
 func (e *evidence) abstained(f slots, v *trace.Event) {
 	for _, s := range f {
 		when, ok := s.begun[v.At]

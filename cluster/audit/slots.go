@@ -11,13 +11,13 @@ import (
 
 // slotJudge judges a stream of agreements on the values of one source, slot by slot.
 //
-// A node tells of no decision on no value. So a correct node that took
-// part in a slot to its end and told nothing has decided on no value, and a source that
-// began a slot and was asked for nothing in it has said no value.
+// Decisions on no value are not recorded. So a correct node that participated in a slot to its end without a
+// recorded decision has decided on no value, and a source that began a slot without a request in it has proposed
+// no value.
 type slotJudge struct {
 	*evidence
 	slots
-	source   parley.ID                         // whose value it is
+	source   parley.ID                         // the source of the stream
 	decided  map[uint64][]parley.ExternalEvent // by slot
 	proposed map[uint64]parley.ExternalEvent
 }
@@ -50,14 +50,14 @@ func (j slotJudge) judge(c *Channel) {
 	}
 }
 
-// read sorts what was asked and decided by slots.
+// read assigns requests and decisions to slots.
 func (j *slotJudge) read() {
 	j.slots = j.frames()
 	for id := range j.p.Proposers.All() {
 		j.source = id
 		break
 	}
-	asked := make(map[uint64]parley.ExternalEvent) // by question
+	asked := make(map[uint64]parley.ExternalEvent) // by number of the request
 	for _, q := range j.h.Requests {
 		if q.Msg.Kind == parley.Propose && q.At == j.source {
 			asked[q.Msg.Value] = q
@@ -84,19 +84,19 @@ func (j *slotJudge) read() {
 		case stream.Unanswered:
 			j.at(i.Msg.Seq).held.Add(j.source)
 			fallthrough
-		case stream.Undecided: // it has decided on no value, as all others, for it was late
+		case stream.Undecided: // like all others, it has decided on no value, because its value came too late
 			j.proposed[i.Msg.Seq] = q
-			if j.unknown.Len() > 0 { // perhaps at those that left no trace
+			if j.unknown.Len() > 0 { // possibly at nodes without traces
 				j.at(i.Msg.Seq).held.Add(j.source)
 			}
 		}
 	}
 }
 
-// signs tells whether a source that is asked for nothing says nothing.
+// signs reports whether a source without a request sends nothing.
 func (j slotJudge) signs() bool { return j.p.Faults == parley.SignedByzantineFaults }
 
-// settled tells whether a slot had time to come to its end before a correct node ended.
+// settled reports whether a slot had time to finish before a correct node ended.
 func (j slotJudge) settled(s *slot, decided bool) bool {
 	when, ok := s.first()
 	if !ok {
@@ -105,12 +105,12 @@ func (j slotJudge) settled(s *slot, decided bool) bool {
 	return when+parley.Tick(j.last+3)*j.round+j.settle <= j.end
 }
 
-// failed are the nodes that failed in a slot: liars, those that ended, those that came
-// back and so take no part, and those that were held up and abstained.
+// failed returns the nodes that failed in a slot: faulty ones, those that ended, restarted ones that do not
+// participate, and those that abstained.
 func (j slotJudge) failed(s *slot) parley.Set {
 	failed := union(j.w.Liars, s.held)
 	if when, ok := s.first(); ok {
-		failed = union(failed, j.outs.between(when, when+parley.Tick(j.last+3)*j.round))
+		failed = union(failed, j.absences.between(when, when+parley.Tick(j.last+3)*j.round))
 	}
 	for id := range j.crashed.All() {
 		if _, begun := s.begun[id]; !begun || j.w.Ends[id] < s.begun[id]+parley.Tick(j.last+2)*j.round {
@@ -125,7 +125,7 @@ func (j slotJudge) failed(s *slot) parley.Set {
 	return failed
 }
 
-// fill adds the decisions on no value, which are not told.
+// fill adds the decisions on no value, which are not recorded.
 func (j slotJudge) fill(h *parley.History, s *slot, failed parley.Set) {
 	for id := range s.ended.Minus(whose(h.Deliveries)).All() {
 		if failed.Has(id) || j.partial.Has(id) {

@@ -11,19 +11,19 @@ import (
 	"parley/agreement/stream"
 )
 
-// named is what was asked and answered under one name.
+// named are the requests and answers for one name.
 type named struct {
-	requests []parley.ExternalEvent // with the value proposed for their body
-	gather   []parley.Tick          // how long each waited for others
+	requests []parley.ExternalEvent // the Body is the proposed value
+	gather   []parley.Tick          // how long each request waits for others
 	answers  []parley.ExternalEvent // the first of each node, as a vector
 	slots    []uint64
-	back     parley.Set // whose question was taken back: nobody waits for the answer there
-	differs  error      // a node was answered twice, and not alike
+	back     parley.Set // nodes that withdrew their request: no caller waits there
+	differs  error      // a node got two different answers
 }
 
-// nameJudge judges a stream in which all nodes propose, name by name. Nothing is demanded of
-// nodes that did not ask, and nothing of a name for which fewer than m+1 correct ones did.
-// A value that came too late to be in the vector for sure may be missing from it.
+// nameJudge judges a stream in which all nodes propose, name by name. It requires nothing of nodes without a
+// request, and nothing of a name with requests of fewer than m+1 correct nodes. A value that may have come too
+// late for the vector may be missing from it.
 type nameJudge struct {
 	*evidence
 	slots
@@ -60,8 +60,8 @@ func (j nameJudge) judge(c *Channel) {
 	}
 }
 
-// oneSlot is promised where agreement is: which slot is the first one in which a name is ripe
-// goes by the vectors of slots.
+// oneSlot is promised where agreement is: the first slot in which a name is ripe is determined by the vectors of
+// slots.
 func oneSlot(judged []parley.Verdict, n *named) parley.Verdict {
 	v := parley.Verdict{
 		Property: parley.Property{Name: "one slot", Says: "all correct processes name the same slot for a vector"},
@@ -77,13 +77,13 @@ func oneSlot(judged []parley.Verdict, n *named) parley.Verdict {
 	return v
 }
 
-// answered are the nodes that were answered.
+// answered returns the nodes with an answer.
 func (n *named) answered() parley.Set { return whose(n.answers) }
 
-// named sorts questions and answers by name.
+// named groups requests and answers by name.
 func (j nameJudge) named() map[string]*named {
 	all := make(map[string]*named)
-	names := make(map[[2]uint64]string) // of questions, by node and number
+	names := make(map[[2]uint64]string) // of requests, by node and number
 	for _, q := range j.h.Requests {
 		if q.Msg.Kind == stream.Withdrawn {
 			if name, known := names[[2]uint64{uint64(q.At), q.Msg.Value}]; known {
@@ -114,7 +114,7 @@ func (j nameJudge) named() map[string]*named {
 	return all
 }
 
-// answer notes an answer.
+// answer records an answer.
 func (n *named) answer(d parley.ExternalEvent, h *parley.History) {
 	values, ok := stream.AgreedVector(d.Msg, h.N)
 	if !ok {
@@ -142,7 +142,7 @@ func (n *named) answer(d parley.ExternalEvent, h *parley.History) {
 	n.answers, n.slots = append(n.answers, d), append(n.slots, slot)
 }
 
-// failed are the nodes that failed as far as a name goes, and those that asked for it.
+// failed returns the nodes that failed with respect to a name, and those that requested it.
 func (j nameJudge) failed(n *named) (failed, asked parley.Set) {
 	failed = union(j.w.Liars, j.crashed)
 	var from, to parley.Tick
@@ -157,7 +157,7 @@ func (j nameJudge) failed(n *named) (failed, asked parley.Set) {
 		to = max(to, d.When)
 	}
 	answered := n.answered()
-	failed = union(failed, j.mute).Minus(answered.Minus(j.w.Liars)) // who was answered did not fail before
+	failed = union(failed, j.mute).Minus(answered.Minus(j.w.Liars)) // a node with an answer did not fail before it
 	for _, slot := range n.slots {
 		if s := j.slots[slot]; s != nil {
 			failed = union(failed, s.held.Minus(answered))
@@ -166,11 +166,11 @@ func (j nameJudge) failed(n *named) (failed, asked parley.Set) {
 	if asked.Minus(failed).Minus(answered) != (parley.Set{}) {
 		to = forever
 	}
-	// Who was out meanwhile may have missed the slot in which the name was ripe first.
-	return union(failed, j.outs.between(from, to)), asked
+	// A node that was absent meanwhile may have missed the slot in which the name was ripe first.
+	return union(failed, j.absences.between(from, to)), asked
 }
 
-// unsettled tells whether a name was asked for so late that it need not be agreed on.
+// unsettled reports whether a name was requested so late that it need not be decided.
 func (j nameJudge) unsettled(n *named) bool {
 	latest := parley.Tick(0)
 	for i, q := range n.requests {
@@ -179,9 +179,8 @@ func (j nameJudge) unsettled(n *named) bool {
 	return latest+parley.Tick(2*j.last+6)*j.round+j.settle > j.end
 }
 
-// inTime are the requests whose values must be in the vector: those of nodes that asked a
-// message delay before the first one had waited, or that are in it anyway. A node's first
-// value counts.
+// inTime returns the requests whose values must be in the vector: those made at least one message delay before
+// the first node had finished waiting, and those that are in it anyway. A node's first value counts.
 func (j nameJudge) inTime(n *named) (out []parley.ExternalEvent) {
 	var ripe parley.Tick
 	for i, q := range n.requests {
@@ -202,7 +201,7 @@ func (j nameJudge) inTime(n *named) (out []parley.ExternalEvent) {
 	return out
 }
 
-// lacks tells whether a node has no value in the vectors.
+// lacks reports whether a node has no value in the vectors.
 func (n *named) lacks(id parley.ID) bool {
 	return !slices.ContainsFunc(n.answers, func(a parley.ExternalEvent) bool {
 		vector, err := interactive.DecodeVector(a.Msg.Body)

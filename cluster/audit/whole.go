@@ -45,7 +45,7 @@ func (j wholeJudge) judge(c *Channel) {
 	c.Unjudged = len(j.h.Requests) - len(h.Requests)
 }
 
-// place is where the protocol has a property.
+// place returns the index of a property in the protocol.
 func (j wholeJudge) place(v parley.Verdict) int {
 	return slices.IndexFunc(j.p.Properties, func(p parley.Property) bool { return p.Name == v.Property.Name })
 }
@@ -56,7 +56,7 @@ type cast struct {
 	payload string
 }
 
-// castOf is what a request or a delivery is about.
+// castOf returns the payload of a request or a delivery.
 func (j wholeJudge) castOf(h *parley.ExternalEvent) cast {
 	if h.Msg.Kind == problem.CarryTo {
 		if _, payload, err := problem.Decode(h.Msg, j.h.N); err == nil {
@@ -66,8 +66,8 @@ func (j wholeJudge) castOf(h *parley.ExternalEvent) cast {
 	return cast{h.From, string(h.Msg.Body)}
 }
 
-// witnessed are the deliveries that can be judged: not those of nodes of which events are
-// missing, and not those of payloads whose broadcast may not have been written down.
+// witnessed returns the deliveries that can be judged: not those of nodes with missing events, and not those of
+// payloads whose broadcast may not have been recorded.
 func (j wholeJudge) witnessed() []parley.ExternalEvent {
 	asked := make(map[cast]bool)
 	for i := range j.h.Requests {
@@ -78,8 +78,7 @@ func (j wholeJudge) witnessed() []parley.ExternalEvent {
 	})
 }
 
-// settled leaves out what began shortly before a correct node ended: it need not have come
-// to its end everywhere.
+// settled omits what began shortly before a correct node ended: it need not be finished everywhere.
 func (j wholeJudge) settled(requests, deliveries []parley.ExternalEvent) (q, d []parley.ExternalEvent) {
 	horizon := j.end - j.settle
 	began := make(map[cast]parley.Tick)

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Authority signs a cluster's certificates and lists what it has revoked. NewAuthority makes
-// one in memory; Create and Update one in a folder. It is not safe for concurrent use.
+// Authority signs a cluster's certificates and its revocation list. NewAuthority makes one in memory; Create and
+// Update work with one in a folder. It is not safe for concurrent use.
 type Authority struct {
 	cluster string
 	now     func() time.Time
@@ -29,7 +29,7 @@ type Authority struct {
 	records []Record
 }
 
-// Record is what an authority remembers of a certificate.
+// Record is an authority's record of a certificate.
 type Record struct {
 	Serial  string    `json:"serial"` // 32 hexadecimal digits
 	Kind    Kind      `json:"kind,omitzero"`
@@ -41,7 +41,7 @@ type Record struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 }
 
-// State says in words whether the certificate holds at a time.
+// State returns the state of the certificate at a time, in words.
 func (r Record) State(now time.Time) string {
 	switch {
 	case !r.Revoked.IsZero():
@@ -54,14 +54,14 @@ func (r Record) State(now time.Time) string {
 	return "valid"
 }
 
-// Issued is a certificate with its keys, as it is made.
+// Issued is a new certificate with its keys.
 type Issued struct {
 	Record
 	TLS    tls.Certificate
 	Signer ed25519.PrivateKey // of a node
 }
 
-// Self is who the certificate is for.
+// Self returns the identity of the certificate.
 func (i *Issued) Self() *Self {
 	s, err := NewSelf(i.TLS)
 	if err != nil {
@@ -70,14 +70,13 @@ func (i *Issued) Self() *Self {
 	return s
 }
 
-// SignerKey is the public half of the signer.
+// SignerKey returns the public half of the signer.
 func (i *Issued) SignerKey() ed25519.PublicKey { return i.Signer.Public().(ed25519.PublicKey) }
 
-// early is how much sooner certificates are valid than they are made, for clocks behind.
+// early is how long before their creation certificates become valid, because clocks may be behind.
 const early = 5 * time.Minute
 
-// NewAuthority makes the authority of a cluster, in memory. now is the wall clock; nil is
-// that of the machine.
+// NewAuthority creates the authority of a cluster, in memory. now is the wall clock; nil means the system's.
 func NewAuthority(cluster string, valid time.Duration, now func() time.Time) (*Authority, error) {
 	if err := CheckName(cluster); err != nil {
 		return nil, err
@@ -105,18 +104,18 @@ func NewAuthority(cluster string, valid time.Duration, now func() time.Time) (*A
 	return a, err
 }
 
-// Cluster is the cluster that the authority is for.
+// Cluster returns the authority's cluster.
 func (a *Authority) Cluster() string { return a.cluster }
 
-// Certificate is the authority's own.
+// Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// Anchors are what trust in this authority stands on, as of now.
+// Anchors returns the current anchors for trust in this authority.
 func (a *Authority) Anchors() Anchors {
 	return Anchors{[]*x509.Certificate{a.cert}, []*x509.RevocationList{a.list}}
 }
 
-// Records are all certificates that the authority has issued, oldest first.
+// Records returns all certificates that the authority has issued, oldest first.
 func (a *Authority) Records() []Record {
 	out := slices.Clone(a.records)
 	for i := range out {
@@ -125,7 +124,7 @@ func (a *Authority) Records() []Record {
 	return out
 }
 
-// revoked reports when a serial was put on the list.
+// revoked returns when a serial was added to the list.
 func (a *Authority) revoked(serial string) (when time.Time, listed bool) {
 	for _, e := range a.list.RevokedCertificateEntries {
 		if fmt.Sprintf("%032x", e.SerialNumber) == serial {
@@ -135,9 +134,9 @@ func (a *Authority) revoked(serial string) (when time.Time, listed bool) {
 	return when, false
 }
 
-// IssueNode makes a certificate of a node, and a signer. Hosts are host names and addresses
-// for programs that know nothing of URI names. Who only renews the certificate drops the
-// new signer: the one that is pinned stays.
+// IssueNode issues a certificate for a node, and creates a signer. hosts are host names and addresses for
+// programs that do not know URI names. To renew only the certificate, drop the new signer: the pinned one stays
+// valid.
 func (a *Authority) IssueNode(name string, hosts []string, valid time.Duration) (*Issued, error) {
 	t := &x509.Certificate{ExtKeyUsage: uses[Node]}
 	for _, h := range hosts {
@@ -153,7 +152,7 @@ func (a *Authority) IssueNode(name string, hosts []string, valid time.Duration) 
 	return out, err
 }
 
-// IssueClient makes a certificate of a client with at least one right.
+// IssueClient issues a certificate for a client with at least one right.
 func (a *Authority) IssueClient(name string, r Rights, valid time.Duration) (*Issued, error) {
 	if r == 0 || r >= 1<<len(rights) {
 		return nil, fmt.Errorf("rights %d: allowed are %s", r, strings.Join(rights, ", "))
@@ -208,16 +207,16 @@ func addHost(t *x509.Certificate, host string) error {
 	return nil
 }
 
-// CheckHost tells what is wrong with a host name or an address.
+// CheckHost returns an error if a host name or address is invalid.
 func CheckHost(host string) error { return addHost(new(x509.Certificate), host) }
 
-// MinValid and MaxValid are how long certificates may be valid.
+// MinValid and MaxValid are the limits of a certificate's validity.
 const (
 	MinValid = time.Minute
 	MaxValid = 100 * 365 * 24 * time.Hour
 )
 
-// date sets from when until when a certificate is valid. Certificates count in seconds.
+// date sets the validity of a certificate. Certificates have a resolution of 1 s.
 func (a *Authority) date(t *x509.Certificate, valid time.Duration) error {
 	if valid < MinValid || valid > MaxValid {
 		return fmt.Errorf("valid for %v: allowed are 1 minute to 100 years", valid)
@@ -227,13 +226,13 @@ func (a *Authority) date(t *x509.Certificate, valid time.Duration) error {
 	return nil
 }
 
-// sign makes a certificate of a template, with a serial of its own.
+// sign signs a template as a certificate with a new serial.
 func (a *Authority) sign(t, parent *x509.Certificate, public *ecdsa.PublicKey) (*x509.Certificate, error) {
 	serial := make([]byte, 16)
 	if _, err := rand.Read(serial); err != nil {
 		return nil, err
 	}
-	serial[0] = serial[0]&0x7f | 0x40 // positive, and of full length
+	serial[0] = serial[0]&0x7f | 0x40 // positive, with all digits
 	t.SerialNumber = new(big.Int).SetBytes(serial)
 	der, err := x509.CreateCertificate(rand.Reader, t, parent, public, a.key)
 	if err != nil {
@@ -242,9 +241,9 @@ func (a *Authority) sign(t, parent *x509.Certificate, public *ecdsa.PublicKey) (
 	return x509.ParseCertificate(der)
 }
 
-// Revoke revokes certificates: all of a NAME that are valid or will be, of either kind if only
-// one of them bears it, else node/NAME or client/NAME; or the one with a serial. It returns
-// them; that of a serial that is not in the records has no name.
+// Revoke revokes certificates and returns their records. what is a NAME: all of its certificates that are or will
+// be valid, if only a node or only a client has that name; or node/NAME or client/NAME; or a serial. The record
+// of an unknown serial has no name.
 func (a *Authority) Revoke(what string) ([]Record, error) {
 	found, err := a.find(what)
 	if err != nil {
@@ -260,7 +259,7 @@ func (a *Authority) Revoke(what string) ([]Record, error) {
 	return found, a.revoke(entries)
 }
 
-// find returns the certificates that are meant and not yet revoked.
+// find returns the matching certificates that are not revoked.
 func (a *Authority) find(what string) ([]Record, error) {
 	kind, name, given := strings.Cut(what, "/")
 	if !given {
@@ -296,17 +295,17 @@ func (a *Authority) find(what string) ([]Record, error) {
 		quoted(what))
 }
 
-// isSerial tells whether a text is a serial as it is shown.
+// isSerial reports whether a text is a serial as displayed.
 func isSerial(text string) bool {
 	n, ok := new(big.Int).SetString(text, 16)
 	return ok && n.Sign() > 0 && len(text) == 32 && fmt.Sprintf("%032x", n) == text
 }
 
-// revoke signs a new list, with more entries.
+// revoke signs a new list with additional entries.
 func (a *Authority) revoke(more []x509.RevocationListEntry) error {
 	t := &x509.RevocationList{
-		// The list holds until there is a newer one: a cluster must not stop because nobody
-		// wrote a list. The format wants a date all the same.
+		// The list is valid until there is a newer one: a cluster must not stop because nobody wrote a list. But
+		// the format requires a date.
 		Number: big.NewInt(1), ThisUpdate: a.now().UTC().Truncate(time.Second), NextUpdate: a.cert.NotAfter,
 	}
 	if a.list != nil {

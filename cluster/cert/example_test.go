@@ -8,8 +8,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// An authority issues a certificate, and who trusts it knows by that whom it speaks with and what he may do, until
-// it is revoked.
+// An authority issues a certificate. A process that trusts the authority learns the peer's identity and rights
+// from it, until it is revoked.
 func Example() {
 	authority, err := cert.NewAuthority("bank", time.Hour, nil)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"crypto/x509"
 )
 
-// Sign has the authority sign what a test makes up.
+// Sign signs a test's own template.
 func (a *Authority) Sign(t *x509.Certificate) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -21,7 +21,7 @@ func (a *Authority) Sign(t *x509.Certificate) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// Own is the authority's certificate with its key.
+// Own returns the authority's certificate with its key.
 func (a *Authority) Own() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{a.cert.Raw}, PrivateKey: a.key, Leaf: a.cert}
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// inFile says which file an error is about.
+// inFile adds the file's name to an error.
 func inFile(file string, err error) error { return fmt.Errorf("%s: %w", file, err) }
 
 func encode(kind string, ders ...[]byte) []byte {
@@ -24,7 +24,7 @@ func encode(kind string, ders ...[]byte) []byte {
 // writer is writeNew or replace.
 type writer func(name string, b []byte, mode fs.FileMode) error
 
-// writeKey writes a key, for its owner alone.
+// writeKey writes a key, readable by its owner only.
 func writeKey(write writer, name string, key any) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -33,7 +33,7 @@ func writeKey(write writer, name string, key any) error {
 	return write(name, encode(pemKey, der), 0o600)
 }
 
-// lock keeps other commands from writing into the folder.
+// lock prevents other commands from writing into the folder.
 func lock(dir string) (unlock func(), err error) {
 	name := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -46,17 +46,17 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { _ = os.Remove(name) }, f.Close()
 }
 
-// replace writes a file so that a reader finds all of the old one or all of the new one.
+// replace replaces a file so that a reader finds either the old or the new content.
 func replace(name string, b []byte, mode fs.FileMode) error {
 	temporary := name + ".new"
-	_ = os.Remove(temporary) // of one that was killed
+	_ = os.Remove(temporary) // of a killed command
 	if err := writeNew(temporary, b, mode); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, name); err != nil {
 		return err
 	}
-	// That the name is on the disk too is not to be had everywhere.
+	// Not every system can sync the folder itself.
 	if dir, err := os.Open(filepath.Dir(name)); err == nil {
 		_ = dir.Sync()
 		return dir.Close()
@@ -64,7 +64,7 @@ func replace(name string, b []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// writeNew writes a file that must not be there yet, and has it on the disk.
+// writeNew writes and syncs a file that must not exist yet.
 func writeNew(name string, b []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if errors.Is(err, fs.ErrExist) {

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// The files of an authority's folder. Nodes need copies of the first two, and their own
-// node-NAME.pem, node-NAME.key and signer-NAME.key; clients the first two and their own.
+// The files of an authority's folder. Nodes need copies of the first two, and their own node-NAME.pem,
+// node-NAME.key, and signer-NAME.key; clients need the first two and their own.
 const (
 	authorityFile = "ca.pem"     // the authority's certificate
-	listFile      = "crl.pem"    // what it has revoked
-	keyFile       = "ca.key"     // its key: keep it away from the nodes
-	indexFile     = "index.json" // what it has issued, []Record
-	lockFile      = "lock"       // there while a command writes
+	listFile      = "crl.pem"    // its revocation list
+	keyFile       = "ca.key"     // its key: do not copy it to nodes
+	indexFile     = "index.json" // its issued certificates, []Record
+	lockFile      = "lock"       // exists while a command writes
 )
 
 // The types of PEM blocks.
@@ -35,20 +35,20 @@ const (
 	pemKey         = "PRIVATE KEY" // PKCS #8
 )
 
-// Files names the files of a certificate and its key in a folder.
+// Files returns the file names of a certificate and its key in a folder.
 func Files(dir string, kind Kind, name string) (certificate, key string) {
 	base := filepath.Join(dir, kind.String()+"-"+name)
 	return base + ".pem", base + ".key"
 }
 
-// SignerFiles names the files of a node's signer: the key, and its public half in a line of
-// text as FormatSigner writes it.
+// SignerFiles returns the file names of a node's signer: the key, and its public half as a line of text in the
+// format of FormatSigner.
 func SignerFiles(dir, name string) (key, public string) {
 	base := filepath.Join(dir, "signer-"+name)
 	return base + ".key", base + ".pub"
 }
 
-// Create makes an authority and its folder. It overwrites no file of another one.
+// Create creates an authority and its folder. It never overwrites files of another authority.
 func Create(dir, cluster string, valid time.Duration) (*Authority, error) {
 	a, err := NewAuthority(cluster, valid, nil)
 	if err != nil {
@@ -67,7 +67,7 @@ func Create(dir, cluster string, valid time.Duration) (*Authority, error) {
 		return nil, err
 	}
 	defer unlock()
-	// Only one of two that are made at the same time gets the key's file.
+	// Of two concurrent calls only one can create the key's file.
 	if err := writeKey(writeNew, filepath.Join(dir, keyFile), a.key); err != nil {
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Update has an authority in a folder do something, and writes what it then remembers: the
-// records first of all, so that no certificate is given away that could not be revoked.
+// Update calls do with the authority in a folder, and then writes its state: the records first, so that no
+// certificate is given away that could not be revoked.
 func Update(dir string, do func(*Authority) error) error {
 	if _, err := os.Stat(filepath.Join(dir, authorityFile)); err != nil {
 		return err // rather than about the lock
@@ -152,8 +152,8 @@ func (a *Authority) save(dir string) error {
 	return replace(filepath.Join(dir, listFile), encode(pemList, a.list.Raw), 0o644)
 }
 
-// Save writes a certificate and its keys into a folder: the keys readable by the owner alone.
-// With renew it replaces a certificate and its key, and leaves the signer as it is.
+// Save writes a certificate and its keys into a folder. Keys are readable by the owner only. With renew it
+// replaces a certificate and its key, and leaves the signer unchanged.
 func (i *Issued) Save(dir string, renew bool) error {
 	write := writer(writeNew)
 	if renew {
@@ -179,7 +179,7 @@ func (i *Issued) saveSigner(dir string) error {
 	return writeNew(public, []byte(FormatSigner(i.SignerKey())+"\n"), 0o644)
 }
 
-// LoadNode reads who a node is and what it signs with.
+// LoadNode reads the identity and the signer of a node.
 func LoadNode(dir, name string) (*Self, ed25519.PrivateKey, error) {
 	self, err := load(dir, Node, name)
 	if err != nil {
@@ -189,7 +189,7 @@ func LoadNode(dir, name string) (*Self, ed25519.PrivateKey, error) {
 	return self, signer, err
 }
 
-// LoadClient reads who a client is.
+// LoadClient reads the identity of a client.
 func LoadClient(dir, name string) (*Self, error) { return load(dir, Client, name) }
 
 func load(dir string, kind Kind, name string) (*Self, error) {
@@ -212,7 +212,7 @@ func load(dir string, kind Kind, name string) (*Self, error) {
 	return s, nil
 }
 
-// LoadSigner reads what a node signs with.
+// LoadSigner reads the signer of a node.
 func LoadSigner(dir, name string) (ed25519.PrivateKey, error) {
 	file, _ := SignerFiles(dir, name)
 	key, err := readKey(file)
@@ -228,12 +228,12 @@ func LoadSigner(dir, name string) (ed25519.PrivateKey, error) {
 
 const signerPrefix = "ed25519:"
 
-// FormatSigner writes the public half of a signer as a configuration pins it.
+// FormatSigner returns the public half of a signer in the format of configurations.
 func FormatSigner(key ed25519.PublicKey) string {
 	return signerPrefix + base64.StdEncoding.EncodeToString(key)
 }
 
-// ParseSigner reads what FormatSigner writes.
+// ParseSigner parses the result of FormatSigner.
 func ParseSigner(text string) (ed25519.PublicKey, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(strings.TrimPrefix(text, signerPrefix))
 	if err != nil || len(b) != ed25519.PublicKeySize || FormatSigner(b) != text {
@@ -243,8 +243,7 @@ func ParseSigner(text string) (ed25519.PublicKey, error) {
 	return b, nil
 }
 
-// LoadTrust reads what a process trusts from ca.pem and crl.pem in a folder. now is the wall
-// clock; nil is the clock of the machine.
+// LoadTrust reads trust from ca.pem and crl.pem in a folder. now is the wall clock; nil means the system's.
 func LoadTrust(dir string, now func() time.Time) (*Trust, error) {
 	a, err := readAnchors(dir)
 	if err != nil {
@@ -258,8 +257,7 @@ func LoadTrust(dir string, now func() time.Time) (*Trust, error) {
 	return t, nil
 }
 
-// Reload reads the files of LoadTrust again, and sets what they hold. After an error, all is
-// as before.
+// Reload reads the files of LoadTrust again, and sets their contents. After an error nothing has changed.
 func (t *Trust) Reload() error {
 	if t.dir == "" {
 		return errors.New("trust comes from no folder")

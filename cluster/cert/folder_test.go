@@ -16,7 +16,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// newFolder makes the folder of an authority with node a and client alice.
+// newFolder creates the folder of an authority with node a and client alice.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "certs")
@@ -45,7 +45,7 @@ func read(t *testing.T, parts ...string) []byte {
 	return b
 }
 
-// What one process writes into files, others know one another by.
+// Processes that load files written by another process recognize each other.
 func TestFolder(t *testing.T) {
 	dir := newFolder(t)
 	trust, err := cert.LoadTrust(dir, nil)
@@ -65,7 +65,7 @@ func TestFolder(t *testing.T) {
 	if !ed25519.Verify(public, []byte("x"), ed25519.Sign(signer, []byte("x"))) {
 		t.Error("the two halves of the signer do not fit")
 	}
-	// Keys are for their owner alone; what is public is written in words.
+	// Keys are readable by their owner only; public files are text.
 	entries, err := os.ReadDir(dir)
 	fatal(t, err)
 	var all []string
@@ -90,14 +90,13 @@ func TestFolder(t *testing.T) {
 	if len(records) != 2 || records[0].Name != "a" || records[1].Rights != cert.Write || records[0].Serial != cert.Serial(a.Certificate()) {
 		t.Errorf("%+v", records)
 	}
-	// The signer is no key of the certificate.
+	// The signer is not the key of the certificate.
 	if bytes.Contains(read(t, dir, "signer-a.key"), read(t, dir, "node-a.key")) || signer.Public() == a.Certificate().PublicKey {
 		t.Error("one key for both")
 	}
 }
 
-// Nothing is overwritten: neither an authority nor a certificate, unless it is renewed, nor a
-// signer at all.
+// Nothing is overwritten: neither an authority, nor a certificate unless it is renewed, nor a signer ever.
 func TestNothingIsOverwritten(t *testing.T) {
 	dir := newFolder(t)
 	files := make(map[string][]byte)
@@ -132,7 +131,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 }
 
-// A node takes up its renewed certificate and the authority's new list while it runs.
+// A running node adopts its renewed certificate and the authority's new list.
 func TestReload(t *testing.T) {
 	dir := newFolder(t)
 	trust, err := cert.LoadTrust(dir, nil)
@@ -164,7 +163,7 @@ func TestReload(t *testing.T) {
 	p.close()
 	refused(t, "accepting", p.acceptError, cert.Revoked)
 
-	// The certificate without its new key, and a list that is lost, change nothing.
+	// A certificate without its new key, and a lost list, change nothing.
 	held := a.Certificate()
 	fatal(t, os.WriteFile(filepath.Join(dir, "node-a.pem"), read(t, dir, "client-alice.pem"), 0o600))
 	if err := a.Reload(); err == nil || !strings.Contains(err.Error(), "the key does not belong to the certificate") || a.Certificate() != held {
@@ -176,14 +175,14 @@ func TestReload(t *testing.T) {
 	}
 	_, err = trust.Check(p.accepted.ConnectionState())
 	refused(t, "checking", err, cert.Revoked)
-	// What comes from no file cannot be read again.
+	// Without files there is no reload.
 	w := newWorld(t, "bank")
 	if w.trust.Reload() == nil || w.node("b").Self().Reload() == nil {
 		t.Error("read again what comes from no file")
 	}
 }
 
-// Every file that is not what it should be is an error that names it.
+// Every invalid file is an error with its name.
 func TestBadFiles(t *testing.T) {
 	other := newFolder(t)
 	for name, c := range map[string]struct {
@@ -218,7 +217,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// The certificate of somebody else under a node's name is an error, as is a signer that is none.
+// The certificate of another owner under a node's name is an error, and so is an invalid signer.
 func TestLoadNodeRefuses(t *testing.T) {
 	dir := newFolder(t)
 	copied := func(from, to string) {
@@ -247,7 +246,7 @@ func TestLoadNodeRefuses(t *testing.T) {
 	}
 }
 
-// A folder in which another command writes, or was killed, is left alone.
+// A folder in which another command writes, or was killed, is not changed.
 func TestLock(t *testing.T) {
 	dir := newFolder(t)
 	update(t, dir, func(*cert.Authority) error {
@@ -301,8 +300,8 @@ func TestRevoke(t *testing.T) {
 		}
 	}
 	revoke(first.Serial, 1)
-	revoke("node/a", 1) // the other one
-	revoke("a", 1)      // the client is what is left of that name
+	revoke("node/a", 1) // the second certificate
+	revoke("a", 1)      // only the client still has that name
 	revoke("alice", 1)
 	revoke("7"+strings.Repeat("0", 31), 1) // not in the records
 	fatal(t, w.trust.Set(w.authority.Anchors()))

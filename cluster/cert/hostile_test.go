@@ -10,8 +10,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// The control of all that follows: certificates as they should be are taken on both sides,
-// and each side learns who the other one is.
+// The control for the following tests: valid certificates are accepted on both sides, and each side learns the
+// other's identity.
 func TestAccepted(t *testing.T) {
 	w := newWorld(t, "bank")
 	a, b := w.node("a"), w.node("b")
@@ -27,7 +27,7 @@ func TestAccepted(t *testing.T) {
 			t.Errorf("%s: %v, %v, version %x; it is %v", side, got, err, state.Version, c.want)
 		}
 	}
-	// The template of the tests below is good as long as nothing is changed in it.
+	// The unmodified template of the following tests is valid.
 	same := w.sign(func(*x509.Certificate) {})
 	p = connect(t, w.trust.Accept(a.Self(), cert.Node), dialer(same))
 	defer p.close()
@@ -37,12 +37,12 @@ func TestAccepted(t *testing.T) {
 	accepted(t, p)
 }
 
-// Each hostile certificate is refused for its own reason, whether its owner dials or is dialed.
+// Each hostile certificate is refused for its own reason, both when its owner dials and when it is dialed.
 func TestHostileCertificates(t *testing.T) {
 	w, twin, other := newWorld(t, "bank"), newWorld(t, "bank"), newWorld(t, "post")
 	revoked := w.node("b")
 	w.revoke(revoked.Serial)
-	// What a node's key signs is worth nothing, even if the node's certificate comes with it.
+	// A signature by a node's key is invalid, even with the node's certificate in the chain.
 	byNode := w.sign(func(*x509.Certificate) {})
 	forged := signedBy(t, byNode, &x509.Certificate{
 		URIs: uris("parley://bank/node/b"), NotBefore: today.Add(-time.Hour), NotAfter: today.Add(time.Hour),
@@ -133,8 +133,7 @@ func TestHostileCertificates(t *testing.T) {
 	}
 }
 
-// A critical extension that nobody here knows makes a certificate mean something that is not
-// understood.
+// With an unknown critical extension, the meaning of a certificate is unknown.
 func TestUnknownCriticalExtension(t *testing.T) {
 	w := newWorld(t, "bank")
 	odd := w.sign(func(c *x509.Certificate) {
@@ -156,7 +155,7 @@ func TestNoCertificate(t *testing.T) {
 		w.trust.Dial(self, w.id("b")))
 	defer p.close()
 	refused(t, "dialing", p.dialError, cert.RefusedByPeer)
-	// And the check itself holds without crypto/tls before it.
+	// The check itself also works without crypto/tls before it.
 	_, err := w.trust.Check(tls.ConnectionState{Version: tls.VersionTLS13})
 	refused(t, "checking", err, cert.NoCertificate, "one of cluster bank was expected")
 }
@@ -180,7 +179,7 @@ func TestTLS12(t *testing.T) {
 	refused(t, "checking", err, cert.OldTLS, "TLS 1.2: TLS 1.3 was expected")
 }
 
-// A client is no node: it cannot join the mesh, and nobody can be made to dial it.
+// A client is not a node: it cannot join the mesh, and no node dials it.
 func TestClientIsNoNode(t *testing.T) {
 	w := newWorld(t, "bank")
 	a, alice := w.node("a"), w.client("alice", cert.Read|cert.Admin)
@@ -190,11 +189,11 @@ func TestClientIsNoNode(t *testing.T) {
 	p = connect(t, server(alice.TLS), w.trust.Dial(a.Self(), w.id("alice")))
 	defer p.close()
 	refused(t, "dialing", p.dialError, cert.WrongKind, "is a client: a node was expected here")
-	// Nor does Any let it in.
+	// Any does not admit it, either.
 	p = connect(t, server(alice.TLS), w.trust.Dial(a.Self(), w.id(cert.Any)))
 	defer p.close()
 	refused(t, "dialing any", p.dialError, cert.WrongKind, "a node was expected here")
-	// Where clients are let in, they come with their rights.
+	// Where clients are accepted, they have their rights.
 	p = connect(t, w.trust.Accept(a.Self(), cert.Client, cert.Node), w.trust.Dial(alice.Self(), w.id(cert.Any)))
 	defer p.close()
 	accepted(t, p)
@@ -208,7 +207,7 @@ func TestClientIsNoNode(t *testing.T) {
 	refused(t, "accepting clients", p.acceptError, cert.WrongKind, "is a node: a client was expected here")
 }
 
-// Who dials b talks to b, and not to another node, whose certificate is as good.
+// A dial of b does not accept another node, whose certificate is equally valid.
 func TestOtherPeer(t *testing.T) {
 	w := newWorld(t, "bank")
 	p := connect(t, w.trust.Accept(w.node("c").Self(), cert.Node), w.trust.Dial(w.node("a").Self(), w.id("b")))
@@ -216,9 +215,8 @@ func TestOtherPeer(t *testing.T) {
 	refused(t, "dialing", p.dialError, cert.OtherPeer, "parley://bank/node/c answers: parley://bank/node/b was expected here")
 }
 
-// Tickets are off, so a second connection shows its certificate and gets the full check. And
-// were they on, the check would be made all the same: the same server with tickets shows that
-// the first half of this test could fail.
+// Tickets are off, so a second connection presents its certificate and is fully checked. With tickets on, the
+// check is made as well: the same server with tickets shows that the first half of this test could fail.
 func TestResumption(t *testing.T) {
 	for name, tickets := range map[string]bool{"tickets off": false, "tickets on": true} {
 		for _, gone := range []string{"revoked", "authority removed"} {
@@ -229,7 +227,7 @@ func TestResumption(t *testing.T) {
 					accept.SessionTicketsDisabled = false
 				}
 				dial := dialer(b.TLS)
-				dial.ServerName = "a" // by which sessions are remembered
+				dial.ServerName = "a" // the key of remembered sessions
 				dial.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 				for try := range 2 {
 					p := connect(t, accept, dial)
@@ -254,8 +252,8 @@ func TestResumption(t *testing.T) {
 	}
 }
 
-// The same on the side that dials: its own configuration keeps no sessions, and with a cache
-// the check is made on a resumed connection too.
+// The same for the dialing side: its own configuration keeps no sessions, and with a cache a resumed connection
+// is checked, too.
 func TestResumptionDialing(t *testing.T) {
 	for name, cached := range map[string]bool{"no cache": false, "a cache": true} {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +263,7 @@ func TestResumptionDialing(t *testing.T) {
 			accept.Time = clock
 			if cached {
 				dial.ClientSessionCache = tls.NewLRUClientSessionCache(8)
-				dial.ServerName = "b" // by which sessions are remembered
+				dial.ServerName = "b" // the key of remembered sessions
 				dial.SessionTicketsDisabled = false
 			}
 			for try := range 2 {

@@ -1,30 +1,27 @@
-// Package cert says who is who in a cluster, and makes the connections that prove it.
+// Package cert defines the identities of a cluster, and makes authenticated connections.
 //
-// A cluster has an authority: a key that signs certificates and a list of those it has
-// revoked. A certificate names one process by its one URI name,
+// A cluster has an authority: a key that signs certificates, and a revocation list. A certificate names one
+// process by its single URI name,
 //
 //	parley://CLUSTER/node/NAME
 //	parley://CLUSTER/client/NAME?rights=read,write,admin
 //
-// and nothing else in it counts: common names and host names identify nobody (host names
-// are there for programs that look at nothing else, as curl does). A node may dial and
-// accept, so its certificate is for both uses; a client only dials. What a client may do
-// stands in its name's query; the three rights do not include each other.
+// and nothing else in it counts: common names and host names identify nobody (host names are for programs that
+// check nothing else, such as curl). A node dials and accepts, so its certificate has both uses; a client only
+// dials. A client's rights are in the query of its name; none of the three rights includes another.
 //
-// A node has a second key, its signer (Ed25519), for what protocols sign. It has no
-// certificate: its public half is pinned in the configuration of all nodes, and it changes
-// only with that configuration, while certificates are short-lived and replaced at any
-// time. One key for both would let whoever ends a connection sign for the protocols.
+// A node has a second key, its signer (Ed25519), for signatures of protocols. It has no certificate: its public
+// half is pinned in the configuration of all nodes, and changes only with that configuration, while certificates
+// are short-lived and can be replaced at any time. With one key for both, a proxy that terminates connections
+// could sign for the protocols.
 //
-// Trust is what a process holds of authorities and their lists. It can be replaced while
-// connections live, and those that it no longer covers are closed (Watch). The whole check
-// is made by hand in tls.Config.VerifyConnection, which crypto/tls calls on every
-// connection, resumed ones too; resumption is off besides. Verification by host name is
-// off (InsecureSkipVerify), for there is no host name in a URI name.
+// Trust is what a process knows of authorities and their lists. It can be replaced while connections are live;
+// connections that it no longer covers are closed (Watch). All checks are made in tls.Config.VerifyConnection,
+// which crypto/tls calls on every connection, including resumed ones; resumption is also disabled. Verification
+// of host names is disabled (InsecureSkipVerify), because a URI name contains none.
 //
-// To replace an authority, put the certificates of both into the nodes' ca.pem and both
-// lists into their crl.pem, one after the other, give all nodes new certificates, and take
-// the old ones out.
+// To replace an authority, put the certificates of both into the nodes' ca.pem and both lists into their crl.pem,
+// one after the other. Then give all nodes new certificates, and remove the old ones.
 package cert
 
 import (
@@ -35,7 +32,7 @@ import (
 	"strings"
 )
 
-// Kind is what a certificate's owner is in its cluster.
+// Kind is the kind of process that a certificate identifies.
 type Kind uint8
 
 // The kinds.
@@ -53,10 +50,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// MarshalText writes a kind as its word.
+// MarshalText returns the name of a kind.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads the word of a kind.
+// UnmarshalText parses the name of a kind.
 func (k *Kind) UnmarshalText(b []byte) error {
 	i := slices.Index(kinds, string(b))
 	if i < int(Node) {
@@ -66,7 +63,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Rights are what a client may do, as bits. Nodes have none: they are no clients.
+// Rights are what a client may do, as bits. Nodes have none, because they are not clients.
 type Rights uint8
 
 // The rights. None includes another.
@@ -78,10 +75,10 @@ const (
 
 var rights = []string{"read", "write", "admin"} // in the order of their bits
 
-// Has tells whether all rights of want are among r.
+// Has reports whether r includes all rights of want.
 func (r Rights) Has(want Rights) bool { return r&want == want }
 
-// String writes rights as they stand in names: in order, with commas.
+// String returns the rights as in names: in order, separated by commas.
 func (r Rights) String() string {
 	var out []string
 	for i, s := range rights {
@@ -92,10 +89,10 @@ func (r Rights) String() string {
 	return strings.Join(out, ",")
 }
 
-// MarshalText writes rights as String does.
+// MarshalText returns the text of String.
 func (r Rights) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads rights, or nothing.
+// UnmarshalText parses rights; an empty text means none.
 func (r *Rights) UnmarshalText(b []byte) (err error) {
 	*r = 0
 	if len(b) > 0 {
@@ -104,7 +101,7 @@ func (r *Rights) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// ParseRights reads one or more rights with commas between them, in any order.
+// ParseRights parses one or more rights separated by commas, in any order.
 func ParseRights(text string) (Rights, error) {
 	var out Rights
 	for word := range strings.SplitSeq(text, ",") {
@@ -117,7 +114,7 @@ func ParseRights(text string) (Rights, error) {
 	return out, nil
 }
 
-// Identity is who the owner of a certificate is. Two are the same if they are equal.
+// Identity is the identity in a certificate. It can be compared with ==.
 type Identity struct {
 	Cluster string
 	Kind    Kind
@@ -125,7 +122,7 @@ type Identity struct {
 	Rights  Rights // of clients
 }
 
-// String is the URI name.
+// String returns the URI name.
 func (id Identity) String() string {
 	s := scheme + id.Cluster + "/" + id.Kind.String() + "/" + id.Name
 	if id.Rights != 0 {
@@ -139,8 +136,8 @@ const scheme = "parley://"
 // MaxName is the longest name of a cluster, a node or a client, in bytes.
 const MaxName = 63
 
-// CheckName tells what is wrong with a name of a cluster, a node or a client: such a name
-// is that of a file and of a part of a URI too.
+// CheckName returns an error if a name of a cluster, a node, or a client is invalid. Names are also used in file
+// names and URIs.
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= MaxName && name[0] != '-' && name[len(name)-1] != '-'
 	for _, c := range []byte(name) {
@@ -153,8 +150,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Parse returns whom a certificate names. It must have exactly one URI name of the two
-// forms; the error is a *Refusal. Parse does not ask who signed: that is Trust's.
+// Parse returns the identity that a certificate names. The certificate must have exactly one URI name, of one of
+// the two forms; otherwise the error is a *Refusal. Parse does not check the signature: Trust does.
 func Parse(c *x509.Certificate) (Identity, error) {
 	const want = "one URI name was expected, " + scheme + "CLUSTER/node/NAME or " + scheme + "CLUSTER/client/NAME"
 	switch {
@@ -174,8 +171,8 @@ func Parse(c *x509.Certificate) (Identity, error) {
 	return id, nil
 }
 
-// parseURI reads a name. It must be written exactly as String writes it, so that nobody
-// has two names, or rights in an order of his own.
+// parseURI parses a name. It must be written exactly as String writes it, so that nobody has two names, or rights
+// in another order.
 func parseURI(u *url.URL) (Identity, bool) {
 	kind, name, ok := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	id := Identity{Cluster: u.Host, Name: name}
@@ -183,17 +180,17 @@ func parseURI(u *url.URL) (Identity, bool) {
 		return Identity{}, false
 	}
 	if list, ok := strings.CutPrefix(u.RawQuery, "rights="); ok && id.Kind == Client {
-		id.Rights, _ = ParseRights(list) // what cannot be read is not written alike below
+		id.Rights, _ = ParseRights(list) // what cannot be parsed is not written identically below
 	}
 	return id, id.String() == u.String() && (id.Kind == Node || id.Rights != 0)
 }
 
-// authorityName is the URI name of a cluster's authority, which tells what cluster it is for.
+// authorityName returns the URI name of a cluster's authority, which contains the cluster.
 func authorityName(cluster string) *url.URL {
 	return &url.URL{Scheme: "parley", Host: cluster, Path: "/authority"}
 }
 
-// quoted is what a stranger wrote, fit for a line of a log.
+// quoted quotes text of a stranger for a line of a log.
 func quoted(s string) string {
 	if len(s) > 120 {
 		s = s[:117] + "..."

@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// There is one way to write a name. What is written otherwise is nobody's.
+// A name has a single spelling. Every other one is refused.
 func TestParseRefuses(t *testing.T) {
 	for _, name := range []string{
 		"", "parley:", "parley://", "parley:bank/node/a", "/node/a", "//bank/node/a", "http://bank/node/a", "spiffe://bank/node/a",
@@ -46,7 +46,7 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		u, err := url.Parse(name)
 		if err != nil {
-			continue // x509 would not read it either
+			continue // x509 would not parse it, either
 		}
 		got, err := cert.Parse(&x509.Certificate{URIs: []*url.URL{u}})
 		refused(t, name, err, cert.BadName, "one URI name was expected, parley://CLUSTER/node/NAME or parley://CLUSTER/client/NAME")
@@ -56,7 +56,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What a stranger writes does not break a line of the log, and does not fill it.
+// Text of a stranger neither breaks a line of the log nor fills it.
 func TestRefusalsQuote(t *testing.T) {
 	c := &x509.Certificate{}
 	c.Subject.CommonName = "x\nrefused: b\x1b[2J" + strings.Repeat("y", 10000)
@@ -88,7 +88,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is a name is written in one way, and can be that of files.
+// FuzzParse: every valid name has one spelling, and can be used in file names.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"parley://bank/node/a", "parley://bank/client/a?rights=read,admin", "parley://bank/node/%61", "http://x"} {
 		f.Add(s)

@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// Description says what a certificate, a list, a key or a signer in a file is. Of its fields
-// those are set that mean something.
+// Description describes a certificate, a list, a key, or a signer in a file. Only the fields that apply are set.
 type Description struct {
 	File    string    `json:"file"`
-	What    string    `json:"what"` // in words, with the name of whom it is for
+	What    string    `json:"what"` // in words, with the name in it
 	Name    string    `json:"name,omitempty"`
 	Rights  Rights    `json:"rights,omitzero"`
 	Hosts   []string  `json:"hosts,omitempty"`
@@ -26,13 +25,13 @@ type Description struct {
 	Until   time.Time `json:"until,omitzero"`
 	Signer  string    `json:"signer,omitempty"`
 	Number  string    `json:"number,omitempty"`  // of a list
-	Revoked int       `json:"revoked,omitempty"` // how many are on a list
-	Problem string    `json:"problem,omitempty"` // what is wrong with it; nothing if all is well
+	Revoked int       `json:"revoked,omitempty"` // number of entries of a list
+	Problem string    `json:"problem,omitempty"` // what is wrong with it; empty if nothing is
 }
 
-// Inspect describes what is in a file, as trust sees it at its time. Without trust (nil), who
-// signed stays open, which is a problem. The error is about a file in which there is nothing
-// to be described.
+// Inspect describes the contents of a file, as seen by trust at its time. Without trust (nil) the signature
+// cannot be checked, which is reported as a problem. Inspect returns an error if the file contains nothing that
+// it can describe.
 func Inspect(file string, t *Trust) ([]Description, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -162,7 +161,7 @@ func describeList(list *x509.RevocationList, t *Trust) Description {
 	return d
 }
 
-// readableByOthers tells whether somebody else than its owner can read a file.
+// readableByOthers returns a problem if others than the owner can read a file.
 func readableByOthers(file string) string {
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {

@@ -14,7 +14,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// today is the time of all tests but those that let it pass.
+// today is the time of all tests except those that advance it.
 var today = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
 func clock() time.Time { return today }
@@ -56,7 +56,7 @@ func (w *world) client(name string, r cert.Rights) *cert.Issued {
 	return i
 }
 
-// sign makes a node's certificate as it should be, but for what change does to it.
+// sign signs a valid node certificate, modified by change.
 func (w *world) sign(change func(*x509.Certificate)) tls.Certificate {
 	w.t.Helper()
 	t := &x509.Certificate{
@@ -100,7 +100,7 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
-// dialer and server are peers that check nothing and show what they are given.
+// dialer and server are peers that check nothing and present a given certificate.
 func dialer(c tls.Certificate) *tls.Config {
 	return &tls.Config{
 		InsecureSkipVerify:   true,
@@ -123,8 +123,8 @@ func (p pair) close() {
 	p.dialed.NetConn().Close()
 }
 
-// connect makes a handshake over a socket and has one byte go each way. In TLS 1.3 it is only
-// by the byte that the dialer learns whether he was accepted.
+// connect performs a handshake over a socket and sends one byte in each direction. In TLS 1.3 the dialer learns
+// only from the byte that it was accepted.
 func connect(t *testing.T, accept, dial *tls.Config) pair {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -169,8 +169,8 @@ func exchange(c *tls.Conn) error {
 	return err
 }
 
-// end says nothing more and hears the other side out: to close a socket on unread bytes
-// would take the alert away that tells the other side what was wrong.
+// end stops sending and reads until the other side closes: closing a socket with unread bytes would discard the
+// alert that has the reason for the other side.
 func end(c *tls.Conn) {
 	if tcp, ok := c.NetConn().(*net.TCPConn); ok {
 		tcp.CloseWrite()
@@ -179,7 +179,7 @@ func end(c *tls.Conn) {
 	c.NetConn().Close()
 }
 
-// refused demands an error of a reason that says what was found and what was expected.
+// refused requires an error with a reason that says what was found and what was expected.
 func refused(t *testing.T, side string, err error, why cert.Reason, parts ...string) {
 	t.Helper()
 	err = cert.Explain(err)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Reason is why a peer is refused, in short and always the same words: to count by. It is
-// an error, so that errors.Is(err, cert.Revoked) asks for one.
+// Reason is why a peer is refused, in constant short text, for counters. It is an error, so that errors.Is(err,
+// cert.Revoked) works.
 type Reason string
 
 func (r Reason) Error() string { return string(r) }
@@ -36,10 +36,9 @@ const (
 	RefusedByPeer  Reason = "refused by the peer"
 )
 
-// Refusal is why a peer is refused: what was found, and what was expected. What a peer
-// wrote himself stands in quotes. While a handshake goes on it is not yet proved that the
-// peer has the key of the certificate that he shows, so nothing about the process that the
-// certificate names follows from a refusal: anybody can show a certificate.
+// Refusal is why a peer is refused: what was found, and what was expected. Text of the peer itself is quoted.
+// During a handshake, it is not yet proved that the peer has the key of its certificate, so a refusal says
+// nothing about the process that the certificate names: anybody can show a certificate.
 type Refusal struct {
 	Reason Reason
 	Text   string
@@ -47,7 +46,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return string(r.Reason) + ": " + r.Text }
 
-// Subject is whom the refusal is about, as he calls himself: what stands in quotes first.
+// Subject returns the peer's claimed name: the first quoted text.
 func (r *Refusal) Subject() string {
 	if name, err := strconv.QuotedPrefix(r.Text); err == nil {
 		return name
@@ -62,10 +61,9 @@ func refuse(why Reason, form string, args ...any) *Refusal {
 	return &Refusal{why, fmt.Sprintf(form, args...)}
 }
 
-// Explain makes a refusal of the errors of crypto/tls that are about certificates and
-// versions but never reach our own check, and of the alert by which the peer says that he
-// refuses us. Other errors are returned as they are. The peer's alert comes with the
-// handshake if he dialed, and with the first read if he accepted.
+// Explain converts errors of crypto/tls to a *Refusal: errors about certificates and versions that occur before
+// our own check, and the alert with which the peer refuses us. It returns other errors unchanged. The alert comes
+// with the handshake if the peer dialed, and with the first read if it accepted.
 func Explain(err error) error {
 	if err == nil {
 		return nil
@@ -74,8 +72,8 @@ func Explain(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	// crypto/tls has no values for these errors. A wording that is not known here leaves the
-	// connection refused, with its own words in the log.
+	// crypto/tls exports no values for these errors. With an unknown text, the connection is still refused, and
+	// the text is logged.
 	text := err.Error()
 	for _, c := range []struct {
 		part, want string

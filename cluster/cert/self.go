@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 )
 
-// Self is who a process is: its certificate and key. It may be given another certificate of
-// the same name while it is in use; connections made from then on use that one. Certificates
-// overlap, so that those of both sides are valid at any time. It is safe for concurrent use.
+// Self is the identity of a process: its certificate and key. The certificate can be replaced by one of the same
+// name while it is in use; later connections use the new one. Certificates overlap in time, so that those of both
+// sides are valid at any time. Self is safe for concurrent use.
 type Self struct {
 	id       Identity
-	pem, key string // the files, or nothing
+	pem, key string // file names, or empty
 	held     atomic.Pointer[tls.Certificate]
 }
 
-// NewSelf returns who has a certificate and its key.
+// NewSelf returns the identity of a certificate with its key.
 func NewSelf(c tls.Certificate) (*Self, error) {
 	id, err := ownerOf(&c)
 	if err != nil {
@@ -27,13 +27,13 @@ func NewSelf(c tls.Certificate) (*Self, error) {
 	return s, nil
 }
 
-// Identity is who the process is.
+// Identity returns the identity of the process.
 func (s *Self) Identity() Identity { return s.id }
 
-// Certificate is the certificate in use.
+// Certificate returns the certificate in use.
 func (s *Self) Certificate() *x509.Certificate { return s.held.Load().Leaf }
 
-// Set replaces the certificate by another one of the same identity.
+// Set replaces the certificate by one of the same identity.
 func (s *Self) Set(c tls.Certificate) error {
 	id, err := ownerOf(&c)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Self) Set(c tls.Certificate) error {
 	return nil
 }
 
-// Reload reads the files again that the certificate came from. After an error, as when the
-// certificate has been written and its key has not, the one in use stays.
+// Reload reads the certificate's files again. After an error the certificate in use stays, for example while a
+// new certificate is written but its key is not.
 func (s *Self) Reload() error {
 	if s.pem == "" {
 		return fmt.Errorf("the certificate of %s comes from no file", s.id)
@@ -62,7 +62,7 @@ func (s *Self) Reload() error {
 	return nil
 }
 
-// ownerOf returns who has a certificate and its key, and parses the certificate where that has not been done.
+// ownerOf returns the identity of a certificate with its key, and parses the certificate if necessary.
 func ownerOf(c *tls.Certificate) (id Identity, err error) {
 	if len(c.Certificate) == 0 || c.PrivateKey == nil {
 		return id, refuse(NoCertificate, "a certificate and its key were expected")

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Any in place of a name lets Dial take any node of the cluster: for clients, to whom all
-// nodes are alike. A link between nodes knows whom it dials.
+// Any as a name makes Dial accept any node of the cluster. It is for clients, which use all nodes alike; a link
+// between nodes dials a specific one.
 const Any = "*"
 
-// Accept returns a configuration to accept connections with, from peers of the given kinds.
-// It is fresh: the caller may complete it (NextProtos) before its first use, and must not
-// change it after. The handshake fails with a *Refusal, or what Explain makes one of.
+// Accept returns a configuration to accept connections of peers of the given kinds. It is new: the caller may
+// complete it (NextProtos) before its first use, and must not change it afterwards. A failed handshake returns a
+// *Refusal, or an error that Explain converts to one.
 func (t *Trust) Accept(self *Self, kinds ...Kind) *tls.Config {
 	if len(kinds) == 0 || self.id.Kind != Node {
 		panic("cert: a node accepts, and peers of some kind")
@@ -29,8 +29,8 @@ func (t *Trust) Accept(self *Self, kinds ...Kind) *tls.Config {
 	return c
 }
 
-// Dial returns a configuration to dial a node with: want, by cluster and name, or any node
-// of the cluster if its name is Any. What Accept says of the configuration holds here too.
+// Dial returns a configuration to dial the node want of the cluster, or any node if the name of want is Any. The
+// remarks of Accept about the configuration apply here, too.
 func (t *Trust) Dial(self *Self, want Identity) *tls.Config {
 	named := want.Name == Any || CheckName(want.Name) == nil
 	if want.Cluster != t.Cluster() || want.Kind != Node || want.Rights != 0 || !named {
@@ -48,16 +48,16 @@ func (t *Trust) Dial(self *Self, want Identity) *tls.Config {
 		}
 		return nil
 	})
-	// The names of the cluster are no host names, so crypto/tls cannot check them, and would
-	// not check the rest without. Check does all of it.
+	// Names of the cluster are not host names, so crypto/tls cannot check them, and without them it would not
+	// check the rest. Check does all of it.
 	c.InsecureSkipVerify = true
-	// Whatever authorities the server asks for, it may refuse the certificate itself.
+	// Present the certificate whichever authorities the server requests: the server can refuse it.
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return self.held.Load(), nil }
 	return c
 }
 
-// config is what both sides have in common. There are no tickets, and no cache of sessions
-// either, so that every connection shows its certificates.
+// config returns the common configuration of both sides. Without tickets and a session cache, every connection
+// presents its certificates.
 func (t *Trust) config(verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, Time: t.now, VerifyConnection: verify,

@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// Anchors are what trust stands on: the authorities of one cluster, and of each the list of
-// what it has revoked. A list that is missing is an error: to lose a file must not make
-// revoked certificates good again. Lists do not run out; the newest that one has holds.
+// Anchors are the basis of trust: the authorities of one cluster, and the revocation list of each. A missing list
+// is an error, because losing a file must not make revoked certificates valid again. Lists do not expire; the
+// newest known one is valid.
 type Anchors struct {
 	Authorities []*x509.Certificate
 	Lists       []*x509.RevocationList
 }
 
-// anchors are Anchors that have been checked. They never change.
+// anchors are validated Anchors. They are immutable.
 type anchors struct {
 	cluster string
 	pool    *x509.CertPool
 	all     []*x509.Certificate
-	numbers map[string]*big.Int             // by authority: that of its list
-	revoked map[string]map[string]time.Time // by authority, by serial: since when
+	numbers map[string]*big.Int             // by authority: number of its list
+	revoked map[string]map[string]time.Time // by authority, by serial: time of revocation
 }
 
-// Trust decides whom a process talks to. It is safe for concurrent use, and can be replaced
-// while connections live.
+// Trust decides which peers a process communicates with. It is safe for concurrent use, and can be replaced while
+// connections are live.
 type Trust struct {
 	now  func() time.Time
-	dir  string // where it was read, or nothing
+	dir  string // from which it was read, or empty
 	held atomic.Pointer[anchors]
 
-	mu      sync.Mutex // for changes
+	mu      sync.Mutex // held during changes
 	watches map[*watch]bool
 }
 
-// NewTrust returns trust in what is signed by authorities. now is the wall clock; nil is that
-// of the machine.
+// NewTrust returns trust in certificates that the authorities sign. now is the wall clock; nil means the
+// system's.
 func NewTrust(a Anchors, now func() time.Time) (*Trust, error) {
 	if now == nil {
 		now = time.Now
@@ -57,12 +57,12 @@ func NewTrust(a Anchors, now func() time.Time) (*Trust, error) {
 	return t, nil
 }
 
-// Cluster is the cluster that the authorities are for. It never changes.
+// Cluster returns the cluster of the authorities. It never changes.
 func (t *Trust) Cluster() string { return t.held.Load().cluster }
 
-// Set replaces what trust stands on, and looks at all connections that are watched. After an error all is
-// as before: another cluster's authority is one, and a list older than the one in use, because
-// it might lack what has been revoked since.
+// Set replaces the anchors, and checks all watched connections. After an error nothing has changed. Another
+// cluster's authority is an error, and so is a list older than the one in use, because it may lack later
+// revocations.
 func (t *Trust) Set(a Anchors) error {
 	checked, err := a.check()
 	if err != nil {
@@ -90,10 +90,10 @@ func (t *Trust) Set(a Anchors) error {
 	return err
 }
 
-// Watch looks after a live connection: as soon as its peer would be refused, because trust
-// changed or the certificate ran out, end is called with the reason, once, on a goroutine
-// that is not to be held up. A connection that is not trusted any more at the call itself is
-// ended at once. The returned function ends the watch; end may still be running then.
+// Watch watches a live connection: as soon as its peer would be refused, because trust changed or the certificate
+// expired, it calls end with the reason, once, on a goroutine that must not be blocked. If the connection is not
+// trusted at the call, end is called at once. The returned function ends the watch; end may still be running
+// then.
 func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	w := &watch{trust: t, state: state, end: end}
 	t.mu.Lock()
@@ -114,7 +114,7 @@ type watch struct {
 	ended bool
 }
 
-// look checks the connection now, and again when its certificate runs out by the clock of now.
+// look checks the connection now, and again when its certificate expires by the clock now.
 func (w *watch) look() {
 	if _, why := w.trust.Check(w.state); why != nil {
 		if w.finish() {
@@ -131,7 +131,8 @@ func (w *watch) look() {
 		w.timer.Stop()
 	}
 	left := w.state.PeerCertificates[0].NotAfter.Sub(w.trust.now())
-	// At its last moment it still holds. Timers do not see the wall clock being set: so look once an hour.
+	// The certificate is valid through its last moment. Timers do not notice changes of the wall clock, so check
+	// at least once an hour.
 	w.timer = time.AfterFunc(min(left, time.Hour)+time.Second, w.look)
 }
 
@@ -149,8 +150,8 @@ func (w *watch) finish() (first bool) {
 	return first
 }
 
-// Check tells who the other side of a connection is, or why it is refused (*Refusal). It is
-// what VerifyConnection does, and holds for live connections at any later time.
+// Check returns the identity of the other side of a connection, or why it is refused (*Refusal). VerifyConnection
+// calls it; it can also be called later for live connections.
 func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
 	if state.Version < tls.VersionTLS13 {
 		return Identity{}, refuse(OldTLS, "%s: TLS 1.3 was expected", tls.VersionName(state.Version))
@@ -161,14 +162,14 @@ func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
 	return t.Verify(state.PeerCertificates[0])
 }
 
-// Verify tells whom a certificate names, or why it is refused (*Refusal): it must be signed
-// by an authority of the cluster itself (there are none in between), be valid now and not be
-// revoked, be no authority's, name one process of this cluster and be for the uses of one.
+// Verify returns the identity in a certificate, or why it is refused (*Refusal). An authority of the cluster
+// itself must have signed it (there are no intermediate ones). It must be valid now and not revoked, not be an
+// authority's, name one process of this cluster, and have the uses of its kind.
 func (t *Trust) Verify(leaf *x509.Certificate) (Identity, error) {
 	a, now := t.held.Load(), t.now()
 	chains, err := leaf.Verify(x509.VerifyOptions{
 		Roots: a.pool, CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, // that of the leaf is looked at below, more strictly
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, // the check of the leaf below is stricter
 	})
 	if err != nil {
 		return Identity{}, a.invalid(leaf, err, now)
@@ -196,8 +197,8 @@ func (t *Trust) Verify(leaf *x509.Certificate) (Identity, error) {
 	return id, nil
 }
 
-// uses are what a certificate of a kind must be for. A node's must be for both, whoever
-// dialed: so one of them is not good for half of the cluster.
+// uses are the uses that a certificate of a kind must have. A node's must have both, whichever node dials: with
+// one of them it would work only with half of the cluster.
 var uses = map[Kind][]x509.ExtKeyUsage{
 	Node:   {x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	Client: {x509.ExtKeyUsageClientAuth},
@@ -217,7 +218,7 @@ func rightUse(leaf *x509.Certificate, kind Kind) error {
 	return nil
 }
 
-// useOf says what a certificate is for.
+// useOf describes the uses of a certificate.
 func useOf(leaf *x509.Certificate) string {
 	client := slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	server := slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
@@ -232,7 +233,7 @@ func useOf(leaf *x509.Certificate) string {
 	return "neither client nor server authentication"
 }
 
-// invalid says in our words why a certificate does not hold.
+// invalid explains why a certificate is invalid.
 func (a *anchors) invalid(leaf *x509.Certificate, err error, now time.Time) *Refusal {
 	if e := (x509.CertificateInvalidError{}); errors.As(err, &e) && e.Reason == x509.Expired && outOfTime(leaf, now) {
 		return untimely(leaf, name(leaf), now)
@@ -259,7 +260,7 @@ func outOfTime(c *x509.Certificate, now time.Time) bool {
 	return now.Before(c.NotBefore) || now.After(c.NotAfter)
 }
 
-// untimely says that a certificate is out of its time.
+// untimely returns the refusal of a certificate that is not valid at this time.
 func untimely(c *x509.Certificate, who string, now time.Time) *Refusal {
 	if now.Before(c.NotBefore) {
 		return refuse(NotYetValid, "%s is valid from %s on, and it is %s: one that is valid now was expected",
@@ -271,7 +272,7 @@ func untimely(c *x509.Certificate, who string, now time.Time) *Refusal {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// name is what a certificate calls its owner, true or not.
+// name returns the name that a certificate claims, true or not.
 func name(c *x509.Certificate) string {
 	switch {
 	case len(c.URIs) > 0:
@@ -282,10 +283,11 @@ func name(c *x509.Certificate) string {
 	return "a certificate without a name"
 }
 
-// Serial is a certificate's number as it is shown and asked for.
+// Serial returns a certificate's number as it is displayed.
 func Serial(c *x509.Certificate) string { return fmt.Sprintf("%032x", c.SerialNumber) }
 
-// Revoked tells whether an authority of the cluster has revoked a certificate, by its serial as [Serial] writes it.
+// Revoked reports whether an authority of the cluster has revoked a certificate, given its serial as [Serial]
+// writes it.
 func (t *Trust) Revoked(serial string) bool {
 	number, ok := new(big.Int).SetString(serial, 16)
 	if !ok {
@@ -299,10 +301,10 @@ func (t *Trust) Revoked(serial string) bool {
 	return false
 }
 
-// keyOf tells authorities apart: by key, as a certificate's revocation is by who signed it.
+// keyOf identifies an authority by its key, because revocations are by the signing key.
 func keyOf(c *x509.Certificate) string { return string(c.RawSubjectPublicKeyInfo) }
 
-// check turns Anchors into what is looked up.
+// check validates Anchors.
 func (a Anchors) check() (*anchors, error) {
 	if len(a.Authorities) == 0 {
 		return nil, errors.New("no authority: at least one was expected")
@@ -335,7 +337,7 @@ func (a Anchors) check() (*anchors, error) {
 	return out, nil
 }
 
-// add takes in a list. Of two by the same authority the newer one holds.
+// add adds a list. Of two lists of one authority the newer one counts.
 func (a *anchors) add(list *x509.RevocationList) error {
 	i := slices.IndexFunc(a.all, func(c *x509.Certificate) bool { return list.CheckSignatureFrom(c) == nil })
 	if i < 0 || list.Number == nil {
@@ -352,7 +354,7 @@ func (a *anchors) add(list *x509.RevocationList) error {
 	return nil
 }
 
-// clusterOf returns the cluster that an authority is for, if it is an authority.
+// clusterOf returns the cluster of an authority, or an error if the certificate is not an authority's.
 func clusterOf(c *x509.Certificate) (string, error) {
 	const sign = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	if !c.BasicConstraintsValid || !c.IsCA || c.KeyUsage&sign != sign || len(c.ExtKeyUsage)+len(c.UnknownExtKeyUsage) > 0 {

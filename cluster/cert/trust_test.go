@@ -19,7 +19,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// signedBy makes a certificate that somebody else's key signs.
+// signedBy returns a certificate signed by another key.
 func signedBy(t *testing.T, parent tls.Certificate, c *x509.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -32,7 +32,7 @@ func signedBy(t *testing.T, parent tls.Certificate, c *x509.Certificate) tls.Cer
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// selfSigned is a certificate of node b of cluster bank, by itself.
+// selfSigned returns a self-signed certificate of node b of cluster bank.
 func selfSigned(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,7 +49,7 @@ func selfSigned(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// Revocation closes the live connections of whom it concerns, and no other.
+// Revocation closes the live connections of the revoked certificate, and no others.
 func TestRevocationClosesLiveConnections(t *testing.T) {
 	w := newWorld(t, "bank")
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
@@ -80,7 +80,7 @@ func TestRevocationClosesLiveConnections(t *testing.T) {
 	if _, err := live["c"].dialed.Read(make([]byte, 1)); err != nil || ended["c"] != nil {
 		t.Errorf("the connection of c is concerned: %v, %v", err, ended["c"])
 	}
-	// It is told once.
+	// Each is notified once.
 	delete(ended, "b")
 	w.revoke("c")
 	if ended["b"] != nil || ended["c"] == nil {
@@ -88,8 +88,8 @@ func TestRevocationClosesLiveConnections(t *testing.T) {
 	}
 }
 
-// Without its authority all that it signed is closed; and a connection whose peer is revoked
-// after the handshake and before the watch is ended by the watch itself.
+// Removing an authority closes all connections with its certificates. A connection whose peer is revoked between
+// the handshake and the watch is ended by the watch.
 func TestWatchMissesNothing(t *testing.T) {
 	w := newWorld(t, "bank")
 	p := connect(t, w.trust.Accept(w.node("a").Self(), cert.Node), w.trust.Dial(w.node("b").Self(), w.id("a")))
@@ -106,7 +106,7 @@ func TestWatchMissesNothing(t *testing.T) {
 	refused(t, "watching", why, cert.OtherAuthority)
 }
 
-// Trust may change at the very moment when a watch begins.
+// Trust may change at the moment when a watch begins.
 func TestWatchDuringChanges(t *testing.T) {
 	w := newWorld(t, "bank")
 	p := connect(t, w.trust.Accept(w.node("a").Self(), cert.Node), w.trust.Dial(w.node("b").Self(), w.id("a")))
@@ -140,11 +140,11 @@ func TestWatchDuringChanges(t *testing.T) {
 	}
 }
 
-// A live connection ends when the certificate of its peer runs out, not before.
+// A live connection ends when the certificate of its peer expires, not before.
 func TestExpiryClosesLiveConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldAt(t, "bank", time.Now)
-		a, d := net.Pipe() // sockets would hold up the time of this test
+		a, d := net.Pipe() // sockets would block the virtual time of this test
 		p := shake(tls.Server(a, w.trust.Accept(w.node("a").Self(), cert.Node)),
 			tls.Client(d, w.trust.Dial(w.node("b").Self(), w.id("a"))))
 		defer p.close()
@@ -165,8 +165,8 @@ func TestExpiryClosesLiveConnections(t *testing.T) {
 	})
 }
 
-// The old and the new certificate of a node are valid at once. Connections made with the old
-// one live on, new ones show the new one, and nothing is restarted.
+// The old and the new certificate of a node are valid at the same time. Connections with the old one stay open,
+// new ones use the new one, and nothing is restarted.
 func TestRotation(t *testing.T) {
 	w := newWorld(t, "bank")
 	a, b, newer := w.node("a").Self(), w.node("b").Self(), w.node("b")
@@ -208,7 +208,7 @@ func TestRotation(t *testing.T) {
 	if ended != nil {
 		t.Errorf("rotation ended a connection: %v", ended)
 	}
-	// Who revokes the old one by its serial keeps the new one.
+	// Revoking the old one by its serial keeps the new one.
 	w.revoke(cert.Serial(before.accepted.ConnectionState().PeerCertificates[0]))
 	refused(t, "the old one", ended, cert.Revoked)
 	if _, err := w.trust.Check(after.accepted.ConnectionState()); err != nil {
@@ -216,7 +216,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// An authority is replaced: while both are trusted, so are the certificates of both.
+// Replacing an authority: while both are trusted, certificates of both are valid.
 func TestTwoAuthorities(t *testing.T) {
 	w, next := newWorld(t, "bank"), newWorld(t, "bank")
 	a, b := w.node("a").Self(), next.node("b").Self()
@@ -236,7 +236,7 @@ func TestTwoAuthorities(t *testing.T) {
 	}
 }
 
-// The authority's own time counts too.
+// The validity of the authority counts, too.
 func TestExpiredAuthority(t *testing.T) {
 	now := today
 	w := newWorldAt(t, "bank", func() time.Time { return now })
@@ -244,12 +244,12 @@ func TestExpiredAuthority(t *testing.T) {
 	now = today.Add(11 * year)
 	_, err := w.trust.Verify(c.Leaf)
 	refused(t, "after", err, cert.Expired, `the authority that signed "parley://bank/node/b" was valid until 2040-04-28`)
-	now = today.Add(-30 * time.Minute) // the certificate is older than the authority
+	now = today.Add(-30 * time.Minute) // before the authority is valid, but not before the certificate is
 	_, err = w.trust.Verify(c.Leaf)
 	refused(t, "before", err, cert.NotYetValid, `the authority that signed "parley://bank/node/b" is valid from 2030-05-01`)
 }
 
-// What trust cannot stand on is an error, and leaves all as it was.
+// Invalid anchors are an error, and change nothing.
 func TestBadAnchors(t *testing.T) {
 	w, other := newWorld(t, "bank"), newWorld(t, "post")
 	first, own := w.authority.Anchors(), w.authority.Certificate()
@@ -276,7 +276,7 @@ func TestBadAnchors(t *testing.T) {
 			t.Fatalf("%s: the revoked certificate is good again", name)
 		}
 	}
-	// Of two lists by one authority the newer one holds, in any order.
+	// Of two lists of one authority the newer one counts, in any order.
 	now := w.authority.Anchors()
 	now.Lists = append(now.Lists, first.Lists...)
 	fatal(t, w.trust.Set(now))
@@ -285,14 +285,14 @@ func TestBadAnchors(t *testing.T) {
 	}
 }
 
-// oddAuthority may sign, and has the name of a node.
+// oddAuthority may sign, but has the name of a node.
 func oddAuthority(w *world) *x509.Certificate {
 	return w.sign(func(c *x509.Certificate) {
 		c.IsCA, c.KeyUsage, c.ExtKeyUsage = true, x509.KeyUsageCertSign|x509.KeyUsageCRLSign, nil
 	}).Leaf
 }
 
-// A configuration that would let in anybody, or nobody, is a fault of the program's.
+// A configuration that would admit anybody, or nobody, is a bug of the program.
 func TestConfigurationsOfTheProgram(t *testing.T) {
 	w := newWorld(t, "bank")
 	a, alice := w.node("a").Self(), w.client("alice", cert.Read).Self()
@@ -315,7 +315,7 @@ func TestConfigurationsOfTheProgram(t *testing.T) {
 	}
 }
 
-// Programs that know nothing of URI names go by host names, and are asked for their certificate.
+// Programs that do not know URI names check host names, and must present a certificate.
 func TestHostNames(t *testing.T) {
 	w := newWorld(t, "bank")
 	roots := x509.NewCertPool()
@@ -333,8 +333,8 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// Trust and certificates change while connections come and go, over real sockets; whoever is
-// revoked ends up without a connection.
+// Trust and certificates change while connections come and go, over real sockets. Revoked peers end up without a
+// connection.
 func TestConcurrentChanges(t *testing.T) {
 	w := newWorldAt(t, "bank", time.Now)
 	a, b, spare := w.node("a").Self(), w.node("b").Self(), w.node("b")
@@ -393,7 +393,7 @@ func TestConcurrentChanges(t *testing.T) {
 		t.Fatalf("%d connections, of which %d were ended; there are 60", watched.Load(), ended.Load())
 	}
 	c, err := tls.Dial("tcp", l.Addr().String(), dial)
-	fatal(t, err) // it is with the first read that one hears of it
+	fatal(t, err) // the refusal comes with the first read
 	_, err = c.Read(make([]byte, 1))
 	refused(t, "dialing", err, cert.RefusedByPeer)
 	c.Close()

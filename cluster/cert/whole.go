@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Whole is all of a cluster that is made at once, as for a laboratory: its nodes, and the
-// clients with all rights.
+// Whole describes a cluster that is created at once, such as a test cluster: its nodes, and its clients with all
+// rights.
 type Whole struct {
 	Cluster        string
 	Nodes, Clients []string
-	Hosts          []string      // whose addresses the nodes' APIs have
-	Valid          time.Duration // the certificates; the authority ten times as long
+	Hosts          []string      // host names and addresses of the nodes' APIs
+	Valid          time.Duration // of the certificates; the authority is valid ten times as long
 }
 
-// Create makes an authority in a folder, and all certificates and keys beside it. It returns
-// the keys that the nodes sign with, in their order.
+// Create creates an authority in a folder, with all certificates and keys. It returns the public signer keys of
+// the nodes, in their order.
 func (w Whole) Create(dir string) (signers []ed25519.PublicKey, err error) {
 	if _, err := Create(dir, w.Cluster, 10*w.Valid); err != nil {
 		return nil, err

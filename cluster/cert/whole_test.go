@@ -8,7 +8,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// A cluster that is made at once has what its parts need, and is made once.
+// A cluster that is created at once has all of its parts, and is created only once.
 func TestWhole(t *testing.T) {
 	dir := t.TempDir()
 	w := cert.Whole{Cluster: "lab", Nodes: []string{"a", "b"}, Clients: []string{"admin"}, Hosts: []string{"127.0.0.1"}, Valid: time.Hour}

@@ -1,4 +1,5 @@
-// Package clocks keeps a node's clock together with those of the others, and measures how late the node wakes.
+// Package clocks synchronizes a node's clock with those of its peers, and measures how late the node is
+// scheduled.
 package clocks
 
 import (
@@ -16,25 +17,23 @@ import (
 	"parley/cluster/link"
 )
 
-// Config configures the clocks that the nodes keep together. It is the same at all of them.
-// What is 0 has a default.
+// Config configures the synchronized clocks. It must be identical on all nodes. A zero field means its default.
 type Config struct {
-	// Error is how wrong the reading of another node's clock may be: half of the round trip
-	// that it takes. What takes longer is asked for again, up to five times, and then counts
-	// as not read. The bound of all clocks grows with it. By default 1 ms.
+	// Error is how wrong the reading of another node's clock may be: half of the round trip that it takes. A
+	// reading that takes longer is repeated, up to five times, and then counts as failed. The bound of all clocks
+	// grows with it. By default 1 ms.
 	Error time.Duration
-	// Drift is how wrong the rate of a correct clock may be, in parts in a million. By
-	// default 100.
+	// Drift is how wrong the rate of a correct clock may be, in parts per million; by default 100.
 	Drift int64
-	// Period is the time from one resynchronization to the next; by default 1 s, or as much
-	// longer as the rest needs.
+	// Period is the time between resynchronizations; by default 1 s, or longer if the other parameters require
+	// it.
 	Period time.Duration
 }
 
-// readings is how often a clock is asked for in a resynchronization.
+// readings is how often a clock is read in a resynchronization.
 const readings = 5
 
-// Plan returns what the clocks of n nodes go by, m of which may lie, with rounds of a length.
+// Plan returns the plan of the clocks of n nodes, m of which may be faulty, with rounds of the given length.
 func (c Config) Plan(n, m int, round time.Duration) (convergence.Plan, error) {
 	k := convergence.Config{
 		N: n, M: m, Least: 1, Eps: parley.Tick(cmp.Or(c.Error, time.Millisecond)), Rho: cmp.Or(c.Drift, 100),
@@ -56,7 +55,7 @@ func (c Config) Plan(n, m int, round time.Duration) (convergence.Plan, error) {
 	return fitting(k)
 }
 
-// fitting fills in the shortest of the usual periods that the rest fits into.
+// fitting sets the shortest of the usual periods that the other parameters allow.
 func fitting(k convergence.Config) (p convergence.Plan, err error) {
 	for period := time.Second; period <= time.Hour; period *= 2 {
 		k.Period = parley.Tick(period)
@@ -70,22 +69,19 @@ func fitting(k convergence.Config) (p convergence.Plan, err error) {
 
 // Reading is what a node's clock shows.
 type Reading struct {
-	// Time is the cluster's time: common to all nodes, and not that of the outside world.
-	// Where the clocks began it was the median of what the nodes took for the date; where they
-	// begin anew, nodes that had the cluster's time take it for that. It does not go back from
-	// one reading of a synchronized clock to the next.
+	// Time is the cluster's time, which all nodes share; it is not synchronized with the outside world. Initially
+	// it is the median of the nodes' own dates. When clocks start from scratch, nodes that had the cluster's time
+	// contribute that. It does not decrease from one reading of a synchronized clock to the next.
 	Time time.Time
-	// Bound is how far any other correct node's clock may be from it, by the theorem of the
-	// clocks, as long as no more than m nodes are faulty, cut off or down. It is the largest
-	// time there is where the clock is not synchronized: nothing is known.
+	// Bound is how far any other correct node's clock may differ, by the theorem of the clocks, while at most m
+	// nodes are faulty, disconnected, or down. It is the largest duration if the clock is not synchronized.
 	Bound time.Duration
-	// Synchronized tells whether this node's clock is in: it has been near enough those of
-	// all but m nodes when it was due to compare them. After a start it is so only when all
-	// clocks that it read were within the bound for certain, or when it has been compared so
-	// often (convergence.Plan.Pulls) that those which began too far apart have come together.
-	// That they have is not promised if a node lies after such a start.
+	// Synchronized says that this node's clock is synchronized: it was close enough to those of all but m nodes
+	// at its last comparison. After a start it is synchronized only when all clocks that it read were certainly
+	// within the bound, or when it has been compared so often (convergence.Plan.Pulls) that clocks which began
+	// too far apart have converged. The latter is not promised if a node is Byzantine after such a start.
 	Synchronized bool
-	// Offset is how far the cluster's time is ahead of the clock of this node's machine.
+	// Offset is how far the cluster's time is ahead of the clock of this computer.
 	Offset time.Duration
 }
 
@@ -93,24 +89,24 @@ type Reading struct {
 type Service struct {
 	k       *kernel.Kernel
 	plan    convergence.Plan
-	machine parley.Machine // what is run, unless this node lies
+	machine parley.Machine // which runs, unless this node is faulty
 	process *host.Process
 	shown   atomic.Pointer[clockSegment]
 	last    atomic.Int64 // the last synchronized reading
 	wakes   wakeMonitor
 
-	in    bool                    // it has been said that it is synchronized; of steps only
-	named map[parley.ID]time.Time // when it was last said of whom that its clock is beyond
+	in    bool                    // it was logged as synchronized; used within steps only
+	named map[parley.ID]time.Time // when a clock was last logged as beyond the threshold
 }
 
-// clockSegment is what the clock shows from one of its steps to the next.
+// clockSegment is the clock's function of time between two of its steps.
 type clockSegment struct {
 	convergence.Shown
 	date  int64
 	dated bool
 }
 
-// at is the cluster's time, in nanoseconds as Unix counts them, and whether it is known.
+// at returns the cluster's time in Unix nanoseconds, and whether the clock is synchronized.
 func (s *Service) at(hardware parley.Tick) (t int64, synchronized bool) {
 	c := s.shown.Load()
 	if c == nil {
@@ -119,7 +115,7 @@ func (s *Service) at(hardware parley.Tick) (t int64, synchronized bool) {
 	return c.date + int64(c.At(hardware)), c.dated && c.Checked(hardware)
 }
 
-// Open begins to keep the clock.
+// Open starts the clock of a node.
 func Open(k *kernel.Kernel, c Config) (s *Service, err error) {
 	s = &Service{k: k}
 	if s.plan, err = c.Plan(len(k.Members), k.M, k.Round); err != nil {
@@ -154,13 +150,13 @@ func (s *Service) keep() (err error) {
 	return err
 }
 
-// Close ends the measuring of how late this process wakes.
+// Close stops measuring the wake latency.
 func (s *Service) Close() { s.wakes.close() }
 
-// kept tells whether the clock is kept together with others.
+// kept reports whether the clock is synchronized with others at all.
 func (s *Service) kept() bool { return s.process != nil }
 
-// wall is what this node takes for the date.
+// wall returns this node's own date.
 func (s *Service) wall() int64 {
 	now := time.Now().UnixNano()
 	if c, wrong := s.k.Clock.(host.Skewed); wrong {
@@ -169,7 +165,7 @@ func (s *Service) wall() int64 {
 	return now
 }
 
-// Now tells the cluster's time.
+// Now returns the cluster's time.
 func (s *Service) Now() Reading {
 	wall := s.wall()
 	r := Reading{Time: time.Unix(0, wall), Bound: math.MaxInt64}
@@ -193,10 +189,11 @@ func (s *Service) Now() Reading {
 	return r
 }
 
-// Rate is by how much this node's clock gains on the others, in parts in a million; 0 as long as that is not known.
+// Rate returns by how much this node's clock gains on the others, in parts per million; 0 while that is not
+// known.
 func (s *Service) Rate() float64 { return s.Look().Rate }
 
-// Look returns what this node knows of the others' clocks; nothing if the clock is not kept together with them.
+// Look returns what this node knows of the others' clocks; nothing if the clock is not synchronized with them.
 func (s *Service) Look() (v dated.View) {
 	if s.kept() {
 		s.process.Do(func(_ parley.Machine, now parley.Tick) { v = s.look(now) })
@@ -204,26 +201,26 @@ func (s *Service) Look() (v dated.View) {
 	return v
 }
 
-// Error is how wrong the reading of another node's clock may be.
+// Error returns how wrong the reading of another node's clock may be.
 func (s *Service) Error() time.Duration { return time.Duration(s.plan.Error) }
 
-// Lateness is how late this process wakes.
+// Lateness returns how late this process was scheduled.
 func (s *Service) Lateness() WakeLatency { return s.wakes.lateness() }
 
-// look returns what the node knows of the clocks, within a step.
+// look returns what the node knows of the clocks. It is called within a step.
 func (s *Service) look(now parley.Tick) dated.View {
 	v, _ := dated.Look(s.machine, now)
 	return v
 }
 
-// show keeps what the clock shows after a step.
+// show stores the clock's function of time after a step.
 func (s *Service) show() {
 	if v := s.look(0); v.Once {
 		s.shown.Store(&clockSegment{v.Clock, v.Date, v.Dated})
 	}
 }
 
-// Deliver is told the corners of the clock, within its step.
+// Deliver handles events of the clock. It is part of its step.
 func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	log := s.k.Log
 	s.show()
@@ -242,7 +239,7 @@ func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	}
 }
 
-// Indicate is told of a date, and of whom the clock is beyond: once a minute that is said.
+// Indicate handles a date, and logs at most once a minute that a node's clock is beyond the threshold.
 func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case dated.Dated:

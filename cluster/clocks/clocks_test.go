@@ -11,8 +11,8 @@ import (
 	"parley/cluster/kernel/kerneltest"
 )
 
-// A node that reads nobody's clock is not synchronized, shows its own date, and says so once a minute; its waking is
-// measured all the same.
+// A node that can read no other clock is not synchronized, shows its own date, and logs that once a minute; its
+// wake latency is measured anyway.
 func TestClockAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -40,7 +40,7 @@ func TestClockAlone(t *testing.T) {
 	})
 }
 
-// Clocks that can not be kept together are no configuration.
+// Clocks that cannot be kept together are refused.
 func TestClockPlanFails(t *testing.T) {
 	for text, c := range map[string]Config{
 		"but with 4s": {Error: 10 * time.Millisecond, Period: time.Millisecond},

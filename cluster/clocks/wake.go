@@ -11,8 +11,8 @@ import (
 	"parley/cluster/kernel"
 )
 
-// wakeMonitor measures how late this process wakes when it has a time to wake at. That is what a
-// busy machine, a collection of garbage or a stop adds to everything that is due.
+// wakeMonitor measures how late this process is scheduled after a timer: the delay that a busy computer, garbage
+// collection, or a suspension adds to everything that is due.
 type wakeMonitor struct {
 	stop chan struct{}
 	done sync.WaitGroup
@@ -21,13 +21,13 @@ type wakeMonitor struct {
 	ring   [4096]time.Duration
 	n      int
 	most   time.Duration
-	pauses uint64 // how often that was more than the slack of a round
+	pauses uint64 // how often a delay exceeded the slack of a round
 }
 
-// wakes is the time between two wakes.
+// wakes is the time between two measurements.
 const wakes = 10 * time.Millisecond
 
-// start begins to measure.
+// start starts measuring.
 func (w *wakeMonitor) start(s *Service) {
 	w.stop = make(chan struct{})
 	w.done.Go(func() { w.run(s) })
@@ -74,8 +74,8 @@ func (w *wakeMonitor) run(s *Service) {
 	}
 }
 
-// Wakes measures how late this process wakes, until the context ends. A pause is what takes
-// more than a fifth of a round.
+// Wakes measures how late this process is scheduled, until ctx ends. A delay of more than 1/5 of a round counts
+// as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency {
 	w := new(wakeMonitor)
 	timer := time.NewTimer(wakes)
@@ -92,7 +92,7 @@ func Wakes(ctx context.Context, round time.Duration) WakeLatency {
 	}
 }
 
-// note takes in how late this process woke, and tells whether that was a pause.
+// note records a delay, and reports whether it was a pause.
 func (w *wakeMonitor) note(late, slack time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,13 +105,13 @@ func (w *wakeMonitor) note(late, slack time.Duration) bool {
 	return late > slack
 }
 
-// WakeLatency is how late a process woke.
+// WakeLatency is how late a process was scheduled.
 type WakeLatency struct {
 	Median  time.Duration `json:"median"`
-	P999    time.Duration `json:"p999"` // which 999 of 1000 kept to
-	Most    time.Duration `json:"most"` // of all
+	P999    time.Duration `json:"p999"` // 99.9th percentile
+	Most    time.Duration `json:"most"` // maximum since the start
 	Samples int           `json:"samples"`
-	// Pauses is how often it was more than a fifth of a round.
+	// Pauses is how often a delay exceeded 1/5 of a round.
 	Pauses uint64 `json:"pauses"`
 }
 

@@ -1,6 +1,6 @@
-// Package clustertest runs a whole cluster within a test, to test what is built on it: real nodes with their
-// TLS, timers and disks, on a network and on disks in memory, in the virtual time of testing/synctest. A minute of the
-// cluster takes a moment, and a busy machine decides nothing.
+// Package clustertest runs a whole cluster within a test, to test applications: real nodes with their TLS,
+// timers, and disks, on a network and on disks in memory, in the virtual time of testing/synctest. A minute of
+// the cluster takes a moment, and the load of the computer has no influence.
 //
 //	func TestShop(t *testing.T) {
 //		clustertest.Run(t, 3, func(c *cluster.Config) {
@@ -29,12 +29,12 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// patience is how long Run and Start wait for nodes to be in their views, and Wait for what it is asked for: in
-// virtual time, so that it may be long.
+// patience is how long Run and Start wait for nodes to be in their views, and Wait for its condition. It is
+// virtual time, so it may be long.
 const patience = 5 * time.Minute
 
-// Cluster is the nodes of one test. Its methods count nodes from 0, and are called from the function that Run has
-// been given, by one goroutine.
+// Cluster is the nodes of one test. Its methods count nodes from 0. Only the goroutine of the function passed to
+// Run may call them.
 type Cluster struct {
 	t       *testing.T
 	network *memory.Network
@@ -45,10 +45,10 @@ type Cluster struct {
 }
 
 // Run starts n nodes, named node1 and so on, in a bubble of testing/synctest, waits until they are in their first
-// views together, and calls test. configure adds to the configuration of each node what it is to serve; what is said
-// there of disks and of the network is replaced. When test returns the nodes are closed.
+// views together, and calls test. configure adds the groups, tables, and so on to the configuration of each node;
+// its settings of disks and of the network are replaced. When test returns the nodes are closed.
 //
-// Within the bubble time passes when all goroutines wait. A goroutine that test begins must end before test does.
+// Within the bubble, time passes when all goroutines wait. Goroutines that test starts must end before it does.
 func Run(t *testing.T, n int, configure func(c *cluster.Config), test func(t *testing.T, c *Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func Run(t *testing.T, n int, configure func(c *cluster.Config), test func(t *te
 	})
 }
 
-// configure makes the configurations.
+// configure creates the configurations.
 func (c *Cluster) configure(n int, more func(c *cluster.Config)) {
 	c.t.Helper()
 	authority, err := cert.NewAuthority("test", 100*24*time.Hour, nil)
@@ -100,7 +100,7 @@ func (c *Cluster) all() (list []int) {
 	return list
 }
 
-// each does something at some nodes at once.
+// each runs do for several nodes concurrently.
 func (c *Cluster) each(which []int, do func(i int)) {
 	var all sync.WaitGroup
 	for _, i := range which {
@@ -115,8 +115,8 @@ func (c *Cluster) Node(i int) *cluster.Node { return c.nodes[i] }
 // Nodes returns all nodes, nil for those that are down.
 func (c *Cluster) Nodes() []*cluster.Node { return slices.Clone(c.nodes) }
 
-// Start starts nodes that are down, with the disks that they have left, and waits until they are members of all
-// their groups and tables.
+// Start starts nodes that are down, with their existing disks, and waits until they are members of all their
+// groups and tables.
 func (c *Cluster) Start(which ...int) {
 	c.t.Helper()
 	errs := make([]error, len(c.nodes))
@@ -135,14 +135,14 @@ func (c *Cluster) Start(which ...int) {
 	}
 }
 
-// in tells whether a node is a member of all its groups and tables.
+// in reports whether a node is a member of all its groups and tables.
 func in(node *cluster.Node) bool {
 	status := node.Status()
 	return !slices.ContainsFunc(status.Groups, func(g cluster.GroupStatus) bool { return !g.In }) &&
 		!slices.ContainsFunc(status.Tables, func(t cluster.TableStatus) bool { return !t.In || !t.Serving })
 }
 
-// Stop stops nodes in order: all that they have is on their disks.
+// Stop closes nodes; all of their state is on their disks.
 func (c *Cluster) Stop(which ...int) { c.each(which, c.close) }
 
 func (c *Cluster) close(i int) {
@@ -154,8 +154,8 @@ func (c *Cluster) close(i int) {
 	}
 }
 
-// Kill ends nodes as a power failure does: the others hear nothing more of them, and of what was written to their
-// disks and not yet synced a part is lost.
+// Kill ends nodes as a power failure does: the others receive nothing more from them, and part of what was
+// written to their disks but not synced is lost.
 func (c *Cluster) Kill(which ...int) {
 	for _, i := range which {
 		c.Cut(i)
@@ -168,7 +168,7 @@ func (c *Cluster) Kill(which ...int) {
 	}
 }
 
-// Lose gives nodes that are down empty disks. They join as new ones.
+// Lose gives nodes that are down empty disks. They join as new members.
 func (c *Cluster) Lose(which ...int) {
 	c.t.Helper()
 	for _, i := range which {
@@ -180,13 +180,13 @@ func (c *Cluster) Lose(which ...int) {
 	}
 }
 
-// Cut cuts a node off from all others: connections stay, and nothing comes over them. Heal undoes that.
+// Cut disconnects a node from all others: connections stay open, but nothing passes over them until Heal.
 func (c *Cluster) Cut(i int) { c.network.Cut(c.host(i), c.others(i)...) }
 
-// Heal ends a Cut. What was sent meanwhile arrives.
+// Heal ends a Cut. Messages sent meanwhile arrive.
 func (c *Cluster) Heal(i int) { c.network.Heal(c.host(i), c.others(i)...) }
 
-// Delay is how long what one node sends to another takes from now on.
+// Delay sets the latency of messages from one node to another.
 func (c *Cluster) Delay(from, to int, d time.Duration) {
 	c.network.SetLatency(c.host(from), c.host(to), d)
 }
@@ -202,8 +202,8 @@ func (c *Cluster) others(i int) (list []*memory.Host) {
 	return list
 }
 
-// Wait waits until something is so, and ends the test if it is not after five minutes of virtual time. what says what
-// is waited for.
+// Wait waits until so returns true, and fails the test if that takes more than five minutes of virtual time. what
+// describes the condition.
 func (c *Cluster) Wait(what string, so func() bool) {
 	c.t.Helper()
 	for began := time.Now(); !so(); time.Sleep(5 * time.Millisecond) {

@@ -25,7 +25,7 @@ func get(t *testing.T, n *cluster.Node, key string) string {
 	return string(value)
 }
 
-// What is acknowledged outlives a power failure of all nodes, and a lost disk of one.
+// Acknowledged commands survive a power failure of all nodes, and the loss of one disk.
 func TestPowerFailure(t *testing.T) {
 	clustertest.Run(t, 3, counters, func(t *testing.T, c *clustertest.Cluster) {
 		if _, err := c.Node(0).Table("t").KeyValue().Put(t.Context(), []byte("a"), []byte("1")); err != nil {
@@ -48,7 +48,7 @@ func TestPowerFailure(t *testing.T) {
 	})
 }
 
-// A node that is cut off has no order any more, and the others go on; when it is back it has what they delivered.
+// A disconnected node delivers nothing, and the others continue; after it has rejoined it has their deliveries.
 func TestCut(t *testing.T) {
 	clustertest.Run(t, 3, counters, func(t *testing.T, c *clustertest.Cluster) {
 		c.Cut(2)
@@ -78,7 +78,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// What a node sends takes as long as it is told.
+// Messages take as long as the configured latency.
 func TestDelay(t *testing.T) {
 	clustertest.Run(t, 3, counters, func(t *testing.T, c *clustertest.Cluster) {
 		for i := range 3 {

@@ -10,7 +10,7 @@ import (
 	"parley/cluster/kernel/kerneltest"
 )
 
-// slow prepares when it is let.
+// slow blocks in Prepare until gate lets it return.
 type slow struct{ gate chan struct{} }
 
 func (s slow) Prepare(context.Context, string, []byte) (bool, error) {
@@ -20,7 +20,7 @@ func (s slow) Prepare(context.Context, string, []byte) (bool, error) {
 func (slow) Commit(string) {}
 func (slow) Abort(string)  {}
 
-// What is no transaction is refused, and nothing is done.
+// Commit refuses an invalid transaction, which has no effect.
 func TestCommitRefuses(t *testing.T) {
 	s, err := Open(kerneltest.New(t, 1, 0), Config{}, nil)
 	if err != nil {
@@ -48,8 +48,8 @@ func TestCommitRefuses(t *testing.T) {
 	}
 }
 
-// A caller that asks for more transactions than may be open is held back, and refused if it does not wait. A service
-// that is closed answers all who wait.
+// Commit blocks while too many transactions are open, and is refused if its context ends first. A service that is
+// closed ends all waiting calls.
 func TestCommitWaitsForRoom(t *testing.T) {
 	gate := make(chan struct{})
 	s, err := Open(kerneltest.New(t, 1, 0), Config{Open: 1}, slow{gate})

@@ -1,4 +1,4 @@
-// Package commits is a node's part in transactions: what several nodes do all together, or not at all.
+// Package commits is a node's service for transactions: several nodes commit together, or all abort.
 package commits
 
 import (
@@ -15,63 +15,59 @@ import (
 	"parley/commit/service"
 )
 
-// Participant is what does this node's part of transactions. Of each that it is asked to
-// prepare it is told how it ended, once it has said yes. Different transactions are asked
-// of it at the same time; the calls of one come one after the other.
+// Participant does a node's part of transactions. For each transaction that it voted yes to, it learns the
+// outcome. Calls for different transactions are concurrent; the calls for one transaction come one after another.
 type Participant interface {
-	// Prepare does a part of a transaction so far that it can be carried out as well as taken
-	// back, whatever fails, and says yes if it is. A no, or an error, aborts. The context
-	// ends when nobody waits for the vote any more; to say yes then is a no.
+	// Prepare prepares the body so that it can still be committed or aborted, whatever fails, and votes yes if it
+	// has. A no, or an error, aborts the transaction. ctx ends when no caller waits for the vote any more; a yes
+	// then counts as a no.
 	//
-	// A node that comes back after a crash asks to prepare again what it had said yes to
-	// and not told the end of, before any new transaction; it cannot say no then. What it
-	// has prepared and is not asked for again was aborted.
+	// After a crash, a node calls Prepare again for each transaction that it had voted yes to and whose outcome
+	// it does not know, before any new transaction; a no is then not possible. A prepared transaction for which
+	// it does not call Prepare again was aborted.
 	Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error)
-	// Commit carries it out. After a crash it may be called again for the same transaction.
+	// Commit commits the transaction. After a crash it may be called again.
 	Commit(tx string)
-	// Abort takes it back, and may be called again like Commit; also for a transaction that
-	// Prepare has said no to.
+	// Abort aborts the transaction. It may be called again like Commit, and for a transaction that Prepare has
+	// said no to.
 	Abort(tx string)
 }
 
-// RemoteParticipant is a Participant that lives on when the node ends, as a service in
-// another process does.
+// RemoteParticipant is a Participant that outlives the node, such as a service in another process.
 type RemoteParticipant interface {
 	Participant
-	// Begin is called before all else in a life of the node.
+	// Begin is called before all other methods, once in each incarnation of the node.
 	Begin(log *slog.Logger)
-	// Again is called in place of Prepare for what the node had said yes to in an earlier life.
-	// It returns when that is prepared, or the node ends.
+	// Again is called instead of Prepare for a transaction that an earlier incarnation voted yes to. It returns
+	// when the transaction is prepared or the node ends.
 	Again(tx string, body []byte) error
-	// End is called when the node has ended, and notes nothing any more. All calls return then,
-	// whether or not they have done what they were asked, and will be asked in the next life.
+	// End is called when the node has ended and records nothing more. All calls then return, whether or not they
+	// are done; the next incarnation repeats them.
 	End()
 }
 
 // Protocol is how nodes agree on whether to commit.
 type Protocol uint8
 
-// The protocols. With the first two nodes may crash, but not lie; what they promise holds
-// however long messages take, and for nodes that come back with what they had on their disks.
-// A node that has no disk, or has lost what was on it, answers for nothing of its lives before: who
-// waits for that is blocked for good.
+// The protocols. With TwoPhase and Majority nodes may crash, but must not be Byzantine; their promises hold
+// however long messages take, and for nodes that restart with their disks. A node without a disk, or with a lost
+// one, knows nothing of its earlier incarnations: transactions that wait for it stay blocked.
 const (
-	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package
-	// commit/twophase: atomic, whatever crashes and comes back. Who has said yes and can not
-	// learn the outcome is blocked, and says so, until the coordinator is back, or somebody
-	// who knows. It never aborts by itself.
+	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package commit/twophase:
+	// atomic under any crashes and restarts. A node that has voted yes and cannot learn the outcome is blocked,
+	// and reports that, until the coordinator, or another node that knows the outcome, recovers. It never aborts
+	// on its own.
 	TwoPhase Protocol = iota
-	// Majority decides by ballots, package commit/quorum: atomic as TwoPhase is, and who
-	// reaches a majority of those that take part, the coordinator too, decides whoever is
-	// down. There are three at least: other nodes help out as witnesses.
+	// Majority decides by ballots, package commit/quorum: atomic like TwoPhase, and a node that reaches a
+	// majority of the participants, counting the coordinator, decides whichever others are down. At least three
+	// nodes vote: other nodes serve as witnesses if necessary.
 	Majority
-	// Agreed decides by the votes in a Byzantine order of all nodes, in which, as in package
-	// commit/agreed, the votes are agreed on: atomic among correct nodes, and nobody is
-	// blocked, while at most M do anything at all and the others keep the times of rounds.
-	// A faulty participant can have a transaction aborted, and nothing else. All nodes see
-	// what all are to do. A node that comes back, or was held up beyond the time of a round,
-	// begins nothing and votes for nothing any more, until all are started anew; of what it
-	// had said yes to it asks the others.
+	// Agreed decides by the votes in a Byzantine order of all nodes, in which the votes are agreed on as in
+	// package commit/agreed. It is atomic among correct nodes, and no node is blocked, while at most M nodes are
+	// faulty and the others meet the deadlines of rounds. A faulty participant can abort a transaction, and
+	// nothing else. All nodes see the bodies of all participants. A node that restarts, or misses the deadline of
+	// a round, neither begins nor votes for transactions until all nodes are started from scratch; for
+	// transactions that it voted yes to it asks the others.
 	Agreed
 )
 
@@ -84,7 +80,7 @@ func (p Protocol) String() string {
 	return fmt.Sprintf("commit protocol %d", uint8(p))
 }
 
-// ParseProtocol reads what String writes.
+// ParseProtocol parses the result of String.
 func ParseProtocol(text string) (Protocol, error) {
 	if i := slices.Index(protocols[:], text); i >= 0 {
 		return Protocol(i), nil
@@ -92,27 +88,26 @@ func ParseProtocol(text string) (Protocol, error) {
 	return 0, fmt.Errorf("commit protocol %q: allowed are %s", text, strings.Join(protocols[:], ", "))
 }
 
-// Config configures transactions. Protocol is the same at all nodes.
+// Config configures transactions. Protocol must be identical on all nodes. A zero field means its default.
 type Config struct {
 	Protocol Protocol
-	// Votes is how long votes are waited for, 5 s by default: who has not prepared by then
-	// counts as one that has said no.
+	// Votes is how long votes are waited for; by default 5 s. A participant that has not prepared by then counts
+	// as a no.
 	Votes time.Duration
-	// Delay is what a message takes at most, with what its receiver needs to act on it; 250 ms
-	// by default. It says when a node that waits for an outcome begins to ask the others.
+	// Delay is the maximum time for a message and for its receiver to act on it; by default 250 ms. It determines
+	// when a node that waits for an outcome begins to ask the others.
 	Delay time.Duration
-	// Open is how many transactions may be under way that this node coordinates, and how
-	// many of each other node it takes part in; 4096 by default. Who asks for more is held back.
-	// With Agreed it is alike at all nodes.
+	// Open is how many transactions that this node coordinates may be in flight, and in how many of each other
+	// node it takes part; by default 4096. Further calls block. With Agreed it must be identical on all nodes.
 	Open int
-	// Prepares is how many calls of the participant may be under way; 64 by default.
+	// Prepares is how many calls of the participant may be in flight; by default 64.
 	Prepares int
-	// Remember is how many ended transactions this node knows the outcome of; 16384 by default.
-	// With Agreed it is alike at all nodes.
+	// Remember is of how many finished transactions this node knows the outcome; by default 16384. With Agreed it
+	// must be identical on all nodes.
 	Remember int
 }
 
-// check tells what is wrong with a configuration.
+// check returns an error if a configuration is invalid.
 func (c Config) check() error {
 	switch {
 	case int(c.Protocol) >= len(protocols):
@@ -127,7 +122,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// WithDefaults fills in what is 0.
+// WithDefaults returns the configuration with zero fields replaced by their defaults.
 func (c Config) WithDefaults() Config {
 	c.Votes, c.Delay = cmp.Or(c.Votes, 5*time.Second), cmp.Or(c.Delay, 250*time.Millisecond)
 	c.Open, c.Prepares, c.Remember = cmp.Or(c.Open, 4096), cmp.Or(c.Prepares, 64), cmp.Or(c.Remember, 16384)
@@ -137,28 +132,28 @@ func (c Config) WithDefaults() Config {
 // The limits of a transaction.
 const (
 	MaxTx       = service.MaxName // bytes of its name
-	MaxPart     = service.MaxPart // bytes of what one participant is to do
-	maxPartsAll = 512 << 10       // bytes of what all are to do
+	MaxPart     = service.MaxPart // bytes of one participant's body
+	maxPartsAll = 512 << 10       // bytes of all bodies
 )
 
-// The errors of transactions, beside [kernel.ErrClosed] and [kernel.ErrRefused]: nothing is done, nor will be, if
-// it is none that is [kernel.ErrUnknown] by errors.Is.
+// The errors of transactions, beside [kernel.ErrClosed] and [kernel.ErrRefused]. An error that does not match
+// [kernel.ErrUnknown] means that the transaction has no effect, ever.
 var (
-	// ErrBlocked: the outcome can not be known before others are back. See [BlockedError].
+	// ErrBlocked: the outcome cannot be known before other nodes recover. See [BlockedError].
 	ErrBlocked = errors.New("the transaction is blocked")
-	// ErrTaken: there is another transaction of that name. If it is kernel.ErrUnknown, too, it may be the
-	// same one, which goes on at nodes that take part, and may commit.
+	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, it may be the
+	// same transaction, which continues at its members and may commit.
 	ErrTaken = errors.New("a transaction has had this name already")
-	// ErrNoTransaction: this node knows of no transaction of that name. It was never there,
-	// or ended so long ago that it is forgotten, or was aborted before a crash of this node, or
-	// is one that others have and this node has no part in.
+	// ErrNoTransaction: this node knows no transaction of that name. It never existed, is so old that its outcome
+	// was dropped, was aborted before a crash of this node, or has no part at this node.
 	ErrNoTransaction = errors.New("no transaction of that name is known here")
 )
 
-// BlockedError says who is waited for. It is [ErrBlocked], and [kernel.ErrUnknown].
+// BlockedError names the members that a blocked transaction waits for. It matches [ErrBlocked] and
+// [kernel.ErrUnknown].
 type BlockedError struct {
 	Tx    string
-	Waits []string // the members that know the outcome, or without whom nobody does
+	Waits []string // the outcome is known when one of these members can be reached
 }
 
 func (e *BlockedError) Error() string {
@@ -166,12 +161,12 @@ func (e *BlockedError) Error() string {
 		e.Tx, strings.Join(e.Waits, " or "))
 }
 
-// Is tells what the error is, too.
+// Is reports whether target is ErrBlocked or kernel.ErrUnknown.
 func (e *BlockedError) Is(target error) bool {
 	return target == ErrBlocked || target == kernel.ErrUnknown
 }
 
-// State is how far a transaction has come, as a node knows it.
+// State is the state of a transaction as a node knows it.
 type State uint8
 
 // The states.
@@ -185,23 +180,23 @@ func (s State) String() string {
 	return [...]string{"pending", "committed", "aborted"}[min(s, Aborted)]
 }
 
-// MarshalText writes what String does.
+// MarshalText returns the text of String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Outcome is what a node knows of a transaction.
 type Outcome struct {
 	Tx    string   `json:"tx"`
 	State State    `json:"state"`
-	Why   string   `json:"why,omitempty"`   // of an abort, as far as it is known: who said no, and what it said
-	Waits []string `json:"waits,omitempty"` // who is waited for, if it is blocked
+	Why   string   `json:"why,omitempty"`   // reason of an abort, if known: who said no, and its text
+	Waits []string `json:"waits,omitempty"` // members that a blocked transaction waits for
 }
 
-// Status is a node's part in transactions.
+// Status is the status of transactions at a node.
 type Status struct {
 	Protocol  string    `json:"protocol"`
 	Open      int       `json:"open"`      // transactions that this node coordinates
 	Pending   int       `json:"pending"`   // all whose outcome it waits for
-	Preparing int       `json:"preparing"` // calls of the participant under way
+	Preparing int       `json:"preparing"` // calls of the participant in flight
 	Committed uint64    `json:"committed"`
 	Aborted   uint64    `json:"aborted"`
 	Blocked   []Outcome `json:"blocked"`

@@ -10,10 +10,10 @@ import (
 	"parley/commit/ordered"
 )
 
-// orderName names the order among groups.
+// orderName is the name of the order, as of a group.
 const orderName = "commit:order"
 
-// order carries what the machine of transactions broadcasts: a Byzantine order of all nodes.
+// order carries the broadcasts of the transaction machine: a Byzantine order of all nodes.
 type order struct {
 	s    *Service
 	of   kernel.Order
@@ -21,12 +21,11 @@ type order struct {
 	stop chan struct{}
 
 	mu      sync.Mutex
-	waiting [][]byte // to be broadcast
+	waiting [][]byte // yet to be broadcast
 	more    sync.Cond
 	closed  bool
 }
 
-// newOrder opens the order.
 func newOrder(s *Service) (o *order, err error) {
 	o = &order{s: s, stop: make(chan struct{})}
 	o.more.L = &o.mu
@@ -38,7 +37,7 @@ func newOrder(s *Service) (o *order, err error) {
 	return o, nil
 }
 
-// close ends what waits.
+// close ends all waiting calls and goroutines.
 func (o *order) close() {
 	close(o.stop)
 	o.mu.Lock()
@@ -49,7 +48,7 @@ func (o *order) close() {
 	o.wg.Wait()
 }
 
-// broadcast takes what the machine broadcasts. It is part of a step, so others send it.
+// broadcast queues a broadcast of the machine. It is part of a step, so another goroutine sends it.
 func (o *order) broadcast(m parley.Msg) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +56,7 @@ func (o *order) broadcast(m parley.Msg) {
 	o.more.Signal()
 }
 
-// send hands on what is to be broadcast. It waits while the order carries as much as it may.
+// send submits the queued broadcasts to the order. It blocks while too many are in flight.
 func (o *order) send() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,16 +79,16 @@ func (o *order) send() {
 	}
 }
 
-// deliver gives the machine what the order delivers. It is part of a step of the order.
+// deliver passes a delivery of the order to the machine. It is part of a step of the order.
 func (o *order) deliver(from parley.ID, b []byte) {
 	if len(b) > 0 && b[0] > 0 && parley.Kind(b[0]) <= ordered.Expire-ordered.Begin+1 {
-		if p := o.s.machine(); p != nil { // nil: it could not be opened, and the node ends
+		if p := o.s.machine(); p != nil { // nil: it could not be opened, and the node closes
 			p.Carried(from, parley.Msg{Kind: ordered.Begin - 1 + parley.Kind(b[0]), Body: b[1:]})
 		}
 	}
 }
 
-// takes tells why a transaction cannot be begun, of which the machine would broadcast so many bytes.
+// takes returns an error if a transaction cannot begin for which the machine would broadcast size bytes.
 func (o *order) takes(size int) error {
 	if most := o.of.Most(); size+1 > most {
 		return fmt.Errorf("%w: the transaction has %d bytes: at most %d are allowed", kernel.ErrRefused, size+1, most)
@@ -100,8 +99,8 @@ func (o *order) takes(size int) error {
 	return nil
 }
 
-// watch answers those who wait when this node has heard nothing of the order for long: the others,
-// whom the machine asks, may not know the outcome either.
+// watch ends waiting calls when this node has heard nothing of the order for long: the other nodes, which the
+// machine asks, may not know the outcome either.
 func (o *order) watch() {
 	tick := time.NewTicker(o.s.c.Delay)
 	defer tick.Stop()

@@ -10,17 +10,17 @@ import (
 	"parley/commit/service"
 )
 
-// participantCalls are the calls of the participant: one after the other for each transaction, and at
-// most so many at a time. Those that end a transaction do not wait for those that prepare,
-// which may be waiting for them.
+// participantCalls makes the calls of the participant: one after another for each transaction, and at most `most`
+// at a time of each kind. Calls that end a transaction do not wait for calls of Prepare, which may be waiting for
+// them.
 type participantCalls struct {
 	participant Participant
 	most        int
 	votes       time.Duration
-	// voted and applied take what came of a call.
+	// voted and applied receive the result of a call.
 	voted   func(path parley.Path, yes bool, why string)
 	applied func(path parley.Path)
-	failed  func(tx string, err error) // a participant that does not do what it had said
+	failed  func(tx string, err error) // the participant does not do what it voted for
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -31,17 +31,17 @@ type participantCalls struct {
 	jobs     map[parley.Path]*participantCall
 	prepares pool
 	ends     pool
-	again    int                // calls under way of what was prepared before a crash
-	waiting  []*participantCall // for them to be over
+	again    int                // calls in flight for transactions prepared before a crash
+	waiting  []*participantCall // calls that wait until again is 0
 }
 
-// pool is what may be called next.
+// pool is a queue of calls, and the number of goroutines that make them.
 type pool struct {
 	queue []*participantCall
 	busy  int
 }
 
-// participantCall is a transaction that the participant has a part in.
+// participantCall is a transaction in which the participant has a part.
 type participantCall struct {
 	path    parley.Path
 	tx      string
@@ -60,7 +60,7 @@ func newParticipantCalls(p Participant, most int, votes time.Duration) *particip
 	return c
 }
 
-// prepare has a part prepared.
+// prepare schedules a call of Prepare.
 func (c *participantCalls) prepare(path parley.Path, tx string, body []byte, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *participantCalls) prepare(path parley.Path, tx string, body []byte, aga
 	c.push(&c.prepares, j, c.doPrepare)
 }
 
-// end has a part carried out or taken back.
+// end schedules a call of Commit or Abort.
 func (c *participantCalls) end(path parley.Path, tx string, commit bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *participantCalls) end(path parley.Path, tx string, commit bool) {
 		return
 	}
 	j := c.jobs[path]
-	if j == nil { // it was never prepared, or not in this life
+	if j == nil { // never prepared, or by an earlier incarnation
 		j = &participantCall{path: path, tx: tx, begun: true}
 		c.jobs[path] = j
 	}
@@ -95,14 +95,13 @@ func (c *participantCalls) end(path parley.Path, tx string, commit bool) {
 	switch {
 	case j.running:
 		j.cancel()
-	case j.again && !j.begun: // its turn comes
+	case j.again && !j.begun: // doPrepare pushes it to ends
 	default:
 		c.push(&c.ends, j, c.doEnd)
 	}
 }
 
-// push puts a job into a pool, and begins another goroutine if there may be one more. The
-// lock is held.
+// push adds a job to a pool, and starts another goroutine if one more is allowed. The lock is held.
 func (c *participantCalls) push(p *pool, j *participantCall, do func(*participantCall)) {
 	p.queue = append(p.queue, j)
 	if p.busy == c.most {
@@ -122,10 +121,10 @@ func (c *participantCalls) push(p *pool, j *participantCall, do func(*participan
 	})
 }
 
-// doPrepare calls Prepare. The lock is held, and let go meanwhile.
+// doPrepare calls Prepare. The lock is held, and released during the call.
 func (c *participantCalls) doPrepare(j *participantCall) {
 	if j.ended && !j.again {
-		return // it was aborted before its turn: see end
+		return // aborted before its turn: see end
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.votes)
 	j.begun, j.running, j.cancel = true, true, cancel
@@ -152,7 +151,7 @@ func (c *participantCalls) doPrepare(j *participantCall) {
 	}
 }
 
-// call calls Prepare.
+// call calls Prepare, or Again, and returns the vote and the reason of a no.
 func (c *participantCalls) call(ctx context.Context, j *participantCall) (yes bool, why string) {
 	if c.participant == nil {
 		return false, "has no participant"
@@ -175,7 +174,7 @@ func (c *participantCalls) call(ctx context.Context, j *participantCall) (yes bo
 	return yes && err == nil, why[:min(len(why), service.MaxReason)]
 }
 
-// doEnd tells the participant the outcome. The lock is held, and let go meanwhile.
+// doEnd calls Commit or Abort. The lock is held, and released during the call.
 func (c *participantCalls) doEnd(j *participantCall) {
 	c.mu.Unlock()
 	switch {
@@ -192,14 +191,14 @@ func (c *participantCalls) doEnd(j *participantCall) {
 	c.mu.Lock()
 }
 
-// preparing is how many calls of Prepare are under way or wait.
+// preparing returns how many calls of Prepare are in flight or waiting.
 func (c *participantCalls) preparing() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.prepares.busy + len(c.prepares.queue) + len(c.waiting)
 }
 
-// close calls nothing more, and waits for the calls that are under way.
+// close makes no further calls, and waits for those in flight.
 func (c *participantCalls) close() {
 	c.mu.Lock()
 	c.closed = true

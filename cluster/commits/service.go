@@ -21,14 +21,14 @@ import (
 	"parley/commit/service"
 )
 
-// Service is a node's part in transactions.
+// Service is a node's service for transactions.
 type Service struct {
 	k       *kernel.Kernel
 	c       Config
 	process *host.Process
-	ready   chan struct{} // closed when process is there
-	order   *order        // what the process stands on, in spite of liars
-	room    chan struct{} // held by each transaction of this node's that is not decided
+	ready   chan struct{} // closed when process is set
+	order   *order        // of a Byzantine order, for Agreed
+	room    chan struct{} // held by each undecided transaction of this node
 	parts   *participantCalls
 
 	mu        sync.Mutex
@@ -38,8 +38,7 @@ type Service struct {
 	aborted   uint64
 }
 
-// txCall is a transaction of this node's until it is decided. All but done is read when done
-// is closed.
+// txCall is a transaction of this node until it is decided. Its fields but done are read after done is closed.
 type txCall struct {
 	digest    uint64
 	done      chan struct{}
@@ -47,8 +46,8 @@ type txCall struct {
 	err       error
 }
 
-// Open begins a node's part in transactions. Their numbers go on from the time in microseconds: no life of this node
-// uses one twice, even if its disk is lost.
+// Open starts a node's service for transactions. Transaction numbers continue from the time in microseconds: no
+// incarnation of this node reuses one, even if its disk is lost.
 func Open(k *kernel.Kernel, c Config, participant Participant) (*Service, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -111,19 +110,19 @@ func (s *Service) open() (err error) {
 	return err
 }
 
-// machine is the machine of transactions, once it is there.
+// machine returns the process of the transaction machine, once it is set.
 func (s *Service) machine() *host.Process {
 	<-s.ready
 	return s.process
 }
 
-// decider is what a machine of transactions tells of them.
+// decider is what a machine of transactions reports about them.
 type decider interface {
 	Find(name string) (service.Transaction, bool)
 	Live() iter.Seq[service.Transaction]
 }
 
-// Close ends all that waits, and returns when no call of the participant is under way.
+// Close ends all waiting calls with an error, and returns when no call of the participant is in flight.
 func (s *Service) Close(why error) {
 	s.Fail(why)
 	if s.order != nil {
@@ -132,7 +131,7 @@ func (s *Service) Close(why error) {
 	s.parts.close()
 }
 
-// Fail answers all who wait, and takes nothing more.
+// Fail ends all waiting calls with an error and refuses new ones.
 func (s *Service) Fail(why error) {
 	s.mu.Lock()
 	s.closed = cmp.Or(s.closed, why)
@@ -140,7 +139,7 @@ func (s *Service) Fail(why error) {
 	s.giveUp(fmt.Errorf("%w: %w", kernel.ErrUnknown, why))
 }
 
-// giveUp answers all who wait.
+// giveUp ends all waiting calls with err.
 func (s *Service) giveUp(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,17 +149,17 @@ func (s *Service) giveUp(err error) {
 	}
 }
 
-// finish answers who waits. The lock is held.
+// finish ends a call. The lock is held.
 func (s *Service) finish(c *txCall, committed bool, err error) {
 	c.committed, c.err = committed, err
 	close(c.done)
 	<-s.room
 }
 
-// Commit carries out a transaction at all members that are named, each with what it is to do, or at none of them: see
+// Commit commits a transaction at all named members, each with its own body, or aborts it at all: see
 // cluster.Node.Commit.
 func (s *Service) Commit(ctx context.Context, tx string, bodies map[string][]byte) (committed bool, err error) {
-	t, err := s.sheetOf(tx, bodies)
+	t, err := s.specOf(tx, bodies)
 	if err != nil {
 		return false, err
 	}
@@ -179,8 +178,8 @@ func (s *Service) Commit(ctx context.Context, tx string, bodies map[string][]byt
 	}
 }
 
-// sheetOf is what a transaction is, if it can be.
-func (s *Service) sheetOf(tx string, bodies map[string][]byte) (service.Spec, error) {
+// specOf validates a transaction and returns its specification.
+func (s *Service) specOf(tx string, bodies map[string][]byte) (service.Spec, error) {
 	t := service.Spec{Name: tx, Members: []parley.ID{s.k.Self}}
 	if tx == "" || len(tx) > MaxTx || len(bodies) == 0 {
 		return t, fmt.Errorf("%w: a transaction has a name of 1 to %d bytes, and participants", kernel.ErrRefused, MaxTx)
@@ -221,7 +220,7 @@ func (s *Service) sheetOf(tx string, bodies map[string][]byte) (service.Spec, er
 	return t, nil
 }
 
-// begin begins a transaction, or joins those who wait for it.
+// begin begins a transaction, or returns the call of one that is in flight.
 func (s *Service) begin(ctx context.Context, t service.Spec) (*txCall, error) {
 	join := func() (c *txCall, err error) {
 		if c = s.calls[t.Name]; c != nil && c.digest != t.Digest {
@@ -255,7 +254,7 @@ func (s *Service) begin(ctx context.Context, t service.Spec) (*txCall, error) {
 	return c, nil
 }
 
-// start has the machine begin a transaction.
+// start makes the machine begin a transaction.
 func (s *Service) start(t service.Spec) error {
 	if s.c.Protocol == Majority {
 		t = s.witnessed(t)
@@ -272,7 +271,7 @@ func (s *Service) start(t service.Spec) error {
 	return nil
 }
 
-// witnessed adds nodes that have no part until there are three: of two, none may fail.
+// witnessed adds nodes without a part until there are three: of two, none may fail.
 func (s *Service) witnessed(t service.Spec) service.Spec {
 	for id := range s.k.Up().All() {
 		if len(t.Members) < 3 && !t.Has(id) {
@@ -283,7 +282,7 @@ func (s *Service) witnessed(t service.Spec) service.Spec {
 	return t
 }
 
-// end answers who waits for a transaction, if anybody does.
+// end ends the calls that wait for a transaction.
 func (s *Service) end(tx string, committed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,7 +292,7 @@ func (s *Service) end(tx string, committed bool, err error) {
 	}
 }
 
-// Deliver takes what the machine wants of the participant, and outcomes. It is part of a step.
+// Deliver handles requests to the participant, and outcomes. It is part of a step.
 func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case service.Prepare:
@@ -322,8 +321,8 @@ func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	}
 }
 
-// tell answers who waits for a transaction. What is refused because of its name may be the
-// one that has it, and is then known to have its outcome, or may have any.
+// tell ends the calls that wait for a transaction. If the transaction was refused because its name is taken, it
+// may be the one that has the name: its outcome is then known from the claim, or unknown.
 func (s *Service) tell(name string, committed bool, why service.AbortReason) {
 	switch at := s.k.Name(why.By); why.Claim {
 	case service.Free:
@@ -347,7 +346,7 @@ func (s *Service) count(committed bool) {
 	}
 }
 
-// Indicate takes that a transaction is blocked.
+// Indicate handles that a transaction is blocked.
 func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	if m.Kind != service.Blocked {
 		return
@@ -358,8 +357,8 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	s.end(e.Tx, false, e)
 }
 
-// Outcome tells what this node knows of a transaction. A *BlockedError comes with the
-// outcome Pending of one that is blocked.
+// Outcome returns what this node knows of a transaction. For a blocked one, it returns the outcome Pending and a
+// *BlockedError.
 func (s *Service) Outcome(tx string) (o Outcome, err error) {
 	o, err = Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
 	s.process.Do(func(machine parley.Machine, _ parley.Tick) {
@@ -373,7 +372,7 @@ func (s *Service) Outcome(tx string) (o Outcome, err error) {
 	return o, err
 }
 
-// outcome is what is known of a transaction.
+// outcome converts the state of a transaction.
 func (s *Service) outcome(t service.Transaction) Outcome {
 	o := Outcome{Tx: t.Name, State: stateOf(t.Outcome)}
 	switch {
@@ -396,7 +395,7 @@ func stateOf(o commit.Outcome) State {
 	return map[commit.Outcome]State{commit.Commit: Committed, commit.Abort: Aborted}[o]
 }
 
-// Status is how transactions stand.
+// Status returns the status of transactions.
 func (s *Service) Status() *Status {
 	out := &Status{Protocol: s.c.Protocol.String(), Preparing: s.parts.preparing(), Blocked: []Outcome{}}
 	s.mu.Lock()
@@ -419,7 +418,7 @@ func (s *Service) Status() *Status {
 	return out
 }
 
-// Busy tells whether somebody waits for an outcome.
+// Busy reports whether a call waits for an outcome.
 func (s *Service) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

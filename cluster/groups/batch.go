@@ -11,55 +11,54 @@ import (
 	"parley/cluster/kernel"
 )
 
-// A group carries payloads in packs: one message of its machine has all payloads that
-// were asked for while earlier packs of this node were under way. When few are asked
-// for, each goes at once and alone; when many are, the cost of a message is shared.
+// A group carries payloads in batches: one message of its machine has all payloads that were submitted while
+// earlier batches of this node were in flight. Few payloads are sent at once, each in a batch of its own; many
+// share the cost of a message.
 
-// deepPacks is how many are in a Byzantine order, if they are half full at least: with a silent
-// node each takes as long as all the rounds do. It is what the order's own window comes to.
-const deepPacks = 128
+// deepBatches is how many batches may be in flight in a Byzantine order, if they are at least half full: with a
+// silent node each takes as long as all the rounds do. It matches the order's own window.
+const deepBatches = 128
 
-// batcher gathers the payloads of one node in one group.
+// batcher gathers the payloads of one node in one group into batches.
 type batcher struct {
-	most int                                         // bytes of a pack
-	deep int                                         // packs under way, if they are half full
-	send func(pack []byte, level kernel.Level) error // without the lock
+	most int                                         // bytes of a batch
+	deep int                                         // batches in flight, if they are half full
+	send func(pack []byte, level kernel.Level) error // called without the lock
 
 	mu    sync.Mutex
 	room  sync.Cond
-	buf   []byte       // the pack that gathers
+	buf   []byte       // the batch that gathers
 	count int          // payloads in it
-	level kernel.Level // of them
-	away  int          // packs under way
-	sends bool         // somebody is about to send
-	err   error        // why nothing is taken now
-	ended bool         // and never will be again
+	level kernel.Level // of the payloads in it
+	away  int          // batches in flight
+	sends bool         // a caller is about to send
+	err   error        // why payloads are refused now
+	ended bool         // they are refused for good
 
-	tag     uint64          // of the last pack that is awaited
-	awaited *pendingBatch   // the pack that gathers, if it is
-	under   []*pendingBatch // those under way
+	tag     uint64          // of the last batch with waiting callers
+	awaited *pendingBatch   // the batch that gathers, if callers wait for it
+	under   []*pendingBatch // batches in flight that callers wait for
 }
 
-// pendingBatch is a pack of this node that somebody waits for.
+// pendingBatch is a batch of this node that callers wait for.
 type pendingBatch struct {
 	tag   uint64
-	done  chan struct{} // closed when what follows is known
+	done  chan struct{} // closed when first or err is set
 	first uint64        // the position of its first payload
-	err   error         // why that is not known
+	err   error         // why first is not known
 }
 
 func newBatcher(most, deep int, send func([]byte, kernel.Level) error) *batcher {
 	p := &batcher{most: most - tagSize, deep: deep, send: send}
 	p.room.L = &p.mu
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // what a life before sent may come in this one, and is not taken for anything of it
+	_, _ = rand.Read(b[:]) // batches of an earlier incarnation may still be delivered, and must not match
 	p.tag = binary.BigEndian.Uint64(b[:])
 	return p
 }
 
-// post puts a payload into a pack, and sends it unless too many are under way. It waits
-// while the pack is full: who asks for more than is carried is held back. Payloads of
-// another level wait for a pack of their own.
+// post adds a payload to a batch, and sends the batch unless too many are in flight. It blocks while the batch is
+// full. Payloads of another level wait for a batch of their own.
 func (p *batcher) post(payload []byte, level kernel.Level) error {
 	if err := p.enter(context.Background(), payload, level); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (p *batcher) post(payload []byte, level kernel.Level) error {
 	return nil
 }
 
-// add is post, and returns the position at which the payload has been delivered here.
+// add is post, and returns the position at which this node has delivered the payload.
 func (p *batcher) add(ctx context.Context, payload []byte, level kernel.Level) (position uint64, err error) {
 	if err := p.enter(ctx, payload, level); err != nil {
 		return 0, err
@@ -89,8 +88,7 @@ func (p *batcher) add(ctx context.Context, payload []byte, level kernel.Level) (
 	}
 }
 
-// enter puts a payload into the pack that gathers, and waits for room there. If there is no
-// error the lock is held then.
+// enter adds a payload to the batch that gathers, and waits for room there. If it returns nil, the lock is held.
 func (p *batcher) enter(ctx context.Context, payload []byte, level kernel.Level) error {
 	size := len(payload) + binary.MaxVarintLen32
 	if size > p.most {
@@ -125,8 +123,8 @@ func (p *batcher) enter(ctx context.Context, payload []byte, level kernel.Level)
 	return nil
 }
 
-// flush sends what has gathered, as long as it may. The lock is held, and let go while
-// something is sent; one caller sends at a time, so that packs keep their order.
+// flush sends batches as long as it may. The lock is held, and released while a batch is sent. One caller sends
+// at a time, so that batches keep their order.
 func (p *batcher) flush() {
 	for !p.sends && p.count > 0 && p.err == nil && (p.away < kernel.Packs || p.away < p.deep && len(p.buf) > p.most/2) {
 		pack, level := p.buf, p.level
@@ -148,7 +146,7 @@ func (p *batcher) flush() {
 	}
 }
 
-// delivered says that a pack of this node has been, and where.
+// delivered handles that a batch of this node was delivered, and at which position.
 func (p *batcher) delivered(tag, first uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +160,8 @@ func (p *batcher) delivered(tag, first uint64) {
 	}
 }
 
-// back says that packs of this node have been delivered, or with 0 that it is open again: what
-// has gathered goes.
+// back handles that n batches of this node were delivered, or with 0 that the group is open again: it sends what
+// has gathered.
 func (p *batcher) back(n int) {
 	p.mu.Lock()
 	p.away = max(0, p.away-n)
@@ -171,8 +169,8 @@ func (p *batcher) back(n int) {
 	p.mu.Unlock()
 }
 
-// fail takes nothing more, and gives up what is under way and what has gathered: they may be
-// delivered, and nobody here would learn it. The lock is held.
+// fail refuses new payloads, and gives up those in flight and those that have gathered: they may be delivered,
+// but this node would not learn it. The lock is held.
 func (p *batcher) fail(err error) {
 	if p.err == nil {
 		p.err = err
@@ -188,21 +186,21 @@ func (p *batcher) fail(err error) {
 	p.room.Broadcast()
 }
 
-// busy tells whether anything waits or is under way.
+// busy reports whether a payload waits or is in flight.
 func (p *batcher) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err == nil && (p.count > 0 || p.away > 0)
 }
 
-// close takes nothing more until it is opened.
+// close refuses payloads until open.
 func (p *batcher) close(err error) {
 	p.mu.Lock()
 	p.fail(err)
 	p.mu.Unlock()
 }
 
-// end takes nothing more for good.
+// end refuses payloads for good.
 func (p *batcher) end(err error) {
 	p.mu.Lock()
 	p.ended = true
@@ -210,8 +208,7 @@ func (p *batcher) end(err error) {
 	p.mu.Unlock()
 }
 
-// open goes on after a close, with so many packs under way: others of before will not come
-// back.
+// open ends a close, with the given number of batches in flight: earlier ones are not reported any more.
 func (p *batcher) open(away int) {
 	p.mu.Lock()
 	if p.err != nil && !p.ended {
@@ -220,11 +217,11 @@ func (p *batcher) open(away int) {
 	p.mu.Unlock()
 }
 
-// mostPayloads is how many payloads of a pack are delivered at most: what more a liar puts into
-// one is left out everywhere.
-const mostPayloads = 1 << packBits
+// mostPayloads is the maximum number of payloads that are delivered of a batch. Further payloads, which only a
+// faulty node sends, are ignored at all nodes.
+const mostPayloads = 1 << batchBits
 
-// unpack goes through the payloads of a pack, which alias it, and returns what is behind them.
+// unpack calls each for the payloads of a batch, which alias it, and returns what follows them.
 func unpack(pack []byte, each func(i int, payload []byte)) (rest []byte) {
 	for i := 0; len(pack) > 0 && i < mostPayloads; i++ {
 		payload, rest := first(pack)
@@ -237,8 +234,8 @@ func unpack(pack []byte, each func(i int, payload []byte)) (rest []byte) {
 	return pack
 }
 
-// A pack that its sender waits for has a tag behind its payloads, which begins as a payload
-// would that is longer than any.
+// A batch that its sender waits for has a tag after its payloads. The tag begins like a payload that is longer
+// than any.
 const (
 	noPayload = 1<<35 - 1
 	tagSize   = 5 + 8
@@ -248,7 +245,7 @@ func appendTag(pack []byte, tag uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.AppendUvarint(pack, noPayload), tag)
 }
 
-// readTag reads what is behind the payloads of a pack.
+// readTag parses what follows the payloads of a batch.
 func readTag(b []byte) (tag uint64, tagged bool) {
 	if size, n := binary.Uvarint(b); size != noPayload || len(b) != tagSize || n != tagSize-8 {
 		return 0, false
@@ -256,7 +253,7 @@ func readTag(b []byte) (tag uint64, tagged bool) {
 	return binary.BigEndian.Uint64(b[tagSize-8:]), true
 }
 
-// first returns the first payload of a pack and what follows; nil if there is none.
+// first returns the first payload of a batch and what follows it; nil if there is none.
 func first(pack []byte) (payload, rest []byte) {
 	size, n := binary.Uvarint(pack)
 	if n <= 0 || size > uint64(len(pack)-n) {

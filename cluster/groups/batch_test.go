@@ -15,7 +15,7 @@ import (
 	"parley/membership/group"
 )
 
-// packsSent are packs that a packer has sent.
+// packsSent are the batches that a batcher has sent.
 type packsSent struct {
 	mu   sync.Mutex
 	list [][]byte
@@ -27,7 +27,7 @@ func (s *packsSent) at(i int) []byte {
 	return s.list[i]
 }
 
-// heldUp returns a packer of which so many packs are under way, each with one payload.
+// heldUp returns a batcher with count batches in flight, each with one payload.
 func heldUp(t *testing.T, count int) (p *batcher, sent *packsSent) {
 	t.Helper()
 	sent = new(packsSent)
@@ -45,7 +45,7 @@ func heldUp(t *testing.T, count int) (p *batcher, sent *packsSent) {
 	return p, sent
 }
 
-// within fails the test if a function waits.
+// within fails the test if f blocks.
 func within(t *testing.T, what string, f func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -59,12 +59,12 @@ func within(t *testing.T, what string, f func() error) error {
 	}
 }
 
-// What had gathered when a member was excluded goes when it is back: it would hold up all
-// that comes then.
+// Payloads that had gathered when a member was excluded are sent when it has rejoined: otherwise they would block
+// all later ones.
 func TestPackerGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, sent := heldUp(t, kernel.Packs+1)
-		g := Group{k: new(kernel.Kernel), packer: p}
+		g := Group{k: new(kernel.Kernel), batcher: p}
 		g.kept.init(1, 1)
 		for _, kind := range []parley.Kind{group.Excluded, parley.View} {
 			g.Indicate(0, parley.Msg{Kind: kind})
@@ -76,7 +76,7 @@ func TestPackerGoesOn(t *testing.T) {
 	})
 }
 
-// Who waits for room is told that the member was excluded, even if it is back by then.
+// A caller that waits for room gets the error of an exclusion, even if the member has rejoined by then.
 func TestPackerTellsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := heldUp(t, kernel.Packs+1)
@@ -90,8 +90,8 @@ func TestPackerTellsWhoWaits(t *testing.T) {
 	})
 }
 
-// A broadcast returns when its own pack is delivered, with its place in it, and not when
-// another one is that looks the same; and tells whether anything can have become of it.
+// A broadcast returns when its own batch is delivered, with its position, and not when an identical batch is. Its
+// error says whether it may have had an effect.
 func TestPackerAwaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type answer struct {
@@ -126,11 +126,11 @@ func TestPackerAwaits(t *testing.T) {
 			each = append(each, add(t.Context(), 10))
 		}
 		first, second := add(t.Context(), 10), add(t.Context(), 10) // gather
-		p.delivered(tag(sent.at(0))+1<<40, 7<<packBits)             // of a life before
-		p.delivered(tag(sent.at(1)), 8<<packBits)
+		p.delivered(tag(sent.at(0))+1<<40, 7<<batchBits)            // of an earlier incarnation
+		p.delivered(tag(sent.at(1)), 8<<batchBits)
 		p.back(1)
-		p.delivered(tag(sent.at(kernel.Packs)), 9<<packBits)
-		for got, position := range map[chan answer]uint64{each[1]: 8 << packBits, first: 9 << packBits, second: 9<<packBits + 1} {
+		p.delivered(tag(sent.at(kernel.Packs)), 9<<batchBits)
+		for got, position := range map[chan answer]uint64{each[1]: 8 << batchBits, first: 9 << batchBits, second: 9<<batchBits + 1} {
 			if a := took(got); a.position != position || a.err != nil {
 				t.Errorf("%+v, and not %d", a, position)
 			}
@@ -157,8 +157,7 @@ func TestPackerAwaits(t *testing.T) {
 	})
 }
 
-// What a traitor orders that has no payload costs nobody anything, and what has little is
-// counted for more than its bytes.
+// Batches of a traitor without payloads take no memory, and small ones count for more than their bytes.
 func TestTraitorsPacksAreBounded(t *testing.T) {
 	for name, pack := range map[string][]byte{"empty": nil, "malformed": {200}, "of nothing": {0}, "of a byte": {1, 'x'}} {
 		g := Group{k: new(kernel.Kernel), c: Config{Level: kernel.Byzantine}}
@@ -171,14 +170,14 @@ func TestTraitorsPacksAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes are held", name, held)
 		}
 		if k := &g.kept; k.ended > k.begun {
-			if of := k.at(k.begun); of.count == 0 || &of.pack[0] == &batch[0] {
+			if of := k.at(k.begun); of.count == 0 || &of.body[0] == &batch[0] {
 				t.Errorf("%s: a pack of nothing is held, or its batch", name)
 			}
 		}
 	}
 }
 
-// A payload at the end of a pack that looks like a tag is none.
+// A payload at the end of a batch that looks like a tag is not taken for one.
 func TestTagsArePayloadsOfNobody(t *testing.T) {
 	p, sent := heldUp(t, 0)
 	payload := appendTag(nil, 5)
@@ -192,8 +191,8 @@ func TestTagsArePayloadsOfNobody(t *testing.T) {
 	}
 }
 
-// What ends a view has the windows of all members in it, with a payload in each, and must be a
-// frame that links take.
+// The message that ends a view holds the windows of all members, with a payload in each batch, and must fit into
+// a frame of the links.
 func TestWindow(t *testing.T) {
 	const payload, frame = 64 << 10, 16 << 20
 	for n := 1; n <= 128; n++ {

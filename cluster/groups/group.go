@@ -1,19 +1,18 @@
-// Package groups is a node's part in groups: who is in one broadcasts there, at a level of its choice.
+// Package groups is a node's service for groups: members broadcast in them, at a level of their choice.
 //
 // # Decisions
 //
-// Payloads travel in packs. A group has four packs of a node under way, and more of a Byzantine order if
-// they are well filled; what is asked for meanwhile gathers in the next one. Motive: a payload alone
-// goes at once, and many share the cost of a message. Cost: a position is the number of a pack and a
-// place in it, and what a group's machine counts are packs.
+// Payloads travel in batches. A node has four batches in flight in a group, and more in a Byzantine order if they
+// are well filled; payloads submitted meanwhile gather in the next batch. Motive: a single payload is sent at
+// once, and many share the cost of a message. Cost: a position is the number of a batch and an index in it, and a
+// group's machine counts batches, not payloads.
 //
-// A subscriber has no buffer. A group keeps the packs that it has delivered lately, whoever reads
-// them, and a subscription is a place in there; one that is overtaken by the end of it is cut off.
-// Motive: a slow reader costs nothing but itself, and resuming is the same as reading. Cost: memory for
-// what nobody may read.
+// A subscription is a cursor into the delivery history; it has no buffer of its own. A group retains its latest
+// batches whether or not anybody reads them, and cuts off a subscription whose batch is dropped. Motive: a slow
+// reader costs nothing, and resuming is the same as reading. Cost: memory for deliveries that may never be read.
 //
-// A pack that is awaited carries a tag behind its payloads. Motive: the order does not name packs:
-// levels mix, and packs of a former life come too. Cost: 13 bytes a pack where somebody waits.
+// A batch that a caller waits for carries a tag after its payloads. Motive: the order does not identify batches:
+// levels mix, and batches of an earlier incarnation may come, too. Cost: 13 bytes for each such batch.
 package groups
 
 import (
@@ -34,51 +33,47 @@ import (
 
 // Delivery is one payload that a group has delivered.
 type Delivery struct {
-	// Position grows with every delivery. With the levels Total, Atomic and Byzantine it
-	// is the same at all members for the same payload, with the others it is this member's
-	// own. It is a pack's place in the order, and the payload's place in the pack, and
-	// never 0.
+	// Position grows with every delivery and is never 0. With the levels Total, Atomic, and Byzantine it is the
+	// same at all members for the same payload; with the others it is local to this member. It consists of a
+	// batch's place in the order and the payload's index in the batch.
 	Position uint64
-	From     parley.ID // the node that broadcast it, as a place among the members
-	Payload  []byte    // which nobody may change
+	From     parley.ID // the node that broadcast it, as an index of the members
+	Payload  []byte    // must not be modified
 }
 
-// packBits is how many bits of a position say which payload of a pack it is.
-const packBits = 16
+// batchBits is how many bits of a position are the payload's index in its batch.
+const batchBits = 16
 
-// Config configures one group. Name and Level are the same at all nodes.
+// Config configures one group. Name and Level must be identical on all nodes.
 type Config struct {
 	Name  string
 	Level kernel.Level
-	// Keep is how many deliveries are kept for who subscribes, by default 65536, and
-	// KeepBytes how many bytes of them, by default the group's share of 256 MiB, of 16 MiB
-	// at most and 1 MiB at least; what is older is gone first. Of a durable group the newest 8 MiB
-	// at most outlive its members' ends and exclusions, wherever they are read; of a Byzantine
-	// group nothing does.
+	// Keep and KeepBytes limit the deliveries that are retained for subscriptions, by number and by bytes; the
+	// oldest are dropped first. By default Keep is 65536, and KeepBytes the group's share of 256 MiB, but at
+	// least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or exclusion
+	// of a member, wherever they are read from; in a Byzantine group nothing does.
 	Keep, KeepBytes int
-	// Deliver, if it is given, is called for each delivery, in order, on the goroutine that
-	// brought the last message that it took. It must not block, and may not call the group.
-	// A durable node that comes back, or was excluded, calls it again for what is kept, with the
-	// positions of then.
+	// Deliver, if set, is called for each delivery, in order, on the goroutine of the machine's step. It must not
+	// block, and must not call the group. After a restart or an exclusion, a durable node calls it again for the
+	// retained deliveries, with their original positions.
 	Deliver func(Delivery)
 
-	final bool // of a Byzantine group: who has missed anything is out for good
+	final bool // of a Byzantine group: a member that has missed anything stays out for good
 }
 
-// withDefaults fills in what is 0, of one of so many groups.
+// withDefaults fills in the defaults of one of the given number of groups.
 func (c Config) withDefaults(groups int) Config {
 	c.Keep = cmp.Or(c.Keep, 1<<16)
-	if c.KeepBytes == 0 { // more is fresh memory for long, which costs more than all else that a pack does
+	if c.KeepBytes == 0 { // more would touch fresh memory, which costs more than the rest of a batch
 		c.KeepBytes = max(1<<20, min(16<<20, (256<<20)/max(1, groups)))
 	}
 	return c
 }
 
-// mostByzantine is how many members a Byzantine order may have: messages grow with the power
-// of m.
+// mostByzantine is how many members a Byzantine order may have: message sizes grow exponentially with m.
 const mostByzantine = 13
 
-// Check tells what is wrong with the groups of n nodes.
+// Check returns an error if n nodes cannot have the listed groups.
 func Check(list []Config, n int) error {
 	for i, g := range list {
 		switch {
@@ -96,16 +91,16 @@ func Check(list []Config, n int) error {
 	return nil
 }
 
-// Group is this node's member of one group.
+// Group is this node's membership in one group. Its methods are safe for concurrent use.
 type Group struct {
-	c       Config
-	k       *kernel.Kernel
-	process *host.Process
-	packer  *batcher
-	kept    history
-	absent  error        // of a group that is not configured: whatever it is asked fails
-	ours    atomic.Int32 // own packs delivered, of which the packer does not know yet
-	opened  atomic.Bool  // nor that it is open again
+	c            Config
+	k            *kernel.Kernel
+	process      *host.Process
+	batcher      *batcher
+	kept         history
+	absent       error        // error of all calls, for a group that is not configured
+	ownDelivered atomic.Int32 // own batches delivered, not yet reported to the batcher
+	reopened     atomic.Bool  // opened again, not yet reported to it
 }
 
 // open opens a group's machine on a channel.
@@ -117,9 +112,9 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 	case kernel.Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
 		deep = kernel.Window(views.N, views.Payload)
 	case kernel.Byzantine:
-		deep = deepPacks
+		deep = deepBatches
 	}
-	g.packer = newBatcher(views.Payload, deep, func(pack []byte, level kernel.Level) error {
+	g.batcher = newBatcher(views.Payload, deep, func(pack []byte, level kernel.Level) error {
 		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
 			err = fmt.Errorf("%w: %w", s.k.Closed(), err)
@@ -142,10 +137,10 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 	return g, nil
 }
 
-// machine names the machine of a group.
+// machine returns the name of a group's machine.
 func machine(group string) string { return "group/" + group }
 
-// noGroup is a group that is not configured: whatever it is asked fails with an error.
+// noGroup returns a group that is not configured: all calls fail with err.
 func noGroup(err error) *Group {
 	g := &Group{absent: err}
 	g.kept.init(1, 1)
@@ -153,7 +148,7 @@ func noGroup(err error) *Group {
 	return g
 }
 
-// takes tells why the group takes no new payload of a level, if it does not.
+// takes returns an error if the group accepts no new payloads.
 func (g *Group) takes() error {
 	if g.absent != nil {
 		return g.absent
@@ -165,29 +160,28 @@ func (g *Group) takes() error {
 	return g.k.HasRoom()
 }
 
-// Level is what the group promises.
+// Level returns the level of the group.
 func (g *Group) Level() kernel.Level { return g.c.Level }
 
-// Broadcast asks the group to deliver a payload at all members, at the group's level, and
-// returns its position when this node has delivered it. If the node is durable it is on the disk
-// then, but in a group of level Byzantine, which is in the nodes' memory alone.
+// Broadcast broadcasts payload to all members at the group's level. It returns the payload's position when this
+// node has delivered it. On a durable node the payload is then on disk, except in a group of level Byzantine,
+// which is in memory only.
 //
-// What the return says of others is what the level does of a delivery. With Total, Atomic and
-// Uniform all members that stay deliver the payload, even if this node crashes now, and with
-// Byzantine all correct ones. With Reliable, FIFO and Causal this node delivers its own
-// payload at once, and the others do if it stays: if it crashes now, perhaps none of them does.
+// What a return says about the other members depends on the level. With Total, Atomic, and Uniform, all members
+// that stay deliver the payload, even if this node crashes now; with Byzantine, all correct members do. With
+// Reliable, FIFO, and Causal, this node delivers its own payload at once, and the others deliver it if this node
+// stays: if it crashes now, possibly none of them does.
 //
-// With [kernel.ErrUnknown] the payload may have been delivered, or may be yet: the context ended when
-// it was under way, or this node was excluded or closed. With every other error it is not
-// delivered and never will be; it is [kernel.ErrRefused] if the context ended before there was room.
+// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be: ctx ended while
+// it was in flight, or this node was excluded or closed. With every other error it is never delivered; the error
+// matches [kernel.ErrRefused] if ctx ended before there was room.
 func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64, err error) {
 	return g.BroadcastAt(ctx, g.c.Level, payload)
 }
 
-// BroadcastAt is Broadcast at another level. A group whose level is Reliable, Uniform, FIFO
-// or Causal takes payloads of these four: what a payload is promised of order is of those
-// before it of at least its own kind, so that a FIFO payload comes after all that its
-// sender broadcast before, and a Reliable one when it comes.
+// BroadcastAt is Broadcast at another level. A group of level Reliable, Uniform, FIFO, or Causal accepts payloads
+// of these four levels. The promised order concerns earlier payloads of at least the same level: a FIFO payload
+// comes after everything that its sender broadcast before, and a Reliable one when it arrives.
 func (g *Group) BroadcastAt(ctx context.Context, level kernel.Level, payload []byte) (position uint64, err error) {
 	if err := g.takes(); err != nil {
 		return 0, err
@@ -195,84 +189,84 @@ func (g *Group) BroadcastAt(ctx context.Context, level kernel.Level, payload []b
 	if !g.c.Level.Carries(level) {
 		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", kernel.ErrRefused, g.c.Level, level)
 	}
-	return g.packer.add(ctx, payload, level)
+	return g.batcher.add(ctx, payload, level)
 }
 
-// BroadcastAsync is Broadcast for who does not wait: it returns when the payload is on its way, and
-// waits only while too much is. Nothing acknowledges the payload: if this node is excluded or
-// ends then, nobody learns here whether others deliver it.
+// BroadcastAsync submits payload and returns without waiting for its delivery. It blocks only while too many
+// payloads are in flight. Delivery is never acknowledged: if this node is excluded or ends, it does not learn
+// whether the others deliver the payload.
 func (g *Group) BroadcastAsync(payload []byte) error {
 	if err := g.takes(); err != nil {
 		return err
 	}
-	return g.packer.post(payload, g.c.Level)
+	return g.batcher.post(payload, g.c.Level)
 }
 
-// Deliver takes a pack. It is part of a step of the machine.
+// Deliver handles a delivered batch. It is part of a step of the machine.
 func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	place := m.Seq
-	if g.c.Level == kernel.Byzantine { // whose numbers are each sender's own
+	if g.c.Level == kernel.Byzantine { // whose sequence numbers are each sender's own
 		place = m.Value
 	}
-	k := deliveredBatch{first: place << packBits, from: from, pack: m.Body}
-	if g.c.Level == kernel.Byzantine && len(k.pack) < pinning {
-		k.pack = slices.Clone(k.pack)
+	k := deliveredBatch{first: place << batchBits, from: from, body: m.Body}
+	if g.c.Level == kernel.Byzantine && len(k.body) < pinning {
+		k.body = slices.Clone(k.body)
 	}
-	rest := unpack(k.pack, func(i int, payload []byte) {
+	rest := unpack(k.body, func(i int, payload []byte) {
 		k.count = i + 1
 		if g.c.Deliver != nil {
 			g.c.Deliver(Delivery{k.first + uint64(i), from, payload})
 		}
 	})
-	k.pack = k.pack[:len(k.pack)-len(rest)]
+	k.body = k.body[:len(k.body)-len(rest)]
 	if k.count > 0 { // of others a traitor can send any number, which have no bytes
 		g.kept.add(k)
 	}
 	if from == g.k.Self {
-		g.ours.Add(1)
+		g.ownDelivered.Add(1)
 		if tag, tagged := readTag(rest); tagged {
-			g.packer.delivered(tag, k.first)
+			g.batcher.delivered(tag, k.first)
 		}
 	}
 }
 
-// pinning is below how many bytes a pack of a Byzantine order is copied: it has come in a
-// batch of many, all of which would be held with it.
+// pinning is the size in bytes below which a batch of a Byzantine order is copied: it aliases a message with many
+// batches, which would be retained with it.
 const pinning = 32 << 10
 
-// Indicate takes what the machine says of views, or of its eras.
+// Indicate handles the machine's indications of views, or of its epochs.
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case group.Excluded, byzantine.Out:
-		g.packer.close(kernel.ErrNotMember)
+		g.batcher.close(kernel.ErrNotMember)
 		g.kept.leave()
 	case group.SnapshotInstalled, group.ReplayStarted:
-		g.kept.begin(m.Seq << packBits)
+		g.kept.begin(m.Seq << batchBits)
 	case byzantine.Restored:
-		g.kept.begin(m.Value << packBits)
+		g.kept.begin(m.Value << batchBits)
 		g.open(int(m.Seq))
 	case parley.View:
 		g.open(0)
 	}
 }
 
-// open takes payloads again, with so many packs under way. What gathered while it was closed
-// goes when the step is over.
+// open accepts payloads again, with the given number of batches in flight. Payloads that gathered meanwhile are
+// sent when the step ends.
 func (g *Group) open(away int) {
-	g.packer.open(away)
-	g.opened.Store(true)
+	g.batcher.open(away)
+	g.reopened.Store(true)
 }
 
-// after is called when a step is over that delivered or indicated something.
+// after is called at the end of a step that delivered or indicated something.
 func (g *Group) after() {
-	if n := g.ours.Swap(0); n > 0 || g.opened.CompareAndSwap(true, false) {
-		g.packer.back(int(n))
+	if n := g.ownDelivered.Swap(0); n > 0 || g.reopened.CompareAndSwap(true, false) {
+		g.batcher.back(int(n))
 	}
 	g.kept.wake()
 }
 
-// close ends what waits on the group.
+// close ends all waiting calls with an error.
 func (g *Group) close(err error) {
-	g.packer.end(err)
+	g.batcher.end(err)
 	g.kept.close(err)
 }

@@ -11,52 +11,52 @@ import (
 	"parley/membership/group"
 )
 
-// A node can be away without having been told to leave: from its beginning, or because it
-// had to join once more. Who read before hears that there is a gap.
+// A node can be out without a leave: from its start, or because it had to join twice. Earlier subscriptions learn
+// that there is a gap.
 func TestGapWithoutLeave(t *testing.T) {
 	pack := func(h *history, position uint64) {
-		h.add(deliveredBatch{first: position << packBits, from: parley.ID(0), count: 1, pack: []byte{1, 'a'}})
+		h.add(deliveredBatch{first: position << batchBits, from: parley.ID(0), count: 1, body: []byte{1, 'a'}})
 	}
-	over, end := context.WithCancel(t.Context()) // so that nothing waits
+	over, end := context.WithCancel(t.Context()) // so that nothing blocks
 	end()
 	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
-	early, err := g.Subscribe(1 << packBits)
+	early, err := g.Subscribe(1 << batchBits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, behind := range []uint64{5, 9} { // it has to join twice
-		g.kept.begin(behind << packBits)
+	for _, behind := range []uint64{5, 9} { // it joins twice
+		g.kept.begin(behind << batchBits)
 		if _, err := early.Next(over); !errors.Is(err, kernel.ErrNotMember) {
 			t.Fatalf("behind %d: %v", behind, err)
 		}
-		if _, err := g.Subscribe(behind << packBits); !errors.Is(err, ErrNotRetained) {
+		if _, err := g.Subscribe(behind << batchBits); !errors.Is(err, ErrNotRetained) {
 			t.Fatalf("from %d: %v", behind, err)
 		}
-		if early, err = g.Subscribe((behind + 1) << packBits); err != nil {
+		if early, err = g.Subscribe((behind + 1) << batchBits); err != nil {
 			t.Fatal(err)
 		}
 		pack(&g.kept, behind+1)
-		if d, err := early.Next(over); err != nil || d.Position != (behind+1)<<packBits {
+		if d, err := early.Next(over); err != nil || d.Position != (behind+1)<<batchBits {
 			t.Fatalf("behind %d: %v, %v", behind, d, err)
 		}
 	}
 }
 
-// A durable node that comes back has but what its log still has: who asks for what was before
-// is told, and not given the rest as if nothing were missing.
+// A restarted durable node has only what its log still holds: a subscription to earlier positions fails instead
+// of skipping them silently.
 func TestGapAfterRestart(t *testing.T) {
 	t.Parallel()
 	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
-	g.packer = newBatcher(1<<10, kernel.Packs, nil)
+	g.batcher = newBatcher(1<<10, kernel.Packs, nil)
 	g.Indicate(0, parley.Msg{Kind: group.ReplayStarted, Seq: 7})
 	g.Deliver(0, 0, parley.Msg{Seq: 8, Body: []byte{1, 'a'}})
 	var gone *GoneError
-	if _, err := g.Subscribe(3 << packBits); !errors.As(err, &gone) || gone.First != 8<<packBits {
+	if _, err := g.Subscribe(3 << batchBits); !errors.As(err, &gone) || gone.First != 8<<batchBits {
 		t.Errorf("what it does not have: %v", err)
 	}
-	s, err := g.Subscribe(8 << packBits)
+	s, err := g.Subscribe(8 << batchBits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +65,13 @@ func TestGapAfterRestart(t *testing.T) {
 	}
 }
 
-// A loop over deliveries ends with the error, once, and one that is left early is continued without a gap.
+// A loop over deliveries ends with the error, once. A loop that ends early is continued without a gap.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
 	for i, payload := range []byte("abc") {
-		g.kept.add(deliveredBatch{first: uint64(i+1) << packBits, count: 1, pack: []byte{1, payload}})
+		g.kept.add(deliveredBatch{first: uint64(i+1) << batchBits, count: 1, body: []byte{1, payload}})
 	}
 	s, err := g.Subscribe(1)
 	if err != nil {

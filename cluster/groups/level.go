@@ -14,26 +14,25 @@ import (
 	"parley/membership/group"
 )
 
-// vectorLevels are the levels of one machine, any of which a message may have.
+// vectorLevels are the levels that one machine supports, message by message.
 var vectorLevels = map[kernel.Level]vector.Level{
 	kernel.Reliable: vector.Reliable, kernel.Uniform: vector.Uniform,
 	kernel.FIFO: vector.FIFO, kernel.Causal: vector.Causal,
 }
 
-// flight is how many bytes of a Byzantine order one node begins at most in the time that a
-// slot may last, and half of what others keep of it. With rounds of 100 ms it is 50 MB a
-// second.
+// flight is how many bytes of a Byzantine order one node begins at most in the time that a slot may last; the
+// others keep half of that. With rounds of 100 ms it is 50 MB/s.
 const flight = 16 << 20
 
-// outlives is how many bytes of what a durable group has delivered outlive a node's end.
+// outlives is how many bytes of a durable group's deliveries survive a restart of a node.
 const outlives = 8 << 20
 
-// slowLink is how many bytes a second a link carries at least with which a node joins at once, however
-// much is kept.
+// slowLink is the throughput, in bytes per second, with which a link lets a node join at once, however much is
+// retained.
 const slowLink = 8 << 20
 
-// histories is how long what all durable groups keep may take on its way to a node that joins: all of
-// them may come from one node.
+// histories returns how long the retained deliveries of all durable groups may take on their way to a joining
+// node: all of them may come from one node.
 func (s *Service) histories() parley.Tick {
 	bytes := 0
 	for _, c := range s.list {
@@ -44,20 +43,20 @@ func (s *Service) histories() parley.Tick {
 	return parley.Tick(time.Duration(bytes) * time.Second / slowLink)
 }
 
-// protocol is the protocol of a group of this node.
+// protocol returns the protocol of a group of this node.
 func (s *Service) protocol(c Config) (parley.Protocol, error) {
 	views := s.k.Views
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, outlives)
 		views.Admit += s.histories()
-		if s.k.Admitted().Has(group.Sponsor(s.k.Self, 0, views.N)) { // else another one is to be asked soon
+		if s.k.Admitted().Has(group.Sponsor(s.k.Self, 0, views.N)) { // otherwise another node should be asked soon
 			views.First += s.histories()
 		}
 	}
 	return protocol(c.Level, views, s.k.M, s.k.Round, c.final)
 }
 
-// Protocol returns the protocol behind a level, among nodes that have such views, and of which m may lie.
+// Protocol returns the protocol of a level, for the given views and m faulty nodes.
 func Protocol(l kernel.Level, views group.Config, m int, round time.Duration) (parley.Protocol, error) {
 	return protocol(l, views, m, round, false)
 }
@@ -78,19 +77,19 @@ func protocol(l kernel.Level, views group.Config, m int, round time.Duration, fi
 			Delta: parley.Tick(round), Slack: parley.Tick(kernel.Slack(round)), Early: true, OnDemand: true,
 		}
 		return byzantine.New(byzantine.Config{
-			N: views.N, M: m, Window: slots(m), Batch: 2 * views.Payload, Queue: (deepPacks + 1) * views.Payload,
+			N: views.N, M: m, Window: slots(m), Batch: 2 * views.Payload, Queue: (deepBatches + 1) * views.Payload,
 			Flight: flight, Tries: 1 << 30, Final: final,
 		}, when), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
 }
 
-// slots is how many slots of a Byzantine order may have begun in the time that one lasts
-// if somebody is silent. What liars may send in their later rounds is kept, and takes time to
-// judge: milliseconds a slot with 3 of 10 nodes, a tenth of a second with 4 of 13.
+// slots returns how many slots of a Byzantine order may begin in the time that one lasts if a node is silent.
+// What faulty nodes send in their later rounds is kept and takes time to judge: milliseconds for a slot with m =
+// 3 of 10 nodes, 0.1 s with m = 4 of 13.
 func slots(m int) int { return [...]int{4096, 4096, 1024, 128, 4}[min(m, 4)] }
 
-// catalogued is what the catalog calls the protocol of a level.
+// catalogued returns the catalog's name for the protocol of a level.
 func catalogued(l kernel.Level) string {
 	switch l {
 	case kernel.Total:

@@ -9,14 +9,14 @@ import (
 	"parley/trace"
 )
 
-// Service is a node's part in all its groups.
+// Service is a node's service for all its groups.
 type Service struct {
 	k      *kernel.Kernel
 	list   []Config
 	groups map[string]*Group
 }
 
-// New returns a service of which no group is open.
+// New returns a service without open groups.
 func New(k *kernel.Kernel, list []Config) *Service {
 	return &Service{k: k, list: list, groups: make(map[string]*Group)}
 }
@@ -33,7 +33,7 @@ func (s *Service) Open() error {
 	return nil
 }
 
-// Group returns a group. One of a name that is not configured fails with ErrNotConfigured whatever it is asked.
+// Group returns a group. If the name is not configured, all methods of the result fail with ErrNotConfigured.
 func (s *Service) Group(name string) *Group {
 	if g := s.groups[name]; g != nil {
 		return g
@@ -41,7 +41,7 @@ func (s *Service) Group(name string) *Group {
 	return noGroup(kernel.NotConfigured("group", name, s.groups))
 }
 
-// level returns the level of the group on a channel, and whether there is one.
+// level returns the level of the group on a channel, and false if there is none.
 func (s *Service) level(channel uint32) (kernel.Level, bool) {
 	if i := int64(channel) - kernel.FirstGroup; i >= 0 && i < int64(len(s.list)) {
 		return s.list[i].Level, true
@@ -49,13 +49,13 @@ func (s *Service) level(channel uint32) (kernel.Level, bool) {
 	return 0, false
 }
 
-// AgainstLiars tells whether the group on a channel is to hold in spite of liars.
+// AgainstLiars reports whether the group on a channel tolerates Byzantine faults.
 func (s *Service) AgainstLiars(channel uint32) bool {
 	l, ok := s.level(channel)
 	return ok && l == kernel.Byzantine
 }
 
-// Describe says in the header of a group's trace which protocol it is of.
+// Describe records in the header of a group's trace its level and its protocol.
 func (s *Service) Describe(h *trace.Header) {
 	l, ok := s.level(h.Node.Channel)
 	if !ok {
@@ -67,24 +67,24 @@ func (s *Service) Describe(h *trace.Header) {
 	}
 }
 
-// Busy tells whether anything waits or is under way.
+// Busy reports whether a payload waits or is in flight.
 func (s *Service) Busy() bool {
 	for _, g := range s.groups {
-		if g.packer.busy() {
+		if g.batcher.busy() {
 			return true
 		}
 	}
 	return false
 }
 
-// Close ends what waits on groups.
+// Close ends all waiting calls with an error.
 func (s *Service) Close(why error) {
 	for _, g := range s.groups {
 		g.close(why)
 	}
 }
 
-// Expel ends the groups that this node is expelled from: all, or those that know of crashes alone.
+// Expel closes the groups that this node is expelled from: all, or those that tolerate only crashes.
 func (s *Service) Expel(all bool) {
 	for _, g := range s.groups {
 		if all || g.c.Level != kernel.Byzantine {
@@ -94,7 +94,7 @@ func (s *Service) Expel(all bool) {
 	}
 }
 
-// Status is a node's part in a group.
+// Status is the status of a group at this node.
 type Status struct {
 	Name     string `json:"name"`
 	Level    string `json:"level"`
@@ -103,7 +103,7 @@ type Status struct {
 	*kernel.SlotStatus `json:",omitempty"`
 }
 
-// Status returns the status of all groups, given what is known of the views of each machine, and how often it has
+// Status returns the status of all groups, given the view of each machine, and how often each machine has
 // abstained.
 func (s *Service) Status(viewed func(machine string) kernel.ViewStatus, abstained map[string]uint64) []Status {
 	list := []Status{}
@@ -119,10 +119,10 @@ func (s *Service) Status(viewed func(machine string) kernel.ViewStatus, abstaine
 	return list
 }
 
-// order is a Byzantine group that another service stands on.
+// order is a Byzantine group that another service uses.
 type order struct{ *Group }
 
-// Order opens an order of all nodes.
+// Order opens a Byzantine order of all nodes.
 func (s *Service) Order(channel uint32, name string, deliver func(parley.ID, []byte)) (kernel.Order, error) {
 	g, err := s.open(Config{
 		Name: name, Level: kernel.Byzantine, Keep: 1, Deliver: func(d Delivery) { deliver(d.From, d.Payload) }, final: true,
@@ -130,17 +130,17 @@ func (s *Service) Order(channel uint32, name string, deliver func(parley.ID, []b
 	return order{g}, err
 }
 
-// Post puts a payload on its way, whatever the node takes of clients.
-func (o order) Post(payload []byte) error { return o.packer.post(payload, kernel.Byzantine) }
+// Post submits a payload, even while the node refuses requests of clients.
+func (o order) Post(payload []byte) error { return o.batcher.post(payload, kernel.Byzantine) }
 
-// Most is the greatest length of a payload.
+// Most returns the maximum length of a payload.
 func (o order) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }
 
-// Aside tells whether this node hears nothing of the order.
+// Aside reports whether this node has missed something of the order, or takes no part in it.
 func (o order) Aside() bool {
 	s := kernel.Slots(o.process, 0)
 	return s != nil && (s.Mute || s.Missed > 0)
 }
 
-// Close ends what waits.
+// Close ends all waiting calls.
 func (o order) Close() { o.close(kernel.ErrClosed) }

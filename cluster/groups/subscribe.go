@@ -12,52 +12,51 @@ import (
 	"parley/cluster/kernel"
 )
 
-// ErrSlowSubscriber is the error of a subscription that fell behind what is kept: it is cut off.
+// ErrSlowSubscriber is the error of a subscription that fell behind the retained history and was cut off.
 var ErrSlowSubscriber = errors.New("the subscriber is too slow: what is next for it is no longer kept")
 
-// ErrNotRetained is the error of a subscription to what is no longer kept here, or has never been.
+// ErrNotRetained is the error of a subscription to a position that is not retained here.
 var ErrNotRetained = errors.New("that position is not kept here any more")
 
-// GoneError is [ErrNotRetained], with the first position from which on all is kept here.
+// GoneError is an [ErrNotRetained] with the first position that is still retained here.
 type GoneError struct{ First uint64 }
 
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("%v: what is kept begins at %d", ErrNotRetained, e.First)
 }
 
-// Is tells that it is ErrNotRetained.
+// Is reports whether target is ErrNotRetained.
 func (e *GoneError) Is(target error) bool { return target == ErrNotRetained }
 
-// deliveredBatch is a pack that was delivered.
+// deliveredBatch is a batch that was delivered.
 type deliveredBatch struct {
 	first uint64 // the position of its first payload
 	from  parley.ID
 	count int // payloads
-	pack  []byte
+	body  []byte
 }
 
-// keptSize is how many bytes a pack counts for beside its own: a place in the ring.
+// keptSize is how many bytes a batch counts beside its payloads: its entry in the ring.
 const keptSize = 48
 
-// history is what a group has delivered lately, for who subscribes: the packs themselves,
-// not copied. What was delivered longest ago gives way. It holds nothing for anybody, so
-// that who reads too slowly costs nothing but itself.
+// history holds the latest deliveries of a group for subscriptions: the batches themselves, not copies. The
+// oldest are dropped first, whether or not they were read, so that a slow reader costs nothing.
 type history struct {
 	keep, keepBytes int
 
 	mu      sync.Mutex
-	ring    []deliveredBatch // a power of two of them
-	begun   uint64           // number of the oldest pack, counted from 0 on
-	ended   uint64           // and behind the last one
-	count   int              // payloads in them
+	ring    []deliveredBatch // its length is a power of two
+	begun   uint64           // number of the oldest batch, counted from 0
+	ended   uint64           // number after the last one
+	count   int              // payloads in the batches
 	bytes   int
-	from    uint64        // every delivery of this position and later ones is here, or has yet to come
+	from    uint64        // deliveries from this position on are here or yet to come
 	life    uint64        // how often the member was out
-	out     bool          // it is
-	err     error         // why nothing more comes
-	waits   bool          // somebody waits
+	out     bool          // the member is out now
+	err     error         // why nothing more is delivered
+	waits   bool          // a reader waits
 	more    chan struct{} // closed when there is something new
-	changed bool          // since it was closed
+	changed bool          // something is new since more was replaced
 }
 
 func (h *history) init(keep, bytes int) {
@@ -67,7 +66,7 @@ func (h *history) init(keep, bytes int) {
 
 func (h *history) at(number uint64) *deliveredBatch { return &h.ring[number&uint64(len(h.ring)-1)] }
 
-// add keeps one more pack.
+// add appends a batch.
 func (h *history) add(k deliveredBatch) {
 	h.mu.Lock()
 	if h.ended-h.begun == uint64(len(h.ring)) {
@@ -76,7 +75,7 @@ func (h *history) add(k deliveredBatch) {
 	*h.at(h.ended) = k
 	h.ended++
 	h.count += k.count
-	h.bytes += keptSize + len(k.pack)
+	h.bytes += keptSize + len(k.body)
 	for h.begun+1 < h.ended && (h.count > h.keep || h.bytes > h.keepBytes) {
 		h.drop()
 	}
@@ -84,12 +83,12 @@ func (h *history) add(k deliveredBatch) {
 	h.mu.Unlock()
 }
 
-// drop lets go of the oldest pack.
+// drop removes the oldest batch.
 func (h *history) drop() {
 	old := h.at(h.begun)
 	h.count -= old.count
-	h.bytes -= keptSize + len(old.pack)
-	h.from = old.first + 1<<packBits
+	h.bytes -= keptSize + len(old.body)
+	h.from = old.first + 1<<batchBits
 	*old = deliveredBatch{}
 	h.begun++
 }
@@ -102,7 +101,7 @@ func (h *history) grow() {
 	h.ring = ring
 }
 
-// leave is for a member that is out. What was delivered can still be read.
+// leave notes that the member is out. Earlier deliveries can still be read.
 func (h *history) leave() {
 	h.mu.Lock()
 	h.out, h.changed = true, true
@@ -110,9 +109,9 @@ func (h *history) leave() {
 	h.mu.Unlock()
 }
 
-// begin is for a member that has joined: its deliveries go on behind a position, and what it
-// delivered before has none of what it missed. It may come without a leave before: a node
-// can be away from its beginning, and can have to join once more before it is a member.
+// begin notes that the member has joined: its deliveries continue after the position behind. Earlier deliveries
+// are dropped, because there is a gap after them. It may come without a leave: a node can be out from its start,
+// and can have to join again before it is a member.
 func (h *history) begin(behind uint64) {
 	h.mu.Lock()
 	if !h.out {
@@ -123,12 +122,12 @@ func (h *history) begin(behind uint64) {
 	}
 	h.out, h.from, h.changed = false, 0, true
 	if behind > 0 { // otherwise nothing was delivered before
-		h.from = behind + 1<<packBits
+		h.from = behind + 1<<batchBits
 	}
 	h.mu.Unlock()
 }
 
-// wake tells those who wait, if there is anything to tell.
+// wake wakes waiting readers if something is new.
 func (h *history) wake() {
 	h.mu.Lock()
 	if h.changed && h.waits {
@@ -148,43 +147,42 @@ func (h *history) close(err error) {
 	h.wake()
 }
 
-// last is the position of the last delivery, 0 if there was none.
+// last returns the position of the last delivery, 0 if there was none.
 func (h *history) last() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.begun == h.ended {
-		return max(h.from, 1<<packBits) - 1<<packBits // of those before it joined no more is known
+		return max(h.from, 1<<batchBits) - 1<<batchBits // earlier deliveries are known only by batch
 	}
 	k := h.at(h.ended - 1)
 	return k.first + uint64(k.count) - 1
 }
 
-// Subscription reads what a group delivers here. It is for one goroutine.
+// Subscription reads the deliveries of a group at this node. It is not safe for concurrent use.
 type Subscription struct {
 	h    *history
 	life uint64
-	next uint64 // the number of the pack to be read next
-	from uint64 // positions before it are passed over
+	next uint64 // number of the next batch to read
+	from uint64 // earlier positions are skipped
 
-	now   deliveredBatch // of which the payloads in rest are yet to be read
+	now   deliveredBatch // batch whose payloads in rest are yet to be read
 	index int
 	rest  []byte
 	ended error
 }
 
-// Subscribe reads the group's deliveries from a position on, in their order: those that are
-// kept, and then what comes. Who has read one and goes on later asks for its position plus
-// 1. 0 stands for what is delivered from now on. Positions that are no longer kept fail
-// with a [GoneError]. Where a group begins anew, for all its members had ended and it is in
-// memory, as Byzantine groups are, so do the positions: one of before means another payload.
+// Subscribe returns a subscription to the group's deliveries from a position on, in their order: first the
+// retained ones, then new ones. To resume, pass the last position read plus 1; 0 means new deliveries only.
+// Positions that are no longer retained fail with a [GoneError]. If all members of a group in memory have ended,
+// as with every Byzantine group, positions start from scratch: an earlier position then means another payload.
 //
-// With the levels Reliable, Uniform, FIFO and Causal, which give each member its own positions,
-// a node that was away takes over those of another member. In memory all from before then fail
-// likewise; in a durable group they stand for other payloads. So after kernel.ErrNotMember, or another start
-// of the node, read such a group from 1 on, or from GoneError.First, and pass over what you have.
+// With the levels Reliable, Uniform, FIFO, and Causal, positions are local to a member, and a node that rejoins
+// adopts those of another member. In memory all earlier positions then fail likewise; in a durable group they
+// stand for other payloads. So after kernel.ErrNotMember, or a restart of the node, read such a group from 1, or
+// from GoneError.First, and skip what you already have.
 //
-// Nothing is buffered for a subscription. One that falls behind what is kept, by
-// Config.Keep, is cut off with ErrSlowSubscriber.
+// A subscription buffers nothing. If it falls behind the history retained by Config.Keep, it is cut off with
+// ErrSlowSubscriber.
 func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	h := &g.kept
 	h.mu.Lock()
@@ -199,24 +197,23 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	}
 	s := &Subscription{h: h, life: h.life, next: h.ended, from: from}
 	if from != 0 {
-		behind := func(i int) bool { return h.at(h.begun+uint64(i)).first+1<<packBits > from }
+		behind := func(i int) bool { return h.at(h.begun+uint64(i)).first+1<<batchBits > from }
 		s.next = h.begun + uint64(sort.Search(int(h.ended-h.begun), behind))
 	} else {
 		if s.from = max(h.from, 1); h.ended > h.begun {
-			s.from = h.at(h.ended-1).first + 1<<packBits
+			s.from = h.at(h.ended-1).first + 1<<batchBits
 		}
 	}
 	return s, nil
 }
 
-// Position is where the subscription goes on: to subscribe from it misses nothing.
+// Position returns the position from which a new subscription continues without a gap.
 func (s *Subscription) Position() uint64 { return s.from }
 
-// Next returns the next delivery, and waits for it. It fails with ErrSlowSubscriber if the
-// subscription is cut off, with kernel.ErrNotMember after the last delivery before the member was
-// excluded, with kernel.ErrClosed when the node has been closed, and when the context is over.
-// After that but the last of them it fails for good; what follows may be had by subscribing
-// again behind the last position that was read.
+// Next waits for the next delivery and returns it. It fails with ErrSlowSubscriber if the subscription was cut
+// off, with kernel.ErrNotMember after the last delivery before the member was excluded, with kernel.ErrClosed
+// when the node is closed, and with the cause of ctx when ctx ends. All errors but the last are permanent: to
+// continue, subscribe again after the last position read.
 func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	for {
 		for s.index < s.now.count {
@@ -243,9 +240,8 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	}
 }
 
-// All returns the deliveries that follow, each of them as Next does. The last pair has the error that Next
-// failed with, and no delivery. A loop that is left early has taken no more than it was given, so that another
-// one, or Next, continues there.
+// All returns the following deliveries, each as Next returns it. The last pair holds no delivery and the error of
+// Next. A loop that ends early has consumed only what it was given: another loop, or Next, continues there.
 func (s *Subscription) All(ctx context.Context) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		for {
@@ -257,7 +253,7 @@ func (s *Subscription) All(ctx context.Context) iter.Seq2[Delivery, error] {
 	}
 }
 
-// turn goes to the next pack, or returns what to wait for.
+// turn proceeds to the next batch, or returns the channel to wait for.
 func (s *Subscription) turn() (more chan struct{}, err error) {
 	h := s.h
 	h.mu.Lock()
@@ -273,7 +269,7 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 		s.ended = ErrSlowSubscriber
 	case s.next < h.ended:
 		s.now = *h.at(s.next)
-		s.rest = s.now.pack
+		s.rest = s.now.body
 		s.next++
 		return nil, nil
 	case h.err != nil:
@@ -287,8 +283,8 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 	return nil, s.ended
 }
 
-// Close ends the subscription. Nothing is lost if it is left out: a subscription holds one
-// pack of deliveries and nothing else. The error is always nil.
+// Close ends the subscription. It may be omitted: a subscription holds one batch and nothing else. The error is
+// always nil.
 func (s *Subscription) Close() error {
 	s.now, s.index, s.rest, s.ended = deliveredBatch{}, 0, nil, kernel.ErrClosed
 	return nil

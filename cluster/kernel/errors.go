@@ -2,30 +2,30 @@ package kernel
 
 import "errors"
 
-// The errors that services share. Package cluster says of each service what they mean there.
+// The errors that services share. Package cluster documents what they mean for each service.
 var (
-	// ErrRefused says that nothing was done, nor will be.
+	// ErrRefused says that the request has no effect, ever.
 	ErrRefused = errors.New("refused")
-	// ErrUnknown says that what was asked for may have been done, or may still be.
+	// ErrUnknown says that the request may have taken effect, or still may.
 	ErrUnknown = errors.New("the outcome is unknown")
-	// ErrClosed is the error of a node that was closed.
+	// ErrClosed is the error of a closed node.
 	ErrClosed = errors.New("the node is closed")
 	// ErrNotMember is the error of a member that a group has excluded.
 	ErrNotMember = errors.New("this node is not a member of the group now")
-	// ErrTooLarge is the error of what is longer than is carried.
+	// ErrTooLarge is the error of a value or payload that exceeds its limit.
 	ErrTooLarge = errors.New("the payload is too large")
 	// ErrAbstained is the error of an agreement in which this node takes no part.
 	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
 
-	// ErrExpelled is the error of a node that the others have expelled. It is [ErrNotMember].
+	// ErrExpelled is the error of a node that the others have expelled. It matches [ErrNotMember].
 	ErrExpelled error = special{"this node has been expelled: it may come back when it is started again", ErrNotMember}
-	// ErrDraining is the error of a request to a node that takes no new ones. It is [ErrRefused].
+	// ErrDraining is the error of a request to a node that refuses new ones. It matches [ErrRefused].
 	ErrDraining error = special{"the node takes no new requests: it is about to leave", ErrRefused}
-	// ErrNoRoom is the error of a request to a node whose disk is nearly full. It is [ErrRefused].
+	// ErrNoRoom is the error of a request to a node whose disk is nearly full. It matches [ErrRefused].
 	ErrNoRoom error = special{"refused: this node's disk is nearly full", ErrRefused}
 )
 
-// special is an error that is another one, too, whose text it does not repeat.
+// special is an error that also matches another one, whose text it does not repeat.
 type special struct {
 	text string
 	is   error
@@ -33,5 +33,5 @@ type special struct {
 
 func (e special) Error() string { return e.text }
 
-// Is tells what the error is, too.
+// Is reports whether target is the other error.
 func (e special) Is(target error) bool { return target == e.is }

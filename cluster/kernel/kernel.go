@@ -1,6 +1,6 @@
-// Package kernel says what a service on a node knows of that node: who it is and who the others are, the host that
-// runs the service's machine, what is durable, and whether anything new is taken now. A service knows nothing of
-// the other services, so each can be read and tested without them.
+// Package kernel is what a service knows of its node: the identities of the node and its peers, the host that
+// runs the service's machine, the durable state, and whether requests are accepted now. A service knows nothing
+// of the other services, so that each can be read and tested without them.
 package kernel
 
 import (
@@ -18,61 +18,63 @@ import (
 	"parley/membership/group"
 )
 
-// Kernel is the part of a node that its services share. All fields are set before the first service is opened, and
-// stay as they are.
+// Kernel is the part of a node that its services share. All fields are set before the first service is opened,
+// and do not change afterwards.
 type Kernel struct {
 	Standing
 	Work    Work
 	Cluster string // its name
-	Life    uint64 // the number of this life of the node
+	Life    uint64 // number of this incarnation of the node
 	Self    parley.ID
 	Members []string // their names, by ID
-	M       int      // how many members may lie
+	M       int      // how many members may be faulty
 	Round   time.Duration
 	Clock   host.Clock
 	Signs   bool             // it has a key to sign with
-	Lies    *faulty.Behavior // how this node lies, nil if it does not: for laboratories
+	Lies    *faulty.Behavior // this node's faulty behavior, for tests; nil if it is correct
 	Log     *slog.Logger
 	Host    *host.Host
-	Store   *store.Store // nil if nothing outlives the process
-	Again   bool         // the node has lived before
-	Rejoin  bool         // the node has lost what it had, and joins as a new one
-	Intact  bool         // the node has never lost what it had
+	Store   *store.Store // nil if nothing is durable
+	Again   bool         // the node has started before
+	Rejoin  bool         // the node has lost its records, and joins as a new member
+	Intact  bool         // the node has never lost its records
 	Views   group.Config // of a group of all nodes
-	Compact int          // the number of records after which a state replaces its log
-	// Up returns the members that this node is connected to.
+	Compact int          // number of records after which a checkpoint replaces the log
+	// Up returns the members to which this node is connected.
 	Up func() parley.Set
-	// Admitted returns the members that have let this node in.
+	// Admitted returns the members that have admitted this node.
 	Admitted func() parley.Set
-	// Watched opens a machine with views, of which the node keeps account; one that suspects members is told of links
-	// that break.
+	// Watched opens a machine with views, whose views the node tracks. A machine that suspects members is
+	// notified of broken links.
 	Watched func(o host.Options, suspects bool) (*host.Process, error)
-	// Peers returns what is known of the links to all others, and Drift by how many parts in a million this node's clock
-	// gains on theirs, 0 as long as that is not known.
+	// Peers returns the statistics of the links to all others. Drift returns by how many parts per million this
+	// node's clock gains on theirs, 0 while that is not known.
 	Peers func() []link.PeerStats
 	Drift func() float64
-	// Ended is closed when the node is, or can not go on.
+	// Ended is closed when the node is closed or has failed.
 	Ended <-chan struct{}
-	// Order opens an order of all nodes on a channel. deliver is called within a step of the order.
+	// Order opens a Byzantine order of all nodes on a channel. deliver is called within a step of the order.
 	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
 }
 
-// Order carries payloads to all nodes, in the same order at all correct ones, while at most M members lie.
+// Order delivers payloads at all nodes, in the same order at all correct ones, while at most M members are
+// faulty.
 type Order interface {
-	// Post returns when the payload is on its way, and waits while too much is. After an error it never comes.
+	// Post submits a payload and returns; it blocks while too many are in flight. After an error the payload is
+	// never delivered.
 	Post(payload []byte) error
-	// Most is the greatest length of a payload, in bytes.
+	// Most returns the maximum length of a payload, in bytes.
 	Most() int
-	// Aside tells whether this node has missed something of the order, or takes no part in it.
+	// Aside reports whether this node has missed something of the order, or takes no part in it.
 	Aside() bool
-	// Close ends what waits.
+	// Close ends all waiting calls.
 	Close()
 }
 
 // Name returns the name of a member.
 func (k *Kernel) Name(id parley.ID) string { return k.Members[id] }
 
-// Other returns the ID of another member, for an order of the operator that is the verb.
+// Other returns the ID of another member, for an operator's command named by verb.
 func (k *Kernel) Other(name, verb string) (parley.ID, error) {
 	i := slices.Index(k.Members, name)
 	switch {
@@ -84,12 +86,12 @@ func (k *Kernel) Other(name, verb string) (parley.ID, error) {
 	return parley.ID(i), nil
 }
 
-// Names returns the names of members, in the order of their IDs; none is not nil.
+// Names returns the names of members, in the order of their IDs; for an empty set the list is empty, not nil.
 func (k *Kernel) Names(ids parley.Set) []string {
 	return append([]string{}, lists.Each(ids.All(), func(id parley.ID) string { return k.Members[id] })...)
 }
 
-// Play returns this node's machine of a protocol: a liar's, if it is to lie.
+// Play returns this node's machine of a protocol: the faulty one, if Lies is set.
 func (k *Kernel) Play(p parley.Protocol) parley.Machine {
 	if k.Lies == nil {
 		return p.New(k.Self)
@@ -97,10 +99,10 @@ func (k *Kernel) Play(p parley.Protocol) parley.Machine {
 	return faulty.New(p, 0, map[parley.ID]faulty.Behavior{k.Self: *k.Lies})
 }
 
-// Slack returns how late a node may do anything, with rounds of a length.
+// Slack returns how late a node may act, with rounds of the given length.
 func Slack(round time.Duration) time.Duration { return round / 5 }
 
-// HasRoom returns an [ErrNoRoom] if a request must not be written because there is little room on the disk.
+// HasRoom returns an [ErrNoRoom] if the disk has too little room for a request.
 func (k *Kernel) HasRoom() error {
 	if k.Store == nil {
 		return nil

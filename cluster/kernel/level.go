@@ -6,42 +6,40 @@ import (
 	"strings"
 )
 
-// Level is what a group promises, and against whom.
+// Level is what a group promises, and under which faults.
 //
-// All levels but Byzantine are for members that may crash and do not lie, and work in
-// agreed views of a majority: who crashes, or cannot be heard, is excluded, and what it
-// had under way is delivered by all who stay or by none. A node that comes back is a new
-// member in the life that its incarnation numbers: it delivers what is broadcast from then
-// on, and is never taken for who it was. What was broadcast while it was away it gets from the
-// others if the group is durable, as far as it is kept, and otherwise does not deliver.
+// All levels but Byzantine tolerate crashes, but no Byzantine faults, and work in agreed views of a majority. A
+// member that crashes, or cannot be heard, is excluded, and its payloads in flight are delivered by all members
+// that stay or by none. A restarted node is a new member, told apart by its incarnation: it delivers what is
+// broadcast from then on. Payloads of the time while it was away it gets from the others if the group is durable,
+// as far as they are retained; otherwise it does not deliver them.
 type Level uint8
 
 // The levels.
 const (
-	// Total is one order at all members, uniform: what any of them has delivered, those
-	// that crash too, all that stay deliver in the same place.
+	// Total is uniform total order: what any member has delivered, even one that crashes, all members that stay
+	// deliver in the same place.
 	Total Level = iota
-	// Reliable has no order: what one member that stays delivers all that stay do.
+	// Reliable has no order: what one member that stays delivers, all that stay deliver.
 	Reliable
-	// Uniform is Reliable, of what members deliver that crash then too.
+	// Uniform is Reliable, and includes deliveries of members that crash afterwards.
 	Uniform
-	// FIFO is Reliable, and each sender's payloads come in the order in which it broadcast.
+	// FIFO is Reliable, and delivers each sender's payloads in the order of their broadcasts.
 	FIFO
-	// Causal is FIFO, and nothing is delivered before what its sender had delivered when it
-	// broadcast.
+	// Causal is FIFO, and delivers nothing before what its sender had delivered when it broadcast.
 	Causal
-	// Atomic is one order at all members, uniform, by the lecture's two phases: more
-	// messages than Total for the same promise.
+	// Atomic is uniform total order by the lecture's two phases. It needs more messages than Total for the same
+	// promise.
 	Atomic
-	// Byzantine is one order at all correct members, while at most M may do anything. One
-	// that was closed, held up or cut off counts among these until it is back: it delivers
-	// what comes then, at the positions that it has everywhere, and not what it missed.
+	// Byzantine is total order at all correct members, while at most M are faulty. A member that was closed,
+	// paused, or disconnected counts as faulty until it has rejoined: it delivers what comes then, at the same
+	// positions as all others, and not what it missed.
 	Byzantine
 )
 
 var levelNames = [...]string{"total", "reliable", "uniform", "fifo", "causal", "atomic", "byzantine"}
 
-// Known tells whether there is such a level.
+// Known reports whether the level exists.
 func (l Level) Known() bool { return int(l) < len(levelNames) }
 
 func (l Level) String() string {
@@ -51,7 +49,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// ParseLevel reads what String writes.
+// ParseLevel parses the result of String.
 func ParseLevel(text string) (Level, error) {
 	if i := slices.Index(levelNames[:], text); i >= 0 {
 		return Level(i), nil
@@ -59,7 +57,7 @@ func ParseLevel(text string) (Level, error) {
 	return 0, fmt.Errorf("%q: allowed are %s", text, strings.Join(levelNames[:], ", "))
 }
 
-// Carries tells whether a group of this level takes payloads of another one.
+// Carries reports whether a group of this level accepts payloads of another level.
 func (l Level) Carries(other Level) bool {
 	mixes := func(l Level) bool { return l >= Reliable && l <= Causal }
 	return l == other || mixes(l) && mixes(other)

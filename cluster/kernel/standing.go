@@ -8,43 +8,43 @@ import (
 	"parley/membership/expel"
 )
 
-// State is what a node does.
+// State is the state of a node.
 type State string
 
 // The states of a node.
 const (
 	Running  State = "running"
-	Draining State = "draining" // it takes no new requests
+	Draining State = "draining" // it refuses new requests
 	Leaving  State = "leaving"
 	Left     State = "left"     // it is closed, too
-	Expelled State = "expelled" // it may come back as another life
+	Expelled State = "expelled" // it may start again as another incarnation
 )
 
-// states are the states in the order in which a node comes to them. Left is the last one: by it a program that
-// serves the node knows that it can end, also where the node was expelled before.
+// states are the states in the order in which a node reaches them. Left is the last one: it tells a program that
+// serves the node that it can end, even if the node was expelled before.
 var states = [...]State{Running, Draining, Leaving, Expelled, Left}
 
-// Standing is how a node stands. Its zero value stands for a node that runs.
+// Standing is the state of a node. Its zero value is a running node.
 type Standing struct {
 	code atomic.Uint32         // of the state
-	shut atomic.Uint64         // what this node is expelled from: expel.Views or expel.All
-	why  atomic.Pointer[error] // what calls of a node that can not go on fail with
+	shut atomic.Uint64         // from what this node is expelled: expel.Views or expel.All
+	why  atomic.Pointer[error] // error of all calls of a failed node
 }
 
-// Became makes a state the node's, unless a later one is.
+// Became sets the node's state, unless a later one is set.
 func (s *Standing) Became(next State) {
 	code := uint32(slices.Index(states[:], next))
 	for now := s.code.Load(); now < code && !s.code.CompareAndSwap(now, code); now = s.code.Load() {
 	}
 }
 
-// State returns what the node does.
+// State returns the node's state.
 func (s *Standing) State() State { return states[s.code.Load()] }
 
-// Break notes why the node can not go on. Only the first reason counts.
+// Break sets why the node has failed. Only the first reason counts.
 func (s *Standing) Break(why error) { s.why.CompareAndSwap(nil, &why) }
 
-// Broken returns why the node can not go on, nil if it can.
+// Broken returns why the node has failed, nil if it has not.
 func (s *Standing) Broken() error {
 	if why := s.why.Load(); why != nil {
 		return *why
@@ -52,17 +52,17 @@ func (s *Standing) Broken() error {
 	return nil
 }
 
-// Closed returns the error of what is asked of a node that is closed, or has broken.
+// Closed returns the error of calls to a node that is closed or has failed.
 func (s *Standing) Closed() error { return cmp.Or(s.Broken(), ErrClosed) }
 
-// Shut notes what the others have expelled this node from: [expel.Views] or [expel.All].
+// Shut sets from what the others have expelled this node: [expel.Views] or [expel.All].
 func (s *Standing) Shut(from uint64) { s.shut.Store(from) }
 
-// ShutFrom returns what the others have expelled this node from; 0: nothing.
+// ShutFrom returns from what the others have expelled this node; 0: nothing.
 func (s *Standing) ShutFrom() uint64 { return s.shut.Load() }
 
-// Takes tells why the node takes no new request, nil if it does: of what knows of crashes alone, or of what is to
-// hold in spite of liars.
+// Takes returns an error if the node refuses new requests: of services that tolerate Byzantine faults if liars is
+// true, otherwise of those that tolerate only crashes.
 func (s *Standing) Takes(liars bool) error {
 	if why := s.Broken(); why != nil {
 		return why

@@ -11,23 +11,22 @@ import (
 	"parley/mux"
 )
 
-// SlotStatus counts the slots of agreements, which are numbered from 1.
+// SlotStatus counts the slots of a stream, which are numbered from 1.
 type SlotStatus struct {
 	Opened uint64 `json:"opened"`
-	Done   uint64 `json:"done"` // up to here all are over
-	// Missed is the first slot that this node abstained from since it took part, 0 if there
-	// is none, and Abstained how often it did in all.
+	Done   uint64 `json:"done"` // all slots up to this one are finished
+	// Missed is the first slot from which this node abstained since it last began to participate, 0 if none.
+	// Abstained counts all such slots.
 	Missed    uint64 `json:"missed,omitempty"`
 	Abstained uint64 `json:"abstained,omitempty"`
-	// Mute tells that the node takes no part, or not yet, for it has come back, or has lost
-	// touch with the others.
+	// Mute says that the node does not participate, because it has restarted or lost contact with the others.
 	Mute bool `json:"mute,omitempty"`
-	// Waits tells of one that is mute that it could take part, and does when there is something
-	// to agree on: all nodes have come back, or too many at once.
+	// Waits says of a mute node that it could participate, and does as soon as there is something to agree on:
+	// all nodes, or too many at once, have restarted.
 	Waits bool `json:"waits,omitempty"`
 }
 
-// Slots returns how the slots of a machine stand, which has abstained so often; nil if it has none.
+// Slots returns the status of a machine's slots, given how often it has abstained; nil if it has no slots.
 func Slots(p *host.Process, abstained uint64) (s *SlotStatus) {
 	p.Do(func(m parley.Machine, _ parley.Tick) {
 		if of, ok := m.(interface{ Slots() *mux.Pipeline }); ok {
@@ -41,7 +40,7 @@ func Slots(p *host.Process, abstained uint64) (s *SlotStatus) {
 	return s
 }
 
-// RefusedStatus counts what one machine did not accept of one member.
+// RefusedStatus counts the messages of one member that one machine refused, for one reason.
 type RefusedStatus struct {
 	Machine string `json:"machine"`
 	From    string `json:"from"`
@@ -49,13 +48,14 @@ type RefusedStatus struct {
 	Times   uint64 `json:"times"`
 }
 
-// The reasons of machines that abstain: their rounds were late, or they heard too few others.
+// The reasons of abstaining machines: their rounds were late, or they heard too few others.
 const (
 	abstains = "woke too late: abstains"
 	cutOff   = "heard too few: abstains"
 )
 
-// Refused returns what machines did not accept of others, and how often each machine of this node has abstained.
+// Refused returns which messages of others machines refused, and how often each machine of this node has
+// abstained.
 func (k *Kernel) Refused() (list []RefusedStatus, abstained map[string]uint64) {
 	list, abstained = []RefusedStatus{}, make(map[string]uint64)
 	k.Host.Refused(func(machine string, from parley.ID, why string, times uint64) {
@@ -70,25 +70,25 @@ func (k *Kernel) Refused() (list []RefusedStatus, abstained map[string]uint64) {
 	return list, abstained
 }
 
-// StoreStatus is the durable memory of the node.
+// StoreStatus is the status of the node's durable state.
 type StoreStatus struct {
-	Records uint64 `json:"records"` // handed over in this life
-	Durable uint64 `json:"durable"` // of them on the disk
+	Records uint64 `json:"records"` // submitted by this incarnation
+	Durable uint64 `json:"durable"` // of these, how many are on disk
 	Bytes   uint64 `json:"bytes"`
-	// Position is the number of the last record on the disk, over all lives.
+	// Position is the number of the last record on disk, counted over all incarnations.
 	Position uint64 `json:"position"`
-	// Free is how many bytes were free on the disk at most a second ago.
+	// Free is how many bytes were free on the disk at most 1 s ago.
 	Free uint64 `json:"free"`
-	// Slowest is how long the slowest commit of this life took, in nanoseconds.
+	// Slowest is how long the slowest commit of this incarnation took, in nanoseconds.
 	Slowest time.Duration `json:"slowest"`
-	// Low is a warning if less than 256 MiB are free, and Full says why new requests are refused if
-	// less than 64 MiB are: see ErrNoRoom. At most one is set.
+	// Low is a warning if less than 256 MiB are free. Full says why requests are refused if less than 64 MiB are
+	// free: see ErrNoRoom. At most one of them is set.
 	Low   string `json:"low,omitempty"`
 	Full  string `json:"full,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// StoreStatus returns how the durable memory is, nil without one.
+// StoreStatus returns the status of the durable state, nil if there is none.
 func (k *Kernel) StoreStatus() *StoreStatus {
 	if k.Store == nil {
 		return nil

@@ -2,8 +2,8 @@ package kernel
 
 import "sync"
 
-// Work is what a node does in goroutines of its own because it must not be done within a step of a machine. It begins
-// when all services are open, since it may end any of them. Its zero value has not begun.
+// Work runs functions in goroutines because they must not run within a step of a machine. It begins when all
+// services are open, since the functions may end any of them. The zero value has not begun.
 type Work struct {
 	mu           sync.Mutex
 	began, ended bool
@@ -11,7 +11,7 @@ type Work struct {
 	running      sync.WaitGroup
 }
 
-// Go calls a function in a goroutine: now, or when Begin is called. After End it does nothing. It tells whether the
+// Go calls f in a goroutine: at once, or when Begin is called. After End it does nothing. It reports whether the
 // work has begun and not ended.
 func (w *Work) Go(f func()) (now bool) {
 	w.mu.Lock()
@@ -27,7 +27,7 @@ func (w *Work) Go(f func()) (now bool) {
 	return true
 }
 
-// Begin begins what came too early.
+// Begin starts the functions that came before it.
 func (w *Work) Begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,12 +40,12 @@ func (w *Work) Begin() {
 	w.early = nil
 }
 
-// End begins nothing more.
+// End makes Go do nothing.
 func (w *Work) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
 }
 
-// Wait returns when all that was begun has ended.
+// Wait returns when all started functions have returned.
 func (w *Work) Wait() { w.running.Wait() }

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// Work that comes before Begin waits for it, work after End is left out, and Go tells which of both it was.
+// Work before Begin waits for it, work after End is ignored, and Go reports whether the work runs.
 func TestWork(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		calls string // b: Begin, e: End, and g: Go, which are numbered
+		calls string // b: Begin, e: End, g: Go; calls of Go are numbered
 		ran   []int
 		now   []bool
 	}{

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector makes pools forget, so that there is an allocation now and then.
+// The race detector makes pools drop entries, so that there is an allocation now and then.
 
 package link_test
 
@@ -13,12 +13,11 @@ import (
 	"parley/cluster/link"
 )
 
-// Neither sending a frame nor taking one allocates: what is left is crypto/tls's, a little
-// for each read.
+// Neither sending nor receiving a frame allocates: what remains is due to crypto/tls, a little for each read.
 func TestNoAllocationPerFrame(t *testing.T) {
 	got, n := atomic.Int64{}, int64(0)
 	all := make(chan struct{}, 1)
-	var last atomic.Int64 // of those that are awaited
+	var last atomic.Int64 // of the expected ones
 	s := onThisMachine(t, func(c *link.Config) {
 		c.Limits = link.Limits{Ping: time.Hour, Silence: 10 * time.Hour} // nothing else is written
 		c.Handler.(*host).frame = func(parley.ID, uint32, []byte) {

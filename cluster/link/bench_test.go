@@ -17,7 +17,7 @@ import (
 	"parley/cluster/link"
 )
 
-// cpu is the time that this process has spent computing.
+// cpu returns the CPU time of this process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -30,7 +30,7 @@ func benchPair(b *testing.B) *system {
 	return onThisMachine(b, func(c *link.Config) { c.Limits = link.Limits{} })
 }
 
-// One frame of 100 bytes goes there and comes back.
+// One frame of 100 bytes goes to the peer and back.
 func BenchmarkRoundTrip(b *testing.B) {
 	s := benchPair(b)
 	back := make(chan struct{})
@@ -59,17 +59,17 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
 }
 
-// rounds is what one node knows of an exchange in rounds.
+// rounds is the state of one node in an exchange in rounds.
 type rounds struct {
 	mu     sync.Mutex
-	number uint64 // of the exchange that goes on
+	number uint64 // of the current exchange
 	sent   int    // rounds
 	got    []int  // frames, by round
 }
 
-// BenchmarkRounds is what no agreement among so many nodes can be faster than on one machine:
-// one node begins, whoever hears of it begins too, and in each round all send a frame to all
-// others when all theirs of the round before are there. It ends when the first node has all.
+// BenchmarkRounds measures a lower bound for an agreement among n nodes on one computer: one node begins, every
+// node that receives a frame begins, too, and in each round every node sends a frame to all others when it has
+// theirs of the previous round. The exchange ends when the first node has all frames.
 func BenchmarkRounds(b *testing.B) {
 	for _, size := range []struct{ n, rounds int }{{4, 2}, {7, 3}} {
 		b.Run(fmt.Sprintf("n=%d/rounds=%d", size.n, size.rounds), func(b *testing.B) { inRounds(b, size.n, size.rounds) })
@@ -90,7 +90,7 @@ func inRounds(b *testing.B, n, last int) {
 	}
 	nodes := make([]rounds, n)
 	done := make(chan struct{}, 1)
-	// next sends what node i may send by now. Its lock is held.
+	// next sends what node i may send now. Its lock is held.
 	next := func(i int) {
 		r := &nodes[i]
 		for r.sent < last && (r.sent == 0 || r.got[r.sent-1] == n-1) {
@@ -151,8 +151,8 @@ func inRounds(b *testing.B, n, last int) {
 	b.ReportMetric(float64(cpu()-before)/float64(b.N)/1e3, "cpu-us/op")
 }
 
-// Frames go one way, as fast as they are taken. each: flushed one by one, as by a caller
-// who has only one; else 64 at a time, as by a burst.
+// Frames go one way, as fast as they are received. each is how many are flushed together: 1 is a caller with a
+// single frame, 64 a burst.
 func BenchmarkOneWay(b *testing.B) {
 	for _, size := range []int{64, 1 << 10, 64 << 10} {
 		for _, each := range []int{1, 64} {

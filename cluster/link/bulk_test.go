@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// unpacked reads the frames in blocks, as a peer does: the channel and the bytes of each.
+// unpacked reads the frames in blocks, like a peer. It returns the channel and the bytes of each.
 func unpacked(t *testing.T, blocks [][]byte) (channels []uint32, frames [][]byte) {
 	t.Helper()
 	r := newReader(64 << 20)
@@ -47,8 +47,8 @@ func unpacked(t *testing.T, blocks [][]byte) (channels []uint32, frames [][]byte
 	return channels, frames
 }
 
-// Frames of a channel arrive whole and in the order in which they were sent, short and long ones, whatever others send
-// and whenever what is written.
+// Short and long frames of a channel arrive whole and in the order in which they were sent, whatever other
+// channels send and whenever blocks are written.
 func TestBulkKeepsTheOrderOfAChannel(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -65,7 +65,7 @@ func TestBulkKeepsTheOrderOfAChannel(t *testing.T) {
 			body := make([]byte, 8+r.IntN(100))
 			switch r.IntN(4) {
 			case 0:
-				body = make([]byte, fill-20+r.IntN(40)) // about as much as a block has
+				body = make([]byte, fill-20+r.IntN(40)) // about the size of a block
 			case 1:
 				body = make([]byte, fill+r.IntN(4*fill))
 			}
@@ -92,8 +92,9 @@ func TestBulkKeepsTheOrderOfAChannel(t *testing.T) {
 	}
 }
 
-// Nobody waits for the long frames of other channels: a short frame is written after a block of them, and one
-// behind a long frame of its own channel before those of others end. Long ones go on, however many short ones there are.
+// A frame does not wait for long frames of other channels: a short frame is written after one block of them, and
+// one behind a long frame of its own channel before theirs end. Long frames make progress, however many short
+// ones there are.
 func TestBulkIsShared(t *testing.T) {
 	var q bulk
 	long := make([]byte, 8<<20)

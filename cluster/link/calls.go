@@ -15,51 +15,50 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Calls is the link's third form: remote procedure calls. What is queued for a peer when the
-// call before has been answered goes to him in the next one, so that calls carry the more
-// the more there is to carry. HTTP/2 and mutual TLS are beneath, by the same certificates.
+// Calls is the form of the link with remote procedure calls. The frames that are queued for a peer during a call
+// are sent in the next one, so that calls carry more frames when there are more. It uses HTTP/2 and mutual TLS
+// with the same certificates.
 //
-// A peer is up when both nodes have heard a hello of the other one's present session. What
-// is sent then arrives once and in order, or the peer goes down: a call that fails ends the
-// session, and what it carried and what is queued is lost and counted. A call without frames
-// takes the place of a ping.
+// A peer is up when both nodes have received a hello of the other's current session. Frames sent then arrive once
+// and in order, or the peer goes down: a failed call ends the session, and its frames and the queued ones are
+// lost and counted. A call without frames serves as a ping.
 type Calls struct {
-	*Mesh  // its configuration, counters and notes; it is not started
+	*Mesh  // for its configuration, counters, and notes; it is not started
 	peers  []*callee
 	server *http.Server
-	using  sync.RWMutex // by calls that are being answered
+	using  sync.RWMutex // held by calls that are being answered
 }
 
-// callee is a peer, who is called and who calls.
+// callee is a peer, which is called and calls.
 type callee struct {
 	*peer
 	service parleyv1.LinkServiceClient
 	idle    func()
 	wake    chan struct{}
 
-	mu     sync.Mutex // of what is queued
+	mu     sync.Mutex // guards the queue
 	queues [classes][]*parleyv1.LinkFrame
 	bytes  [classes]int
 	open   bool
 
-	// turn is held while the handler is called. What follows changes under it.
+	// turn is held while the handler is called. It guards the following fields.
 	turn    sync.Mutex
-	moved   chan struct{} // closed when any of it changes
-	session uint64        // of his calls; 0: none that is good
-	next    uint64        // number of his next call
-	past    uint64        // newest session in the newest life
-	life    uint64        // in the hello of his session
-	out     uint64        // his life, as he has answered our session's hello; 0: he has not
+	moved   chan struct{} // closed when any of them changes
+	session uint64        // of its calls; 0: none is valid
+	next    uint64        // number of its next call
+	past    uint64        // latest session of the latest incarnation
+	life    uint64        // incarnation in the hello of its session
+	out     uint64        // 1 + the incarnation in its answer to our session's hello; 0: none yet
 	up      bool
 	since   time.Time
-	cut     context.CancelCauseFunc // of our session
-	given   *Down                   // why it was given up, or nil
+	cut     context.CancelCauseFunc // cancels our session
+	given   *Down                   // why our session was given up, or nil
 }
 
-// batch is how many bytes of frames a call carries, beyond which it takes no more.
+// batch is how many bytes of frames a call carries before it accepts no more.
 const batch = 1 << 20
 
-// NewCalls checks the configuration.
+// NewCalls validates the configuration.
 func NewCalls(c Config) (*Calls, error) {
 	base, err := New(c)
 	if err != nil {
@@ -76,7 +75,7 @@ func NewCalls(c Config) (*Calls, error) {
 	return m, nil
 }
 
-// Start listens and begins to call.
+// Start listens and starts calling.
 func (m *Calls) Start() error {
 	config := m.c.Identity.Accept()
 	config.NextProtos = []string{"h2"}
@@ -92,7 +91,7 @@ func (m *Calls) Start() error {
 	return nil
 }
 
-// Close ends all calls. What is queued is lost.
+// Close ends all calls. Queued frames are lost.
 func (m *Calls) Close() error {
 	m.cancel()
 	var err error
@@ -101,7 +100,7 @@ func (m *Calls) Close() error {
 	} else if m.listen != nil { // not started
 		err = m.listen.Close()
 	}
-	m.using.Lock() // when the last call has been answered
+	m.using.Lock() // until the last call has been answered
 	defer m.using.Unlock()
 	m.wg.Wait()
 	for _, p := range m.peers {
@@ -139,14 +138,14 @@ func (m *Calls) Send(to parley.ID, class Class, channel uint32, head, body []byt
 	case 0:
 		return true
 	case Overflow:
-		p.give(&Down{Reason: why}) // counts it
+		p.give(&Down{Reason: why}) // it counts the reason
 	default:
 		p.refused.add(why)
 	}
 	return false
 }
 
-// give has our session with a peer end.
+// give ends our session with a peer.
 func (p *callee) give(why *Down) {
 	p.mu.Lock()
 	p.open = false
@@ -160,7 +159,7 @@ func (p *callee) give(why *Down) {
 	}
 }
 
-// Flush has what is queued for a peer carried.
+// Flush starts a call with the frames queued for a peer.
 func (m *Calls) Flush(to parley.ID) {
 	select {
 	case m.peers[to].wake <- struct{}{}:
@@ -168,7 +167,7 @@ func (m *Calls) Flush(to parley.ID) {
 	}
 }
 
-// Stats is what was counted.
+// Stats returns the counters.
 func (m *Calls) Stats() Stats {
 	out := Stats{Refused: m.refused.seen()}
 	for _, p := range m.peers {
@@ -184,7 +183,7 @@ func (m *Calls) Stats() Stats {
 	return out
 }
 
-// take removes what the next call carries, urgent frames first.
+// take removes the frames of the next call, urgent ones first.
 func (p *callee) take() (frames []*parleyv1.LinkFrame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +203,7 @@ func (p *callee) take() (frames []*parleyv1.LinkFrame) {
 	return frames
 }
 
-// run has one session after the other.
+// run runs one session after another.
 func (p *callee) run() {
 	l := &p.m.c.Limits
 	for wait := l.Backoff; p.m.ctx.Err() == nil; wait = min(2*wait, l.BackoffMax) {
@@ -223,9 +222,9 @@ func (p *callee) run() {
 		cut(nil)
 		p.count(why)
 		p.ended(why)
-		p.idle() // whatever was wrong with a connection, the next session has another
+		p.idle() // the next session uses another connection
 		if p.m.now()-begin > l.BackoffMax+l.Greeting {
-			wait = l.Backoff // it held
+			wait = l.Backoff // it was stable
 		}
 		select {
 		case <-p.m.ctx.Done():
@@ -234,7 +233,7 @@ func (p *callee) run() {
 	}
 }
 
-// talk has one session to its end.
+// talk runs one session to its end.
 func (p *callee) talk(ctx context.Context) *Down {
 	h, session := p.m.hello(), uint64(p.m.now())+1
 	answer, down := p.call(ctx, &parleyv1.CarryRequest{Session: session, Hello: &parleyv1.LinkHello{
@@ -272,7 +271,7 @@ func (p *callee) call(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.
 	ctx, cancel := context.WithTimeout(ctx, p.m.c.Limits.Silence)
 	defer cancel()
 	p.mu.Lock()
-	ping := p.open && len(r.GetFrames()) == 0 // before, calls wait for connections and hellos
+	ping := p.open && len(r.GetFrames()) == 0 // before that, calls wait for connections and hellos
 	p.mu.Unlock()
 	begin := p.m.now()
 	answer, err := p.service.Carry(ctx, r)
@@ -303,7 +302,7 @@ func (p *callee) call(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.
 	return nil, down
 }
 
-// change changes what is known of the sessions, and says that the peer is up if he is now.
+// change changes the state of the sessions, and calls Up if the peer is up now.
 func (p *callee) change(what func()) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -311,7 +310,7 @@ func (p *callee) change(what func()) {
 	p.changed()
 }
 
-// changed is called with the turn.
+// changed is called with turn held.
 func (p *callee) changed() {
 	close(p.moved)
 	p.moved = make(chan struct{})
@@ -326,7 +325,7 @@ func (p *callee) changed() {
 	p.m.c.Handler.Up(p.id, p.life)
 }
 
-// ended ends both sessions with a peer: what is queued is lost.
+// ended ends both sessions with a peer: queued frames are lost.
 func (p *callee) ended(why *Down) {
 	p.mu.Lock()
 	p.open = false
@@ -337,7 +336,7 @@ func (p *callee) ended(why *Down) {
 	p.change(func() {
 		was := p.up
 		if p.up, p.out = false, 0; was {
-			p.session = 0 // he has to begin anew, too
+			p.session = 0 // the peer must begin a new session, too
 			p.m.c.Handler.Down(p.id, why)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// newCallee is a peer who can be called.
+// newCallee returns a peer that can be called.
 func (m *Calls) newCallee(p *peer) *callee {
 	l := &m.c.Limits
 	t := &http.Transport{
@@ -44,21 +44,21 @@ func (m *Calls) newCallee(p *peer) *callee {
 	}
 }
 
-// incoming is a connection that a peer calls by. He is known once, and as long as his
-// certificate is trusted.
+// incoming is a connection on which a peer calls. The peer is authenticated once, for as long as its certificate
+// is trusted.
 type incoming struct {
 	conn  net.Conn
 	once  sync.Once
 	who   *callee
 	leaf  *x509.Certificate
-	leave func() // the strangers
+	leave func() // removes it from the strangers
 	mu    sync.Mutex
-	stop  func() // watching
+	stop  func() // stops watching the certificate
 }
 
 type incomingKey struct{}
 
-// serve takes calls.
+// serve starts the server for calls.
 func (m *Calls) serve(config *tls.Config) {
 	var all sync.Map // incoming by net.Conn
 	path, handler := parleyv1.NewLinkServiceHandler(calling{m}, connect.WithReadMaxBytes(m.c.Limits.Frame+2*batch),
@@ -92,8 +92,8 @@ func (m *Calls) serve(config *tls.Config) {
 	m.wg.Go(func() { _ = m.server.Serve(tls.NewListener(gated{m.listen, m.Mesh}, config)) })
 }
 
-// known finds out who calls, before anything of the call is read. Two calls of a peer are
-// read at a time: one that is under way, and one that takes its place when that has failed.
+// known authenticates the caller before the call is read. Two calls of a peer are read at a time: one in flight,
+// and one that replaces it after a failure.
 func (m *Calls) known(next http.Handler) http.Handler {
 	slots := make([]chan struct{}, len(m.peers))
 	for i := range slots {
@@ -107,7 +107,7 @@ func (m *Calls) known(next http.Handler) http.Handler {
 		m.using.RLock()
 		defer m.using.RUnlock()
 		if m.ctx.Err() != nil {
-			panic(http.ErrAbortHandler) // our own end
+			panic(http.ErrAbortHandler) // the mesh is being closed
 		}
 		in.once.Do(func() { m.meet(in, *r.TLS) })
 		if in.who == nil {
@@ -125,7 +125,7 @@ func (m *Calls) known(next http.Handler) http.Handler {
 	})
 }
 
-// meet finds out whose a connection is.
+// meet authenticates a connection.
 func (m *Calls) meet(in *incoming, state tls.ConnectionState) {
 	in.leave()
 	id, err := m.c.Identity.Who(state)
@@ -135,7 +135,7 @@ func (m *Calls) meet(in *incoming, state tls.ConnectionState) {
 	}
 	in.who, in.leaf = m.peers[id], state.PeerCertificates[0]
 	stop := m.c.Identity.Watch(state, func(why error) {
-		in.who.give(&Down{Reason: Untrusted, Err: why}) // first: the peer comes again when it is closed
+		in.who.give(&Down{Reason: Untrusted, Err: why}) // first, because the peer reconnects when it is closed
 		_ = in.conn.Close()
 	})
 	in.mu.Lock()
@@ -143,10 +143,10 @@ func (m *Calls) meet(in *incoming, state tls.ConnectionState) {
 	in.mu.Unlock()
 }
 
-// calling is LinkService.
+// calling implements LinkService.
 type calling struct{ m *Calls }
 
-// Carry takes the frames of one call.
+// Carry handles the frames of one call.
 func (h calling) Carry(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.CarryResponse, error) {
 	in, _ := ctx.Value(incomingKey{}).(*incoming)
 	p := in.who
@@ -163,7 +163,7 @@ func (h calling) Carry(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1
 	return &parleyv1.CarryResponse{Incarnation: h.m.c.Hello.Incarnation}, nil
 }
 
-// greeted takes the first call of a session.
+// greeted handles the first call of a session.
 func (p *callee) greeted(r *parleyv1.CarryRequest, leaf *x509.Certificate) Reason {
 	x := r.GetHello()
 	hello := Hello{Cluster: x.GetCluster(), Incarnation: x.GetIncarnation()}
@@ -185,9 +185,9 @@ func (p *callee) greeted(r *parleyv1.CarryRequest, leaf *x509.Certificate) Reaso
 	if hello.Incarnation == p.life && r.GetSession() <= p.past {
 		return OldLife
 	}
-	if p.up { // he has lost what we had, and maybe his memory
+	if p.up { // the peer has lost our session, and possibly its memory
 		p.up, p.out = false, 0
-		p.give(&Down{Reason: Replaced}) // unless it was given up already, for a reason of our own
+		p.give(&Down{Reason: Replaced}) // keeps an earlier reason of our own
 		p.mu.Lock()
 		why := p.given
 		p.mu.Unlock()
@@ -198,7 +198,7 @@ func (p *callee) greeted(r *parleyv1.CarryRequest, leaf *x509.Certificate) Reaso
 	return 0
 }
 
-// carried takes what comes in a session. His hello may have been answered before ours was.
+// carried handles a later call of a session. The peer's hello may be answered before ours is.
 func (p *callee) carried(ctx context.Context, r *parleyv1.CarryRequest) Reason {
 	late := time.After(p.m.c.Limits.Silence)
 	p.turn.Lock()
@@ -212,7 +212,7 @@ func (p *callee) carried(ctx context.Context, r *parleyv1.CarryRequest) Reason {
 		case <-ctx.Done():
 		}
 		p.turn.Lock()
-		if p.moved == moved { // it was not that
+		if p.moved == moved { // it was a timeout
 			return NotConnected
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 var _ link.Transport = (*link.Calls)(nil)
 
-// calls makes n nodes that call each other. Each has its incarnation.
+// calls starts n nodes that call each other. Each has its incarnation.
 func calls(t testing.TB, n int, change func(c *link.Config)) (*system, []*link.Calls) {
 	t.Helper()
 	s := newSystem(t, n, change)
@@ -47,7 +47,7 @@ func (s *system) call(i int) *link.Calls {
 	return m
 }
 
-// Frames come once and in order within a class, in both directions.
+// Frames arrive once and in order within a class, in both directions.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := calls(t, 3, nil)
@@ -82,7 +82,7 @@ func TestCalls(t *testing.T) {
 		for i := range m {
 			await(t, "the last frames", func() bool {
 				for _, p := range m[i].Stats().Peers {
-					if p.FramesIn < k || p.FramesOut < k { // an answer comes after what it answers
+					if p.FramesIn < k || p.FramesOut < k { // an answer comes after its frame
 						return false
 					}
 				}
@@ -112,8 +112,7 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// A peer that ends is down, and up again when his next life comes. What is queued for him
-// is lost, and counted.
+// A peer that ends is down, and up again with its next incarnation. Frames queued for it are lost, and counted.
 func TestCallsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := calls(t, 2, nil)
@@ -152,7 +151,7 @@ func TestCallsComeBack(t *testing.T) {
 	})
 }
 
-// A queue that is full ends the session: nothing is missing in the middle of one.
+// A full queue ends the session, so that no frame is missing within one.
 func TestCallsOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := calls(t, 2, func(c *link.Config) { c.Limits.Frame, c.Limits.Bulk = 1<<10, 1<<12 })
@@ -174,7 +173,7 @@ func TestCallsOverflow(t *testing.T) {
 	})
 }
 
-// Who is of another cluster or configuration, or no node, or not trusted any more, is none.
+// Nodes of another cluster or configuration, unknown nodes, and nodes that are no longer trusted are refused.
 func TestCallsRefuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := calls(t, 3, func(c *link.Config) {
@@ -205,8 +204,7 @@ func TestCallsRefuse(t *testing.T) {
 	})
 }
 
-// The first calls wait for connections and hellos, which is no round trip. Without pings there
-// is none to measure.
+// The first calls wait for connections and hellos, which is no round-trip time. Without pings there is none.
 func TestCallsMeasurePings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := calls(t, 2, func(c *link.Config) { c.Limits.Ping, c.Limits.Silence = time.Minute, 3*time.Minute })
@@ -220,7 +218,7 @@ func TestCallsMeasurePings(t *testing.T) {
 	})
 }
 
-// Calls that were not started give their listener back.
+// Calls that were not started close their listener.
 func TestCallsNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, 1, nil)
@@ -235,7 +233,7 @@ func TestCallsNotStarted(t *testing.T) {
 	})
 }
 
-// Who is not trusted any more is down.
+// A peer whose certificate is revoked goes down.
 func TestCallsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := calls(t, 2, nil)
@@ -245,14 +243,14 @@ func TestCallsRevoked(t *testing.T) {
 	})
 }
 
-// Who is not trusted any more, and begins his next life before we are done with that, does not
-// hide why he went down.
+// A peer whose certificate is revoked, and which reconnects with its next incarnation before the session has
+// ended, does not hide the reason.
 func TestCallsRevokedAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := calls(t, 2, func(c *link.Config) {
 			if c.Self == 0 {
 				c.Log = slog.New(slog.NewTextHandler(writer(func(b []byte) (int, error) {
-					time.Sleep(time.Second) // in which he comes back
+					time.Sleep(time.Second) // the peer reconnects meanwhile
 					return len(b), nil
 				}), nil))
 			}
@@ -271,8 +269,8 @@ func TestCallsRevokedAndBack(t *testing.T) {
 	})
 }
 
-// A node that is closed at any time, also while it connects or waits for an answer, leaves no
-// connection: the bubble would not end.
+// A node that is closed at any time, also while it connects or waits for an answer, leaves no connection:
+// otherwise the bubble would not end.
 func TestCallsCloseWhatIsUnderWay(t *testing.T) {
 	for after := time.Duration(0); after < 2*time.Millisecond; after += 50 * time.Microsecond {
 		synctest.Test(t, func(t *testing.T) {

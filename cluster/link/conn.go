@@ -9,34 +9,33 @@ import (
 	"time"
 )
 
-// maxSpill bounds what conn keeps: what crypto/tls makes of a block, and some alerts. There
-// is no spill when the writing of a block begins.
+// maxSpill bounds what conn keeps: the TLS records of a block, and some alerts. There is no spill when the
+// writing of a block begins.
 const maxSpill = blockSize + 8<<10
 
 var errSpill = errors.New("link: the peer reads nothing, and more was written")
 
-// conn lies beneath a TLS connection. In the beginning it is an ordinary net.Conn, for the
-// handshake. Once it is set free, Write does not wait: it gives the socket what that takes
-// and keeps the rest, which drain writes and waits for. Where the system has no such write,
-// a conn cannot be set free.
+// conn is the connection beneath TLS. During the handshake it is an ordinary net.Conn. After setFree, Write does
+// not wait: it writes what the socket accepts and keeps the rest, which drain writes with waiting. Where the
+// system has no such write, setFree fails.
 type conn struct {
 	net.Conn
-	before func() // called by the reader before it asks the socket for more
+	before func() // called by the reader before it reads from the socket
 
-	socket trier // nil: all writing waits
+	socket trier // nil: all writes wait
 	free   bool  // set before there is a second goroutine
 
 	mu     sync.Mutex
 	spill  []byte // not yet written
-	spare  []byte // to fill while spill is written
+	spare  []byte // to be filled while spill is written
 	spills atomic.Uint64
-	behind atomic.Bool // there is something spilled, or being drained
+	behind atomic.Bool // there is a spill, or it is being drained
 }
 
-// trier is a connection that can be written to without waiting.
+// trier is a connection with writes that do not wait.
 type trier interface {
-	// TryWrite writes what the connection takes now. That it takes no more is no error: n tells.
-	// It is called by one goroutine at a time.
+	// TryWrite writes what the connection accepts now. A short write is not an error. One goroutine calls it at a
+	// time.
 	TryWrite(b []byte) (n int, err error)
 }
 
@@ -53,18 +52,18 @@ func newConn(c net.Conn) *conn {
 	return w
 }
 
-// socket is a connection of the system's.
+// socket is a connection of the system.
 type socket struct {
 	raw   syscall.RawConn
 	tries func(fd uintptr) bool
-	b     []byte // the arguments and results of tries
+	b     []byte // arguments and results of tries
 	n     int
 	err   error
 }
 
 func newSocket(raw syscall.RawConn) *socket {
 	s := &socket{raw: raw}
-	// Kept, because a function made for each call would be an allocation for each.
+	// Stored, because a closure for each call would be an allocation for each.
 	s.tries = func(fd uintptr) bool {
 		s.n, s.err = tryWrite(fd, s.b)
 		return true
@@ -81,7 +80,7 @@ func (s *socket) TryWrite(b []byte) (int, error) {
 	return s.n, s.err
 }
 
-// setFree has Write wait no longer. It is false if that cannot be.
+// setFree makes Write not wait any more. It returns false if that is not possible.
 func (c *conn) setFree() bool {
 	c.free = c.socket != nil
 	return c.free
@@ -119,14 +118,13 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// drain writes what was spilled and waits for it, each time at most so long. One goroutine
-// may drain at a time.
+// drain writes the spill, with a time limit for each write. One goroutine may drain at a time.
 func (c *conn) drain(patience time.Duration) error {
 	for {
 		c.mu.Lock()
 		b := c.spill
 		if len(b) == 0 {
-			// The deadline goes before others write: they would fail by it.
+			// Reset the deadline before others write: their writes would fail with it.
 			err := c.Conn.SetWriteDeadline(time.Time{})
 			c.behind.Store(false)
 			c.mu.Unlock()

@@ -4,7 +4,7 @@ package link
 
 import "errors"
 
-// canTry says that tryWrite is not there: the connection's own goroutine does all writing.
+// canTry says that the system has no tryWrite: the connection's own goroutine does all writing.
 const canTry = false
 
 func tryWrite(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }

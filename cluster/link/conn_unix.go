@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// canTry says that tryWrite is there.
+// canTry says that the system has tryWrite.
 const canTry = true
 
-// tryWrite writes what the socket takes. No error says that it takes no more: n tells.
+// tryWrite writes what the socket accepts. A short write is not an error.
 func tryWrite(fd uintptr, b []byte) (n int, err error) {
 	for n < len(b) {
 		k, err := syscall.Write(int(fd), b[n:])

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The system's connections spill too, by what a socket takes.
+// Connections of the system spill, too, after what a socket accepts.
 func TestSocketSpills(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

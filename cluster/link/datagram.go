@@ -15,28 +15,28 @@ import (
 	"parley"
 )
 
-// DatagramConfig is what datagrams are made of.
+// DatagramConfig configures datagrams.
 type DatagramConfig struct {
 	Self    parley.ID
 	Peers   []string // addresses (IP:port) by ID
-	Network Network  // that carries all; nil: the system's
+	Network Network  // nil: the system's
 	Handler Handler
-	// Meddle, if it is set, is given every packet in place of the network, to lose it, to
-	// send it twice or later, or to send another: for tests and laboratories.
+	// Meddle, if set, gets every packet instead of the network, to lose, duplicate, delay, or replace it: for
+	// tests.
 	Meddle func(to parley.ID, packet []byte, send func([]byte))
 }
 
-// Datagrams is the link's other form: each frame is a UDP packet of its own, sent when it is
-// given to Send. A packet is the sender's ID (2 bytes), the channel and the frame.
+// Datagrams is the form of the link without connections: each frame is a UDP packet, sent by Send. A packet
+// contains the sender's ID (2 bytes), the channel, and the frame.
 //
-// Packets may be lost, come twice or out of order: the machines above have to stand that.
-// There is no connection. Up is called once for every peer in the beginning, with
-// incarnation 0, and Down in the end; that a peer is there is for a detector to find out.
+// Packets may be lost, duplicated, or reordered: the machines above must tolerate that. Up is called once for
+// every peer at the start, with incarnation 0, and Down at the end; a detector must find out whether a peer is
+// running.
 //
-// Nothing is encrypted or authenticated. A packet is taken for a peer's if it comes from his
-// address and says his ID, and whoever can put packets on the network can forge both, or
-// send an old one again. Names, configurations and versions are not compared. Therefore: on
-// loopback, or on a network to which nobody else has access.
+// Nothing is encrypted or authenticated. A packet counts as a peer's if it comes from its address and contains
+// its ID; anybody who can put packets on the network can forge both, or replay an old packet. Names,
+// configurations, and versions are not compared. Therefore use it only on loopback, or on a network to which
+// nobody else has access.
 type Datagrams struct {
 	c       DatagramConfig
 	peers   []datagramPeer
@@ -53,10 +53,10 @@ type datagramPeer struct {
 	tally
 }
 
-// datagramSize is how many bytes a packet has at most.
+// datagramSize is the maximum size of a packet, in bytes.
 const datagramSize = 1200
 
-// NewDatagrams checks the configuration.
+// NewDatagrams validates the configuration.
 func NewDatagrams(c DatagramConfig) (*Datagrams, error) {
 	c.Network = cmp.Or[Network](c.Network, new(sockets))
 	switch n := len(c.Peers); {
@@ -112,8 +112,8 @@ func (d *Datagrams) Close() error {
 	return err
 }
 
-// Send sends a packet. The class makes no difference. What the peer does not read his system
-// drops, so this waits for our own network at most.
+// Send sends a packet, whatever its class. It does not wait for the peer, whose system drops unread packets, but
+// only for our own network.
 func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byte) bool {
 	p := &d.peers[to]
 	p.mu.Lock()
@@ -136,10 +136,10 @@ func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byt
 	return true
 }
 
-// Flush has nothing to do.
+// Flush does nothing.
 func (d *Datagrams) Flush(parley.ID) {}
 
-// Stats is what was counted.
+// Stats returns the counters.
 func (d *Datagrams) Stats() Stats {
 	out := Stats{Refused: d.refused.seen()}
 	for i := range d.peers {
@@ -161,14 +161,14 @@ func (d *Datagrams) read() {
 		}
 		if err != nil {
 			d.refused.add(Broken)
-			time.Sleep(time.Millisecond) // whatever it is, it does not keep us busy
+			time.Sleep(time.Millisecond) // so that a persistent error does not keep us busy
 			continue
 		}
 		d.packet(buf[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
 	}
 }
 
-// packet takes one packet.
+// packet handles one packet.
 func (d *Datagrams) packet(b []byte, from netip.AddrPort) {
 	if len(b) < 2 {
 		d.refused.add(Truncated)

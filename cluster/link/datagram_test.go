@@ -16,7 +16,7 @@ var (
 	_ link.Transport = (*link.Datagrams)(nil)
 )
 
-// datagrams makes two nodes, on hosts a and b of a network.
+// datagrams starts two nodes, on hosts a and b of a network.
 func datagrams(t *testing.T) (d [2]*link.Datagrams, h [2]*host, n *memory.Network) {
 	t.Helper()
 	n = memory.New(memory.Options{})
@@ -66,7 +66,7 @@ func TestDatagrams(t *testing.T) {
 	})
 }
 
-// A packet holds one frame, and no more than its size.
+// A packet holds one frame, up to its maximum size.
 func TestDatagramSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1200

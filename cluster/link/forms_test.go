@@ -19,8 +19,7 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// forms are the three forms of the link. Each makes nodes that are connected, with handlers
-// of a test's.
+// forms are the three forms of the link. Each starts connected nodes with the test's handlers.
 var forms = []struct {
 	name string
 	make func(t testing.TB, n int, handler func(i int) link.Handler) []link.Transport
@@ -45,7 +44,7 @@ var forms = []struct {
 	}},
 }
 
-// packets makes nodes that are linked by datagrams.
+// packets starts nodes that are connected by datagrams.
 func packets(
 	t testing.TB, n int, handler func(int) link.Handler, meddle func(from, to parley.ID, b []byte, send func([]byte)),
 ) (out []link.Transport) {
@@ -77,10 +76,9 @@ func packets(
 	return out
 }
 
-// member is a node with one machine: what its link brings goes to its host, and what the
-// machine delivers is kept.
+// member is a node with one machine. Frames go to its host, and the machine's deliveries are kept.
 type member struct {
-	ready chan struct{} // the host is there
+	ready chan struct{} // closed when host is set
 	host  *hosting.Host
 	up    atomic.Int32
 
@@ -110,9 +108,9 @@ func (m *member) all() []string {
 	return slices.Sorted(slices.Values(m.list))
 }
 
-// The same machine runs over all three forms: all deliver all, once. Over datagrams it does
-// so too when one link loses everything, and the others double packets and change their
-// order: that is what diffusion is for.
+// The same machine runs over all three forms: all nodes deliver everything, once. Over datagrams this also holds
+// when one link loses everything and the others duplicate and reorder packets, because that is what diffusion
+// tolerates.
 func TestForms(t *testing.T) {
 	type maker = func(testing.TB, int, func(int) link.Handler) []link.Transport
 	all := make(map[string]maker)
@@ -174,7 +172,7 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 		for _, process := range one {
 			must(t, process.Request(problem.Request(fmt.Appendf(nil, "%02d", x))))
 		}
-		for i, m := range members { // all, before more is sent: the system keeps few packets for who stands still
+		for i, m := range members { // all of them, before more is sent: the system buffers few packets for a paused process
 			await(t, fmt.Sprintf("node %d has delivered %d of each", i, x+1), func() bool { return len(m.all()) >= (x+1)*n })
 		}
 	}
@@ -185,7 +183,7 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 	}
 }
 
-// pace counts what comes, and sends some of it back.
+// pace counts frames, and sends some of them back.
 type pace struct {
 	to    link.Transport
 	got   atomic.Int64
@@ -212,7 +210,7 @@ func (p *pace) Burst(parley.ID) {
 }
 func (p *pace) Down(parley.ID, error) {}
 
-// linked makes two nodes of a form.
+// linked starts two nodes with a form of the link.
 func linked(b *testing.B, form int, echo bool) (ends []*pace) {
 	ends = []*pace{{other: 1}, {other: 0, echo: echo}}
 	all := forms[form].make(b, 2, func(i int) link.Handler { return ends[i] })
@@ -223,7 +221,7 @@ func linked(b *testing.B, form int, echo bool) (ends []*pace) {
 	return ends
 }
 
-// What a frame of 100 bytes takes to go and come back, by each form.
+// Round trip of a frame of 100 bytes, with each form.
 func BenchmarkFormRoundTrip(b *testing.B) {
 	for i, f := range forms {
 		b.Run(f.name, func(b *testing.B) {
@@ -239,8 +237,8 @@ func BenchmarkFormRoundTrip(b *testing.B) {
 	}
 }
 
-// How many frames of 100 bytes go one way, by each form: with at most so many of them on
-// their way, which for datagrams are as many as the system keeps.
+// Rate of frames of 100 bytes in one direction, with each form. The number in flight is limited: for datagrams,
+// to what the system buffers.
 func BenchmarkFormRate(b *testing.B) {
 	for i, f := range forms {
 		b.Run(f.name, func(b *testing.B) {

@@ -8,34 +8,34 @@ import (
 	"parley"
 )
 
-// A frame on the stream: its length (4 bytes, big endian, of what follows), its type, the
-// rest. Data is the channel, shortest varint, and then what the host sends. Frames of more
-// than a block are cut into parts, so that others need not wait for all of them and
-// memory is taken as bytes arrive: parts hold the bytes in order, the last ones being in a
-// bulk frame. What overtakes parts is of the type of urgent frames, whatever its class.
+// A frame on the stream: its length (4 bytes, big endian, of what follows), its type, and its content. The
+// content of data is the channel as the shortest varint, followed by the host's bytes. Frames longer than a block
+// are split into parts, so that others need not wait for the whole frame, and memory is allocated as bytes
+// arrive. Parts hold the bytes in order; the last ones are in a bulk frame. Frames between parts have the type of
+// urgent frames, whatever their class.
 const (
 	typeHello  byte = iota + 1 // see hello
 	typeBye                    // reason (1)
-	typePing                   // 8 bytes that come back
+	typePing                   // 8 bytes to be returned
 	typePong                   // the 8 bytes
 	typeUrgent                 // channel, bytes
 	typeBulk                   // channel, bytes
-	typePart                   // of what the next bulk frame ends
+	typePart                   // of a frame that the next bulk frame ends
 )
 
 const (
 	header    = 4
-	fill      = 64 << 10    // of a block, before the next one is begun
-	blockSize = fill + 1024 // room for a frame of 64 KiB and what stands before it
+	fill      = 64 << 10    // bytes of a block before the next one is begun
+	blockSize = fill + 1024 // room for a frame of 64 KiB with its header
 	longest   = blockSize - header
 )
 
-// block is whole frames, to be written at once.
+// block is a sequence of whole frames, written at once.
 type block struct {
 	b      []byte
 	frames int
-	part   bool   // it ends within a frame
-	after  uint64 // of long frames: how many blocks of short ones come before it
+	part   bool   // it ends within a long frame
+	after  uint64 // for long frames: the number of blocks of short ones that come before it
 }
 
 var blocks = sync.Pool{New: func() any { return &block{b: make([]byte, 0, blockSize)} }}
@@ -49,10 +49,10 @@ func (b *block) release() {
 type queue struct {
 	blocks []*block
 	bytes  int
-	taken  uint64 // blocks
+	taken  uint64 // number of blocks taken
 }
 
-// room returns the last block if n more bytes fit in there, else a new one.
+// room returns the last block if it has room for n more bytes, otherwise a new one.
 func (q *queue) room(n int) *block {
 	if i := len(q.blocks) - 1; i >= 0 && len(q.blocks[i].b)+n <= fill {
 		return q.blocks[i]
@@ -71,18 +71,18 @@ func (q *queue) take() *block {
 	return b
 }
 
-// bulk is what waits for a peer in bulk: short frames, and apart from them, in a line for each channel,
-// long ones. Nobody waits for the long frames of another channel, but for the one that is under way.
-// The frames of a channel keep their order: what follows a long one waits in its line, and a long one
-// waits for all blocks of short ones that were there before it.
+// bulk is what waits for a peer in class Bulk: short frames, and separately, with a line for each channel, long
+// ones. A frame never waits for all long frames of other channels, only for the one that is being written. Frames
+// of a channel keep their order: frames after a long one wait in its line, and a long one waits for all blocks of
+// short ones that were queued before it.
 type bulk struct {
 	short queue
-	lines []*line // none is empty; the next one comes first
-	bytes int     // in these
-	turn  bool    // of the lines
+	lines []*line // none is empty; the first one is served next
+	bytes int     // in all lines
+	turn  bool    // a line is served next
 }
 
-// line is what waits for one channel behind a long frame, that frame first.
+// line is what waits for one channel behind a long frame, beginning with that frame.
 type line struct {
 	channel uint32
 	queue
@@ -99,7 +99,7 @@ func (q *bulk) data(channel uint32, head, body []byte) {
 		i, q.lines = len(q.lines), append(q.lines, &line{channel: channel})
 	}
 	l := q.lines[i]
-	first, before := max(len(l.blocks)-1, 0), l.queue.bytes // the last block may get some of it
+	first, before := max(len(l.blocks)-1, 0), l.queue.bytes // the last block may get part of it
 	l.data(typeBulk, channel, head, body)
 	q.bytes += l.queue.bytes - before
 	for _, b := range l.blocks[first:] {
@@ -107,8 +107,8 @@ func (q *bulk) data(channel uint32, head, body []byte) {
 	}
 }
 
-// take removes the next block: of short frames and of long ones in turn, if there are both, and after
-// a long one of the next line.
+// take removes the next block: alternately of short and of long frames, if there are both, and after a long frame
+// of the next line.
 func (q *bulk) take() *block {
 	if len(q.lines) == 0 || len(q.short.blocks) > 0 && (!q.turn || q.lines[0].blocks[0].after > q.short.taken) {
 		q.turn = true
@@ -136,7 +136,7 @@ func (q *bulk) drop() (frames int) {
 	return frames
 }
 
-// add appends a frame of a type that has no channel.
+// add appends a frame of a type without a channel.
 func (q *queue) add(kind byte, body ...byte) {
 	n := header + 1 + len(body)
 	b := q.room(n)
@@ -182,7 +182,7 @@ func (q *queue) parts(channel uint32, head, body []byte) {
 	}
 }
 
-// drop gives all blocks back and says how many frames were lost.
+// drop releases all blocks, and returns the number of lost frames.
 func (q *queue) drop() (frames int) {
 	for _, b := range q.blocks {
 		frames += b.frames
@@ -204,19 +204,19 @@ func uvarintLen(x uint32) int {
 	return n
 }
 
-// reader cuts what a connection brings into frames.
+// reader splits the bytes of a connection into frames.
 type reader struct {
 	buf        []byte
-	start, end int    // what is in buf and not used
-	long       []byte // parts of a frame, so far
-	limit      int    // bytes of a frame, channel included
+	start, end int    // unused bytes in buf
+	long       []byte // parts of the current long frame
+	limit      int    // bytes of a frame, including the channel
 }
 
 func newReader(limit int) *reader {
 	return &reader{buf: make([]byte, 2*blockSize), limit: limit + binary.MaxVarintLen32}
 }
 
-// free is where the next bytes go: never less than what is missing of the present frame.
+// free returns the space for the next bytes: never less than the rest of the current frame.
 func (r *reader) free() []byte {
 	if r.start == r.end {
 		r.start, r.end = 0, 0
@@ -227,7 +227,7 @@ func (r *reader) free() []byte {
 	return r.buf[r.end:]
 }
 
-// next returns the next whole frame, type first, or nil. It is valid until free.
+// next returns the next whole frame, beginning with its type, or nil. It is valid until free.
 func (r *reader) next() ([]byte, Reason) {
 	b := r.buf[r.start:r.end]
 	if len(b) < header {
@@ -246,7 +246,7 @@ func (r *reader) next() ([]byte, Reason) {
 	return b[header : header+n], 0
 }
 
-// part takes a part of a long frame.
+// part appends a part of a long frame.
 func (r *reader) part(b []byte) Reason {
 	switch {
 	case len(b) == 0:
@@ -258,7 +258,7 @@ func (r *reader) part(b []byte) Reason {
 	return 0
 }
 
-// whole ends a frame that may have been cut into parts.
+// whole returns a frame that may have been split into parts.
 func (r *reader) whole(b []byte) ([]byte, Reason) {
 	if len(r.long) == 0 {
 		return b, 0
@@ -272,7 +272,7 @@ func (r *reader) whole(b []byte) ([]byte, Reason) {
 	return b, why
 }
 
-// open reads the channel of a data frame, and what follows it.
+// open parses the channel of a data frame, and returns the rest.
 func (r *reader) open(b []byte) (channel uint32, rest []byte, why Reason) {
 	n, rest, err := parley.ReadUvarint(b, 1<<32-1)
 	switch {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// acceptBackoff is how long the mesh waits after the listener failed; it doubles up to a second.
+// acceptBackoff is how long the mesh waits after the listener failed; it doubles up to 1 s.
 const acceptBackoff = 5 * time.Millisecond
 
-// accept takes connections in until the end.
+// accept accepts connections until the mesh is closed.
 func (m *Mesh) accept() {
 	wait := acceptBackoff
 	for {
@@ -25,7 +25,7 @@ func (m *Mesh) accept() {
 			}
 			return
 		case err != nil:
-			// Out of descriptors, most likely: others may give some back.
+			// Most likely there are no descriptors left: other connections may release some.
 			m.refuse(nil, "listener", &Down{Reason: AcceptFailed, Err: err})
 			select {
 			case <-m.ctx.Done():
@@ -41,7 +41,7 @@ func (m *Mesh) accept() {
 	}
 }
 
-// admits refuses and closes a connection, before TLS, when too many strangers connect.
+// admits closes a connection, before TLS, when too many strangers connect.
 func (m *Mesh) admits(c net.Conn) bool {
 	a := AddressOf(c.RemoteAddr())
 	why := m.gate.enter(a, m.now())
@@ -50,13 +50,13 @@ func (m *Mesh) admits(c net.Conn) bool {
 	}
 	m.refuse(nil, a.String(), &Down{Reason: why})
 	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetLinger(0) // so that nothing of it stays with the system
+		_ = t.SetLinger(0) // so that the system keeps nothing of it
 	}
 	_ = c.Close()
 	return false
 }
 
-// gated is a listener that returns only connections which the mesh admits.
+// gated is a listener that returns only connections that the mesh admits.
 type gated struct {
 	net.Listener
 	m *Mesh
@@ -72,8 +72,8 @@ func (g gated) Accept() (net.Conn, error) {
 	}
 }
 
-// answer takes a connection that was accepted to its end. The peer's hello is read and
-// judged before ours is sent, so that he knows by it that he is taken.
+// answer serves an accepted connection until its end. The peer's hello is read and judged before ours is sent, so
+// that our hello tells the peer that it is admitted.
 func (m *Mesh) answer(nc net.Conn, from string) {
 	leave := sync.OnceFunc(m.gate.leave)
 	defer leave()
@@ -100,7 +100,7 @@ func (m *Mesh) answer(nc net.Conn, from string) {
 	m.run(s, alive)
 }
 
-// call dials a peer once, stays with the connection until its end, and returns how long it was up.
+// call dials a peer once, serves the connection until its end, and returns how long it was up.
 func (m *Mesh) call(p *peer) (up time.Duration) {
 	nc, err := m.dial(m.ctx, p.addr)
 	if err != nil {
@@ -127,8 +127,7 @@ func (m *Mesh) call(p *peer) (up time.Duration) {
 	return m.now() - began
 }
 
-// run serves a connection, unless the mesh was closed meanwhile. Close ends those that
-// alive keeps no watch over any more.
+// run serves a connection, unless the mesh was closed meanwhile: alive no longer watches it, and Close ends it.
 func (m *Mesh) run(s *session, alive func() bool) {
 	if !alive() {
 		s.p.leave(s)
@@ -138,8 +137,8 @@ func (m *Mesh) run(s *session, alive func() bool) {
 	s.serve()
 }
 
-// greet goes through handshake and hellos, all under one deadline. The other side is who was
-// dialed, or one of the peers that are to dial us. The peer is returned once it is proved.
+// greet performs the handshake and exchanges hellos, with one deadline for all. The other side must be the dialed
+// peer, or one of the peers that dial us. It returns the peer once it is authenticated.
 func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, down *Down) {
 	if err := c.SetDeadline(time.Now().Add(m.c.Limits.Greeting)); err != nil {
 		return dialed, nil, greetingError(err)
@@ -157,7 +156,7 @@ func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, d
 	case err != nil:
 		return dialed, nil, &Down{Reason: Handshake, Err: err}
 	case state.Version < tls.VersionTLS13 || state.DidResume:
-		return dialed, nil, &Down{Reason: Handshake} // the configuration should have seen to that
+		return dialed, nil, &Down{Reason: Handshake} // the configuration should prevent this
 	case dialed != nil && id != dialed.id, int(id) >= len(m.peers), dialed == nil && id >= m.c.Self:
 		return dialed, nil, &Down{Reason: OtherPeer}
 	}
@@ -169,7 +168,7 @@ func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, d
 	}
 	hello, down := readHello(t, m.c.Hello.Max)
 	if down != nil {
-		if down.Reason == Handshake { // the alert of a peer who does not take our certificate
+		if down.Reason == Handshake { // the alert of a peer that refuses our certificate
 			down.Err = m.c.Identity.Explain(down.Err)
 		}
 		return p, nil, down
@@ -181,7 +180,7 @@ func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, d
 	return p, newSession(p, c, t, hello, version), nil
 }
 
-// part ends a connection that was refused, and tells the peer why if he can hear it.
+// part closes a refused connection, and sends the peer the reason if possible.
 func (m *Mesh) part(t *tls.Conn, down *Down) {
 	switch down.Reason {
 	case Handshake, Late, Broken, Truncated, ToldOff:
@@ -191,10 +190,10 @@ func (m *Mesh) part(t *tls.Conn, down *Down) {
 	_ = t.NetConn().Close()
 }
 
-// refuse counts and logs what did not become a connection.
+// refuse counts and logs a connection that was not made.
 func (m *Mesh) refuse(p *peer, from string, down *Down) {
 	if m.ctx.Err() != nil {
-		return // our own end
+		return // the mesh is being closed
 	}
 	if p == nil {
 		m.refused.add(down.Reason)
@@ -204,26 +203,26 @@ func (m *Mesh) refuse(p *peer, from string, down *Down) {
 	p.count(down)
 }
 
-// notes remembers what was logged, to log it once a minute.
+// notes remembers what was logged, to log it at most once a minute.
 type notes struct {
 	mu    sync.Mutex
 	last  map[note]time.Duration
-	swept time.Duration // when old ones were last taken out
+	swept time.Duration // when old entries were last removed
 }
 
 type note struct {
 	kind, who string
 	why, told Reason
-	about     string // of strangers: whom the error is about, for an address may be that of several
+	about     string // for strangers: the subject of the error, because several may share an address
 }
 
 const (
 	noteEvery   = time.Minute
-	notesKept   = 1024 // of different addresses and reasons; beyond, strangers are only counted
-	notesOfEach = 16   // of those from one address
+	notesKept   = 1024 // of different addresses and reasons; above that, strangers are only counted
+	notesOfEach = 16   // of these for one address
 )
 
-// due tells whether a note is to be written now.
+// due reports whether a note should be logged now.
 func (n *notes) due(k note, now time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -248,13 +247,13 @@ func (n *notes) due(k note, now time.Duration) bool {
 		}
 	}
 	if k.about != "" && n.of(k.who, now) >= notesOfEach {
-		return false // who makes up another name each time
+		return false // a stranger that invents a new name each time
 	}
 	n.last[k] = now
 	return true
 }
 
-// of counts what was logged of an address not long ago.
+// of returns how many notes of an address were logged recently.
 func (n *notes) of(address string, now time.Duration) (count int) {
 	for k, at := range n.last {
 		if k.kind == "address" && k.who == address && now-at < noteEvery {
@@ -264,7 +263,7 @@ func (n *notes) of(address string, now time.Duration) (count int) {
 	return count
 }
 
-// note logs what happened with a peer or a stranger.
+// note logs an event of a peer or a stranger.
 func (m *Mesh) note(kind, who string, down *Down) {
 	k := note{kind: kind, who: who, why: down.Reason, told: down.Told}
 	var about interface{ Subject() string }

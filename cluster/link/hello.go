@@ -8,39 +8,39 @@ import (
 	"os"
 )
 
-// The versions of the wire that this code speaks. A new one speaks its predecessor too, so
-// that nodes can be replaced one after the other.
+// The wire versions that this code supports. A new version also supports its predecessor, so that nodes can be
+// upgraded one by one.
 const (
 	WireMin = 1
 	WireMax = 2
 )
 
-// Hello is what two nodes tell each other first.
+// Hello is the first message of both nodes.
 type Hello struct {
 	Cluster     string   // the cluster's name, at most 255 bytes; must be equal
 	Config      [32]byte // digest of the configuration; must be equal
-	Min, Max    uint16   // versions of the wire; WireMin and WireMax if Max is 0. Both speak the highest common one
-	Incarnation uint64   // of the process: grows with each of its starts
-	Disk        Disk     // what the process has of its own; the other side knows nothing of it in version 1
+	Min, Max    uint16   // wire versions; WireMin and WireMax if Max is 0. Both use the highest common one
+	Incarnation uint64   // of the process: grows with each start
+	Disk        Disk     // disk position of the process; not sent in version 1
 }
 
-// Disk is where a node's durable memory stands. A node that has none sends zeros.
+// Disk is the state of a node's durable storage. A node without one sends zeros.
 type Disk struct {
-	Store    uint64 // the number of its folder
-	Began    uint64 // the number of the last record on the disk when this life began
-	Position uint64 // and of the last one that is there now
+	Store    uint64 // number of its folder
+	Began    uint64 // number of the last record on disk when this incarnation began
+	Position uint64 // number of the last record now
 }
 
 const (
 	helloFixed = 2 + 2 + 8 + 32 + 1
-	helloDisk  = 8 + 8 + 8 // from version 2 on, behind the name
+	helloDisk  = 8 + 8 + 8 // since version 2, after the name
 	helloLimit = 1024      // bytes of a hello frame
 )
 
-// DiskSince is the first version in which a hello tells of the disk.
+// DiskSince is the first version whose hello includes the disk.
 const DiskSince = 2
 
-// encode makes the frame. A later version may add to its end, and only there.
+// encode returns the frame. Later versions may only append to its end.
 func (h Hello) encode() []byte {
 	size := 1 + helloFixed + len(h.Cluster)
 	if h.Max >= DiskSince {
@@ -60,7 +60,7 @@ func (h Hello) encode() []byte {
 	return b
 }
 
-// parseHello reads what follows the type. What a version later than ours has added is skipped.
+// parseHello parses what follows the type. It skips fields of later versions.
 func parseHello(b []byte, newest uint16) (h Hello, ok bool) {
 	if len(b) < helloFixed || len(b) < helloFixed+int(b[helloFixed-1]) {
 		return h, false
@@ -82,21 +82,21 @@ func parseHello(b []byte, newest uint16) (h Hello, ok bool) {
 	return h, h.Min <= h.Max && (n == len(b) || h.Max > newest)
 }
 
-// agree returns the version that both speak, or why they do not talk.
+// agree returns the version that both support, or why they cannot communicate.
 func (h *Hello) agree(peer Hello) (version uint16, why Reason) {
 	version = min(h.Max, peer.Max)
 	switch {
 	case h.Cluster != peer.Cluster:
 		return 0, OtherCluster
 	case version < max(h.Min, peer.Min):
-		return 0, OtherVersion // before the digest, which a later version may take differently
+		return 0, OtherVersion // before the digest, which a later version may compute differently
 	case h.Config != peer.Config:
 		return 0, OtherConfig
 	}
 	return version, 0
 }
 
-// readHello waits for the first frame. It reads no byte that follows it.
+// readHello waits for the first frame. It reads no byte after it.
 func readHello(r io.Reader, newest uint16) (Hello, *Down) {
 	var b [header + helloLimit]byte
 	if _, err := io.ReadFull(r, b[:header]); err != nil {
@@ -131,7 +131,7 @@ func readHello(r io.Reader, newest uint16) (Hello, *Down) {
 	return h, nil
 }
 
-// greetingError tells why a handshake or a hello did not come to its end.
+// greetingError returns the reason of a failed handshake or hello.
 func greetingError(err error) *Down {
 	var op *net.OpError
 	switch {

@@ -21,7 +21,7 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// must ends the test at an error.
+// must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -29,19 +29,19 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// bubble runs a test of its own, in a bubble where time is virtual.
+// bubble runs a subtest in a bubble with virtual time.
 func bubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// send sends a frame, and has it written.
+// send sends a frame and flushes it.
 func send(m link.Transport, to parley.ID, class link.Class, channel uint32, head, body []byte) {
 	m.Send(to, class, channel, head, body)
 	m.Flush(to)
 }
 
-// authority signs the certificates of a test, whose nodes share their trust.
+// authority issues the certificates of a test, whose nodes share their trust.
 type authority struct {
 	*cert.Authority
 	trust *cert.Trust
@@ -64,18 +64,18 @@ func (a *authority) node(t testing.TB, id int) identity {
 	issued, err := a.IssueNode(strconv.Itoa(id), nil, time.Hour)
 	must(t, err)
 	out := identity{link.Members{Self: issued.Self(), Trust: a.trust}}
-	for id := range 16 { // more than any test has
+	for id := range 16 { // more than in any test
 		out.Names = append(out.Names, strconv.Itoa(id))
 	}
 	return out
 }
 
-// Dial takes any node: tests demand that the mesh asks who it is.
+// Dial accepts any node: the tests require that the mesh checks which one it is.
 func (i identity) Dial(parley.ID) *tls.Config {
 	return i.Trust.Dial(i.Self, cert.Identity{Cluster: "test", Kind: cert.Node, Name: cert.Any})
 }
 
-// revoke revokes the certificates that a node has.
+// revoke revokes the certificates of a node.
 func (a *authority) revoke(t testing.TB, id int) {
 	t.Helper()
 	_, err := a.Revoke(strconv.Itoa(id))
@@ -85,11 +85,11 @@ func (a *authority) revoke(t testing.TB, id int) {
 	must(t, err)
 }
 
-// host is a handler that notes what happens.
+// host is a handler that records events.
 type host struct {
 	mu     sync.Mutex
 	events []string
-	frame  func(from parley.ID, channel uint32, b []byte) // or nil: noted
+	frame  func(from parley.ID, channel uint32, b []byte) // or nil: recorded
 	burst  func(from parley.ID)
 }
 
@@ -124,7 +124,7 @@ func (h *host) Down(id parley.ID, why error) {
 	h.note("down %d %s", id, d.Reason)
 }
 
-// all is what happened so far, a line each.
+// all returns the events so far, one a line.
 func (h *host) all() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +142,7 @@ func (h *host) count(event string) (n int) {
 	return n
 }
 
-// await waits until something is so.
+// await waits until so returns true.
 func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !so(); {
@@ -162,21 +162,21 @@ func quick() link.Limits {
 	return link.Limits{Backoff: 2 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Ping: 20 * time.Millisecond, Pings: 1000}
 }
 
-// system is some nodes of one cluster in this process.
+// system is the nodes of one cluster in this process.
 type system struct {
 	t       testing.TB
 	ca      *authority
 	network *memory.Network // nil for a benchmark
-	outside link.Network    // where a test dials from
+	outside link.Network    // from which a test dials
 	addrs   []string
 	config  []link.Config
 	mesh    []*link.Mesh
 	host    []*host
 }
 
-// newSystem makes n nodes; change may change each node's configuration. None is started. They
-// are linked in memory, in a bubble, where nothing may go on when the test has ended; those of
-// a benchmark are on this machine.
+// newSystem creates n nodes without starting them; change may change each node's configuration. The nodes of a
+// test are connected in memory, in a bubble, which requires that everything has ended with the test; those of a
+// benchmark use sockets of this computer.
 func newSystem(t testing.TB, n int, change func(c *link.Config)) *system {
 	t.Helper()
 	s := &system{t: t}
@@ -190,7 +190,7 @@ func newSystem(t testing.TB, n int, change func(c *link.Config)) *system {
 	return s
 }
 
-// onThisMachine is a pair on the system's sockets.
+// onThisMachine returns a pair of nodes on the system's sockets.
 func onThisMachine(t testing.TB, change func(c *link.Config)) *system {
 	t.Helper()
 	s := &system{t: t}
@@ -230,10 +230,10 @@ func (s *system) make(n int, at func(i int) link.Network, change func(c *link.Co
 	})
 }
 
-// place is where a node is in memory.
+// place returns the host of a node in memory.
 func (s *system) place(i int) *memory.Host { return s.network.Host(fmt.Sprint("node", i)) }
 
-// machine is the network of the system, for what is measured and what memory has not.
+// machine is the network of the system, for measurements and what memory does not have.
 type machine struct{}
 
 func (machine) Listen(ctx context.Context, network, address string) (net.Listener, error) {
@@ -248,7 +248,7 @@ func (machine) DialContext(ctx context.Context, network, address string) (net.Co
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// dial connects to a node, by no more than TCP.
+// dial makes a TCP connection to a node.
 func (s *system) dial(to int) net.Conn {
 	s.t.Helper()
 	c, err := s.outside.DialContext(s.t.Context(), "tcp", s.addrs[to])
@@ -266,7 +266,7 @@ func (s *system) start(nodes ...int) {
 		}
 		must(s.t, err)
 		s.mesh[i] = m
-		s.config[i].Listener = nil // the next life listens itself
+		s.config[i].Listener = nil // the next incarnation listens itself
 	}
 }
 
@@ -276,7 +276,7 @@ func (s *system) stop(i int) {
 	}
 }
 
-// pair is two nodes that are connected.
+// pair returns two connected nodes.
 func pair(t testing.TB, change func(c *link.Config)) *system {
 	t.Helper()
 	s := newSystem(t, 2, change)
@@ -285,13 +285,13 @@ func pair(t testing.TB, change func(c *link.Config)) *system {
 	return s
 }
 
-// connected waits until two nodes have each other.
+// connected waits until two nodes are connected.
 func (s *system) connected(i, j int) {
 	s.t.Helper()
 	await(s.t, "connected", func() bool { return s.peer(i, j).Connected && s.peer(j, i).Connected })
 }
 
-// peer is what node i has counted of node j.
+// peer returns node i's counters of node j.
 func (s *system) peer(i, j int) link.PeerStats {
 	for _, p := range s.mesh[i].Stats().Peers {
 		if p.ID == parley.ID(j) {
@@ -301,7 +301,7 @@ func (s *system) peer(i, j int) link.PeerStats {
 	panic("no such peer")
 }
 
-// refused waits until node i has counted a reason against node j, or strangers (-1).
+// refused waits until node i has counted a reason for node j, or for strangers (-1).
 func (s *system) refused(i, j int, why link.Reason) {
 	s.t.Helper()
 	get := func() map[link.Reason]uint64 {
@@ -335,7 +335,7 @@ func frame(kind byte, body ...byte) []byte {
 	return append(append(binary.BigEndian.AppendUint32(nil, uint32(1+len(body))), kind), body...)
 }
 
-// The types of frames, as they are on the wire.
+// The types of frames on the wire.
 const (
 	hello = iota + 1
 	bye
@@ -363,7 +363,7 @@ func (w wire) send(b []byte) {
 	}
 }
 
-// next reads a frame: its type and the rest; 0 at the end.
+// next reads a frame, and returns its type and its content; 0 at the end.
 func (w wire) next() (byte, []byte) {
 	_ = w.SetReadDeadline(time.Now().Add(10 * time.Second))
 	var head [4]byte
@@ -377,7 +377,7 @@ func (w wire) next() (byte, []byte) {
 	return b[0], b[1:]
 }
 
-// told reads until a bye and returns its reason.
+// told reads until a bye, and returns its reason.
 func (w wire) told() link.Reason {
 	for {
 		switch kind, b := w.next(); kind {
@@ -389,7 +389,7 @@ func (w wire) told() link.Reason {
 	}
 }
 
-// intruder says hello as node id to node 1 of a system, and is taken.
+// intruder connects as node id with an accepted hello.
 func (s *system) intruder(id, to int) wire {
 	s.t.Helper()
 	w := s.wire(id, to)

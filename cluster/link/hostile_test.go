@@ -14,7 +14,7 @@ import (
 	"parley/cluster/link"
 )
 
-// besieged is three nodes of which 1 and 2 are honest and connected; 0 is for the test to play.
+// besieged returns three nodes, of which 1 and 2 are connected; the test plays node 0.
 func besieged(t *testing.T, change func(c *link.Config)) *system {
 	s := newSystem(t, 3, change)
 	s.start(1, 2)
@@ -22,7 +22,7 @@ func besieged(t *testing.T, change func(c *link.Config)) *system {
 	return s
 }
 
-// goOn shows that nodes 1 and 2 have not been disturbed.
+// goOn checks that nodes 1 and 2 have not been disturbed.
 func (s *system) goOn() {
 	s.t.Helper()
 	n := s.host[2].count("frame 1/9 on")
@@ -38,8 +38,8 @@ func (s *system) goOn() {
 
 const frameLimit = 100_000
 
-// Frames that no honest peer sends: each ends the connection, with the right counter, and no
-// other one; and the peer is told.
+// Frames that no correct peer sends: each ends its connection, counted for its reason, and no other connection;
+// and the peer gets the reason.
 func TestHostileFrames(t *testing.T) {
 	length := func(n uint32, more ...byte) []byte { return append(binary.BigEndian.AppendUint32(nil, n), more...) }
 	const longest = 64<<10 + 1020
@@ -49,7 +49,7 @@ func TestHostileFrames(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		send []byte
-		why  link.Reason // 0: taken
+		why  link.Reason // 0: accepted
 	}{
 		{"length 0", length(0), link.EmptyFrame},
 		{"length max", frame(bulk, append([]byte{7}, make([]byte, longest-2)...)...), 0},
@@ -97,7 +97,7 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
-// A connection that ends within a frame.
+// A connection ends within a frame.
 func TestTruncatedFrames(t *testing.T) {
 	for what, b := range map[string][]byte{
 		"in the length": {0, 0}, "behind the length": {0, 0, 0, 9}, "in the frame": {0, 0, 0, 9, bulk, 7, 1},
@@ -116,13 +116,13 @@ func TestTruncatedFrames(t *testing.T) {
 	}
 }
 
-// What may stand where a hello must, and is none or not ours.
+// Frames in place of a hello that are invalid or not of this cluster.
 func TestHostileHello(t *testing.T) {
 	good, disk := helloFrame("test", 1, 1, 1, 0), make([]byte, 24)
 	for _, c := range []struct {
 		what string
 		send []byte
-		why  link.Reason // 0: taken
+		why  link.Reason // 0: accepted
 	}{
 		{"good", good, 0},
 		{"data before hello", frame(bulk, 7, 1), link.NoHello},
@@ -171,7 +171,7 @@ func TestHostileHello(t *testing.T) {
 	}
 }
 
-// A hello that is cut off.
+// A truncated hello.
 func TestTruncatedHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, nil)
@@ -183,7 +183,7 @@ func TestTruncatedHello(t *testing.T) {
 	})
 }
 
-// Whom certificate and hello do not make a peer of this side.
+// Connections that certificate and hello do not make a peer of this side.
 func TestHostilePeers(t *testing.T) {
 	for _, c := range []struct {
 		what     string
@@ -206,7 +206,7 @@ func TestHostilePeers(t *testing.T) {
 	}
 }
 
-// The address of one peer is that of another: the one who dials finds out.
+// The address of one peer belongs to another one: the dialing node detects it.
 func TestAnotherPeerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, 3, nil)
@@ -222,7 +222,7 @@ func TestAnotherPeerAnswers(t *testing.T) {
 	})
 }
 
-// What never becomes TLS 1.3 with a certificate of this cluster.
+// Handshakes that are not TLS 1.3 with a certificate of this cluster.
 func TestHostileHandshakes(t *testing.T) {
 	for what, change := range map[string]func(t *testing.T, c *tls.Config){
 		"no certificate": func(_ *testing.T, c *tls.Config) { c.GetClientCertificate = nil },
@@ -258,7 +258,7 @@ func TestHostileHandshakes(t *testing.T) {
 	})
 }
 
-// Byes of no known reason are all one, whoever says them: they do not fill the log.
+// All byes with unknown reasons count as one, so that they do not fill the log.
 func TestUnknownByesAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -280,7 +280,7 @@ func TestUnknownByesAreOne(t *testing.T) {
 	})
 }
 
-// A node refuses a peer, and the peer hears why: with it his own log tells the operator.
+// A node refuses a peer, and the peer gets the reason, so that its own log informs the operator.
 func TestTheRefusedPeerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, 2, func(c *link.Config) { c.Hello.Config[31] = byte(c.Self) })
@@ -293,7 +293,7 @@ func TestTheRefusedPeerIsTold(t *testing.T) {
 	})
 }
 
-// N and N-1 talk, by the highest version that both speak; N and N-2 do not.
+// Versions N and N-1 communicate with the highest common version; N and N-2 do not.
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct{ min0, max0, min1, max1, want uint16 }{
@@ -320,8 +320,8 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// The rule of duplicates: a living connection stands against a second one of the same life,
-// and gives way to one of a newer life; an older life is refused for ever.
+// Duplicate connections: a live connection wins against a second one of the same incarnation, and is replaced by
+// one of a newer incarnation; an older incarnation is always refused.
 func TestDuplicateConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, nil)
@@ -370,7 +370,7 @@ func TestDuplicateConnections(t *testing.T) {
 	})
 }
 
-// withoutOf is all that was seen but what is about a peer.
+// withoutOf returns all events except those of a peer.
 func (h *host) withoutOf(id parley.ID) string {
 	var out [][]byte
 	for l := range bytes.Lines([]byte(h.all())) {

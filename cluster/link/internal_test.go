@@ -16,7 +16,7 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// must ends the test at an error.
+// must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -24,7 +24,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The wait before the next attempt is never nothing and never more than its bound.
+// The backoff is never 0 and never more than its bound.
 func TestJitter(t *testing.T) {
 	low, high := time.Hour, time.Duration(0)
 	for range 1000 {
@@ -36,7 +36,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// A peer that cannot be reached is tried again at growing distances, of half a second at most.
+// A peer that cannot be reached is dialed again at growing intervals, up to half a second.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := testMesh(t)
@@ -52,7 +52,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// failsInTurn is a listener that fails, and then returns a connection, in turn.
+// failsInTurn is a listener that alternately fails and returns a connection.
 type failsInTurn struct {
 	net.Listener
 	calls int
@@ -67,7 +67,7 @@ func (l *failsInTurn) Accept() (net.Conn, error) {
 	return a, nil
 }
 
-// Connections that are refused do not keep the listener's backoff up, or peers would wait behind a flood of them.
+// Refused connections reset the listener's backoff, or peers would wait behind a flood of them.
 func TestAcceptBackoffEndsWithRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := testMesh(t)
@@ -130,13 +130,13 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// What was late longer than a moment ago does not count for what a link is like now.
+// Older late answers do not count for the current state of a link.
 func TestRecentRoundTrips(t *testing.T) {
 	var w window
 	if w.recent(time.Hour) != (RecentRTT{}) {
 		t.Error("not empty")
 	}
-	for i := range 400 { // four in a second
+	for i := range 400 { // four a second
 		took := time.Millisecond
 		if i == 300 || i == 396 {
 			took = time.Second // at 75 s and at 99 s
@@ -158,7 +158,7 @@ func TestRecentRoundTrips(t *testing.T) {
 	}
 }
 
-// Answers that lay here while this process stood still tell nothing of the link.
+// Answers that waited here while this process was paused are ignored.
 func TestOwnPauseIsNoRoundTrip(t *testing.T) {
 	m := testMesh(t)
 	p := m.peers[1]
@@ -219,7 +219,7 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// After a pause of this process no peer is blamed for what he could not do meanwhile.
+// After a pause of this process, no peer is blamed for its silence meanwhile.
 func TestPauseIsNobodysFault(t *testing.T) {
 	m := testMesh(t)
 	ours, theirs := net.Pipe()
@@ -227,7 +227,7 @@ func TestPauseIsNobodysFault(t *testing.T) {
 	s := newSession(m.peers[1], newConn(ours), nil, Hello{}, 1)
 	const start = time.Hour
 	s.last = 2 * start  // no ping is due
-	s.busy.Store(false) // it is read
+	s.busy.Store(false) // the last read is handled
 	s.heard.Store(int64(start))
 	s.begun.Store(int64(start))
 	s.keep(start+time.Minute, true)
@@ -242,7 +242,7 @@ func TestPauseIsNobodysFault(t *testing.T) {
 	}
 }
 
-// Nor is he while the handler is at work: neither for silence nor for a frame that is under way.
+// Nor is a peer blamed while the handler is at work, neither for silence nor for an unfinished frame.
 func TestOurWorkIsNobodysFault(t *testing.T) {
 	m := testMesh(t)
 	ours, theirs := net.Pipe()
@@ -264,8 +264,7 @@ func TestOurWorkIsNobodysFault(t *testing.T) {
 	}
 }
 
-// Who writes just now, as when a ping is due, does not keep the peer from hearing why the
-// connection ends.
+// A concurrent write, such as a ping, does not keep the peer from receiving the reason of the end.
 func TestByeWhileSomebodyWrites(t *testing.T) {
 	server := httptest.NewTLSServer(nil) // for its certificate
 	server.Close()
@@ -282,7 +281,7 @@ func TestByeWhileSomebodyWrites(t *testing.T) {
 		if !c.setFree() {
 			t.Fatal("it always waits")
 		}
-		s := newSession(testMesh(t).peers[1], c, secure, Hello{}, 1) // writing is somebody's
+		s := newSession(testMesh(t).peers[1], c, secure, Hello{}, 1) // writing is owned
 		s.fail(&Down{Reason: Replaced})
 		if got, want := <-heard, []byte{0, 0, 0, 2, typeBye, byte(Replaced)}; !bytes.Equal(got, want) {
 			t.Errorf("the peer hears %v, not %v", got, want)
@@ -290,7 +289,7 @@ func TestByeWhileSomebodyWrites(t *testing.T) {
 	})
 }
 
-// ends are those of a connection in memory.
+// ends returns the ends of a connection in memory.
 func ends(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
 	n := memory.New(memory.Options{})
@@ -304,7 +303,7 @@ func ends(t *testing.T) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
-// full is a connection that has been written to until it took no more, and what was written.
+// full returns a connection that was written to until it accepted no more, and the bytes written.
 func full(t *testing.T, nc net.Conn) (c *conn, sent []byte) {
 	t.Helper()
 	if c = newConn(nc); !c.setFree() {
@@ -323,8 +322,8 @@ func full(t *testing.T, nc net.Conn) (c *conn, sent []byte) {
 	return c, sent
 }
 
-// spills shows that what a connection does not take is kept, and comes in order when it is
-// drained: what is written meanwhile does not overtake it, though the connection would take that.
+// spills checks that bytes that a connection does not accept are kept, and arrive in order after a drain. Later
+// writes do not overtake them, even if the connection would accept them.
 func spills(t *testing.T, ours, there net.Conn, patience time.Duration, pass func()) {
 	t.Helper()
 	c, sent := full(t, ours)
@@ -358,12 +357,11 @@ func TestSpill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := ends(t)
 		const patience = 200 * time.Millisecond
-		spills(t, ours, theirs, patience, func() { time.Sleep(patience + 1) }) // it is over then, and holds for nobody else
+		spills(t, ours, theirs, patience, func() { time.Sleep(patience + 1) }) // it must not affect later writes
 	})
 }
 
-// No more is kept than a block makes, and nobody waits longer than he is to for a peer who does
-// not read.
+// The spill is bounded by a block, and no write waits longer than its limit for a peer that does not read.
 func TestSpillIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, _ := ends(t)
@@ -382,7 +380,7 @@ func TestSpillIsBounded(t *testing.T) {
 	})
 }
 
-// The memory of a long frame is not kept.
+// The memory of a long frame is released.
 func TestLongFramesAreForgotten(t *testing.T) {
 	r := newReader(4 << 20)
 	for range 64 {
@@ -398,7 +396,7 @@ func TestLongFramesAreForgotten(t *testing.T) {
 
 type nothing struct{ Handler }
 
-// Whatever a peer sends, the reader takes no more memory than its buffer and a long frame's.
+// For any input, the reader takes no more memory than its buffer and one long frame.
 func FuzzReader(f *testing.F) {
 	var q queue
 	q.data(typeBulk, 7, []byte("head"), []byte("body"))
@@ -453,7 +451,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// One encoding of every hello: what is read is written alike, if it is of our version.
+// Every hello has one encoding: a parsed hello of our version is encoded identically.
 func FuzzHello(f *testing.F) {
 	for _, newest := range []uint16{1, 2} {
 		h := Hello{Cluster: "test", Min: 1, Max: newest, Incarnation: 7, Disk: Disk{Store: 8, Began: 9, Position: 10}}

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Limits bounds what peers and strangers can make a node hold, and for how long. A field
-// that is 0 takes its default.
+// Limits bounds the resources that peers and strangers can occupy, and for how long. A zero field means its
+// default.
 type Limits struct {
 	Frame  int // bytes of a frame; 16 MiB
-	Urgent int // bytes that wait for a peer; 1 MiB. Beyond, the connection is given up
+	Urgent int // bytes that wait for a peer; 1 MiB. Above, the connection is closed
 	Bulk   int // the same; 64 MiB, and at least twice Frame
 
 	Greeting     time.Duration // for TLS and hello; 3 s
-	Strangers    int           // connections without hello at a time; 64
-	AddressRate  int           // connections without hello from an address in a second; 32
-	AddressBurst int           // the same at once; 64
-	Backoff      time.Duration // after a first failure to connect; doubles; 20 ms
+	Strangers    int           // connections without a hello; 64
+	AddressRate  int           // connections without a hello from one address in a second; 32
+	AddressBurst int           // burst of AddressRate; 64
+	Backoff      time.Duration // after the first failure to connect; doubles; 20 ms
 	BackoffMax   time.Duration // 500 ms
 	Dial         time.Duration // for a connection, before TLS; 1 s
 	Ping         time.Duration // between pings; 250 ms
 	Pings        int           // pings from a peer in a second; 100
-	Silence      time.Duration // without a frame, and the peer is taken for dead; 3 s
-	FrameTime    time.Duration // for a frame of the wire (64 KiB), once begun; 10 s
+	Silence      time.Duration // without a frame until the peer counts as crashed; 3 s
+	FrameTime    time.Duration // for a frame of the wire (64 KiB), from its first byte; 10 s
 	WriteTime    time.Duration // for a peer to read a block of ours (64 KiB); 5 s
 }
 
-// fill puts the defaults in and checks the rest.
+// fill sets the defaults and validates the rest.
 func (l *Limits) fill() error {
 	l.Frame, l.Urgent = cmp.Or(l.Frame, 16<<20), cmp.Or(l.Urgent, 1<<20)
 	l.Bulk, l.Strangers = cmp.Or(l.Bulk, max(64<<20, 2*l.Frame)), cmp.Or(l.Strangers, 64)
@@ -60,28 +60,29 @@ func (l *Limits) fill() error {
 	return nil
 }
 
-// tick is how often connections are looked after.
+// tick is how often connections are checked.
 func (l *Limits) tick() time.Duration {
 	return max(time.Millisecond, min(l.Ping, l.Silence, l.FrameTime)/4)
 }
 
-// AddressRates bounds how often each address may do something. Addresses share the buckets of
-// a table of fixed size, so that many addresses take no more memory than few; which ones share
-// is not for an attacker to know. Its methods may be called at once.
+// AddressRates limits how often each address may do something. Addresses share the buckets of a table of fixed
+// size, so that many addresses take no more memory than few; an attacker cannot know which ones share a bucket.
+// It is safe for concurrent use.
 type AddressRates struct {
 	mu          sync.Mutex
-	rate, burst int // times a second, times at once
+	rate, burst int // events a second, and their burst
 	seed        maphash.Seed
 	buckets     [1024]Allowance
 }
 
-// Allowance is how much of a rate is spent. Times are by any clock that does not go back.
+// Allowance is the spent part of a rate. Times are of any monotonic clock.
 type Allowance struct {
 	spent float64
 	at    time.Duration
 }
 
-// Spend tells whether one more is within so many a second, and so many at once. If so, it counts as spent.
+// Spend reports whether one more event is within rate events a second and a burst of once. If so, it counts the
+// event.
 func (a *Allowance) Spend(now time.Duration, rate, once int) bool {
 	a.spent, a.at = a.Spent(now, rate), now
 	if a.spent+1 > float64(once) {
@@ -91,17 +92,17 @@ func (a *Allowance) Spend(now time.Duration, rate, once int) bool {
 	return true
 }
 
-// Spent is how much of it is spent yet.
+// Spent returns how much is still spent.
 func (a *Allowance) Spent(now time.Duration, rate int) float64 {
 	return max(0, a.spent-float64(rate)*(now-a.at).Seconds())
 }
 
-// NewAddressRates returns one for so many times a second, and so many at once.
+// NewAddressRates returns limits of rate events a second, with a burst, for each address.
 func NewAddressRates(rate, burst int) *AddressRates {
 	return &AddressRates{rate: rate, burst: burst, seed: maphash.MakeSeed()}
 }
 
-// Customer is the part of an address that one customer of a provider has.
+// Customer returns the prefix of an address that one customer of a provider has.
 func Customer(a netip.Addr) netip.Addr {
 	if a = a.Unmap(); a.Is6() {
 		p, _ := a.Prefix(64)
@@ -110,8 +111,7 @@ func Customer(a netip.Addr) netip.Addr {
 	return a
 }
 
-// Take tells whether an address may do it now, by any clock that does not go back. If so, it
-// counts as done.
+// Take reports whether an address may act now, by any monotonic clock. If so, it counts the event.
 func (r *AddressRates) Take(a netip.Addr, now time.Duration) bool {
 	b := &r.buckets[maphash.Comparable(r.seed, Customer(a))%uint64(len(r.buckets))]
 	r.mu.Lock()
@@ -119,7 +119,7 @@ func (r *AddressRates) Take(a netip.Addr, now time.Duration) bool {
 	return b.Spend(now, r.rate, r.burst)
 }
 
-// gate bounds the connections that have not said hello.
+// gate limits the connections without a hello.
 type gate struct {
 	rates *AddressRates
 
@@ -131,7 +131,7 @@ func newGate(l Limits) *gate {
 	return &gate{max: l.Strangers, rates: NewAddressRates(l.AddressRate, l.AddressBurst)}
 }
 
-// enter counts a connection in, or says why not.
+// enter adds a connection, or returns why not.
 func (g *gate) enter(a netip.Addr, now time.Duration) Reason {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,7 +151,7 @@ func (g *gate) leave() {
 	g.mu.Unlock()
 }
 
-// AddressOf is the address at the other end, without the port.
+// AddressOf returns the address of a, without the port.
 func AddressOf(a net.Addr) netip.Addr {
 	if t, ok := a.(*net.TCPAddr); ok {
 		return t.AddrPort().Addr()

@@ -1,43 +1,40 @@
-// Package link carries frames between the nodes of a cluster. It knows bytes and IDs, and
-// no machines.
+// Package link carries frames between the nodes of a cluster. It knows bytes and IDs, but no machines.
 //
-// There are three forms. A [Mesh] keeps one TLS 1.3 connection to every peer: what is sent
-// arrives once and in order, or the connection goes down and the host is told. [Datagrams]
-// sends each frame as a UDP packet, for loopback or a network that is trusted. [Calls] makes
-// remote procedure calls, each with what is queued, and promises what a mesh does: for a
-// network that lets HTTP/2 through and nothing else.
+// There are three forms. A [Mesh] keeps one TLS 1.3 connection to every peer: frames arrive once and in order, or
+// the connection goes down and the host is notified. [Datagrams] sends each frame as a UDP packet, for loopback
+// or a trusted network. [Calls] makes remote procedure calls, each with all queued frames, with the promises of a
+// mesh: for a network that lets HTTP/2 through and nothing else.
 //
 // # The path of a frame
 //
-// Send copies a frame into a block of the peer's queue; Flush writes the queue. Whoever
-// flushes first writes, on his own goroutine; who comes meanwhile leaves what he has to
-// him, so that frames share TLS records and system calls when there are many and none waits
-// when there are few. No goroutine ever waits for a peer to read: beneath crypto/tls lies a
-// connection that writes what the socket takes and keeps the rest (at most a block or so),
-// and while there is such a rest everybody only queues, and one goroutine of the connection
-// writes. Two nodes whose readers both write therefore cannot block each other.
+// Send copies a frame into a block of the peer's queue; Flush writes the queue. The first goroutine that flushes
+// writes; those that come meanwhile leave their frames to it, so that frames share TLS records and system calls
+// when there are many, and do not wait when there are few. No goroutine waits for a peer to read. Beneath
+// crypto/tls is a connection that writes what the socket accepts and keeps the rest (at most about a block).
+// While there is such a rest, all other goroutines only queue, and one goroutine of the connection writes. Two
+// nodes whose readers both write therefore cannot block each other.
 //
-// The goroutine that reads a connection calls the Handler, and does so again before the
-// socket is asked for more (Burst): answers to all that one read brought leave together.
+// The goroutine that reads a connection calls the Handler, and calls Burst before it reads from the socket again:
+// the answers to all frames of one read are sent together.
 //
 // # What peers may do
 //
-// A peer is nobody before his certificate and his hello have been checked, and untrusted
-// after. All that he can make this side hold is bounded: connections without a hello, by
-// number and by rate of an address; a frame of his, by Limits.Frame, and it takes memory as
-// it arrives and not as it is announced; what he does not read, by class. Every refusal has
-// a [Reason], is counted, and is logged at most once a minute for a peer.
+// A peer is unauthenticated until its certificate and its hello have been checked, and untrusted afterwards. All
+// memory that it can occupy is bounded: connections without a hello, by number and by rate for each address; a
+// frame, by Limits.Frame, with memory allocated as bytes arrive and not as they are announced; frames that it
+// does not read, by class. Every refusal has a [Reason], is counted, and is logged at most once a minute for each
+// peer.
 //
 // # Decisions
 //
-// The link has three forms behind link.Transport, chosen by cluster.Links and the key links. Streams
-// (link.Mesh, the default) are one TLS connection a pair: frames arrive once and in order, or the
-// connection goes down. Datagrams (link.Datagrams) are a UDP packet a frame, unauthenticated and lossy,
-// for loopback or a network of one's own and machines that stand loss. Calls (link.Calls) are unary
-// Connect calls over HTTP/2 with the same certificates, each with what was queued meanwhile, for
-// networks that let nothing but HTTP/2 through. Motive: the lecture lists the three, and which promises
-// a machine needs of its link shows where it runs. Cost: calls take many times a stream's round trip,
-// and have a fraction of its rate: go test ./cluster/link -run '^$' -bench Form compares the three.
+// The link has three forms behind link.Transport, chosen by cluster.Links and the key links. Streams (link.Mesh,
+// the default) are one TLS connection for each pair: frames arrive once and in order, or the connection goes
+// down. Datagrams (link.Datagrams) are a UDP packet for each frame, unauthenticated and lossy, for loopback or a
+// private network, and for machines that tolerate loss. Calls (link.Calls) are unary Connect calls over HTTP/2
+// with the same certificates, each with the frames queued meanwhile, for networks that let nothing but HTTP/2
+// through. Motive: the lecture lists the three, and it becomes visible which promises of its link a machine
+// needs. Cost: calls take many times a stream's round trip, and have a fraction of its rate: go test
+// ./cluster/link -run '^$' -bench Form compares the three.
 package link
 
 import (
@@ -46,8 +43,7 @@ import (
 	"parley"
 )
 
-// Class tells frames that must not wait from those that may. Within a class frames keep
-// their order; between them there is none.
+// Class separates urgent frames from others. Frames of a class keep their order; there is none between classes.
 type Class uint8
 
 // The classes.
@@ -57,58 +53,58 @@ const (
 	classes
 )
 
-// Handler takes what happens on the links. Its methods must not block. For one peer they are
-// called one at a time: Up, then Frame and Burst, then Down.
+// Handler handles events of the links. Its methods must not block. For one peer they are called one at a time:
+// Up, then Frame and Burst, then Down.
 type Handler interface {
-	// Up says that a peer can be sent to. The incarnation is what his hello said.
+	// Up notifies that a peer is connected, with the incarnation of its hello.
 	Up(id parley.ID, incarnation uint64)
-	// Frame takes a frame of a peer. The bytes are valid during the call only.
+	// Frame handles a frame of a peer. The bytes are valid only during the call.
 	Frame(from parley.ID, channel uint32, b []byte)
-	// Burst ends the frames that one read brought: now is the time to flush.
+	// Burst follows the frames of one read: the handler should flush its answers now.
 	Burst(from parley.ID)
-	// Down says that the connection has ended, and why (a *Down). What was queued is lost.
+	// Down notifies that the connection has ended, with the reason (a *Down). Queued frames are lost.
 	Down(id parley.ID, why error)
 }
 
-// Transport is what a host uses of each form.
+// Transport is the interface that all forms provide to a host.
 type Transport interface {
-	// Start begins. Handler calls may come before it returns.
+	// Start starts the transport. It may call the Handler before it returns.
 	Start() error
-	// Send queues a frame made of head and body, either of which may be empty; both are
-	// copied. It is false if the peer is not connected or the frame does not fit, and then
-	// the frame is lost and counted. It never blocks, and writes nothing: see Flush.
+	// Send queues a frame of head and body, either of which may be empty; both are copied. It returns false if
+	// the peer is not connected or the frame does not fit; the frame is then lost and counted. It never blocks,
+	// and does not write: see Flush.
 	Send(to parley.ID, class Class, channel uint32, head, body []byte) bool
-	// Flush has what is queued for a peer written, without waiting for him.
+	// Flush starts writing a peer's queue, without waiting for the peer.
 	Flush(to parley.ID)
-	// Stats counts, by peer, and what could be charged to none.
+	// Stats returns the counters, by peer, and of connections without a known peer.
 	Stats() Stats
-	// Close ends all, and returns when no goroutine is left. It must not be called by the Handler.
+	// Close ends all connections, and returns when no goroutine is left. The Handler must not call it.
 	Close() error
 }
 
-// Stats is what a transport has counted since its start.
+// Stats are the counters of a transport since its start.
 type Stats struct {
-	Peers   []PeerStats       // of all but self, by ID
-	Refused map[Reason]uint64 // of whom no peer is known
+	Peers   []PeerStats       // all except self, by ID
+	Refused map[Reason]uint64 // of connections without a known peer
 }
 
-// PeerStats is what was counted of one peer, over all connections with him.
+// PeerStats are the counters of one peer, over all its connections.
 type PeerStats struct {
 	ID          parley.ID
 	Connected   bool
-	Since       time.Time // of the present connection
-	Incarnation uint64    // the newest that he has shown
-	Version     uint16    // of the wire, on the present connection
+	Since       time.Time // of the current connection
+	Incarnation uint64    // the latest that was admitted
+	Version     uint16    // wire version of the current connection
 	Connections uint64
 	FramesIn    uint64
 	FramesOut   uint64
 	BytesIn     uint64
 	BytesOut    uint64
 	FramesLost  uint64 // queued when a connection ended
-	Spills      uint64 // writes that the socket did not take whole
-	Queued      int    // bytes: at the limit of a class the connection is given up
+	Spills      uint64 // writes that the socket did not accept as a whole
+	Queued      int    // bytes; above the limit of a class the connection is closed
 	RTT         RTT
 	Recent      RecentRTT
 	Refused     map[Reason]uint64
-	Told        Reason // why the peer last refused a connection of ours, or 0
+	Told        Reason // why the peer last refused our connection, or 0
 }

@@ -14,17 +14,17 @@ import (
 	"parley/cluster/link"
 )
 
-// heap is what is in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	var m runtime.MemStats
-	for range 3 { // pools let go at the second
+	for range 3 { // pools release their entries at the second one
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
 }
 
-// bounded shows that memory has grown by less than 32 MB since before.
+// bounded checks that memory has grown by less than 32 MB since before.
 func bounded(t *testing.T, before uint64) {
 	t.Helper()
 	if now := heap(); now > before+32<<20 {
@@ -32,7 +32,7 @@ func bounded(t *testing.T, before uint64) {
 	}
 }
 
-// dialAll opens n connections and writes the same to each.
+// dialAll opens n connections and writes the same bytes to each.
 func (s *system) dialAll(n, to int, b []byte) {
 	s.t.Helper()
 	for range n {
@@ -40,10 +40,10 @@ func (s *system) dialAll(n, to int, b []byte) {
 	}
 }
 
-// The first bytes of a ClientHello that is longer.
+// The first bytes of a longer ClientHello.
 var halfHandshake = append([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, make([]byte, 300)...)
 
-// Connections without a hello: at most 64 are kept, and not for long.
+// Connections without a hello: at most 64 are kept, and only for a short time.
 func TestLoad2000Connects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *link.Config) {
@@ -66,7 +66,7 @@ func TestLoad2000Connects(t *testing.T) {
 	})
 }
 
-// wireOrNot is a connection that has been greeted, if it could be had.
+// wireOrNot returns a connection with an accepted hello, if it was possible.
 func (s *system) wireOrNot(id, to int) wire {
 	w := wire{s.t, tls.Client(s.dial(to), s.ca.node(s.t, id).Dial(parley.ID(to)))}
 	s.t.Cleanup(func() { _ = w.Close() })
@@ -93,7 +93,7 @@ func TestLoad500HalfHandshakes(t *testing.T) {
 	})
 }
 
-// One address may try so often and not more.
+// One address is limited to its rate.
 func TestLoadHandshakeRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *link.Config) { c.Limits.AddressRate, c.Limits.AddressBurst = 1, 12 })
@@ -154,7 +154,7 @@ func TestLoadSlowLoris(t *testing.T) {
 	})
 }
 
-// trickle writes slowly when told to.
+// trickle writes slowly while slow is set.
 type trickle struct {
 	net.Conn
 	slow atomic.Bool
@@ -173,14 +173,14 @@ func (c *trickle) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A peer that says nothing is taken for dead.
+// A silent peer counts as crashed.
 func TestLoadSilentPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *link.Config) { c.Limits.Silence = 200 * time.Millisecond })
 		w := s.intruder(0, 1)
 		begin := time.Now()
 		s.host[1].await(t, "down 0 peer is silent")
-		if d := time.Since(begin); d < 195*time.Millisecond || d > 210*time.Millisecond { // looked after every 5 ms
+		if d := time.Since(begin); d < 195*time.Millisecond || d > 210*time.Millisecond { // checked every 5 ms
 			t.Errorf("he is taken for dead after %v", d)
 		}
 		if why := w.told(); why != link.Silent {
@@ -190,8 +190,7 @@ func TestLoadSilentPeer(t *testing.T) {
 	})
 }
 
-// A peer that never reads: what waits for him is bounded, then he is given up, and the
-// memory is free again.
+// For a peer that never reads, the queue is bounded, then the connection is closed and the memory is free again.
 func TestLoadReaderThatNeverReads(t *testing.T) {
 	bubble(t, "overflow", func(t *testing.T) {
 		s := besieged(t, func(c *link.Config) { c.Limits.Frame, c.Limits.Bulk = 1<<20, 8<<20 })
@@ -203,7 +202,7 @@ func TestLoadReaderThatNeverReads(t *testing.T) {
 			s.mesh[1].Flush(0)
 		}
 		bounded(t, before)
-		if n*60>>10 > 8+16 { // of which the system has some
+		if n*60>>10 > 8+16 { // part of it in buffers of the system
 			t.Errorf("%d MB were taken", n*60>>10)
 		}
 		s.host[1].await(t, "down 0 queue overflow")
@@ -238,7 +237,7 @@ func TestLoadReaderThatNeverReads(t *testing.T) {
 	})
 }
 
-// Pings without end: answered within limits, then not.
+// Pings without end: answered up to the limit.
 func TestLoadPingFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *link.Config) { c.Limits.Pings = 200 })
@@ -259,7 +258,7 @@ func TestLoadPingFlood(t *testing.T) {
 	})
 }
 
-// A peer that has everything answered and reads no answer, where no rate stops him first.
+// A peer that requests answers and does not read them, without a rate limit that would end the connection first.
 func TestLoadPingsWithoutReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *link.Config) { c.Limits.Pings, c.Limits.Silence = 1<<30, 30*time.Second })

@@ -19,38 +19,38 @@ import (
 	"parley/cluster/cert"
 )
 
-// Identity is how nodes know each other: see [Members].
+// Identity authenticates nodes: see [Members].
 type Identity interface {
-	// Dial returns a fresh configuration to dial a peer with, one that accepts only him.
-	// TLS 1.3, no resumption; the mesh completes it.
+	// Dial returns a new configuration to dial a peer, which accepts only that peer. It requires TLS 1.3 without
+	// resumption; the mesh completes it.
 	Dial(id parley.ID) *tls.Config
-	// Accept returns a fresh configuration to accept connections of any peer with.
+	// Accept returns a new configuration to accept connections of any peer.
 	Accept() *tls.Config
-	// Who tells which peer is at the other end.
+	// Who returns the peer of a connection.
 	Who(state tls.ConnectionState) (parley.ID, error)
-	// Watch has end called when a live connection's peer is trusted no more, until stop.
+	// Watch calls end when the peer of a connection is no longer trusted, until stop.
 	Watch(state tls.ConnectionState, end func(why error)) (stop func())
-	// Explain makes an error of a handshake readable. If it has a method Subject() string, that
-	// is whom it is about: each is logged by itself.
+	// Explain makes an error of a handshake readable. If the error has a method Subject() string, which returns
+	// the peer's name, each subject is logged separately.
 	Explain(err error) error
 }
 
-// Members is the Identity of a node of a cluster whose nodes have certificates.
+// Members is the Identity of a node in a cluster whose nodes have certificates.
 type Members struct {
 	Self  *cert.Self
 	Trust *cert.Trust
 	Names []string // of the nodes, by ID
 }
 
-// Accept accepts connections of any node.
+// Accept accepts any node.
 func (m Members) Accept() *tls.Config { return m.Trust.Accept(m.Self, cert.Node) }
 
-// Dial accepts the node with an ID.
+// Dial accepts only the node with the ID.
 func (m Members) Dial(id parley.ID) *tls.Config {
 	return m.Trust.Dial(m.Self, cert.Identity{Cluster: m.Trust.Cluster(), Kind: cert.Node, Name: m.Names[id]})
 }
 
-// Who returns the ID of the node at the other end.
+// Who returns the ID of a connection's node.
 func (m Members) Who(state tls.ConnectionState) (parley.ID, error) {
 	who, err := m.Trust.Check(state)
 	if err != nil {
@@ -63,43 +63,43 @@ func (m Members) Who(state tls.ConnectionState) (parley.ID, error) {
 	return parley.ID(id), nil
 }
 
-// Watch calls end when the certificate at the other end is trusted no more.
+// Watch calls end when the certificate of the connection is no longer trusted.
 func (m Members) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	return m.Trust.Watch(state, end)
 }
 
-// Explain makes a refusal of an error of crypto/tls.
+// Explain explains an error of crypto/tls.
 func (m Members) Explain(err error) error { return cert.Explain(err) }
 
-// Config is what a mesh is made of.
+// Config configures a mesh.
 type Config struct {
 	Self     parley.ID
-	Peers    []string     // addresses (host:port) by ID; the one of Self is where to listen
+	Peers    []string     // addresses (host:port) by ID; that of Self is the address to listen on
 	Names    []string     // of peers by ID, for the log; or nil
-	Listener net.Listener // instead of listening there, or nil
-	Network  Network      // that carries all; nil: the system's
+	Listener net.Listener // used instead of listening, or nil
+	Network  Network      // nil: the system's
 	Identity Identity
 	Hello    Hello
 	Limits   Limits
 	Handler  Handler
 	Log      *slog.Logger // or nil
-	// Judge, if it is given, decides whether a peer may come in by its hello and its certificate
-	// (leaf): nil lets it in. It is called for one connection of a peer at a time. Without it
-	// the mesh refuses an incarnation before one that it has let in.
+	// Judge, if set, decides by a peer's hello and its certificate (leaf) whether to admit it: nil admits it. It
+	// is called for one connection of a peer at a time. Without it the mesh refuses incarnations before the last
+	// admitted one.
 	Judge func(id parley.ID, h Hello, leaf *x509.Certificate) *Down
-	// Position, if it is given, returns where the disk stands now; hellos tell it.
+	// Position, if set, returns the current disk position for hellos.
 	Position func() uint64
 }
 
-// Mesh is one connection with every peer: the process with the smaller ID dials.
+// Mesh keeps one connection to every peer. The process with the smaller ID dials.
 type Mesh struct {
 	c       Config
-	peers   []*peer // by ID; nil for self
+	peers   []*peer // for accepting
 	gate    *gate
 	tls     *tls.Config // to accept with
 	begin   time.Time
-	coarse  atomic.Int64 // now, as of the last tick
-	held    atomic.Int64 // when this process was last held up, as of the tick after it
+	coarse  atomic.Int64 // current time, as of the last tick
+	held    atomic.Int64 // when this process was last paused, as of the tick after it
 	notes   notes
 	refused counts
 
@@ -109,7 +109,7 @@ type Mesh struct {
 	wg     sync.WaitGroup
 }
 
-// New checks the configuration.
+// New validates the configuration and returns a mesh. It starts with Start.
 func New(c Config) (*Mesh, error) {
 	if c.Hello.Max == 0 {
 		c.Hello.Min, c.Hello.Max = WireMin, WireMax
@@ -145,7 +145,7 @@ func New(c Config) (*Mesh, error) {
 	return m, nil
 }
 
-// Start listens and begins to connect.
+// Start listens and starts connecting.
 func (m *Mesh) Start() error {
 	m.tls = m.c.Identity.Accept()
 	m.tls.DynamicRecordSizingDisabled = true
@@ -160,7 +160,7 @@ func (m *Mesh) Start() error {
 	return nil
 }
 
-// hello is what peers are told of this process now.
+// hello returns the current hello of this process.
 func (m *Mesh) hello() Hello {
 	h := m.c.Hello
 	if at := m.c.Position; at != nil {
@@ -169,8 +169,8 @@ func (m *Mesh) hello() Hello {
 	return h
 }
 
-// Close says bye to all peers and ends all connections. What is queued is written before, if
-// that can be done in a moment.
+// Close sends a bye to all peers and ends all connections. It writes queued frames first if that takes at most
+// 100 ms.
 func (m *Mesh) Close() error {
 	m.cancel()
 	var err error
@@ -203,7 +203,7 @@ func (m *Mesh) Flush(to parley.ID) {
 	}
 }
 
-// Stats is what was counted.
+// Stats returns the counters.
 func (m *Mesh) Stats() Stats {
 	out := Stats{Refused: m.refused.seen()}
 	for _, p := range m.peers {
@@ -216,7 +216,7 @@ func (m *Mesh) Stats() Stats {
 
 func (m *Mesh) now() time.Duration { return time.Since(m.begin) }
 
-// keep has every connection looked after.
+// keep checks every connection once a tick.
 func (m *Mesh) keep() {
 	l := &m.c.Limits
 	tick := time.NewTicker(l.tick())
@@ -242,11 +242,11 @@ func (m *Mesh) keep() {
 	}
 }
 
-// heldUp is the least time that this process must have stood still, or been late to look
-// after its connections, for pings of that time to show nothing of the peers.
+// heldUp is the least pause of this process, or delay of its tick, for which round-trip times of pings are
+// ignored.
 const heldUp = 100 * time.Millisecond
 
-// look notes the time, and whether this process was held up since it last did so.
+// look records the time, and whether this process was paused since the last call.
 func (m *Mesh) look(now time.Duration) {
 	if m.late(now) {
 		m.held.Store(int64(now))
@@ -254,11 +254,11 @@ func (m *Mesh) look(now time.Duration) {
 	m.coarse.Store(int64(now))
 }
 
-// late tells whether this process is held up at the moment, or was until now.
+// late reports whether this process is late now, or was until now.
 func (m *Mesh) late(now time.Duration) bool {
 	return now-time.Duration(m.coarse.Load()) >= m.c.Limits.tick()+heldUp
 }
 
-// jitter is something between half of d and d, so that nodes that failed together do not
-// come back together.
+// jitter returns a random duration between d/2 and d, so that nodes that failed together do not reconnect
+// together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

@@ -44,7 +44,8 @@ func TestFramesBothWays(t *testing.T) {
 	})
 }
 
-// All pairs of a cluster connect, whoever starts first; who has said hello is no stranger any more.
+// All pairs of a cluster connect, whichever node starts first. A node that has sent its hello is no longer a
+// stranger.
 func TestAllPairsConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, 4, func(c *link.Config) { c.Limits.Strangers = 1 })
@@ -62,7 +63,7 @@ func TestAllPairsConnect(t *testing.T) {
 	})
 }
 
-// A frame of any size comes as it was, up to the limit, and memory is not kept for it.
+// A frame of any size up to the limit arrives unchanged, and its memory is released.
 func TestSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type one struct {
@@ -104,8 +105,8 @@ func TestSizes(t *testing.T) {
 	})
 }
 
-// Two nodes send to each other as much as they can, from many goroutines and from the
-// goroutines that read: all comes, each sender's frames in order, and nobody stands still.
+// Two nodes send to each other as fast as they can, from many goroutines and from the reading ones: everything
+// arrives, in order for each sender, and no node blocks.
 func TestEverybodyWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const senders, each = 4, 1500
@@ -160,8 +161,8 @@ func TestEverybodyWrites(t *testing.T) {
 	})
 }
 
-// Large frames both ways, each answered by as large a one on the goroutine that read it.
-// Were that goroutine ever to wait for the peer to read, both would wait for ever.
+// Large frames in both directions, each answered with an equally large one on the goroutine that read it. If that
+// goroutine ever waited for the peer to read, both would wait forever.
 func TestReadersThatWriteDoNotBlockEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const frames, size = 150, 64 << 10
@@ -170,7 +171,7 @@ func TestReadersThatWriteDoNotBlockEachOther(t *testing.T) {
 		s := newSystem(t, 2, nil)
 		for i := range 2 {
 			s.host[i].frame = func(from parley.ID, channel uint32, b []byte) {
-				<-sent // until then sockets fill
+				<-sent // until then sockets fill up
 				if got[i].Add(1); channel == 0 && !s.mesh[i].Send(from, link.Bulk, 1, nil, b) {
 					t.Errorf("node %d: an answer was not taken", i)
 				}
@@ -195,7 +196,7 @@ func TestReadersThatWriteDoNotBlockEachOther(t *testing.T) {
 	})
 }
 
-// An urgent frame overtakes what waits in bulk, even the parts of one frame.
+// An urgent frame overtakes waiting bulk frames, even the parts of one frame.
 func TestUrgentOvertakesBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, size := range []int{32 << 10, 16 << 20} {
@@ -224,7 +225,7 @@ func TestUrgentOvertakesBulk(t *testing.T) {
 	})
 }
 
-// Whose frame takes us long is not taken for silent meanwhile.
+// A peer does not count as silent while the handler is busy with its frame.
 func TestSlowHandlerBlamesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const silence = 300 * time.Millisecond
@@ -255,7 +256,7 @@ func TestRoundTripTimes(t *testing.T) {
 	})
 }
 
-// A node that comes back is found again, and its peers hear of end and beginning in order.
+// A restarted node is connected again, and its peers get Down and Up in order.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pair(t, nil)
@@ -278,7 +279,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Close writes what is queued first, and the peer hears that the end was meant.
+// Close writes queued frames first, and the peer learns that the end was intended.
 func TestCloseWritesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pair(t, nil)
@@ -294,7 +295,7 @@ func TestCloseWritesWhatIsQueued(t *testing.T) {
 	})
 }
 
-// What was queued when a connection ends is lost, and counted; what is sent after is refused.
+// Frames queued at the end of a connection are lost and counted; later ones are refused.
 func TestLostIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		block := make(chan struct{})
@@ -319,7 +320,7 @@ func TestLostIsCounted(t *testing.T) {
 	})
 }
 
-// When trust ends, so does the connection that stood on it.
+// A revoked certificate ends its connections.
 func TestRevocationClosesLiveConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pair(t, nil)
@@ -329,7 +330,7 @@ func TestRevocationClosesLiveConnections(t *testing.T) {
 	})
 }
 
-// failing is a listener that fails at first, as one of a process without descriptors does.
+// failing is a listener that fails at first, as without descriptors.
 type failing struct {
 	net.Listener
 	left atomic.Int64
@@ -355,7 +356,7 @@ func TestAcceptSurvivesEMFILE(t *testing.T) {
 	})
 }
 
-// plain hides that a connection can be written to without waiting.
+// plain hides TryWrite of its connections.
 type plain struct{ net.Listener }
 
 func (p plain) Accept() (net.Conn, error) {
@@ -363,7 +364,7 @@ func (p plain) Accept() (net.Conn, error) {
 	return struct{ net.Conn }{c}, err
 }
 
-// Where a socket cannot be tried, one goroutine of the connection does all writing.
+// Without TryWrite, one goroutine of the connection does all writing.
 func TestWithoutRawConn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got atomic.Int64
@@ -388,7 +389,7 @@ func TestWithoutRawConn(t *testing.T) {
 	})
 }
 
-// A peer that is refused again and again is in the log once a minute, and always counted.
+// A peer that is refused repeatedly is logged once a minute, and always counted.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
@@ -422,7 +423,7 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// Close ends what is under way: a dial that nobody answers, a handshake, a connection.
+// Close ends everything in progress: a dial without an answer, a handshake, a connection.
 func TestCloseInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, 3, nil)

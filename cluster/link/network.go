@@ -8,30 +8,30 @@ import (
 	"net/netip"
 )
 
-// Network is what links are made on. The system's is the default; cluster/link/memory has one
-// within a process.
+// Network is the network that links use. The default is the system's; cluster/link/memory has one within a
+// process.
 type Network interface {
-	// Listen is as that of a net.ListenConfig, for "tcp".
+	// Listen is like that of a net.ListenConfig, for "tcp".
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
-	// ListenPacket is the same for "udp". What it returns must be a Socket.
+	// ListenPacket is like that of a net.ListenConfig, for "udp". Its result must be a Socket.
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
-	// DialContext is as that of a net.Dialer, for "tcp".
+	// DialContext is like that of a net.Dialer, for "tcp".
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// sockets are the system's network.
+// sockets is the system's network.
 type sockets struct {
 	net.ListenConfig
 	net.Dialer
 }
 
-// Socket is what datagrams go by: a *net.UDPConn, or a socket of another network.
+// Socket sends and receives datagrams: a *net.UDPConn, or a socket of another network.
 type Socket interface {
 	// ReadFromUDPAddrPort waits for a packet.
 	ReadFromUDPAddrPort(b []byte) (n int, from netip.AddrPort, err error)
 	// WriteToUDPAddrPort sends a packet.
 	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
-	// Close ends the reading.
+	// Close ends a waiting read.
 	Close() error
 }
 
@@ -48,15 +48,15 @@ func (m *Mesh) open() error {
 	return nil
 }
 
-// dial connects to an address, within the time for that.
+// dial connects to an address, within Limits.Dial.
 func (m *Mesh) dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.c.Limits.Dial)
 	defer cancel()
 	return m.c.Network.DialContext(ctx, "tcp", address)
 }
 
-// dialTLS connects and shakes hands, within the same time. The connection ends with the mesh, if
-// nobody ends it before.
+// dialTLS connects and performs the handshake, within Limits.Dial. The mesh closes the connection at its end at
+// the latest.
 func (m *Mesh) dialTLS(ctx context.Context, address string, config *tls.Config) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.c.Limits.Dial)
 	defer cancel()
@@ -73,7 +73,7 @@ func (m *Mesh) dialTLS(ctx context.Context, address string, config *tls.Config) 
 	return c, nil
 }
 
-// owned is a connection that somebody closes if nobody else does.
+// owned is a connection that the mesh closes at its end.
 type owned struct {
 	net.Conn
 	disown func() bool

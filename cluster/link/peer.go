@@ -8,7 +8,7 @@ import (
 	"parley"
 )
 
-// peer is another node: what stays while connections come and go.
+// peer is another node: the state that outlives connections.
 type peer struct {
 	m    *Mesh
 	id   parley.ID
@@ -17,21 +17,21 @@ type peer struct {
 
 	judging chan struct{} // a lock, held while a connection is judged
 
-	newest atomic.Uint64 // incarnation that was let in last
+	newest atomic.Uint64 // incarnation that was admitted last
 	rtt    window
 	tally
 
-	told                            atomic.Uint32 // the last Reason for which he refused us
+	told                            atomic.Uint32 // the last Reason for which it refused us
 	connections, framesLost, spills atomic.Uint64
 }
 
-// tally is what both forms of the link count of a peer.
+// tally are the counters of a peer, in both forms of the link.
 type tally struct {
 	framesIn, framesOut, bytesIn, bytesOut atomic.Uint64
 	refused                                counts
 }
 
-// name is what the peer is called in the log.
+// name returns the peer's name for the log.
 func (p *peer) name() string {
 	if names := p.m.c.Names; names != nil {
 		return names[p.id]
@@ -39,9 +39,9 @@ func (p *peer) name() string {
 	return p.id.String()
 }
 
-// admit makes s the peer's connection, or says why not. There is one at a time: another
-// takes its place only if it has ended, or is of an incarnation before. It has to end wholly
-// then, so that the host hears of its end before the new beginning.
+// admit makes s the peer's connection, or returns why not. There is one at a time: another one replaces it only
+// if it has ended, or is of an earlier incarnation. The old one must end completely first, so that the host
+// handles its Down before the new Up.
 func (p *peer) admit(s *session) *Down {
 	p.judging <- struct{}{}
 	defer func() { <-p.judging }()
@@ -49,7 +49,7 @@ func (p *peer) admit(s *session) *Down {
 		return down
 	}
 	for {
-		old := p.live.Load() // nobody else makes a session live meanwhile, but one may end
+		old := p.live.Load() // nobody else sets live meanwhile, but a session may end
 		switch {
 		case old == nil:
 			p.live.Store(s)
@@ -62,7 +62,7 @@ func (p *peer) admit(s *session) *Down {
 	}
 }
 
-// judge tells why a peer is not taken who says this of himself, or nil. That may take as long as the disk does.
+// judge returns why a peer with this hello is refused, or nil. It may take as long as the disk.
 func (p *peer) judge(h Hello, leaf *x509.Certificate) *Down {
 	if judge := p.m.c.Judge; judge != nil {
 		if down := judge(p.id, h, leaf); down != nil {
@@ -75,7 +75,7 @@ func (p *peer) judge(h Hello, leaf *x509.Certificate) *Down {
 	return nil
 }
 
-// count counts what ended or refused a connection, and logs it.
+// count counts a connection that ended or was refused, and logs it.
 func (p *peer) count(why *Down) {
 	if p.refused.add(why.Reason); why.Reason == ToldOff {
 		p.told.Store(uint32(why.Told))
@@ -101,7 +101,7 @@ func (p *peer) send(class Class, channel uint32, head, body []byte) bool {
 		return true
 	}
 	if why == Overflow {
-		s.fail(&Down{Reason: why}) // counts it
+		s.fail(&Down{Reason: why}) // it counts the reason
 	} else {
 		p.refused.add(why)
 	}
@@ -131,7 +131,7 @@ func (t *tally) stats(id parley.ID) PeerStats {
 func (p *peer) dial() {
 	l := &p.m.c.Limits
 	for wait := l.Backoff; ; {
-		if p.m.call(p) > l.BackoffMax { // the connection held: the peer is there still, or refuses at once
+		if p.m.call(p) > l.BackoffMax { // it was stable: the peer is still there, or refuses at once
 			wait = l.Backoff
 			if p.m.ctx.Err() == nil {
 				continue

@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// Reason is why a connection or a frame was refused or lost. Reasons travel in bye frames,
-// so the numbers stay: new ones come last.
+// Reason is why a connection or a frame was refused or lost. Reasons are sent in bye frames, so the numbers are
+// fixed: new ones are appended.
 type Reason uint8
 
 // The reasons.
 const (
-	Closed       Reason = iota + 1 // in order
+	Closed       Reason = iota + 1 // as intended
 	Broken                         // the connection broke, or the peer's process ended
-	Unreachable                    // nobody answered at the peer's address
-	NotConnected                   // a frame was sent to a peer who is not there
+	Unreachable                    // no answer at the peer's address
+	NotConnected                   // a frame was sent to a peer that is not connected
 	Overflow                       // the peer does not read as fast as we send: a queue was full
 	Stuck                          // the peer did not read at all
-	Silent                         // nothing came from the peer
-	SlowFrame                      // a frame was begun and not ended
+	Silent                         // no frames from the peer
+	SlowFrame                      // a frame was begun and not finished
 	EmptyFrame                     // a frame of length 0
 	LongFrame                      // a frame over the limit
 	Truncated                      // the connection ended within a frame
@@ -26,27 +26,27 @@ const (
 	Malformed                      // a frame that cannot be read
 	NoHello                        // another frame before hello
 	SecondHello                    // hello after hello
-	BadHello                       // a hello that cannot be read
+	BadHello                       // a hello that cannot be parsed
 	OtherCluster                   // a hello with another cluster's name
 	OtherConfig                    // a hello with another configuration's digest
-	OtherVersion                   // a hello whose wire versions do not meet ours
-	OtherPeer                      // not who was dialed, no peer of ours, or one who has to be dialed
-	OldLife                        // an incarnation before one that was seen
-	Duplicate                      // the peer has a connection, and it lives
-	Replaced                       // the peer came back as a newer incarnation
+	OtherVersion                   // a hello without a common wire version
+	OtherPeer                      // not the dialed node, no peer of ours, or one that must not dial us
+	OldLife                        // an incarnation before the last known one
+	Duplicate                      // the peer already has a live connection
+	Replaced                       // the peer connected as a newer incarnation
 	PingFlood                      // too many pings
-	BadPong                        // a pong to no ping
+	BadPong                        // a pong without a ping
 	Handshake                      // TLS failed: a bad certificate, or no TLS at all
 	Late                           // no hello in time
 	Crowd                          // too many connections without a hello
 	Rate                           // too many connections from one address
-	AcceptFailed                   // the listener failed, as when there are no descriptors left
-	Untrusted                      // the peer's certificate is not trusted any more
-	ToldOff                        // the peer refused us: his bye says why
+	AcceptFailed                   // the listener failed, for example because there are no descriptors left
+	Untrusted                      // the peer's certificate is no longer trusted
+	ToldOff                        // the peer refused us: its bye has the reason
 	OtherAddress                   // a datagram from an address that is not its sender's
-	Unsendable                     // a datagram that the system did not take
+	Unsendable                     // a datagram that the system did not accept
 	Oversize                       // a frame of our own over the limit
-	Behind                         // the peer's folder lacks what it had: it is an old copy
+	Behind                         // the peer's folder lacks records that it had: it is an old copy
 	FutureLife                     // an incarnation that no process can have yet
 	reasons
 )
@@ -76,8 +76,8 @@ func (r Reason) String() string {
 // Down is why a connection ended or was not made.
 type Down struct {
 	Reason Reason
-	Told   Reason // with ToldOff: what the peer said; 0 if that is none of ours
-	Err    error  // what the system said, or nil
+	Told   Reason // with ToldOff: the peer's reason; 0 if it is unknown
+	Err    error  // the system's error, or nil
 }
 
 func (d *Down) Error() string {
@@ -91,8 +91,8 @@ func (d *Down) Error() string {
 	return s
 }
 
-// told is what a bye says. What a later version may say, or a liar, is one thing to us: else
-// there were as many things to note as there are bytes.
+// told parses a bye. All unknown reasons, of a later version or a faulty peer, count as one: otherwise there
+// would be as many notes as byte values.
 func told(b byte) *Down {
 	if b >= byte(reasons) {
 		b = 0
@@ -100,7 +100,7 @@ func told(b byte) *Down {
 	return &Down{Reason: ToldOff, Told: Reason(b)}
 }
 
-// Unwrap returns what the system said.
+// Unwrap returns the system's error.
 func (d *Down) Unwrap() error { return d.Err }
 
 // counts has a counter for every reason.

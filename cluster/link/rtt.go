@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// RTT is how long pings took to be answered, over the last of them. Those that came in while
-// this process itself stood still are not among them: they tell nothing of the link.
+// RTT summarizes the latest round-trip times of pings. Those received while this process was paused are not
+// included: they say nothing about the link.
 type RTT struct {
 	Min, P50, P999 time.Duration
 	Samples        int // at most 1024
 }
 
-// RecentRTT is the same over the last ten seconds: what a link is like at the moment. What a
-// node that stood still once has made late is soon forgotten.
+// RecentRTT is the same over the last 10 s: the current state of a link, in which one pause of a node soon has no
+// weight.
 type RecentRTT struct {
 	P50, P90 time.Duration
 	Samples  int
@@ -26,7 +26,7 @@ const recently = 10 * time.Second
 type window struct {
 	mu   sync.Mutex
 	ring [1024]roundTrip
-	n    int // all that there were
+	n    int // number of all samples ever
 }
 
 type roundTrip struct{ at, took time.Duration }
@@ -38,7 +38,7 @@ func (w *window) add(at, took time.Duration) {
 	w.mu.Unlock()
 }
 
-// since returns the times of those that were answered at a time or later, sorted.
+// since returns the sorted round-trip times of pings answered at a time or later.
 func (w *window) since(at time.Duration) (v []time.Duration) {
 	w.mu.Lock()
 	for _, one := range w.ring[:min(w.n, len(w.ring))] {
@@ -51,7 +51,7 @@ func (w *window) since(at time.Duration) (v []time.Duration) {
 	return v
 }
 
-// perMille is what so many of a thousand keep to.
+// perMille returns the given per-mille quantile.
 func perMille(v []time.Duration, of int) time.Duration { return v[min(len(v)*of/1000, len(v)-1)] }
 
 func (w *window) sum() RTT {

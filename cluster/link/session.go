@@ -11,65 +11,64 @@ import (
 	"time"
 )
 
-// session is one connection with a peer whose hello was accepted.
+// session is one connection with an admitted peer.
 //
-// Writing has an owner, of whom there is one at a time (mine). Who flushes takes it if it
-// is free, and gives it back when there is nothing left to write; or, when he has done his
-// share or the socket takes no more, leaves it to the writer, a goroutine that may wait.
+// Writing has one owner at a time (owned). A goroutine that flushes becomes the owner if there is none, and stops
+// being it when nothing is left to write. When it has written a block, or the socket accepts no more, it passes
+// ownership to the writer, a goroutine that may wait.
 type session struct {
 	p       *peer
 	m       *Mesh
 	conn    *conn
 	tls     *tls.Conn
 	hello   Hello  // of the peer
-	version uint16 // what both speak, for Stats: there is one as yet
+	version uint16 // negotiated wire version, for Stats
 	since   time.Time
 
 	mu      sync.Mutex
 	urgent  queue
 	bulk    bulk
 	owned   bool
-	shut    bool          // no more frames
-	wrote   time.Duration // when the last write ended
+	shut    bool          // accepts no more frames
+	wrote   time.Duration // end of the last write
 	pings   [64]time.Duration
 	pinged  uint64        // pings sent
-	ponged  uint64        // and answered
-	last    time.Duration // when the last one was sent
-	wake    chan struct{} // gives writing to the writer
+	ponged  uint64        // pings answered
+	last    time.Duration // when the last ping was sent
+	wake    chan struct{} // passes ownership of writing to the writer
 	written sync.WaitGroup
 
 	once sync.Once
 	why  *Down // set before stop is closed
 	stop chan struct{}
-	done chan struct{} // all is over, Down included
+	done chan struct{} // closed when all is over, including Down
 
-	// The reader's own.
+	// Fields of the reader.
 	r         *reader
-	got, data int // frames since the last burst, and those of them that the handler got
+	got, data int // frames since the last burst, and those of them for the handler
 	gotBytes  int
-	owing     bool // something of ours (pongs) is to be flushed
+	owing     bool // a frame of ours (a pong) must be flushed
 	pingTime  time.Duration
 	pingCount int
 
-	heard atomic.Int64 // when a frame last came, on the coarse clock
-	begun atomic.Int64 // when the frame that is under way began, or 0
-	busy  atomic.Bool  // with what was read: nothing is awaited of the peer
+	heard atomic.Int64 // arrival of the last frame, on the coarse clock
+	begun atomic.Int64 // arrival of the start of the current frame, or 0
+	busy  atomic.Bool  // the handler is at work: the peer is not expected to send
 }
 
 func newSession(p *peer, c *conn, t *tls.Conn, h Hello, version uint16) *session {
 	s := &session{
 		p: p, m: p.m, conn: c, tls: t, hello: h, version: version, since: time.Now(),
-		owned: true, // until it is open
+		owned: true, // until Up has been called
 		wake:  make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.heard.Store(int64(p.m.now()))
-	s.busy.Store(true) // the handler hears of the peer before anything is read
+	s.busy.Store(true) // Up comes before the first read
 	return s
 }
 
-// inlineGap is how long after a write the next one is left to the writer. Who flushes again
-// as soon as he has done so has more to come, which is better sent together; an answer to
-// what the last write brought about takes longer than this.
+// inlineGap is how long after a write the next one is left to the writer. A goroutine that flushes again at once
+// has more to send, which is better sent together; an answer to the last write takes longer than this.
 const inlineGap = 3 * time.Microsecond
 
 // serve runs the connection to its end, on the goroutine that made it.
@@ -81,7 +80,7 @@ func (s *session) serve() {
 	s.p.connections.Add(1)
 	s.r = newReader(s.m.c.Limits.Frame)
 	s.conn.before = s.burst
-	s.mu.Lock() // fail may be asking
+	s.mu.Lock() // fail may read it
 	s.conn.setFree()
 	s.mu.Unlock()
 	s.written.Add(1)
@@ -89,7 +88,7 @@ func (s *session) serve() {
 	h := s.m.c.Handler
 	h.Up(s.p.id, s.hello.Incarnation)
 	s.mu.Lock()
-	s.pump(false) // what was queued before, and writing is nobody's now
+	s.pump(false) // writes what was queued before, and releases ownership
 	s.read()
 	s.burst()
 	s.mu.Lock()
@@ -123,7 +122,7 @@ func (s *session) send(class Class, channel uint32, head, body []byte) Reason {
 	return 0
 }
 
-// control queues a frame of our own.
+// control queues a frame of the link itself.
 func (s *session) control(kind byte, body ...byte) {
 	s.mu.Lock()
 	full := s.urgent.bytes > s.m.c.Limits.Urgent
@@ -144,7 +143,7 @@ func (s *session) queued() int {
 
 func (s *session) waiting() int { return s.urgent.bytes + s.bulk.waiting() }
 
-// flush writes what is queued, or leaves it to who writes already.
+// flush writes what is queued, or leaves it to the current owner.
 func (s *session) flush() {
 	s.mu.Lock()
 	if s.owned || s.shut || s.waiting() == 0 {
@@ -160,7 +159,7 @@ func (s *session) flush() {
 	s.pump(false)
 }
 
-// settle flushes and waits until nobody writes any more, or it is time.
+// settle flushes, and waits until nothing is left to write or the time is over.
 func (s *session) settle(until time.Time) {
 	for s.flush(); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		s.mu.Lock()
@@ -172,8 +171,8 @@ func (s *session) settle(until time.Time) {
 	}
 }
 
-// pump writes. It is called by the owner, with s.mu held, and gives up both. The writer
-// goes on until all is written; others leave him what is over a block.
+// pump writes. The owner calls it with s.mu held; it releases both. The writer continues until everything is
+// written; other owners pass the rest to it after one block.
 func (s *session) pump(writer bool) {
 	for n := 0; ; n++ {
 		behind := s.conn.behind.Load()
@@ -185,7 +184,7 @@ func (s *session) pump(writer bool) {
 		}
 		if !writer && (behind || n > 0 || !s.conn.free) {
 			s.mu.Unlock()
-			s.wake <- struct{}{} // never full: who owns writing sends, and the receiver owns it then
+			s.wake <- struct{}{} // never full: only the owner sends, and the receiver becomes the owner
 			return
 		}
 		var b *block
@@ -198,7 +197,7 @@ func (s *session) pump(writer bool) {
 	}
 }
 
-// take returns the next block: urgent frames, and with them the others if they are few.
+// take returns the next block: urgent frames, together with short bulk frames if those are few.
 func (s *session) take() *block {
 	if s.urgent.bytes == 0 {
 		return s.bulk.take()
@@ -213,7 +212,7 @@ func (s *session) take() *block {
 	return b
 }
 
-// put writes a block, or without one waits for the socket to take what was spilled.
+// put writes a block, or with nil waits until the socket has accepted the spill.
 func (s *session) put(b *block) {
 	if b == nil {
 		if err := s.conn.drain(s.m.c.Limits.WriteTime); err != nil {
@@ -222,7 +221,7 @@ func (s *session) put(b *block) {
 		return
 	}
 	if !s.conn.free {
-		_ = s.conn.SetWriteDeadline(time.Now().Add(s.m.c.Limits.WriteTime)) // a write would show it
+		_ = s.conn.SetWriteDeadline(time.Now().Add(s.m.c.Limits.WriteTime)) // an error would show at the write
 	}
 	if _, err := s.tls.Write(b.b); err != nil {
 		s.p.framesLost.Add(uint64(b.frames))
@@ -234,7 +233,7 @@ func (s *session) put(b *block) {
 	b.release()
 }
 
-// writer is the goroutine that writes when it must wait to do so.
+// writer is the goroutine that writes when writing must wait.
 func (s *session) writer() {
 	defer s.written.Done()
 	for {
@@ -248,16 +247,16 @@ func (s *session) writer() {
 	}
 }
 
-// fail ends the connection, with a word to the peer if that can be said without waiting.
-// The reader then ends the session. The first reason counts.
+// fail ends the connection, with a bye to the peer if that needs no waiting. The reader then ends the session.
+// Only the first reason counts.
 func (s *session) fail(why *Down) {
 	s.once.Do(func() {
 		s.why = why
 		s.p.count(why)
 		s.mu.Lock()
-		s.shut = true                   // before the bye: it is the last frame
-		tell := !s.owned || s.conn.free // else who writes may be waiting
-		s.owned = true                  // for ever
+		s.shut = true                   // before the bye, which is the last frame
+		tell := !s.owned || s.conn.free // otherwise the owner may be waiting
+		s.owned = true                  // forever
 		s.mu.Unlock()
 		if tell && why.Reason != Broken && why.Reason != ToldOff {
 			_ = s.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
@@ -277,7 +276,7 @@ func (s *session) ended() bool {
 	}
 }
 
-// broken tells why a read or a write failed.
+// broken returns the reason of a failed read or write.
 func broken(err error) *Down {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSpill) {
 		return &Down{Reason: Stuck, Err: err}
@@ -285,7 +284,7 @@ func broken(err error) *Down {
 	return &Down{Reason: Broken, Err: err}
 }
 
-// read takes frames until the connection ends.
+// read handles frames until the connection ends.
 func (s *session) read() {
 	for {
 		n, err := s.tls.Read(s.r.free())
@@ -320,7 +319,7 @@ func (s *session) read() {
 	}
 }
 
-// frame takes one frame, type first.
+// frame handles one frame, which begins with its type.
 func (s *session) frame(b []byte) (why Reason) {
 	s.got++
 	kind, b := b[0], b[1:]
@@ -354,12 +353,12 @@ func (s *session) frame(b []byte) (why Reason) {
 			down = &Down{Reason: Closed}
 		}
 		s.fail(down)
-		return Closed // what follows is of no interest
+		return Closed // later frames are ignored
 	}
 	return UnknownType
 }
 
-// burst is called by the reader before it asks the socket for more.
+// burst is called by the reader before it reads from the socket.
 func (s *session) burst() {
 	now := s.m.coarse.Load()
 	under := s.r.end > s.r.start
@@ -383,7 +382,7 @@ func (s *session) burst() {
 	s.busy.Store(false)
 }
 
-// ping answers one, within limits.
+// ping answers a ping, within limits.
 func (s *session) ping(b []byte) Reason {
 	if len(b) != 8 {
 		return Malformed
@@ -399,7 +398,7 @@ func (s *session) ping(b []byte) Reason {
 	return 0
 }
 
-// pong takes the answer to the oldest ping that has none yet.
+// pong handles the answer to the oldest unanswered ping.
 func (s *session) pong(b []byte) Reason {
 	if len(b) != 8 {
 		return Malformed
@@ -416,12 +415,12 @@ func (s *session) pong(b []byte) Reason {
 	}
 	if now := s.m.now(); at >= time.Duration(s.m.held.Load()) && !s.m.late(now) {
 		s.p.rtt.add(now, now-at)
-	} // else the answer lay here while this process stood still
+	} // otherwise the answer lay here while this process was paused
 	return 0
 }
 
-// keep is called every now and then: pings, and deadlines. Nobody is blamed for what he could
-// not show: after a pause of our own process, and while our handler is at work.
+// keep is called once a tick: it sends pings, and checks deadlines. A peer is not blamed after a pause of our own
+// process, or while our handler is at work.
 func (s *session) keep(now time.Duration, paused bool) {
 	l := &s.m.c.Limits
 	begun, heard := s.begun.Load(), s.heard.Load()
@@ -443,7 +442,7 @@ func (s *session) keep(now time.Duration, paused bool) {
 	}
 	s.last = now
 	s.mu.Lock()
-	due := s.pinged-s.ponged < uint64(len(s.pings)) // else he has pings enough
+	due := s.pinged-s.ponged < uint64(len(s.pings)) // otherwise enough pings are unanswered
 	at := s.m.now()
 	if due {
 		s.pings[s.pinged%uint64(len(s.pings))] = at

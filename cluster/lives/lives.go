@@ -1,24 +1,24 @@
-// Package lives keeps the number of this life of a node, and what it knows of the lives of the others.
+// Package lives numbers the incarnations of a node, and remembers those of its peers.
 //
 // # Decisions
 //
-// A node's incarnation is a record like others. So is what it has seen of each peer. Motive: one format
-// to damage, and to check. Cost: folders of earlier versions are refused, and a cluster of them begins
-// anew.
+// A node's incarnation is a record in its store, and so is what it has seen of each peer. Motive: one format that
+// can be damaged and must be checked. Cost: folders of earlier versions are refused, and their cluster starts
+// from scratch.
 //
-// A node tells where its disk stands, and is believed by certificate. Hellos (version 2 of the wire)
-// carry the number of the folder, the position at which this life began and the present one; the present
-// one is told every second. Peers keep the greatest beside the newest life, each by the certificate that
-// it came with, and refuse a folder that has less, for good. Motive: an old copy of a folder looks like
-// the node that it was, and forgets what it promised; and who held a key for a while must not shut out
-// its owner for ever, so what it said goes when its certificate is revoked. Cost: a record a minute and
-// member; a node whose only certificate is revoked is believed once as it comes; and what is told in the
-// last second before a crash of all who heard it is forgotten.
+// A node reports its disk position, and is trusted by certificate. Hellos (version 2 of the wire) carry the
+// number of the folder, the position at which this incarnation began, and the current one, which is also sent
+// every second. Peers keep the highest position beside the latest incarnation, with the certificate that reported
+// it, and refuse a folder that has less, for good. Motive: an old copy of a folder looks like the original node
+// but has lost promises that it made. And an attacker who held a key for a while must not exclude its owner
+// forever: what was reported with a certificate is dropped when the certificate is revoked. Cost: one record a
+// minute for each member; a node whose only certificate is revoked is trusted once without a check; and positions
+// sent in the last second before a crash of all receivers are lost.
 //
-// A node remembers the newest life of every other one on its disk. That is written before the peer is
-// let in. Motive: from memory alone a node that lost its folder and one that was restarted could form a
-// first view, without what was acknowledged. Cost: one sync a life and peer; a node that has never been
-// up cannot know.
+// A node remembers the latest incarnation of every peer on its disk, and writes it before it admits the peer.
+// Motive: with this in memory only, a node that lost its folder and one that restarted could form a first view
+// without acknowledged records. Cost: one sync for each incarnation and peer; a node that has never been up
+// cannot know.
 package lives
 
 import (
@@ -33,34 +33,34 @@ import (
 	"parley/cluster/store"
 )
 
-// Rejoined is greater than the number of any life that did not begin as one of a node that had lost what it had.
+// Rejoined exceeds the number of every incarnation that did not begin with Rejoin.
 const Rejoined = 1 << 42
 
-// Book is the number of this life of the node, and what it knows of the lives of the others. It is in the
-// node's store: otherwise a member that has lost its folder would be taken for a new one by those that have been
-// started again since, and together they would begin without what it had acknowledged.
+// Book holds the incarnation of this node and what it knows of its peers' incarnations. It is in the node's
+// store: otherwise a member that lost its folder would look new to nodes that restarted since, and together they
+// would begin without acknowledged records.
 type Book struct {
 	store   *store.Store // nil in memory
 	book    *store.Book
 	own     uint64
 	revoked func(serial string) bool
 
-	held chan struct{} // a lock, held while the disk is written: a channel, so that time passes for tests meanwhile
+	held chan struct{} // a lock for writes to disk; a channel, so that time passes in synctest meanwhile
 
 	mu    sync.Mutex
-	seen  map[string][]sighting // by name; the one of the newest life comes last
-	moved bool                  // since they were written: a position has grown
+	seen  map[string][]sighting // by name; the one of the latest incarnation comes last
+	moved bool                  // a position has grown since the last write
 }
 
-// sighting is what this node knows of the lives of another one that came with one certificate. A certificate that is
-// revoked takes with it what was believed because of it.
+// sighting is what this node knows of the incarnations of a peer that used one certificate. It is dropped when
+// the certificate is revoked.
 type sighting struct {
 	serial   string // of the certificate
-	life     uint64 // the newest
-	store    uint64 // the number of its folder; 0: it has none, or did not say
-	position uint64 // the greatest that its disk is known to have had
-	began    uint64 // the one at which its newest life began
-	refused  uint64 // the number of a folder of which an old copy came: it has lost what it had
+	life     uint64 // the latest incarnation
+	store    uint64 // number of its folder; 0 if it has none or did not report it
+	position uint64 // highest known position of its disk
+	began    uint64 // position at which the latest incarnation began
+	refused  uint64 // number of a folder of which an old copy was refused: it has lost records
 }
 
 // sightings is how many certificates of a member are remembered.
@@ -69,10 +69,10 @@ const sightings = 4
 // bookName is the name of the book in the store.
 const bookName = "node"
 
-// Open counts a life of the node in its store. Its number is on the disk before anybody hears of it: others refuse
-// a node that comes with an earlier one. That of a first life is the smaller the later it begins, so that a node
-// that has lost its folder unnoticed is refused, because it knows nothing of what it has promised; but if the node says
-// so and is to join as a new one, its number is greater than all before.
+// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because others
+// refuse earlier ones. The number of a first incarnation is the smaller the later it begins, so that a node that
+// lost its folder unnoticed is refused, because it does not know its promises. With rejoin, the number exceeds
+// all earlier ones, and the node joins as a new member.
 func Open(s *store.Store, rejoin bool, revoked func(string) bool) (l *Book, again bool, err error) {
 	l = &Book{store: s, held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked}
 	var state []byte
@@ -97,7 +97,7 @@ func Open(s *store.Store, rejoin bool, revoked func(string) bool) (l *Book, agai
 	return l, again, err
 }
 
-// InMemory returns what a node without a folder begins with. Its lives are numbered by the clock.
+// InMemory returns the book of a node without a folder. Its incarnations are numbered by the clock.
 func InMemory(revoked func(string) bool) *Book {
 	return &Book{
 		own: uint64(time.Now().UnixNano()), held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked,
@@ -107,20 +107,20 @@ func InMemory(revoked func(string) bool) *Book {
 // leeway is how far the clocks of two nodes may differ.
 const leeway = 24 * time.Hour
 
-// Latest is the greatest number that a life of a member can have: none begins later than now. Whoever claims
-// more would shut out all later lives.
+// Latest returns the highest number that an incarnation of a member can have, because none begins later than now.
+// A node that claimed more would block all later incarnations.
 func Latest(durable bool) uint64 {
 	now := time.Now().Add(leeway)
 	if durable {
 		return Rejoined + uint64(now.UnixMilli())
 	}
-	return uint64(now.UnixNano()) // some nodes may have no folder
+	return uint64(now.UnixNano()) // because some nodes may have no folder
 }
 
-// Own returns the number of this life.
+// Own returns the number of this incarnation.
 func (l *Book) Own() uint64 { return l.own }
 
-// parse reads them: a line of the own number, and one for each sighting of a member.
+// parse reads a line with the own number, and one for each sighting of a member.
 func (l *Book) parse(text string) error {
 	for line := range strings.Lines(text) {
 		var name string
@@ -130,7 +130,7 @@ func (l *Book) parse(text string) error {
 		}
 		if _, err := fmt.Sscanf(line, "saw %q %q %d %d %d %d %d\n",
 			&name, &s.serial, &s.life, &s.store, &s.position, &s.began, &s.refused); err != nil {
-			if _, err := fmt.Sscanf(line, "seen %d %q\n", &s.life, &name); err != nil { // as it was before folders were known
+			if _, err := fmt.Sscanf(line, "seen %d %q\n", &s.life, &name); err != nil { // without folders
 				return fmt.Errorf("%q is no line of the book of incarnations", line)
 			}
 		}
@@ -139,7 +139,8 @@ func (l *Book) parse(text string) error {
 	return nil
 }
 
-// save returns when they are on the disk. The lock held is held, or nobody else has them.
+// save writes the book, and returns when it is on disk. held must be taken, unless no other goroutine has the
+// book.
 func (l *Book) save() error {
 	if l.store == nil {
 		return nil
@@ -158,7 +159,7 @@ func (l *Book) save() error {
 	return l.store.Wait(l.book.Replace([]byte(text.String())))
 }
 
-// Keep has positions written that have grown.
+// Keep writes the book if a position has grown.
 func (l *Book) Keep() error {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
@@ -171,9 +172,9 @@ func (l *Book) Keep() error {
 	return l.save()
 }
 
-// Judge tells why a life of a member is not let in, or nil. What is new of it is on the disk first. A folder that has
-// been refused once is refused for good: its owner would else only have to wait until it has written as much as is
-// missing.
+// Judge returns why an incarnation of a member is refused, or nil. New knowledge is on disk before it returns. A
+// folder that has been refused once is refused for good: otherwise its owner could wait until it has written as
+// many records as are missing.
 func (l *Book) Judge(name string, h link.Hello, serial string, latest uint64) *link.Down {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
@@ -192,8 +193,8 @@ func (l *Book) Judge(name string, h link.Hello, serial string, latest uint64) *l
 	return nil
 }
 
-// compare compares a life of a member with what is known, and takes in what is new. What is not on the disk in the
-// end, because that failed, stops the node.
+// compare compares an incarnation of a member with what is known, and records what is new. If that cannot be
+// written, the store stops the node.
 func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reason, changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,9 +208,9 @@ func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reaso
 	if h.Incarnation == last.life {
 		had = h.Disk.Position
 	}
-	// A copy may have come to the same number of a life.
+	// A copy may have reached the same incarnation number.
 	other := h.Incarnation == last.life && h.Disk.Began != last.began
-	known := h.Disk.Store != 0 && last.store != 0 // not if one of them spoke an earlier version of the wire
+	known := h.Disk.Store != 0 && last.store != 0 // false if a node used an earlier wire version
 	switch {
 	case h.Disk.Store != 0 && slices.ContainsFunc(all, func(s sighting) bool { return s.refused == h.Disk.Store }):
 		return link.Behind, false
@@ -223,7 +224,7 @@ func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reaso
 	}
 	all = slices.DeleteFunc(all, func(s sighting) bool { return s.serial == serial })
 	next := sighting{serial, h.Incarnation, h.Disk.Store, h.Disk.Position, h.Disk.Began, last.refused}
-	if next.store == 0 { // it may say so again
+	if next.store == 0 { // it may report it again
 		next.store, next.position, next.began = last.store, last.position, last.began
 	}
 	all = append(all, next)
@@ -231,7 +232,8 @@ func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reaso
 	return 0, true
 }
 
-// Told takes the position that a member's disk has now, in a life. What a life before says late is of its own folder.
+// Told records the current position of a member's disk. It ignores reports of earlier incarnations, which are
+// about their own folders.
 func (l *Book) Told(name string, life, position uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +246,7 @@ func (l *Book) Told(name string, life, position uint64) {
 	}
 }
 
-// Forget forgets what is known of a member.
+// Forget deletes what is known of a member.
 func (l *Book) Forget(name string) error {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()

@@ -6,14 +6,14 @@ import (
 	"parley/cluster/link"
 )
 
-// hello returns what a node says first: the number of its life, its folder, the position at which the life began, and
-// the position now.
+// hello returns the hello of a node: its incarnation, its folder, the position at which the incarnation began,
+// and the current position.
 func hello(life, folder, began, position uint64) (h link.Hello) {
 	h.Incarnation, h.Disk.Store, h.Disk.Began, h.Disk.Position = life, folder, began, position
 	return h
 }
 
-// judged demands that a node is let in, or refused for a reason.
+// judged requires that a node is admitted (want is 0), or refused for a reason.
 func judged(t *testing.T, l *Book, h link.Hello, want link.Reason) {
 	t.Helper()
 	var got link.Reason
@@ -26,23 +26,23 @@ func judged(t *testing.T, l *Book, h link.Hello, want link.Reason) {
 	}
 }
 
-// An old copy is refused for the number of its life. It is refused, too, when it has come to the number that is known,
-// whatever it has written by then.
+// An old copy is refused because of its incarnation. It is also refused when its incarnation reaches the known
+// number, however much it has written by then.
 func TestCopyWithAKnownLife(t *testing.T) {
 	l := InMemory(func(string) bool { return false })
 	judged(t, l, hello(7, 1, 100, 100), 0)
-	judged(t, l, hello(7, 1, 100, 110), 0) // it connects again
+	judged(t, l, hello(7, 1, 100, 110), 0) // it reconnects
 	judged(t, l, hello(6, 1, 90, 95), link.OldLife)
 	judged(t, l, hello(7, 1, 300, 301), link.Behind)
 	judged(t, l, hello(8, 1, 400, 400), link.Behind)
 	judged(t, l, hello(9, 2, 0, 0), 0)
-	// Nor is one that was taken when the life before had been stopped.
+	// A copy taken after the previous incarnation was stopped is refused, too.
 	l = InMemory(func(string) bool { return false })
 	judged(t, l, hello(7, 1, 100, 110), 0)
 	judged(t, l, hello(7, 1, 100, 101), link.Behind)
 }
 
-// What a life says late is not taken for what the next one has on another folder.
+// A late report of an incarnation does not count for the folder of the next one.
 func TestLatePositionOfALifeBefore(t *testing.T) {
 	l := InMemory(func(string) bool { return false })
 	judged(t, l, hello(7, 1, 0, 100), 0)

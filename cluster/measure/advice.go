@@ -9,25 +9,24 @@ import (
 	"parley/cluster/clocks"
 )
 
-// Advice is how long a round should be, and what clocks should go by, with the reasons.
+// Advice is a recommended length of a round and configuration of the clocks, with the reasons.
 type Advice struct {
-	Round time.Duration // the shortest that is advised
-	M     int           // as many liars as n nodes tolerate
-	// Error is how wrong the reading of a clock should be allowed to be, and Delta how far
-	// apart clocks then may be.
+	Round time.Duration // the shortest recommended round
+	M     int           // the configured m, otherwise the largest that n nodes tolerate
+	// Error is the recommended limit for the error of reading a clock. Delta is how far apart clocks then may be.
 	Error, Delta time.Duration
 	Reasons      []string
-	// Short tells that the rounds that are configured are shorter than what was measured
-	// needs, without the reserve that is advised.
+	// Short says that the configured rounds are shorter than the measurement requires, even without the
+	// recommended reserve.
 	Short bool
 }
 
-// delayPart: a message may take a tenth of a round, for three of them and five late acts have to
-// fit into one of agreements, whose nodes come back.
+// delayPart: a message may take 1/10 of a round, because a round of agreements with restarted nodes must have
+// room for three messages and five times the slack.
 const delayPart = 10
 
-// Advise tells what follows from what was measured. The advice has twice the room that
-// messages took and half as much again as the process was late.
+// Advise derives an advice from a measurement. It allows twice the measured message delay and 1.5 times the
+// measured wake latency.
 func Advise(m Measurement) (Advice, error) {
 	a := Advice{M: max(0, (m.Nodes-1)/3)}
 	if m.M > 0 {
@@ -79,7 +78,7 @@ func Advise(m Measurement) (Advice, error) {
 	return a, nil
 }
 
-// nice rounds up to 1, 2 or 5 of a unit.
+// nice rounds up to 1, 2, or 5 times a power of ten.
 func nice(d time.Duration) time.Duration {
 	for unit := time.Microsecond; ; unit *= 10 {
 		for _, next := range []time.Duration{unit, 2 * unit, 5 * unit} {
@@ -90,7 +89,7 @@ func nice(d time.Duration) time.Duration {
 	}
 }
 
-// fine rounds for a reader to three digits or so.
+// fine rounds to three digits for display.
 func fine(d time.Duration) time.Duration {
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 1000*unit {
@@ -99,7 +98,7 @@ func fine(d time.Duration) time.Duration {
 	}
 }
 
-// Samples makes round-trip times of single measurements.
+// Samples returns the minimum, the median, and the 99.9th percentile of round-trip times; 0 for an empty list.
 func Samples(list []time.Duration) (min, median, p999 time.Duration) {
 	list = slices.Sorted(slices.Values(list))
 	if len(list) == 0 {

@@ -9,9 +9,8 @@ import (
 	"parley/cluster/link"
 )
 
-// The round that is advised has room ten times for twice the slowest message, or five times
-// for half as much more as the process was late, whichever is longer; and clocks go by twice
-// the usual round trip.
+// The recommended round is 10 times twice the delay of the slowest message, or the round for 1.5 times the wake
+// latency, whichever is longer. The error for clocks is the usual round trip, rounded up.
 func TestAdvise(t *testing.T) {
 	peer := func(name string, median, p999 time.Duration) PeerMeasurement {
 		return PeerMeasurement{Name: name, Connected: true, RTT: link.RTT{P50: median, P999: p999, Samples: 1000}}

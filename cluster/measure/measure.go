@@ -1,4 +1,4 @@
-// Package measure holds what a node has measured of the others and of itself, and says how long rounds should be.
+// Package measure holds what a node has measured of itself and its peers, and recommends the length of a round.
 package measure
 
 import (
@@ -8,33 +8,32 @@ import (
 	"parley/cluster/link"
 )
 
-// Measurement is what a node has measured of the others and of itself: what the length of a
-// round has to stand on.
+// Measurement is what a node has measured of itself and its peers: the input for choosing the length of a round.
 type Measurement struct {
 	Nodes int           `json:"nodes"`
 	M     int           `json:"m"`
-	Round time.Duration `json:"round"` // as it is configured
+	Round time.Duration `json:"round"` // as configured
 	// Peers are the other nodes, in the order of members.
 	Peers []PeerMeasurement `json:"peers"`
-	// Wake is how late this process wakes, over the last minute or so.
+	// Wake is how late this process was scheduled, over the last 4096 measurements (about 41 s).
 	Wake clocks.WakeLatency `json:"wake"`
-	// Suspended is for how long this machine was suspended since the node began.
+	// Suspended is how long this computer was suspended since the node started.
 	Suspended time.Duration `json:"suspended"`
-	// Bound is how far apart clocks may be, and Synchronized whether this node's is in.
+	// Bound is how far apart clocks may be. Synchronized says whether this node's clock is synchronized.
 	Bound        time.Duration `json:"bound"`
 	Synchronized bool          `json:"synchronized"`
-	// Drift is how much faster than the others' this node's clock runs, in parts in a
-	// million; 0 as long as that is not known.
+	// Drift is how much faster this node's clock runs than the others', in parts per million; 0 while that is not
+	// known.
 	Drift float64 `json:"drift"`
 }
 
-// PeerMeasurement is what was measured of another node.
+// PeerMeasurement is what was measured of one peer.
 type PeerMeasurement struct {
 	Name      string   `json:"name"`
 	Connected bool     `json:"connected"`
 	RTT       link.RTT `json:"roundTrip"`
-	// Skew is how far its clock was ahead when it was last read, and Error how wrong that may
-	// be; Read is false where it could not be.
+	// Skew is how far the peer's clock was ahead when it was last read, and Error how wrong that may be. Read is
+	// false if it could not be read.
 	Read  bool          `json:"read"`
 	Skew  time.Duration `json:"skew"`
 	Error time.Duration `json:"error"`

@@ -1,4 +1,4 @@
-// Package members knows which members are in the views of a node's machines, and which of them are expelled.
+// Package members tracks the views of a node's machines and the expelled members.
 package members
 
 import (
@@ -18,10 +18,10 @@ import (
 	"parley/membership/group"
 )
 
-// Service is what a node knows of members.
+// Service tracks the members of a node's cluster.
 type Service struct {
 	k      *kernel.Kernel
-	out    func(all bool) // ends what this node is expelled from: all, or what knows of crashes alone
+	out    func(all bool) // ends what this node is expelled from: everything, or services that tolerate only crashes
 	votes  *host.Process
 	closed []peerFilter // by node
 
@@ -30,24 +30,24 @@ type Service struct {
 	views map[string]*view // by machine
 }
 
-// peerFilter says what is not taken of a node, and counts it.
+// peerFilter says which frames of a node are dropped, and counts them.
 type peerFilter struct {
-	what    atomic.Uint64 // expel.Views or expel.All; 0: all is taken
+	what    atomic.Uint64 // expel.Views or expel.All; 0: none are dropped
 	dropped atomic.Uint64
 }
 
 // view is what this node knows of the views of one machine.
 type view struct {
-	process   *host.Process // when it has been opened
-	suspects  bool          // that machine, who crashes: it is told of links that break
+	process   *host.Process // nil until it is opened
+	suspects  bool          // the machine suspects members, and is notified of broken links
 	in        bool
 	number    uint64
 	members   parley.Set
 	suspected parley.Set
 }
 
-// Open opens the machine that votes on who is expelled, before links can come up. out is called, not within a step,
-// when this node is.
+// Open opens the machine that votes on expulsions, before links can come up. out is called when this node is
+// expelled, not within a step.
 func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	s = &Service{
 		k: k, out: out, closed: make([]peerFilter, len(k.Members)),
@@ -63,7 +63,8 @@ func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	return s, nil
 }
 
-// Refuses tells whether a frame of a node is not taken. liars tells that it is of what is to hold in spite of them.
+// Refuses reports whether a frame of a node is dropped. liars says that the frame is for a service that tolerates
+// Byzantine faults.
 func (s *Service) Refuses(from parley.ID, liars bool) bool {
 	c := &s.closed[from]
 	what := c.what.Load()
@@ -74,18 +75,19 @@ func (s *Service) Refuses(from parley.ID, liars bool) bool {
 	return true
 }
 
-// Expelled returns what is not taken of a node, expel.Views or expel.All or 0, and of how many frames that was so.
+// Expelled returns from what a node is expelled (expel.Views, expel.All, or 0), and how many of its frames were
+// dropped.
 func (s *Service) Expelled(id parley.ID) (from, dropped uint64) {
 	return s.closed[id].what.Load(), s.closed[id].dropped.Load()
 }
 
-// Shut has this node take nothing of another one: expel.Views or expel.All; 0: all is taken.
+// Shut makes this node drop frames of another one: expel.Views or expel.All; 0: none.
 func (s *Service) Shut(id parley.ID, from uint64) { s.closed[id].what.Store(from) }
 
-// Deliver takes nothing: the machine delivers nothing.
+// Deliver does nothing, because the machine delivers nothing.
 func (s *Service) Deliver(parley.ID, parley.Path, parley.Msg) {}
 
-// Indicate takes who is shut out.
+// Indicate handles expulsions.
 func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case expel.Shut:
@@ -99,7 +101,7 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	}
 }
 
-// end ends what this node is expelled from by now: a second expulsion may have come since the one that called it.
+// end ends what this node is now expelled from: a second expulsion may have come since the one that scheduled it.
 func (s *Service) end() {
 	if s.k.State() == kernel.Left {
 		return
@@ -116,20 +118,20 @@ func (s *Service) end() {
 	s.move()
 }
 
-// move wakes those who wait for a view. The lock is held.
+// move wakes callers that wait for a view. The lock is held.
 func (s *Service) move() {
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
 
-// watched is what stands above a machine with views.
+// watched is the layer above a machine with views.
 type watched struct {
 	host.UpperLayer
 	s *Service
 	v *view
 }
 
-// Watch opens a machine with views, with this service above it, beneath what stands above it already.
+// Watch opens a machine with views, with this service between it and its upper layer.
 func (s *Service) Watch(o host.Options, suspects bool) (*host.Process, error) {
 	v := new(view)
 	s.mu.Lock()
@@ -145,7 +147,7 @@ func (s *Service) Watch(o host.Options, suspects bool) (*host.Process, error) {
 	return p, err
 }
 
-// Indicate takes what the machine says of views, before what is above it hears of it.
+// Indicate records views and suspicions before the upper layer handles them.
 func (w watched) Indicate(path parley.Path, m parley.Msg) {
 	s := w.s
 	s.mu.Lock()
@@ -171,19 +173,19 @@ func (w watched) Indicate(path parley.Path, m parley.Msg) {
 	w.UpperLayer.Indicate(path, m)
 }
 
-// Linked tells the machine of votes the life of a node to which there is a link now.
+// Linked notifies the voting machine of the incarnation of a connected node.
 func (s *Service) Linked(id parley.ID, life uint64) {
 	s.votes.Tell(parley.Msg{Kind: expel.Linked, Origin: id, Value: life})
 }
 
-// Tell tells the machines that suspect members what has become of a link.
+// Tell notifies the machines that suspect members of a change of a link.
 func (s *Service) Tell(m parley.Msg) {
 	for _, p := range s.processes(func(v *view) bool { return v.suspects }) {
-		p.Tell(m) // one that has stopped suspects nobody
+		p.Tell(m) // a stopped machine suspects nobody
 	}
 }
 
-// processes are the machines that are open, of some of the views.
+// processes returns the open machines of the selected views.
 func (s *Service) processes(which func(v *view) bool) (list []*host.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +197,7 @@ func (s *Service) processes(which func(v *view) bool) (list []*host.Process) {
 	return list
 }
 
-// Status is the last view of a machine; none if it has none.
+// Status returns the last view of a machine; empty if it has none.
 func (s *Service) Status(machine string) (status kernel.ViewStatus, members parley.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,8 +212,8 @@ func (s *Service) Status(machine string) (status kernel.ViewStatus, members parl
 	return status, v.members
 }
 
-// until waits for something to become true of the views, and returns those of which it is not when the context or
-// the node ends, and why that is.
+// until waits until f holds for all views. When ctx or the node ends first, it returns the machines for which f
+// does not hold, and the reason.
 func (s *Service) until(ctx context.Context, f func(v *view) bool) (missing []string, why error) {
 	for {
 		s.mu.Lock()
@@ -239,17 +241,17 @@ func (s *Service) until(ctx context.Context, f func(v *view) bool) (missing []st
 	}
 }
 
-// ask asks something of machines with views.
+// ask sends a request to the selected machines.
 func (s *Service) ask(m parley.Msg, which func(v *view) bool) error {
 	request := func(p *host.Process) error { return p.Request(m) }
 	return errors.Join(lists.Of(s.processes(which), request)...)
 }
 
-// Leave leaves all views in order. It fails if this node is still a member somewhere when the context ends, or if
-// others leave at the same time, and too few stay.
+// Leave leaves all views. It fails if this node is still a member when ctx ends, or if others leave at the same
+// time and too few stay.
 func (s *Service) Leave(ctx context.Context) error {
 	err := s.ask(parley.Msg{Kind: group.Leave}, func(v *view) bool { return v.in })
-	majority := len(s.k.Members)/2 + 1 // that others who leave may leave behind: this one then ends as a member
+	majority := len(s.k.Members)/2 + 1 // which other leaving nodes may reach first; this node then ends as a member
 	still, why := s.until(ctx, func(v *view) bool { return !v.in || v.members.Len() == majority && majority > 1 })
 	if still != nil {
 		return errors.Join(err, fmt.Errorf("cluster: still a member of %v: %w", still, why))
@@ -257,7 +259,7 @@ func (s *Service) Leave(ctx context.Context) error {
 	return errors.Join(err, s.MayLeave())
 }
 
-// MayLeave tells whether a majority of all nodes stays in each view without this one.
+// MayLeave returns an error unless a majority of all nodes stays in each view without this node.
 func (s *Service) MayLeave() error {
 	if s.k.Broken() != nil || s.k.State() == kernel.Left {
 		return s.k.Closed()

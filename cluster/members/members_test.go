@@ -11,8 +11,8 @@ import (
 	"parley/membership/expel"
 )
 
-// What the others say while a node begins counts when it has begun: its groups and tables are
-// not all there before.
+// Votes that arrive while a node starts take effect when it has started, because not all of its groups and tables
+// exist before.
 func TestExpelledWhileItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seq, want := range []uint64{expel.Views, expel.All} {
@@ -46,7 +46,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 	})
 }
 
-// A node that is expelled from views and then from all, before it has begun, ends by the last of both.
+// A node that is expelled from views and then from everything, before it has started, ends everything.
 func TestExpelledTwiceWhileItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := kerneltest.New(t, 4, 1)

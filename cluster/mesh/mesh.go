@@ -1,4 +1,4 @@
-// Package mesh links a node with the others: by what, who may be at the other end, and who is.
+// Package mesh connects a node with its peers: the kind of the links, their authentication, and their state.
 package mesh
 
 import (
@@ -17,24 +17,21 @@ import (
 	"parley/cluster/link"
 )
 
-// Links is how nodes are linked.
+// Links says how nodes are connected.
 type Links uint8
 
-// The forms of links.
+// The kinds of links.
 const (
-	// Streams are connections with mutual TLS: what is sent arrives once and in order, or
-	// the connection goes down.
+	// Streams are connections with mutual TLS: messages arrive once and in order, or the connection goes down.
 	Streams Links = iota
-	// Datagrams are packets over UDP, each message in one. They may be lost, come twice or
-	// out of order, and nothing is encrypted or authenticated: on loopback, or on a network
-	// to which nobody else has access. Agreements stand that: what is lost was not said, and
-	// a node of which something is lost counts among those that may lie. Values must leave
-	// room in a packet of 1200 bytes. Groups, tables and transactions, which need links that
-	// keep order, are refused.
+	// Datagrams are packets over UDP, with one message in each. They may be lost, duplicated, or reordered, and
+	// nothing is encrypted or authenticated: use them on loopback, or on a network to which nobody else has
+	// access. Agreements tolerate that: a lost message counts as not sent, and a node that loses messages counts
+	// as faulty. Values must fit into a packet of 1200 bytes. Groups, tables, and transactions, which need
+	// ordered links, are refused.
 	Datagrams
-	// Calls are remote procedure calls over HTTP/2, with the same mutual TLS, and promise what
-	// streams do: for a network that lets nothing else through. A message takes many times
-	// as long.
+	// Calls are remote procedure calls over HTTP/2, with the same mutual TLS and the same promises as streams:
+	// for a network that lets nothing else through. A message takes many times as long.
 	Calls
 )
 
@@ -47,7 +44,7 @@ func (l Links) String() string {
 	return fmt.Sprintf("links %d", uint8(l))
 }
 
-// Check tells whether there is such a form.
+// Check returns an error if the kind does not exist.
 func (l Links) Check() error {
 	if int(l) < len(linkNames) {
 		return nil
@@ -55,7 +52,7 @@ func (l Links) Check() error {
 	return fmt.Errorf("there are no %v: there are %s", l, strings.Join(linkNames[:], ", "))
 }
 
-// Parse reads what String writes.
+// Parse parses the result of String.
 func Parse(text string) (Links, error) {
 	if i := slices.Index(linkNames[:], text); i >= 0 {
 		return Links(i), nil
@@ -63,7 +60,7 @@ func Parse(text string) (Links, error) {
 	return 0, fmt.Errorf("links %q: allowed are %s", text, strings.Join(linkNames[:], ", "))
 }
 
-// Config says how a node is linked.
+// Config configures the links of a node.
 type Config struct {
 	Links     Links
 	Addresses []string // of the members
@@ -71,13 +68,13 @@ type Config struct {
 	Network   link.Network
 	Self      *cert.Self
 	Trust     *cert.Trust
-	Digest    [sha256.Size]byte // of what all nodes are configured with alike
+	Digest    [sha256.Size]byte // of the configuration that all nodes share
 	Judge     func(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down
 	Handler   link.Handler
 	Hooks
 }
 
-// Hooks are what tests change: the versions of the wire, the limits of links, what a node sends.
+// Hooks are settings for tests: wire versions, limits of links, and changes to sent messages.
 type Hooks struct {
 	WireMin, WireMax uint16
 	Limits           link.Limits
@@ -85,18 +82,18 @@ type Hooks struct {
 	Wrap             func(link.Transport) link.Transport
 }
 
-// Mesh is a node's links. It knows who can be sent to, and of whom something was logged when.
+// Mesh is a node's links. It tracks the connected nodes, and when a node was last logged.
 type Mesh struct {
 	link.Transport
-	k      *kernel.Kernel
-	c      Config
-	mu     sync.Mutex
-	up     parley.Set
-	took   parley.Set // of them, those that have said something: they have let this node in
-	logged map[parley.ID]time.Time
+	k        *kernel.Kernel
+	c        Config
+	mu       sync.Mutex
+	up       parley.Set
+	admitted parley.Set // the connected nodes that have admitted this one
+	logged   map[parley.ID]time.Time
 }
 
-// New makes the links of a node, which begin with Start.
+// New creates the links of a node, which begin with Start.
 func New(k *kernel.Kernel, c Config) (*Mesh, error) {
 	m := &Mesh{k: k, c: c, logged: make(map[parley.ID]time.Time)}
 	c.Handler = handler{c.Handler, m}
@@ -116,7 +113,7 @@ func New(k *kernel.Kernel, c Config) (*Mesh, error) {
 	return m, err
 }
 
-// linking is what links are made of that know who is at their other end.
+// linking returns the configuration of authenticated links.
 func linking(k *kernel.Kernel, c Config) link.Config {
 	of := link.Config{
 		Self: k.Self, Peers: c.Addresses, Names: k.Members, Listener: c.Listener, Network: c.Network, Log: k.Log,
@@ -133,11 +130,11 @@ func linking(k *kernel.Kernel, c Config) link.Config {
 	return of
 }
 
-// datagrams are links that do not know who is at their other end.
+// datagrams creates links without authentication.
 func datagrams(k *kernel.Kernel, c Config) (link.Transport, error) {
 	k.Log.Warn("links are datagrams: nothing is encrypted, and who can put packets on the network speaks for any node")
 	var addresses []string
-	for i, address := range c.Addresses { // a packet shows the number of an address, not its name
+	for i, address := range c.Addresses { // a packet shows a numeric address, not a name
 		a, err := net.ResolveUDPAddr("udp", address)
 		if err != nil {
 			return nil, fmt.Errorf("cluster: %s: %w", k.Name(parley.ID(i)), err)
@@ -149,7 +146,7 @@ func datagrams(k *kernel.Kernel, c Config) (link.Transport, error) {
 	})
 }
 
-// handler notes who is connected, before the node hears of it.
+// handler records which nodes are connected, before the node handles the event.
 type handler struct {
 	link.Handler
 	m *Mesh
@@ -165,7 +162,7 @@ func (h handler) Down(id parley.ID, why error) {
 	h.Handler.Down(id, why)
 }
 
-// Due tells whether a node is to be named in the log again: once a minute, whatever it sends.
+// Due reports whether a node may be logged again: once a minute.
 func (m *Mesh) Due(id parley.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,26 +181,26 @@ func (m *Mesh) set(id parley.ID, up bool) {
 		m.up.Add(id)
 	} else {
 		m.up.Remove(id)
-		m.took.Remove(id)
+		m.admitted.Remove(id)
 	}
 }
 
-// Up returns the nodes that can be sent to.
+// Up returns the connected nodes.
 func (m *Mesh) Up() parley.Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.up
 }
 
-// LetIn notes that a node has let this one in.
+// LetIn records that a node has admitted this one.
 func (m *Mesh) LetIn(id parley.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.took.Add(id)
+	m.admitted.Add(id)
 }
 
-// Others are the nodes that have let this one in, and those who refuse it because they know a later life of it, or more
-// of its folder. A connection with one of these may be up for a moment.
+// Others returns the nodes that have admitted this one, and those that refuse it because they know a later
+// incarnation or more of its records. A connection with one of the latter may be up for a moment.
 func (m *Mesh) Others() (up, refusing parley.Set) {
 	peers := m.Stats().Peers
 	m.mu.Lock()
@@ -212,8 +209,8 @@ func (m *Mesh) Others() (up, refusing parley.Set) {
 		if p.Told == link.OldLife || p.Told == link.Behind {
 			refusing.Add(p.ID)
 		}
-		// A node of an earlier version, or one linked by datagrams, says nothing on this channel.
-		if m.took.Has(p.ID) || p.Version < link.DiskSince && m.up.Has(p.ID) {
+		// A node of an earlier version, or one connected by datagrams, sends nothing on this channel.
+		if m.admitted.Has(p.ID) || p.Version < link.DiskSince && m.up.Has(p.ID) {
 			up.Add(p.ID)
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"parley"
 )
 
-// Signer signs with the node's key, and verifies with those that the members pin. What is
-// signed has the cluster and the machine in it, and counts in no other.
+// Signer signs with the node's key, and verifies with the pinned keys of the members. Signed text includes the
+// cluster and the machine, so that a signature is valid in no other.
 type Signer struct {
 	Cluster string
 	Key     ed25519.PrivateKey
 	Members []ed25519.PublicKey
 }
 
-// text is what a signature is put to.
+// text returns the signed text.
 func (g Signer) text(context string, b []byte) []byte {
 	text := []byte("parley/cluster/v1")
 	for _, part := range []string{g.Cluster, context} {
@@ -29,7 +29,7 @@ func (g Signer) Sign(context string, b []byte) []byte {
 	return ed25519.Sign(g.Key, g.text(context, b))
 }
 
-// Verify tells whether sig is the signature of a member.
+// Verify reports whether sig is the signature of a member.
 func (g Signer) Verify(context string, id parley.ID, b, sig []byte) bool {
 	if int(id) >= len(g.Members) {
 		return false

@@ -13,9 +13,9 @@ type MemberStatus struct {
 	Address   string `json:"address"`
 	Self      bool   `json:"self,omitempty"`
 	Connected bool   `json:"connected"`
-	// Expelled tells that it is not listened to any more.
+	// Expelled says that its messages are no longer accepted.
 	Expelled bool `json:"expelled,omitempty"`
-	// In are the groups and tables in whose views it is, as this node knows.
+	// In are the groups and tables whose views contain it, as far as this node knows.
 	In          []string          `json:"in,omitempty"`
 	Incarnation uint64            `json:"incarnation,omitempty"`
 	Since       *time.Time        `json:"since,omitempty"` // of the connection
@@ -30,7 +30,7 @@ type MemberStatus struct {
 	Dropped     map[string]uint64 `json:"dropped,omitempty"` // connections and frames, by reason
 }
 
-// RTTStatus is how long pings took to be answered: in nanoseconds, as JSON.
+// RTTStatus summarizes round-trip times of pings; in JSON they are in nanoseconds.
 type RTTStatus struct {
 	Min     time.Duration `json:"min"`
 	P50     time.Duration `json:"p50"`
@@ -38,9 +38,9 @@ type RTTStatus struct {
 	Samples int           `json:"samples"`
 }
 
-// Status is what is known of all members, and the connections of whom no member is known, by reason. in are the
-// machines in whose views each one is; expelled tells whether one is expelled, and how many of its frames were not
-// taken because of that.
+// Status returns what is known of all members, and counts the connections that are of no known member, by reason.
+// in are the machines whose views contain each member. expelled returns from what a member is expelled, and how
+// many of its frames were dropped for that.
 func (m *Mesh) Status(in [][]string, expelled func(parley.ID) (from, dropped uint64),
 ) ([]MemberStatus, map[string]uint64) {
 	stats := m.Stats()

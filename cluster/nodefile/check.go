@@ -16,15 +16,14 @@ import (
 	"parley/cluster/api/participant"
 )
 
-// Finding is one thing that Check has looked at.
+// Finding is one result of Check.
 type Finding struct {
 	Key     string `json:"key"`
 	Text    string `json:"text"` // in words
 	Problem bool   `json:"problem"`
 }
 
-// Check looks at what the file speaks of: certificates, addresses and folders, as they are
-// at the moment.
+// Check checks the environment of the file: certificates, addresses, and folders, in their current state.
 func (f *File) Check(ctx context.Context) []Finding {
 	out := []Finding{{Key: "members", Text: f.inWords()}, f.checkIdentity()}
 	for _, a := range f.listens() {
@@ -55,7 +54,7 @@ func (f *File) Check(ctx context.Context) []Finding {
 	return out
 }
 
-// inWords says what the cluster is.
+// inWords describes the cluster.
 func (f *File) inWords() string {
 	m := cmp.Or(f.M, (len(f.Members)-1)/3)
 	text := fmt.Sprintf("%d members, of which %d may lie", len(f.Members), m)
@@ -80,7 +79,7 @@ func (f *File) inWords() string {
 func (f *File) checkIdentity() Finding {
 	c, err := f.identity()
 	if err != nil {
-		// It bears the key of its line, which need not be that of the certificates.
+		// Keep the key of the error's line, which need not be certificates.
 		var placed *Error
 		if errors.As(err, &placed) {
 			return Finding{placed.Key, fmt.Sprintf("line %d: %s", placed.Line, placed.Text), true}
@@ -124,11 +123,10 @@ func checkData(dir string, durable bool) Finding {
 	return checkFolder("data", dir, text)
 }
 
-// checkFolder tells whether a folder can be written in, or be made. Nothing of what it tries
-// stays.
+// checkFolder checks whether a folder can be written to, or created. It leaves no files behind.
 func checkFolder(key, dir, text string) Finding {
 	info, err := os.Stat(dir)
-	above := dir // the nearest folder that is there
+	above := dir // the nearest existing folder
 	for errors.Is(err, os.ErrNotExist) && filepath.Dir(above) != above {
 		above = filepath.Dir(above)
 		info, err = os.Stat(above)
@@ -151,7 +149,7 @@ func checkFolder(key, dir, text string) Finding {
 	return Finding{Key: key, Text: text}
 }
 
-// checkParticipant looks whether the service is there. It may come later.
+// checkParticipant checks whether the service can be reached. It may start later.
 func checkParticipant(ctx context.Context, node, address string) Finding {
 	client, err := participant.New(node, address)
 	if err != nil {

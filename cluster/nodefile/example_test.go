@@ -8,7 +8,7 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// A file is read strictly: a key that there is not is an error with its line, and says which was meant.
+// A file is parsed strictly: an unknown key is an error with its line and a suggestion.
 func ExampleParse() {
 	file, err := nodefile.Parse("node.yaml", []byte(nodefile.Example))
 	if err != nil {

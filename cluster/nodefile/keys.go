@@ -22,9 +22,9 @@ var (
 	}, "debug", "info", "warn", "error")
 
 	readSigner = parsed(cert.ParseSigner)
-	// readParticipant reads the address of the service that does this node's part of transactions.
+	// readParticipant parses the address of the service that does this node's part of transactions.
 	readParticipant = parsed(func(text string) (string, error) { return text, participant.CheckAddress(text) })
-	// readTraitor reads how the node lies.
+	// readTraitor parses the faulty behavior of the node.
 	readTraitor = parsed(func(text string) (*cluster.FaultInjection, error) {
 		b, err := faulty.Parse(text)
 		return &cluster.FaultInjection{Traitor: b}, err
@@ -39,7 +39,7 @@ func readTraceLimit(v value) (int, error) {
 	return n, err
 }
 
-// readLab reads that the node is in a laboratory.
+// readLab parses that the node is in a test cluster.
 func readLab(v value) error {
 	yes, err := readBool(v)
 	if err == nil && !yes {

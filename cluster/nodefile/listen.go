@@ -18,8 +18,7 @@ func (f *File) Open(ctx context.Context) (net.Listener, error) {
 	return nil, f.at("listen", err)
 }
 
-// OpenServices listens for clients, and for who watches the node; nil is where the file
-// names no address.
+// OpenServices listens for clients and for monitoring. It returns nil for an address that the file does not have.
 func (f *File) OpenServices(ctx context.Context) (api, metrics net.Listener, err error) {
 	if f.API != "" {
 		if api, err = listen(ctx, f.API); err != nil {

@@ -1,5 +1,5 @@
-// Package nodefile reads the configuration of a node from a file: YAML, strictly. What is
-// not known, missing, given twice or of no sense is an [Error] with its line.
+// Package nodefile reads the configuration of a node from a YAML file, strictly. A key that is unknown, missing,
+// or duplicate, or a value that makes no sense, is an [Error] with its line.
 package nodefile
 
 import (
@@ -24,54 +24,53 @@ import (
 	"parley/replica/rsm"
 )
 
-// Example is a file with all keys and what they mean.
+// Example is a file with all keys and their meaning.
 //
 //go:embed example.yaml
 var Example string
 
-// File is what a file says.
+// File is the contents of a file.
 type File struct {
 	Path    string // of the file
 	Cluster string
 	Name    string // of this node
-	// Listen is the address that the node listens on for the others, API that for clients,
-	// and Metrics that for who watches it. The last two may be empty.
+	// Listen is the address for other nodes, API that for clients, and Metrics that for monitoring. API and
+	// Metrics may be empty.
 	Listen, API, Metrics string
-	// Certificates, Data and Traces are folders. Relative ones are relative to the folder of
-	// the file. The last two may be empty.
+	// Certificates, Data, and Traces are folders, relative to the folder of the file or absolute. Data and Traces
+	// may be empty.
 	Certificates, Data, Traces string
 	Durable                    bool
 	DiskLimit                  time.Duration // 0: the default
 	Members                    []cluster.Member
-	M                          int           // 0: as many as there may be
+	M                          int           // 0: the default
 	Round                      time.Duration // 0: the default
 	Times                      cluster.Times
 	Clocks                     cluster.ClockConfig
 	Groups                     []cluster.GroupConfig // without Deliver
 	Tables                     []cluster.TableConfig
-	// Participant is where the service is called that does this node's part of transactions;
-	// it may be empty.
+	// Participant is the address of the service that does this node's part of transactions; it may be empty.
 	Participant string
 	Commit      cluster.CommitConfig // of transactions
 	Links       cluster.Links
 	Agreements  []cluster.AgreementConfig // nil: the default
 	TraceLimit  int                       // MiB of each trace; 0: the default
-	LogJSON     bool                      // in place of text
+	LogJSON     bool                      // instead of text
 	LogLevel    slog.Level
 	Lab         *cluster.FaultInjection
-	// Offset and Drift are how wrong the clock of a node in a laboratory is: how far it is
-	// ahead, and how much faster it runs, in parts in a million.
+	// Offset and Drift falsify the clock of a node in a test cluster: by how much it is ahead, and by how many
+	// parts per million it runs faster.
 	Offset time.Duration
 	Drift  int64
 
-	line               map[string]value // of the keys at the top, where they stand
-	addresses, signers []value          // of the members
+	line               map[string]value // of the top-level keys, for errors
+	addresses, signers []value          // of the members, for errors
 }
 
 // The limits.
 const (
 	maxMembers   = 64
-	maxByzantine = 13 // members, where some may lie: messages grow with the power of m
+	maxByzantine = 13 // members, if some may be faulty: message sizes grow exponentially with m
 	maxGroups    = 1008
 	maxTables    = 1024
 	defaultTrace = 1024 // MiB
@@ -80,7 +79,7 @@ const (
 	mostKeptBytes = 1 << 36
 )
 
-// Parse reads the text of a file. The path is for errors, and for relative folders.
+// Parse parses the text of a file. path is for errors, and for relative folders.
 func Parse(path string, b []byte) (*File, error) {
 	f := &File{Path: path, line: make(map[string]value)}
 	root, err := document(path, b)
@@ -155,7 +154,7 @@ func (f *File) keys() []key {
 	}
 }
 
-// member reads one of the members.
+// member parses a member.
 func (f *File) member(v value) (m cluster.Member, err error) {
 	err = v.fields(
 		key{"name", true, into(&m.Name, unusedName("member", f.Members, func(m cluster.Member) string { return m.Name }))},
@@ -179,7 +178,7 @@ func (f *File) member(v value) (m cluster.Member, err error) {
 	return m, err
 }
 
-// group reads one of the groups.
+// group parses a group.
 func (f *File) group(v value) (g cluster.GroupConfig, err error) {
 	err = v.fields(
 		key{"name", true, into(&g.Name, unusedName("group", f.Groups, func(g cluster.GroupConfig) string { return g.Name }))},
@@ -190,7 +189,7 @@ func (f *File) group(v value) (g cluster.GroupConfig, err error) {
 	return g, err
 }
 
-// table reads one of the tables.
+// table parses a table.
 func (f *File) table(v value) (t cluster.TableConfig, err error) {
 	err = v.fields(
 		key{"name", true, into(&t.Name, unusedName("table", f.Tables, func(t cluster.TableConfig) string { return t.Name }))},
@@ -205,7 +204,7 @@ func (f *File) table(v value) (t cluster.TableConfig, err error) {
 	return t, err
 }
 
-// agreements reads the kinds of agreements.
+// agreements parses the kinds of agreement.
 func (f *File) agreements(v value) error {
 	err := list(&f.Agreements, "agreements", 1, math.MaxInt, func(v value) (a cluster.AgreementConfig, err error) {
 		err = v.fields(key{"algorithm", true, into(&a.Algorithm, readAlgorithm)}, key{"m", true, into(&a.M, readLiars)})
@@ -217,17 +216,17 @@ func (f *File) agreements(v value) error {
 	return err
 }
 
-// listens are the addresses that the node listens on, by key.
+// listens returns the addresses that the node listens on, by key.
 func (f *File) listens() []struct{ key, address string } {
 	return []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}}
 }
 
-// self is the place of this node among the members, -1 if it has none.
+// self returns the index of this node in Members, -1 if it is not a member.
 func (f *File) self() int {
 	return slices.IndexFunc(f.Members, func(m cluster.Member) bool { return m.Name == f.Name })
 }
 
-// fits tells which key does not fit with the others.
+// fits returns an error for a key that is inconsistent with others.
 func (f *File) fits() error {
 	t := f.Times.WithDefaults()
 	n, most := len(f.Members), max(0, (len(f.Members)-1)/3)
@@ -280,7 +279,7 @@ func (f *File) fits() error {
 	return f.fitsLinks()
 }
 
-// fitsLinks tells what does not fit with the members and the links.
+// fitsLinks returns an error for a key that is inconsistent with the members or the links.
 func (f *File) fitsLinks() error {
 	c := cluster.Config{Members: f.Members, Agreements: f.Agreements}
 	if err := c.CheckAgreements(); err != nil {
@@ -300,13 +299,13 @@ func (f *File) fitsLinks() error {
 	return nil
 }
 
-// set tells whether the file has a key.
+// set reports whether the file has a key.
 func (f *File) set(key string) bool { return f.line[key].node != nil }
 
-// at places an error on the line of a key.
+// at returns an error on the line of a key.
 func (f *File) at(key string, err error) error { return f.line[key].wrong("%v", err) }
 
-// Folder is where a folder of the file is.
+// Folder resolves the name of a folder in the file.
 func (f *File) Folder(name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name
@@ -314,7 +313,7 @@ func (f *File) Folder(name string) string {
 	return filepath.Join(filepath.Dir(f.Path), name)
 }
 
-// identity reads who the node is and whom it trusts.
+// identity reads the identity of the node, and its trust.
 func (f *File) identity() (c cluster.Config, err error) {
 	dir := f.Folder(f.Certificates)
 	if c.Trust, err = cert.LoadTrust(dir, nil); err != nil {
@@ -337,7 +336,7 @@ func (f *File) identity() (c cluster.Config, err error) {
 	return c, nil
 }
 
-// participant is who does this node's part of transactions, nil if the file names nobody.
+// participant returns the client of the node's participant, nil if the file names none.
 func (f *File) participant() (cluster.Participant, error) {
 	if f.Participant == "" {
 		return nil, nil
@@ -345,9 +344,9 @@ func (f *File) participant() (cluster.Participant, error) {
 	return participant.New(f.Name, f.Participant)
 }
 
-// Config is what [cluster.Join] is to be given, but for what no file can say: where
-// deliveries of groups go, what is to listen and to log. It reads the certificates, and
-// fails with an [Error] if they are not good for this node now.
+// Config returns the configuration for [cluster.Join], except for what a file cannot contain: the receivers of
+// deliveries, the listener, and the log. It reads the certificates, and fails with an [Error] if they are not
+// valid for this node now.
 func (f *File) Config() (cluster.Config, error) {
 	c, err := f.identity()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"parley/internal/golden"
 )
 
-// must ends the test at an error.
+// must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -29,7 +29,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// rest are the keys that must be there.
+// rest are the required keys.
 var rest = []struct{ key, text string }{
 	{"cluster", "cluster: bank\n"},
 	{"name", "name: a\n"},
@@ -42,7 +42,7 @@ var rest = []struct{ key, text string }{
 `},
 }
 
-// complete puts what must be there in the place of a last line "...".
+// complete replaces a last line "..." by the missing required keys.
 func complete(text string) string {
 	own, short := strings.CutSuffix(text, "...\n")
 	if !short {
@@ -57,8 +57,7 @@ func complete(text string) string {
 	return out
 }
 
-// What is wrong with a file is said with the file, the line, the key, what was found and
-// what is allowed.
+// An error names the file, the line, and the key, and says what was found and what is allowed.
 func TestMalformed(t *testing.T) {
 	const file = "testdata/malformed.txtar"
 	a, err := txtar.ParseFile(file)
@@ -83,7 +82,7 @@ func TestMalformed(t *testing.T) {
 	golden.Compare(t, file, txtar.Format(a))
 }
 
-// What is wrong with a whole: its size, its depth.
+// Limits of the whole file: its size, its depth.
 func TestTooMuch(t *testing.T) {
 	var members, groups, tables strings.Builder
 	for i := range 65 {
@@ -115,7 +114,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// No text stops the program, and a file that is taken makes sense.
+// No input crashes the parser, and an accepted file is consistent.
 func FuzzParse(f *testing.F) {
 	f.Add(nodefile.Example)
 	a, err := txtar.ParseFile("testdata/malformed.txtar")
@@ -134,7 +133,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The example is a file, and shows every key.
+// The example is a valid file, and shows every key.
 func TestExample(t *testing.T) {
 	f, err := nodefile.Parse("dir/node.yaml", []byte(nodefile.Example))
 	must(t, err)
@@ -170,7 +169,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// A service is called if the file names one, and the node can be checked without it.
+// A participant is called if the file names one. The node can be checked without it.
 func TestParticipant(t *testing.T) {
 	for text, has := range map[string]bool{"": false, "participant: http://127.0.0.1:1\n": true, "participant: unix:/x\n": true} {
 		f, err := nodefile.Read(made(t, "cluster: bank\nname: b\n"+text))
@@ -189,7 +188,7 @@ func TestParticipant(t *testing.T) {
 	}
 }
 
-// made writes the folder of a node a, whose file says what is given beside the members.
+// made writes the folder of a node a, with a file that contains the members and more.
 func made(t *testing.T, more string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -217,7 +216,7 @@ func made(t *testing.T, more string) string {
 	return file
 }
 
-// A file makes the configuration of a node, with its certificates.
+// A file, with its certificates, yields the configuration of a node.
 func TestConfig(t *testing.T) {
 	file := made(t, "cluster: bank\nname: b\ndata: data\nround: 50ms\ngroups: [{name: g, level: total}]\n")
 	f, err := nodefile.Read(file)
@@ -234,7 +233,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Nodes decide on transactions by the protocol that the file says, in its times.
+// Transactions use the protocol and the times of the file.
 func TestCommitProtocol(t *testing.T) {
 	for text, want := range map[string]cluster.CommitConfig{
 		"": {}, "commit: {protocol: two-phase}\n": {}, "commit: {protocol: majority}\n": {Protocol: cluster.Majority},
@@ -244,7 +243,7 @@ func TestCommitProtocol(t *testing.T) {
 	} {
 		file := made(t, "cluster: bank\nname: a\n"+text)
 		f, err := nodefile.Read(file)
-		if want.Protocol == cluster.Agreed { // for which two members are too few
+		if want.Protocol == cluster.Agreed { // it needs more than two members
 			if err == nil || !strings.HasSuffix(err.Error(), "commit: protocol agreed among 2 members: allowed are 4 to 13") {
 				t.Error(err)
 			}
@@ -265,7 +264,7 @@ func TestCommitProtocol(t *testing.T) {
 	}
 }
 
-// Certificates that are not good for the node are errors on the line that is about them.
+// Certificates that are invalid for the node are errors on the line of their key.
 func TestConfigRefuses(t *testing.T) {
 	certs := func(file string) string { return filepath.Join(filepath.Dir(file), "certs") }
 	edit := func(file, old, text string) {
@@ -323,7 +322,7 @@ func swap(t *testing.T, dir, a, b string) {
 	}
 }
 
-// The check says in words what it found, good and bad.
+// The check describes its findings, good and bad.
 func TestCheck(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

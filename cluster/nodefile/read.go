@@ -20,11 +20,11 @@ import (
 	"parley/internal/nearest"
 )
 
-// Error is what is wrong with a file, and where.
+// Error is an error in a file, with its position.
 type Error struct {
 	File string
 	Line int
-	Key  string // with those that it stands under; nothing if it is about no key
+	Key  string // with its parent keys; empty if it is about no key
 	Text string // what was found, and what is allowed
 }
 
@@ -35,10 +35,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Key, e.Text)
 }
 
-// maxFile is how long a file may be, in bytes.
+// maxFile is the maximum size of a file, in bytes.
 const maxFile = 1 << 18
 
-// Read reads a file.
+// Read reads and parses a file.
 func Read(file string) (*File, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -58,11 +58,11 @@ func Read(file string) (*File, error) {
 // value is a part of a file.
 type value struct {
 	file string
-	key  string // with those that it stands under
+	key  string // with its parent keys
 	node ast.Node
 }
 
-// document reads YAML.
+// document parses YAML.
 func document(file string, b []byte) (value, error) {
 	tree, err := parser.ParseBytes(b, 0)
 	if err != nil {
@@ -85,12 +85,12 @@ func document(file string, b []byte) (value, error) {
 
 func (v value) line() int { return v.node.GetToken().Position.Line }
 
-// wrong is an error about the value.
+// wrong returns an error about the value.
 func (v value) wrong(form string, args ...any) error {
 	return &Error{v.file, v.line(), v.key, fmt.Sprintf(form, args...)}
 }
 
-// expected is the error of a value of another kind.
+// expected returns the error of a value of another kind.
 func (v value) expected(what string) error {
 	var found string
 	switch n := v.node.(type) {
@@ -110,17 +110,17 @@ func (v value) expected(what string) error {
 	return v.wrong("%s was found: %s was expected", found, what)
 }
 
-// key is one that a mapping may have.
+// key is a possible key of a mapping.
 type key struct {
 	name   string
 	needed bool
 	read   func(value) error
 }
 
-// mapping makes a function that reads a mapping.
+// mapping returns a function that parses a mapping.
 func mapping(keys ...key) func(value) error { return func(v value) error { return v.fields(keys...) } }
 
-// fields goes through a mapping.
+// fields parses a mapping.
 func (v value) fields(keys ...key) error {
 	var pairs []*ast.MappingValueNode
 	switch n := v.node.(type) {
@@ -151,7 +151,7 @@ func (v value) fields(keys ...key) error {
 	return nil
 }
 
-// under is the name of a key that stands under v.
+// under returns the name of a key under v.
 func (v value) under(name string) string {
 	if v.key == "" {
 		return name
@@ -164,7 +164,7 @@ func (v value) unknown(name string, keys []key) error {
 	return v.wrong("unknown key %q: %s", name, nearest.Names(name, lists.Of(keys, func(k key) string { return k.name })))
 }
 
-// list makes a function that reads a list of at most so many.
+// list returns a function that parses a list of at most `most` entries.
 func list[T any](to *[]T, what string, least, most int, one func(value) (T, error)) func(value) error {
 	return func(v value) error {
 		n, ok := v.node.(*ast.SequenceNode)
@@ -186,7 +186,7 @@ func list[T any](to *[]T, what string, least, most int, one func(value) (T, erro
 	}
 }
 
-// into makes a function that stores what it read.
+// into returns a function that stores what read returns.
 func into[T any](to *T, read func(value) (T, error)) func(value) error {
 	return func(v value) (err error) {
 		*to, err = read(v)
@@ -202,7 +202,7 @@ func (v value) text() (string, error) {
 	return "", v.expected("a plain value")
 }
 
-// parsed makes a reader of plain values. The error of a value that parse does not take has the text of parse.
+// parsed returns a reader of plain values. If parse fails, the error has its text.
 func parsed[T any](parse func(text string) (T, error)) func(value) (T, error) {
 	return func(v value) (out T, err error) {
 		text, err := v.text()
@@ -216,7 +216,7 @@ func parsed[T any](parse func(text string) (T, error)) func(value) (T, error) {
 	}
 }
 
-// fitting makes a reader of plain values. The error of a value that parse does not take says what is expected.
+// fitting returns a reader of plain values. If parse fails, the error says what is expected.
 func fitting[T any](expected string, parse func(text string) (T, bool)) func(value) (T, error) {
 	return parsed(func(text string) (T, error) {
 		out, ok := parse(text)
@@ -227,10 +227,10 @@ func fitting[T any](expected string, parse func(text string) (T, bool)) func(val
 	})
 }
 
-// readName reads the name of a cluster or a node.
+// readName parses the name of a cluster or a node.
 var readName = parsed(func(text string) (string, error) { return text, cert.CheckName(text) })
 
-// unusedName makes a reader of names that nothing in a list has.
+// unusedName returns a reader of names that no entry of a list has.
 func unusedName[T any](what string, in []T, nameOf func(T) string) func(value) (string, error) {
 	return func(v value) (string, error) {
 		name, err := readName(v)
@@ -245,7 +245,7 @@ var readFolder = fitting("the name of a folder was expected", func(text string) 
 	return text, text != "" && !strings.ContainsRune(text, 0)
 })
 
-// readBool reads a truth.
+// readBool parses a boolean.
 func readBool(v value) (bool, error) {
 	text, err := v.oneOf("true", "false")
 	return text == "true", err
@@ -259,7 +259,7 @@ func (v value) oneOf(words ...string) (string, error) {
 	return text, err
 }
 
-// word makes a reader of words, which parse understands.
+// word returns a reader of words, which parse parses.
 func word[T any](parse func(string) (T, error), words ...string) func(value) (T, error) {
 	return func(v value) (out T, err error) {
 		text, err := v.oneOf(words...)
@@ -270,7 +270,7 @@ func word[T any](parse func(string) (T, error), words ...string) func(value) (T,
 	}
 }
 
-// duration makes a reader of durations; allowed and example say which.
+// duration returns a reader of durations; allowed and example are for its errors.
 func duration(least, most time.Duration, allowed, example string) func(value) (time.Duration, error) {
 	return fitting("allowed are "+allowed+", with the unit, as in "+example, func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
@@ -278,10 +278,10 @@ func duration(least, most time.Duration, allowed, example string) func(value) (t
 	})
 }
 
-// maxDrift is the largest drift of a clock, in parts in a million.
+// maxDrift is the largest drift of a clock, in parts per million.
 const maxDrift = 100_000
 
-// What durations are allowed.
+// The ranges of durations.
 var (
 	readTime      = duration(time.Millisecond, time.Hour, "1ms to 1h", "100ms or 1.5s")
 	readDiskLimit = duration(100*time.Millisecond, time.Hour, "100ms to 1h", "5s")
@@ -289,7 +289,7 @@ var (
 	readOffset    = duration(-24*time.Hour, 24*time.Hour, "-24h to 24h", "1.5s or -200ms")
 )
 
-// drift makes a reader of numbers of parts in a million.
+// drift returns a reader of parts per million.
 func drift(least int64) func(value) (int64, error) {
 	expected := fmt.Sprintf("a whole number of parts in a million, from %d to %d, was expected", least, maxDrift)
 	return fitting(expected, func(text string) (int64, bool) {
@@ -298,7 +298,7 @@ func drift(least int64) func(value) (int64, error) {
 	})
 }
 
-// number makes a reader of numbers.
+// number returns a reader of numbers.
 func number(least, most uint64, expected string) func(value) (int, error) {
 	return fitting(expected+" was expected", func(text string) (int, bool) {
 		n, err := strconv.ParseUint(text, 10, 63)
@@ -306,15 +306,15 @@ func number(least, most uint64, expected string) func(value) (int, error) {
 	})
 }
 
-// amount makes a reader of numbers that are not 0.
+// amount returns a reader of positive numbers.
 func amount(most uint64) func(value) (int, error) {
 	return number(1, most, fmt.Sprintf("a whole number from 1 to %d", most))
 }
 
-// readLiars reads how many nodes may lie. Which numbers are allowed depends on the members.
+// readLiars parses the number of faulty nodes. Its limit depends on the members.
 var readLiars = number(0, math.MaxUint16, "the number of nodes that may lie")
 
-// readDialed reads an address that others connect to, and readListened one to listen on.
+// readDialed parses an address to connect to, and readListened one to listen on.
 var readDialed, readListened = address(true), address(false)
 
 func address(dialed bool) func(value) (string, error) {
@@ -335,7 +335,7 @@ func address(dialed bool) func(value) (string, error) {
 	})
 }
 
-// clash tells whether one process can not listen on both addresses.
+// clash reports whether one process cannot listen on both addresses.
 func clash(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

@@ -13,14 +13,13 @@ import (
 	"parley/replica/rsm"
 )
 
-// Commands go to the machine in packs: one message of it has all that were asked for
-// while earlier packs of this node were under way.
+// Commands reach the machine in batches: one message of it has all commands that were submitted while earlier
+// batches of this node were in flight.
 
-// callName tells commands in sessions apart.
+// callName identifies a command of a session.
 type callName struct{ session, number uint64 }
 
-// call is one command from when it is asked until it is answered. All but done is under the
-// table's mutex until done is closed.
+// call is a command until it is answered. The table's mutex guards all fields but done until done is closed.
 type call struct {
 	callName
 	command []byte
@@ -31,14 +30,14 @@ type call struct {
 	err     error
 }
 
-// Open opens a session, under whose number commands can be asked that are carried out once
-// however often they are asked.
+// Open opens a session and returns its number. A command numbered in a session is applied at most once, however
+// often it is sent.
 func (t *Table) Open(ctx context.Context) (session uint64, err error) { return t.OpenFor(ctx, "") }
 
-// OpenFor is Open in the name of a client of this application. When more sessions are open than the
-// table remembers, or their answers take too much room, the client who has most loses the one that
-// was silent the longest. All sessions without a name count as one client's. Of a name that is
-// longer than [service.MaxOwner] bytes a hash counts.
+// OpenFor is Open on behalf of a client of this application. When more sessions are open than the table
+// remembers, or their answers take too much room, the client with the most loses the session that was silent for
+// the longest time. All sessions without a name count as one client's. A name of more than [rsm.MaxOwner] bytes
+// is replaced by its hash.
 func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err error) {
 	if err := t.writes(); err != nil {
 		return 0, err
@@ -54,10 +53,10 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 	return rsm.Client(r.Position), nil
 }
 
-// Do has a command carried out, and returns the answer with the command's place among all.
-// The commands of a session are numbered from 1 on. One that is asked again, at any node,
-// gets the answer of before, until a later one of its session is carried out. Ask the next
-// one only when the last one is answered or given up: what was overtaken is never done.
+// Do applies a command, and returns its answer and its position in the order. The commands of a session are
+// numbered from 1. A command that is sent again, at any node, gets its earlier answer, until a later command of
+// its session is applied. Send the next command only when the last one is answered or given up: a command that
+// was overtaken is never applied.
 func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) (
 	answer []byte, position uint64, err error,
 ) {
@@ -80,14 +79,14 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 }
 
-// Query has a command carried out that changes nothing. It needs no session.
+// Query applies a command that changes nothing. It needs no session.
 func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	r, err := t.ask(ctx, callName{0, 1}, command)
 	return r.Answer, r.Position, err
 }
 
-// writes tells why the table takes no command that changes something, if it does not. Those that change
-// nothing are written too, but are short.
+// writes returns an error if the table accepts no command that changes something. Reads are written, too, but are
+// short.
 func (t *Table) writes() error {
 	if !t.k.Views.Durable {
 		return nil
@@ -95,7 +94,7 @@ func (t *Table) writes() error {
 	return t.k.HasRoom()
 }
 
-// ask puts a command among those that wait, and waits for its answer.
+// ask queues a command and waits for its answer.
 func (t *Table) ask(ctx context.Context, name callName, command []byte) (rsm.Reply, error) {
 	if err := t.k.Takes(false); err != nil {
 		return rsm.Reply{}, err
@@ -125,8 +124,7 @@ func (t *Table) ask(ctx context.Context, name callName, command []byte) (rsm.Rep
 	}
 }
 
-// enter makes a call, or finds that of who has asked the same and was not answered. It
-// takes over a slot.
+// enter adds a call, or joins the one of the same command that is not answered yet. It takes over a slot.
 func (t *Table) enter(name callName, command []byte) (*call, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +146,7 @@ func (t *Table) enter(name callName, command []byte) (*call, error) {
 	return c, nil
 }
 
-// refuses tells why a command would not be carried out. The lock is held.
+// refuses returns an error if a command would not be applied. The lock is held.
 func (t *Table) refuses() error {
 	switch {
 	case t.closed != nil:
@@ -161,7 +159,7 @@ func (t *Table) refuses() error {
 	return nil
 }
 
-// leave is for who waits no longer. What nobody waits for and was not sent is not sent.
+// leave handles a caller that stops waiting. A command without waiting callers that was not sent is dropped.
 func (t *Table) leave(c *call, why error) (rsm.Reply, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +174,7 @@ func (t *Table) leave(c *call, why error) (rsm.Reply, error) {
 		return c.reply, c.err
 	}
 	if !c.sent {
-		c.command = slices.Clone(c.command) // it may be that of who leaves
+		c.command = slices.Clone(c.command) // the caller that leaves may reuse it
 	}
 	return rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why)
 }
@@ -191,10 +189,10 @@ func (t *Table) finish(c *call, r rsm.Reply, err error) {
 	<-t.slots
 }
 
-// flush sends what waits, as long as it may. The lock is held, and let go while something
-// is sent; one caller sends at a time.
+// flush sends waiting commands, as long as it may. The lock is held, and released while a batch is sent. One
+// caller sends at a time.
 func (t *Table) flush() {
-	for !t.sends && len(t.queue) > 0 && len(t.packs) < kernel.Packs && t.process != nil && t.refuses() == nil {
+	for !t.sends && len(t.queue) > 0 && len(t.batches) < kernel.Packs && t.process != nil && t.refuses() == nil {
 		body := t.gathered()
 		number := t.next
 		t.sends = true
@@ -208,10 +206,10 @@ func (t *Table) flush() {
 	}
 }
 
-// room is how many bytes of commands a pack has at most, unless there is but one.
+// room is how many bytes of commands a batch has at most, unless it has a single one.
 const room = 60 << 10
 
-// gathered makes the next pack of what waits. The lock is held.
+// gathered removes the next batch from the queue and returns it. The lock is held.
 func (t *Table) gathered() []byte {
 	size, k := 0, 0
 	for ; k < len(t.queue); k++ {
@@ -228,19 +226,19 @@ func (t *Table) gathered() []byte {
 		body = rsm.AppendCommand(body, c.session, c.number, c.command)
 	}
 	t.next++
-	t.packs[t.next] = calls
+	t.batches[t.next] = calls
 	return body
 }
 
-// replied answers the calls of a pack.
+// replied answers the calls of a batch.
 func (t *Table) replied(number uint64, body []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	calls := t.packs[number]
+	calls := t.batches[number]
 	if calls == nil {
-		return // it was asked in a life before, or given up
+		return // sent by an earlier incarnation, or given up
 	}
-	delete(t.packs, number)
+	delete(t.batches, number)
 	list, ok := rsm.ReadReplies(body)
 	if !ok || len(list) != len(calls) {
 		panic(fmt.Sprintf("table %s: %d replies to %d commands", t.c.Name, len(list), len(calls)))
@@ -250,14 +248,14 @@ func (t *Table) replied(number uint64, body []byte) {
 	}
 }
 
-// abandon ends all that waits: of what was sent nobody knows. The lock is held.
+// abandon ends all waiting calls: of sent commands the outcome is unknown. The lock is held.
 func (t *Table) abandon(why error) {
 	for _, c := range t.queue {
 		t.finish(c, rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
 	}
 	t.queue = nil
-	for number, calls := range t.packs {
-		delete(t.packs, number)
+	for number, calls := range t.batches {
+		delete(t.batches, number)
 		for _, c := range calls {
 			t.finish(c, rsm.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why))
 		}

@@ -6,7 +6,7 @@ import (
 	"parley/cluster/kernel"
 )
 
-// Service is a node's copies of all tables.
+// Service is a node's replicas of all tables.
 type Service struct {
 	k      *kernel.Kernel
 	list   []Config
@@ -14,7 +14,7 @@ type Service struct {
 	tables map[string]*Table
 }
 
-// New returns a service of which no table is open.
+// New returns a service without open tables.
 func New(k *kernel.Kernel, list []Config, limits Limits) *Service {
 	return &Service{k: k, list: list, limits: limits, tables: make(map[string]*Table)}
 }
@@ -34,11 +34,11 @@ func (s *Service) Open() error {
 	return nil
 }
 
-// machine names the machine of a table.
+// machine returns the name of a table's machine.
 func machine(table string) string { return "table/" + table }
 
-// Table returns this node's copy of a state machine. One of a name that is not configured fails with ErrNotConfigured
-// whatever it is asked.
+// Table returns this node's replica of a state machine. If the name is not configured, all methods of the result
+// fail with ErrNotConfigured.
 func (s *Service) Table(name string) *Table {
 	if t := s.tables[name]; t != nil {
 		return t
@@ -51,7 +51,7 @@ func (s *Service) Table(name string) *Table {
 	return t
 }
 
-// Busy tells whether a command waits for its answer.
+// Busy reports whether a command waits for its answer.
 func (s *Service) Busy() bool {
 	for _, t := range s.tables {
 		if len(t.slots) > 0 {
@@ -61,14 +61,14 @@ func (s *Service) Busy() bool {
 	return false
 }
 
-// Close ends all that waits.
+// Close ends all waiting calls with an error.
 func (s *Service) Close(why error) {
 	for _, t := range s.tables {
 		t.close(why)
 	}
 }
 
-// Expel ends all tables, as this node is expelled from them.
+// Expel closes all tables because this node is expelled from them.
 func (s *Service) Expel() {
 	for _, t := range s.tables {
 		t.close(kernel.ErrExpelled)
@@ -76,7 +76,7 @@ func (s *Service) Expel() {
 	}
 }
 
-// Status returns the status of all tables, given what is known of the views of each machine.
+// Status returns the status of all tables, given the view of each machine.
 func (s *Service) Status(viewed func(machine string) kernel.ViewStatus) []Status {
 	list := []Status{}
 	for _, c := range s.list {

@@ -12,30 +12,29 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// Session is a client of a table that numbers its commands, and asks again what it got no
-// answer to. It has one command carried out after the other.
+// Session is a client of a table that numbers its commands and retries those that got no answer. Its commands run
+// one after another; concurrent calls wait for each other.
 type Session struct {
 	t    *Table
-	lock chan struct{} // who has put something into it has all below
+	lock chan struct{} // its holder owns the fields below
 
 	id      uint64 // 0: not opened yet, or expired
 	number  uint64 // of the last command
-	unknown bool   // the last command may have been carried out
-	last    []byte // it, then
+	unknown bool   // the last command may have been applied
+	last    []byte // the last command, if unknown
 }
 
-// Session returns a new client of the table.
+// Session returns a new session with the table. It is opened by its first command.
 func (t *Table) Session() *Session { return &Session{t: t, lock: make(chan struct{}, 1)} }
 
 // errOvertaken: a later command of the session was carried out.
 var errOvertaken = errors.New("the session has gone on to a later command")
 
-// Do has a command carried out, exactly once if there is no error. It goes on to ask until
-// the context ends, while this node is no member too.
+// Do applies a command, exactly once if the error is nil. It retries until ctx ends, also while this node is not
+// a member.
 //
-// After an error that is kernel.ErrUnknown, Again asks for the same command again. Do goes on to the next
-// one in any case: what was unknown before stays so, and is not carried out any more once the next
-// one has been.
+// After an error that matches kernel.ErrUnknown, Again retries the same command. The next Do gives it up: its
+// outcome stays unknown, and it is not applied once the next command has been.
 func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
@@ -55,7 +54,7 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 		}
 		s.number++
 		answer, position, err = s.try(ctx, command)
-		if !errors.Is(err, ErrExpired) || s.unknown { // else it was not carried out, and never is
+		if !errors.Is(err, ErrExpired) || s.unknown { // otherwise it is never applied
 			break
 		}
 	}
@@ -65,10 +64,10 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 	return answer, position, err
 }
 
-// Again asks for the last command again, under its number, if its outcome is unknown: it is
-// carried out once, however often it is asked for. If there is none such nothing is done, and the
-// error is kernel.ErrRefused. Every other error is ErrUnknown: the outcome still is; with ErrExpired it
-// stays so.
+// Again retries the last command, under its number, if its outcome is unknown: the command is applied at most
+// once, however often it is retried. If there is none, Again has no effect and the error matches
+// kernel.ErrRefused. With every other error, which matches ErrUnknown, the outcome is still unknown; with
+// ErrExpired it stays so.
 func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
@@ -83,7 +82,7 @@ func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, er
 	return s.try(ctx, s.last)
 }
 
-// enter waits until no other command is under way.
+// enter waits until no other command of the session is in flight.
 func (s *Session) enter(ctx context.Context) error {
 	select {
 	case s.lock <- struct{}{}:
@@ -95,7 +94,7 @@ func (s *Session) enter(ctx context.Context) error {
 
 func (s *Session) leave() { <-s.lock }
 
-// try asks for the last command until it is answered.
+// try retries the last command until it is answered.
 func (s *Session) try(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	err = s.t.patiently(ctx, func() (err error) {
 		answer, position, err = s.t.Do(ctx, s.id, s.number, command)
@@ -114,21 +113,21 @@ func (s *Session) try(ctx context.Context, command []byte) (answer []byte, posit
 	return answer, position, err
 }
 
-// unasked is an error of opening a session: whatever became of that, no command was asked for.
+// unasked is an error of opening a session: whatever happened to that, no command was sent.
 type unasked struct{ error }
 
-// Error leaves out that an outcome is unknown.
+// Error returns the text without that of ErrUnknown.
 func (e unasked) Error() string {
 	return strings.ReplaceAll(e.error.Error(), kernel.ErrUnknown.Error()+": ", "")
 }
 
-// Is tells what else the error is.
+// Is matches what the error matches, except ErrUnknown.
 func (e unasked) Is(target error) bool {
 	return target != kernel.ErrUnknown && errors.Is(e.error, target)
 }
 
-// patiently tries until it is told something else than that this node is no member, or lost
-// sight of what it asked.
+// patiently calls try until the result is something other than that this node is not a member, or lost track of
+// what it sent.
 func (t *Table) patiently(ctx context.Context, try func() error) error {
 	for {
 		t.mu.Lock()
@@ -148,16 +147,16 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// KeyValue is a client of a table of keys and values. All errors of commands are the errors of
-// [Session.Do], and those of package keyvalue, in whose words a version counts the changes of
-// a key: who holds a version can tell whether anything has happened to the key since.
+// KeyValue is a client of a table of keys and values. Errors of commands are those of [Session.Do] and of package
+// keyvalue. A version, as in package keyvalue, counts the changes of a key: a caller that holds one can tell
+// whether the key has changed since.
 type KeyValue struct {
 	s     *Session
-	other bool // the machine of the table is another
+	other bool // the table has another machine
 }
 
-// KeyValue returns a new client of a table whose machine is that of package keyvalue. If it is
-// another one all commands are refused.
+// KeyValue returns a new client of a table whose machine is that of package keyvalue. With another machine it
+// refuses all commands.
 func (t *Table) KeyValue() KeyValue {
 	_, keys := t.c.New().(*keyvalue.Table)
 	return KeyValue{t.Session(), !keys}
@@ -166,7 +165,7 @@ func (t *Table) KeyValue() KeyValue {
 // errNoKeys is the error of a table with another machine.
 var errNoKeys = errors.New("the machine of the table is not that of keys and values")
 
-// Get returns the value that a key has now, and its version; keyvalue.ErrMissing if none.
+// Get returns the value of a key and its version; keyvalue.ErrMissing if it has no value.
 func (k KeyValue) Get(ctx context.Context, key []byte) (value []byte, version uint64, err error) {
 	if k.other {
 		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrRefused, errNoKeys)
@@ -180,20 +179,20 @@ func (k KeyValue) Get(ctx context.Context, key []byte) (value []byte, version ui
 	return a.Value, a.Version, err
 }
 
-// Put gives a key a value.
+// Put sets the value of a key.
 func (k KeyValue) Put(ctx context.Context, key, value []byte) (version uint64, err error) {
 	a, err := k.do(ctx, keyvalue.Put(key, value))
 	return a.Version, err
 }
 
-// Delete takes a key's value away; keyvalue.ErrMissing if it has none.
+// Delete removes the value of a key; keyvalue.ErrMissing if it has none.
 func (k KeyValue) Delete(ctx context.Context, key []byte) (version uint64, err error) {
 	a, err := k.do(ctx, keyvalue.Delete(key))
 	return a.Version, err
 }
 
-// Swap gives a key a value if it has a version, or with 0 if it has no value; else it
-// returns keyvalue.ErrChanged, with the version and the value that it has.
+// Swap sets the value of a key if it has the given version, or with version 0 if it has no value; otherwise it
+// returns keyvalue.ErrChanged with the current version and value.
 func (k KeyValue) Swap(ctx context.Context, key []byte, version uint64, value []byte) (
 	now uint64, has []byte, err error,
 ) {
@@ -210,8 +209,8 @@ func (k KeyValue) Add(ctx context.Context, key []byte, by int64) (sum int64, err
 	return strconv.ParseInt(string(a.Value), 10, 64)
 }
 
-// Again asks for the last change again if its outcome is unknown: see [Session.Again]. The answer is
-// what the change itself returns: of Swap and Add the value, too.
+// Again retries the last change if its outcome is unknown: see [Session.Again]. It returns the answer of the
+// change itself; that of Swap and Add includes the value.
 func (k KeyValue) Again(ctx context.Context) (keyvalue.Answer, error) {
 	b, _, err := k.s.Again(ctx)
 	return answered(b, err)
@@ -230,7 +229,7 @@ func answered(b []byte, err error) (keyvalue.Answer, error) {
 		return keyvalue.Answer{}, err
 	}
 	a, ok := keyvalue.ReadAnswer(b)
-	if !ok { // a machine of another version, perhaps
+	if !ok { // possibly a machine of another version
 		return a, fmt.Errorf("%w: the answer is none of keys and values", kernel.ErrUnknown)
 	}
 	return a, a.Status.Err()

@@ -1,4 +1,4 @@
-// Package tables is a node's copies of replicated state machines, and the sessions of clients with these.
+// Package tables is a node's replicas of replicated state machines, and the sessions of clients with them.
 package tables
 
 import (
@@ -25,50 +25,48 @@ import (
 	"parley/stack"
 )
 
-// Config configures one replicated state machine. It is the same at all nodes.
+// Config configures one replicated state machine. It must be identical on all nodes.
 type Config struct {
 	Name string
-	// New makes a machine in its first state; by default a table of keys and values,
-	// see package keyvalue.
+	// New returns a machine in its initial state; by default a table of keys and values, see package keyvalue.
 	New func() rsm.Application
-	// State names the machine, so that nodes with another one are refused. It may be empty.
+	// State names the machine, so that nodes with another machine are refused. It may be empty.
 	State string
-	// Level is Total: others are refused.
+	// Level must be Total.
 	Level kernel.Level
-	// Sessions is how many are remembered; 4096 by default. If more are open, the client who has most
-	// loses the one that was silent the longest, and is told so if it asks again.
+	// Sessions is how many sessions are remembered; by default 4096. If more are open, the client with the most
+	// sessions loses the one that was silent for the longest time; a later command of it fails with ErrExpired.
 	Sessions int
-	// Waiting is how many commands may wait for their answers at this node at a time; 4096
-	// by default. Who asks for more is held back.
+	// Waiting is how many commands may wait for their answers at this node; by default 4096. Further commands
+	// block until one of these is answered.
 	Waiting int
 }
 
 // The limits of a table.
 const (
-	// MaxCommand is how many bytes a command may have.
+	// MaxCommand is the limit of a command, in bytes.
 	MaxCommand = 60 << 10
 	maxValues  = 64 << 20  // bytes of a table of keys and values
-	maxAnswers = 4 << 20   // of all sessions together
-	statePiece = 256 << 10 // of a state, in one message
+	maxAnswers = 4 << 20   // bytes of the answers of all sessions
+	statePiece = 256 << 10 // bytes of a snapshot in one message
 )
 
-// Limits are what a test makes smaller.
+// Limits are limits that tests reduce.
 type Limits struct {
-	// Snapshot is how long the state of a machine may be, of which a node that joins has to be given a copy, with the
-	// sessions.
+	// Snapshot limits the snapshot of a machine, in bytes, which a joining node gets together with the sessions.
 	Snapshot int
-	// Compare is after how many commands copies compare the hashes of their states. CompareSnapshots is the same
-	// for machines that keep no hash themselves: they take a snapshot for it.
+	// Compare is after how many commands replicas compare the hashes of their states. CompareSnapshots is the
+	// same for machines that maintain no hash: they take a snapshot for it.
 	Compare, CompareSnapshots uint64
 }
 
-// DefaultLimits are the limits of a node that says nothing else.
+// DefaultLimits are the limits of a node.
 var DefaultLimits = Limits{Snapshot: 256 << 20, Compare: 4096, CompareSnapshots: 1 << 16}
 
-// transfer is how much longer than for an answer a node waits that asks for a state.
+// transfer is how much longer a node waits for a snapshot than for an answer.
 const transfer = 2 * time.Second
 
-// WithDefaults fills in what is 0.
+// WithDefaults returns the configuration with zero fields replaced by their defaults.
 func (c Config) WithDefaults() Config {
 	if c.New == nil {
 		c.New = func() rsm.Application { return keyvalue.Limited(maxValues) }
@@ -89,43 +87,43 @@ func (c Config) check() error {
 	return nil
 }
 
-// The errors of tables, beside those of package kernel. Each error of a command is, by [errors.Is], either
-// [kernel.ErrUnknown], or else nothing of the command was done, nor will be.
+// The errors of tables, beside those of package kernel. By [errors.Is], an error of a command either matches
+// [kernel.ErrUnknown], or the command has no effect, ever.
 var (
-	// ErrExpired: the session is not remembered any more, or never was. The command is not
-	// carried out, unless it was when it was asked before: it is kernel.ErrUnknown, too.
+	// ErrExpired: the session is no longer remembered, or never existed. The command is not applied, unless an
+	// earlier attempt was: the error also matches kernel.ErrUnknown.
 	ErrExpired = errors.New("the session has expired")
-	// ErrStopped: the replica of this node has stopped, because its state is not that of the
-	// majority, or because its machine panicked. Other nodes may serve the table. It starts
-	// again from the state of another node.
+	// ErrStopped: this node's replica has stopped because its state differs from that of the majority or its
+	// machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of another
+	// node.
 	ErrStopped = errors.New("the replica of this node has stopped")
 )
 
-// Table is this node's copy of a replicated state machine. A command goes through the order
-// of all nodes, reads too: what is answered was so when it was asked or later, and all
-// clients at all nodes see one sequence of changes.
+// Table is this node's replica of a replicated state machine. Commands, including reads, pass through the order
+// of all nodes, so that they are linearizable: all clients at all nodes see one sequence of changes. Its methods
+// are safe for concurrent use.
 type Table struct {
 	c       Config
 	k       *kernel.Kernel
 	limits  Limits
 	process *host.Process
-	slots   chan struct{} // one for each command that waits
-	size    atomic.Int64  // of the last snapshot
+	slots   chan struct{} // held by each waiting command
+	size    atomic.Int64  // bytes of the last snapshot
 
-	mu      sync.Mutex
-	calls   map[callName]*call // in sessions, from when they are asked until they are answered
-	queue   []*call            // not sent yet
-	packs   map[uint64][]*call // under way
-	next    uint64             // number of a pack
-	sends   bool               // somebody is about to send
-	serving bool               // it is a member, and has the state: what is sent is carried out
-	joined  chan struct{}      // closed when it is so again
-	stopped error              // why the copy of this node answers nothing
-	differs map[parley.ID]bool // whose copies differ from those of the majority, or from this one
-	closed  error
-	looks   []chan parley.Msg // who waits for what Inspect tells
-	spots   []chan uint64     // who waits for the position alone
-	spot    atomic.Uint64     // the last that was told
+	mu              sync.Mutex
+	calls           map[callName]*call // in sessions, until they are answered
+	queue           []*call            // not sent yet
+	batches         map[uint64][]*call // in flight
+	next            uint64             // number of the last batch
+	sends           bool               // a caller is about to send
+	serving         bool               // a member that has the state: commands that it sends are applied
+	joined          chan struct{}      // closed when serving becomes true
+	stopped         error              // why the replica of this node answers nothing
+	diverged        map[parley.ID]bool // nodes whose replicas differ from the majority's, or from this one
+	closed          error
+	inspectors      []chan parley.Msg // callers of Inspect
+	positionCallers []chan uint64     // callers of position
+	lastPosition    atomic.Uint64     // the last known position
 }
 
 // open opens a table's machine on a channel.
@@ -135,10 +133,10 @@ func (s *Service) open(c Config, channel uint32) (*Table, error) {
 	}
 	t := &Table{
 		c: c, k: s.k, limits: s.limits, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
-		calls: make(map[callName]*call), packs: make(map[uint64][]*call), differs: make(map[parley.ID]bool),
+		calls: make(map[callName]*call), batches: make(map[uint64][]*call), diverged: make(map[parley.ID]bool),
 	}
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // no number of a life before is taken for one of this
+	_, _ = rand.Read(b[:]) // must not match a number of an earlier incarnation
 	t.next = binary.BigEndian.Uint64(b[:])
 	views := s.k.Views
 	views.State, views.Compact = true, s.k.Compact
@@ -169,7 +167,7 @@ func (s *Service) open(c Config, channel uint32) (*Table, error) {
 	return t, nil
 }
 
-// compares is after how many commands the copies of a table compare their states.
+// compares returns after how many commands the replicas of a table compare their states.
 func (l Limits) compares(c Config) uint64 {
 	if _, keeps := c.New().(rsm.Hasher); keeps {
 		return l.Compare
@@ -177,7 +175,7 @@ func (l Limits) compares(c Config) uint64 {
 	return l.CompareSnapshots
 }
 
-// application makes the table's machine, as this node looks after it.
+// application returns the table's machine, wrapped by this node.
 func (t *Table) application() rsm.Application {
 	m := guarded{t.c.New(), t}
 	if h, keeps := m.Application.(rsm.Hasher); keeps {
@@ -186,26 +184,26 @@ func (t *Table) application() rsm.Application {
 	return m
 }
 
-// guarded is a state machine whose last snapshot is measured, and whose panics are logged.
+// guarded is a state machine whose last snapshot is measured and whose panics are logged.
 type guarded struct {
 	rsm.Application
 	t *Table
 }
 
-// hashed is one that keeps a hash of its state.
+// hashed is a guarded machine that maintains a hash of its state.
 type hashed struct {
 	guarded
 	rsm.Hasher
 }
 
-// Snapshot returns the state.
+// Snapshot returns a snapshot of the state.
 func (m guarded) Snapshot() []byte {
 	b := m.Application.Snapshot()
 	m.t.size.Store(int64(len(b)))
 	return b
 }
 
-// Apply carries out a command. The copy stops if it panics.
+// Apply applies a command. The replica stops if it panics.
 func (m guarded) Apply(command []byte) []byte {
 	defer func() {
 		if why := recover(); why != nil {
@@ -216,7 +214,7 @@ func (m guarded) Apply(command []byte) []byte {
 	return m.Application.Apply(command)
 }
 
-// Deliver takes what the machine answers. It is part of a step of the machine.
+// Deliver handles answers of the machine. It is part of a step of the machine.
 func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	switch {
 	case from != t.k.Self:
@@ -224,18 +222,18 @@ func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		t.replied(m.Value, m.Body)
 	case m.Kind == rsm.Inspect:
 		t.mu.Lock()
-		if m.Value == 0 && len(t.spots) > 0 {
-			t.spots[0] <- m.Seq // which has room
-			t.spots = t.spots[1:]
-		} else if len(t.looks) > 0 {
-			t.looks[0] <- m // which has room
-			t.looks = t.looks[1:]
+		if m.Value == 0 && len(t.positionCallers) > 0 {
+			t.positionCallers[0] <- m.Seq // which has room
+			t.positionCallers = t.positionCallers[1:]
+		} else if len(t.inspectors) > 0 {
+			t.inspectors[0] <- m // which has room
+			t.inspectors = t.inspectors[1:]
 		}
 		t.mu.Unlock()
 	}
 }
 
-// Indicate takes what the machine says of views and of itself.
+// Indicate handles the machine's indications of views and of its own state.
 func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	log := t.k.Log.With("table", t.c.Name)
 	t.mu.Lock()
@@ -251,7 +249,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		}
 	case group.SnapshotInstalled:
 		t.stopped = nil
-		delete(t.differs, t.k.Self)
+		delete(t.diverged, t.k.Self)
 		log.Info("has the state of another node", "bytes", len(m.Body))
 	case group.SnapshotWanted:
 		if size := t.size.Load(); size > int64(t.limits.Snapshot) {
@@ -259,15 +257,15 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 				t.k.Name(m.Origin), "bytes", size, "allowed", t.limits.Snapshot)
 		}
 	case rsm.Diverged, rsm.Differs:
-		t.differs[m.Origin] = true
+		t.diverged[m.Origin] = true
 		log.Error("replica diverged", "node", t.k.Name(m.Origin), "position", m.Seq,
 			"majority", m.Kind == rsm.Diverged)
 	case rsm.Parted:
-		t.differs[t.k.Self] = true
+		t.diverged[t.k.Self] = true
 		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
 		t.abandon(kernel.ErrNotMember)
 	case rsm.Alike:
-		delete(t.differs, t.k.Self)
+		delete(t.diverged, t.k.Self)
 		log.Info("has the state of the others", "position", m.Seq)
 	case rsm.Lacks:
 		log.Error("the table goes on without what no member has: acknowledged commands may be lost", "position", m.Seq)
@@ -278,29 +276,29 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	}
 }
 
-// close ends all that waits.
+// close ends all waiting calls with err.
 func (t *Table) close(err error) {
 	t.mu.Lock()
 	t.end(err)
 	t.mu.Unlock()
 }
 
-// end is for good. The lock is held.
+// end closes the table for good. The lock is held.
 func (t *Table) end(err error) {
 	if t.closed != nil {
 		return
 	}
 	t.closed = err
 	t.abandon(err)
-	for _, c := range t.looks {
+	for _, c := range t.inspectors {
 		close(c)
 	}
-	t.looks = nil
+	t.inspectors = nil
 	close(t.joined)
 }
 
-// Inspect tells how many commands the copy of this node has applied, and a hash of its
-// state, the sessions too: copies with one position have one hash.
+// Inspect returns how many commands the replica of this node has applied, and a hash of its state including the
+// sessions. Replicas with the same position have the same hash.
 func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) {
 	if why := t.k.Broken(); why != nil {
 		return 0, 0, why
@@ -311,7 +309,7 @@ func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) 
 		t.mu.Unlock()
 		return 0, 0, t.closed
 	}
-	t.looks = append(t.looks, c)
+	t.inspectors = append(t.inspectors, c)
 	t.mu.Unlock()
 	if err := t.process.Request(parley.Msg{Kind: rsm.Inspect}); err != nil {
 		return 0, 0, err
@@ -327,22 +325,22 @@ func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) 
 	}
 }
 
-// Status is this node's copy of a table.
+// Status is the status of this node's replica of a table.
 type Status struct {
 	Name     string `json:"name"`
 	Position uint64 `json:"position"` // commands applied
-	Waiting  int    `json:"waiting"`  // commands of this node
-	// Stopped is why this node's replica answers nothing, empty if it does, and Diverged are
-	// the nodes whose replicas were found to have another state.
+	Waiting  int    `json:"waiting"`  // commands of this node that wait for their answers
+	// Stopped is why this node's replica answers nothing; empty if it does. Diverged are the nodes whose replicas
+	// were found to hold another state.
 	Stopped  string   `json:"stopped,omitempty"`
 	Diverged []string `json:"diverged"`
-	// Serving tells that this node answers: it is a member of the table, and has the state, in
-	// durable mode on its disk.
+	// Serving says that this node answers: it is a member of the table and has the state, in durable mode on its
+	// disk.
 	Serving bool `json:"serving"`
 	kernel.ViewStatus
 }
 
-// status is the status of this copy, given what is known of the views of its machine.
+// status returns the status of this replica, given the view of its machine.
 func (t *Table) status(views kernel.ViewStatus) Status {
 	s := Status{
 		Name: t.c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: views, Diverged: []string{},
@@ -352,7 +350,7 @@ func (t *Table) status(views kernel.ViewStatus) Status {
 	if t.stopped != nil {
 		s.Stopped = t.stopped.Error()
 	}
-	for id := range t.differs { // order: they are sorted
+	for id := range t.diverged { // order: they are sorted
 		s.Diverged = append(s.Diverged, t.k.Name(id))
 	}
 	slices.Sort(s.Diverged)
@@ -360,25 +358,25 @@ func (t *Table) status(views kernel.ViewStatus) Status {
 	return s
 }
 
-// position is how many commands the copy of this node has applied. It asks the machine, and
-// is the number it returned before if the disk keeps the answer back.
+// position returns how many commands the replica of this node has applied. It asks the machine. If the disk
+// delays the answer, it returns the last known position.
 func (t *Table) position() uint64 {
 	told := make(chan uint64, 1)
 	t.mu.Lock()
 	closed := t.closed != nil
 	if !closed {
-		t.spots = append(t.spots, told)
+		t.positionCallers = append(t.positionCallers, told)
 	}
 	t.mu.Unlock()
 	if closed || t.process.Request(parley.Msg{Kind: rsm.Inspect, Value: 1}) != nil {
-		return t.spot.Load()
+		return t.lastPosition.Load()
 	}
 	alarm := time.NewTimer(100 * time.Millisecond)
 	defer alarm.Stop()
 	select {
 	case at := <-told:
-		t.spot.Store(at)
+		t.lastPosition.Store(at)
 	case <-alarm.C:
 	}
-	return t.spot.Load()
+	return t.lastPosition.Load()
 }

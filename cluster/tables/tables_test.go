@@ -11,7 +11,7 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// A node alone serves its table, refuses commands that are too long, and when it is closed answers nothing.
+// A single node serves its table, refuses commands that are too long, and answers nothing after Close.
 func TestTableAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(kerneltest.New(t, 1, 0), []Config{{Name: "t"}}, DefaultLimits)
@@ -42,7 +42,8 @@ func TestTableAlone(t *testing.T) {
 	})
 }
 
-// A table of another level, or twice the same, is no configuration; and one that there is not answers so.
+// A table of another level, or a name used twice, is refused; calls of an unknown table fail with
+// ErrNotConfigured.
 func TestTableNotConfigured(t *testing.T) {
 	for _, list := range [][]Config{{{Name: "t", Level: kernel.Atomic}}, {{Name: "t"}, {Name: "t"}}, {{Sessions: -1}}} {
 		if err := New(kerneltest.New(t, 1, 0), list, DefaultLimits).Open(); err == nil {

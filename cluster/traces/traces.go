@@ -1,4 +1,4 @@
-// Package traces writes down what a node's machines do, and keeps their last events.
+// Package traces writes the traces of a node's machines, and keeps their last events.
 package traces
 
 import (
@@ -19,21 +19,21 @@ import (
 	"parley/trace"
 )
 
-// Tracing is where a node writes the traces of its machines: one each, in the format of
-// the simulator, while things happen. Machines do not wait for it: what can not be written
-// fast enough is left out, and the trace says so.
+// Tracing is where a node writes the traces of its machines: one each, in the format of the simulator, as events
+// happen. Machines do not wait for the writing: events that cannot be written fast enough are dropped, and the
+// trace says so.
 type Tracing struct {
-	// Open is called for each machine with the header of its trace, and returns where the
-	// trace goes. Folder makes files. If it fails, the node says so and goes on.
+	// Open is called for each machine with the header of its trace, and returns the destination of the trace.
+	// Folder returns such a function. If Open fails, the node logs the error and continues.
 	Open func(h trace.Header) (io.WriteCloser, error)
-	// Limit is how much is written of each machine, in bytes, and Buffer how much waits to
-	// be written. By default there is no limit, and 8 MiB may wait.
+	// Limit is how many bytes are written for each machine, and Buffer how many bytes may wait to be written. By
+	// default there is no limit, and the buffer is 8 MiB.
 	Limit  int64
 	Buffer int
 }
 
-// Folder makes a file for each trace in a folder, which it makes if there is none. The
-// names have the machine, the node and the number of the node's life.
+// Folder returns a function that creates a file for each trace in a folder, which it creates if necessary. A file
+// name consists of the machine, the node, and the node's incarnation.
 func Folder(dir string) func(h trace.Header) (io.WriteCloser, error) {
 	return func(h trace.Header) (io.WriteCloser, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -45,7 +45,7 @@ func Folder(dir string) func(h trace.Header) (io.WriteCloser, error) {
 	}
 }
 
-// Tracer keeps the traces of a node, and its recorder.
+// Tracer writes the traces of a node, and holds its recorder.
 type Tracer struct {
 	Recorder *host.Recorder
 	c        *Tracing // nil: no traces are written
@@ -62,12 +62,12 @@ type traced struct {
 	file    io.Closer
 }
 
-// New returns a tracer without traces, whose recorder has a size in bytes.
+// New returns a tracer without traces, with a recorder of the given size in bytes.
 func New(c *Tracing, recorder int, log *slog.Logger) *Tracer {
 	return &Tracer{Recorder: host.NewRecorder(recorder), c: c, log: log}
 }
 
-// Begin begins the trace of a machine.
+// Begin begins the trace of a machine and returns the function that adds events, nil if there is no trace.
 func (t *Tracer) Begin(h trace.Header) func(trace.Event) {
 	w, err := t.c.Open(h)
 	if err == nil {
@@ -85,7 +85,7 @@ func (t *Tracer) Begin(h trace.Header) func(trace.Event) {
 	return nil
 }
 
-// Close ends the traces. A trace that could not be written is no reason for the node to fail.
+// Close ends the traces. A trace that cannot be written does not fail the node.
 func (t *Tracer) Close() {
 	t.mu.Lock()
 	open := t.open
@@ -99,11 +99,11 @@ func (t *Tracer) Close() {
 	}
 }
 
-// FlightFile is where the recorder is dumped when the node breaks.
+// FlightFile is the file to which the recorder is dumped when the node fails.
 const FlightFile = "flight.jsonl"
 
-// Dump writes what the recorder has into a file of a folder, in place of one that is there, or into a temporary file if
-// there is no folder, and returns its name.
+// Dump writes the recorded events to FlightFile in a folder, replacing an existing one, or to a temporary file if
+// dir is empty. It returns the file's name.
 func (t *Tracer) Dump(d disk.Disk, dir string) (file string, err error) {
 	if dir == "" {
 		f, err := os.CreateTemp("", "flight-*.jsonl")

@@ -1,9 +1,8 @@
-// Package client calls the nodes of a cluster: it dials them with a client's certificate,
-// and tells what an error means.
+// Package client calls the nodes of a cluster: it connects with a client's certificate, and interprets errors.
 //
-// A [Client] calls one node. [Nodes] calls the next one where a node is down, and does nothing twice;
-// a [Subscription] goes on there without a gap; a [Session] has each command of a table carried out
-// once, however often it has to ask.
+// A [Client] calls one node. [Nodes] calls the next node where one is down, and applies nothing twice. A
+// [Subscription] continues at the next node without a gap. A [Session] applies each command of a table at most
+// once, however often it retries.
 package client
 
 import (
@@ -25,21 +24,21 @@ import (
 	"parley/cluster/cert"
 )
 
-// Config says who calls whom.
+// Config configures a client.
 type Config struct {
 	Self  *cert.Self  // the client, see cert.LoadClient
-	Trust *cert.Trust // whom it trusts, see cert.LoadTrust
-	// Address is where a node serves its API, as in "127.0.0.1:7101".
+	Trust *cert.Trust // the trusted authorities, see cert.LoadTrust
+	// Address is where a node serves its API, such as "127.0.0.1:7101".
 	Address string
-	// Node is the node that is expected there; by default any of the cluster.
+	// Node is the name of the node that is expected there; by default any node of the cluster.
 	Node string
-	// Dial is how long connecting may take, by default 2 s: a process that stands still takes
-	// connections and says nothing.
+	// Dial is how long connecting may take, by default 2 s: a paused process still accepts connections, but never
+	// answers.
 	Dial time.Duration
-	// DialContext, if it is given, connects in place of the system's dialer: as that of a host
-	// of cluster/link/memory.
+	// DialContext, if set, connects instead of the system's dialer, such as that of a host of
+	// cluster/link/memory.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// Options are handed to the connect library; connect.WithGRPC() is one.
+	// Options are passed to the connect library; connect.WithGRPC() is one.
 	Options []connect.ClientOption
 }
 
@@ -56,13 +55,13 @@ type Client struct {
 	transport *http.Transport
 }
 
-// mostBytes is how long an answer may be.
+// mostBytes is the limit of an answer, in bytes.
 const mostBytes = 32 << 20
 
-// attempt is how long one node is tried, if nothing else is said.
+// attempt is the default time limit of an attempt at one node.
 const attempt = 2 * time.Second
 
-// New returns a client of a node. It connects when it is used, and again after a failure.
+// New returns a client of a node. It connects when it is used, and reconnects after a failure.
 func New(c Config) *Client {
 	want := cert.Identity{Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: c.Node}
 	if c.Node == "" {
@@ -92,10 +91,10 @@ func New(c Config) *Client {
 	}
 }
 
-// dialing is DialContext of a net.Dialer.
+// dialing is the type of net.Dialer.DialContext.
 type dialing = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dial connects in so much time. Whatever goes wrong, nobody has been asked for anything.
+// dial returns a dialer with a time limit. All of its errors say that no request was sent.
 func dial(c Config, config *tls.Config) dialing {
 	within, connect := cmp.Or(c.Dial, attempt), c.DialContext
 	if connect == nil {
@@ -112,13 +111,13 @@ func dial(c Config, config *tls.Config) dialing {
 			return nil, err
 		}
 		if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)) {
-			err = fmt.Errorf("no connection within %v", within) // the caller's time is not up
+			err = fmt.Errorf("no connection within %v", within) // the caller's time is not over
 		}
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
 	}
 }
 
-// shake connects, and shakes hands.
+// shake connects, and performs the TLS handshake.
 func shake(ctx context.Context, connect dialing, network, address string, config *tls.Config) (net.Conn, error) {
 	raw, err := connect(ctx, network, address)
 	if err != nil {
@@ -132,13 +131,13 @@ func shake(ctx context.Context, connect dialing, network, address string, config
 	return c, nil
 }
 
-// named is an address as it was given.
+// named is an address as configured.
 type named string
 
 func (named) Network() string  { return "tcp" }
 func (n named) String() string { return string(n) }
 
-// marked is an error of which something more is known: errors.Is finds the mark.
+// marked is an error with additional knowledge: errors.Is finds the mark.
 type marked struct {
 	error
 	mark error
@@ -154,7 +153,7 @@ var (
 // Unwrap returns the error without the mark.
 func (m *marked) Unwrap() error { return m.error }
 
-// Is tells whether target is the mark.
+// Is reports whether target is the mark.
 func (m *marked) Is(target error) bool { return target == m.mark }
 
 // markReads marks the errors of calls that change nothing.
@@ -168,8 +167,8 @@ func markReads(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// Load returns a client of a node, with the certificate of a name in a folder, as
-// "parley cert client" makes it.
+// Load returns a client of a node, with the certificate of a name in a folder, as "parley cert client" creates
+// it.
 func Load(dir, name, address string, options ...connect.ClientOption) (*Client, error) {
 	self, err := cert.LoadClient(dir, name)
 	if err != nil {
@@ -182,16 +181,16 @@ func Load(dir, name, address string, options ...connect.ClientOption) (*Client, 
 	return New(Config{Self: self, Trust: trust, Address: address, Options: options}), nil
 }
 
-// Address is where the node is.
+// Address returns the address of the node.
 func (c *Client) Address() string { return c.address }
 
-// Close ends the connections that nothing uses. The error is always nil.
+// Close closes idle connections. The error is always nil.
 func (c *Client) Close() error {
 	c.transport.CloseIdleConnections()
 	return nil
 }
 
-// Detail is what a node says of an error, nil if it is not of a node.
+// Detail returns the detail that a node attached to an error, nil if the error is not from a node.
 func Detail(err error) *parleyv1.ErrorDetail {
 	e, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -207,10 +206,9 @@ func Detail(err error) *parleyv1.ErrorDetail {
 	return nil
 }
 
-// Unknown tells whether what was asked may have been done, or may still be, in spite of the
-// error. If not, nothing of it was done, nor will be, or there was nothing to do but to
-// read. What a node did not say itself is unknown, unless only a node says so, or nobody
-// could be asked.
+// Unknown reports whether the outcome of a failed request is unknown: it may have taken effect, or still may.
+// Otherwise the request has no effect, ever, or it only reads. Without a node's detail the outcome is unknown,
+// unless only a node returns such an error, or no node could be asked.
 func Unknown(err error) bool {
 	if err == nil {
 		return false
@@ -244,33 +242,32 @@ func Unknown(err error) bool {
 	return true
 }
 
-// closedFirst is in the error of a connection that the node closed before anything was asked on
-// it, as when it does not accept our certificate. It is one of net/http, which exports none.
+// closedFirst is in the error of a connection that the node closed before any request, for example because it
+// does not accept our certificate. It is an error of net/http, which does not export it.
 const closedFirst = "http2: client conn could not be established"
 
-// refused tells whether the node did not accept our certificate. It says so when we have
-// begun to speak, and then has not listened.
+// refused reports whether the node refused our certificate. The error may come after we have begun to send, but
+// the node has read nothing.
 func refused(op *net.OpError) bool {
 	return op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
 }
 
-// Elsewhere tells whether another node may do what this one could not: it could not be
-// reached, ends, is no member now, or was gone in the middle of its answer. If the outcome
-// is unknown, only what is safe to ask twice may be asked there.
+// Elsewhere reports whether another node may be able to serve the request: this one could not be reached, is
+// stopping, is not a member now, or disconnected during its answer. If the outcome is unknown, retry only
+// requests that are safe to repeat.
 func Elsewhere(err error) bool {
 	if all, ok := errors.AsType[*NodeErrors](err); ok {
 		return Elsewhere(all.Nodes[len(all.Nodes)-1])
 	}
 	code := connect.CodeOf(err)
-	// Which no node of ours says; connect calls it canceled if a connection breaks as we write.
+	// No node of ours returns these; connect returns "canceled" if a connection breaks during a write.
 	broken := (code == connect.CodeInternal || code == connect.CodeCanceled) && Detail(err) == nil
 	return err != nil && (code == connect.CodeUnavailable || code == connect.CodeUnknown || broken) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// Attempt is the part of a context's time that one of some nodes has that are asked one
-// after the other: 2 s, or less if otherwise not all of them can be asked. It is for what is
-// safe to ask twice.
+// Attempt returns a context with one node's part of the time when several nodes are tried in turn: 2 s, or less
+// if otherwise not all of them can be tried. It is for requests that are safe to repeat.
 func Attempt(ctx context.Context, nodes int) (context.Context, context.CancelFunc) {
 	most := attempt
 	if end, ok := ctx.Deadline(); ok {

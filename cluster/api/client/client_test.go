@@ -17,7 +17,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// An outcome is known only if a node says so, or nobody could be asked.
+// An outcome is known only if a node reports it, or no node could be asked.
 func TestUnknown(t *testing.T) {
 	told := func(code connect.Code, outcome parleyv1.Outcome) error {
 		e := connect.NewError(code, errors.New("x"))
@@ -59,7 +59,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A session without nodes asks nobody.
+// A session without nodes calls none.
 func TestNobody(t *testing.T) {
 	err := client.NewSession("table").Do(t.Context(), func(context.Context, *client.Client, *parleyv1.Call) error {
 		t.Error("somebody was asked")
@@ -70,7 +70,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// opens is a table whose sessions have the number 7.
+// opens is a table that opens session 7.
 type opens struct {
 	parleyv1.TableServiceClient
 }
@@ -79,7 +79,7 @@ func (opens) Open(context.Context, *parleyv1.OpenRequest) (*parleyv1.OpenRespons
 	return &parleyv1.OpenResponse{Session: 7}, nil
 }
 
-// What is unknown is asked for again under its number, and what is not is not.
+// A command with an unknown outcome is retried under its number; one with a known outcome is not.
 func TestAgain(t *testing.T) {
 	ctx, s := t.Context(), client.NewSession("table", &client.Client{Table: opens{}})
 	if err := s.Again(ctx); err == nil || client.Unknown(err) {
@@ -118,7 +118,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// Who waits behind another command waits as long as its own context lasts.
+// A command that waits for another one waits until its own context ends.
 func TestWaits(t *testing.T) {
 	s := client.NewSession("table", &client.Client{Table: opens{}})
 	under, end := make(chan bool), make(chan bool)
@@ -146,8 +146,8 @@ func detail(t *testing.T, outcome parleyv1.Outcome) *connect.ErrorDetail {
 	return d
 }
 
-// The next node is called only if nothing was done at the last one; to read also if that is not known. The node that
-// answered last is called first.
+// The next node is called only if the request had no effect at the last one; for reads also if that is unknown.
+// The node that answered last is called first.
 func TestNodesAtMostOnce(t *testing.T) {
 	away := &net.OpError{Op: "dial", Err: errors.New("x")}
 	lost := connect.NewError(connect.CodeUnavailable, errors.New("broken"))
@@ -193,7 +193,7 @@ func TestNodesAtMostOnce(t *testing.T) {
 	}
 }
 
-// To read leaves a node that does not answer in its part of the time; what changes something waits for it.
+// A read gives up a node that does not answer in its part of the time; a change waits for it.
 func TestNodesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		still, quick := new(client.Client), new(client.Client)

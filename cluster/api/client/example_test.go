@@ -12,9 +12,10 @@ import (
 	"parley/cluster/cert"
 )
 
-// A client of two nodes broadcasts at one of them. Both are down, so that nothing was done: it can be tried again.
+// A client of two nodes broadcasts at one of them. Both are down, so that the request has no effect and can be
+// retried.
 func ExampleNodes_Do() {
-	authority, err := cert.NewAuthority("shop", time.Hour, nil) // in earnest: client.LoadNodes
+	authority, err := cert.NewAuthority("shop", time.Hour, nil) // in production: client.LoadNodes
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,42 +9,40 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Session is a client of a table that numbers its commands, and asks again, at one node
-// after the other, what it got no answer to: each command is carried out once. It has one
-// command carried out after the other.
+// Session is a client of a table that numbers its commands, and retries those that got no answer, at one node
+// after another: each command is applied at most once. Its commands run one after another; concurrent calls wait
+// for each other.
 type Session struct {
 	nodes []*Client
 	table string
-	lock  chan struct{} // who has put something into it has all below
+	lock  chan struct{} // its holder owns the fields below
 
-	at     int // the node that is asked
+	at     int // index of the node that is called
 	id     uint64
 	number uint64
 	last   Ask // the last command, if its outcome is unknown
 }
 
-// Ask asks a node for a command, under a session and a number.
+// Ask sends a command to a node, with its session and number.
 type Ask = func(context.Context, *Client, *parleyv1.Call) error
 
-// NewSession returns a client of a table that asks any of some nodes.
+// NewSession returns a session with a table through any of the given nodes.
 func NewSession(table string, nodes ...*Client) *Session {
 	return &Session{nodes: nodes, table: table, lock: make(chan struct{}, 1)}
 }
 
-// The errors of a session that asks nobody.
+// The errors of a session that called no node.
 var (
 	errNobody  = errors.New("client: there is no node to ask")
 	errNothing = errors.New("client: there is no command whose outcome is unknown")
 	errExpired = errors.New("client: the session has expired")
 )
 
-// Do has a command carried out that a function asks a node for, under the session and the
-// number it is given, with the context that it is given. It asks until it has an answer, or
-// an error after which asking again is of no use, or the context ends.
+// Do applies a command that ask sends to the node, with the session, number, and context that ask is given. It
+// retries until it has an answer, or an error that a retry cannot change, or until ctx ends.
 //
-// After an error by which the outcome is Unknown, Again asks for the same command again. Do goes on
-// to the next one in any case: what was unknown before stays so, and is not carried out any more
-// once the next one has been.
+// After an error whose outcome is Unknown, Again retries the same command. The next Do gives it up: its outcome
+// stays unknown, and it is not applied once the next command has been.
 func (s *Session) Do(ctx context.Context, ask Ask) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -65,10 +63,10 @@ func (s *Session) Do(ctx context.Context, ask Ask) error {
 	return s.try(ctx, false, ask)
 }
 
-// Again asks for the last command again, by its function and under its number, if its outcome is
-// unknown: it is carried out once, however often it is asked for. If there is none such nobody is
-// asked, and the outcome of that is not Unknown. Of every other error it is, unless the error is an
-// answer; of a session that has expired it stays so.
+// Again retries the last command, with its function and number, if its outcome is unknown: it is applied at most
+// once, however often it is retried. If there is none, no node is called, and the outcome of that error is not
+// Unknown. The outcome of every other error is Unknown, unless the error is an answer; if the session has expired
+// it stays unknown.
 func (s *Session) Again(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -83,7 +81,7 @@ func (s *Session) Again(ctx context.Context) error {
 	return s.try(ctx, true, s.last)
 }
 
-// enter waits until no other command is under way.
+// enter waits until no other command is in flight.
 func (s *Session) enter(ctx context.Context) error {
 	if len(s.nodes) == 0 {
 		return &marked{errNobody, errUnasked}
@@ -99,7 +97,7 @@ func (s *Session) enter(ctx context.Context) error {
 
 func (s *Session) leave() { <-s.lock }
 
-// try asks for the last command, whose outcome may be unknown already.
+// try retries the last command. unknown says that its outcome is already unknown.
 func (s *Session) try(ctx context.Context, unknown bool, ask Ask) error {
 	err := s.each(ctx, unknown, func(ctx context.Context, c *Client) error {
 		err := ask(ctx, c, &parleyv1.Call{Session: s.id, Number: s.number})
@@ -114,11 +112,11 @@ func (s *Session) try(ctx context.Context, unknown bool, ask Ask) error {
 	return err
 }
 
-// final are the reasons of failures that are answers to a command itself.
+// final are the reasons of failures that are answers to the command itself.
 var final = map[string]bool{"no value": true, "no number": true, "too large": true, "no such command": true}
 
-// each asks one node after the other, as long as another one may do better. A node that
-// stands still is left after a while.
+// each calls one node after another, as long as another one may be able to serve. It gives up a node that does
+// not answer in its part of the time.
 func (s *Session) each(ctx context.Context, unknown bool, ask func(context.Context, *Client) error) error {
 	for tries := 1; ; tries++ {
 		own, cancel := Attempt(ctx, len(s.nodes)-(tries-1)%len(s.nodes))

@@ -14,35 +14,35 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Subscription reads what a group delivers: at one node, and if that ends at the next one, from the position where
-// the last one ended. It misses no delivery and repeats none, or fails with [ErrCutOff]. It is for one goroutine.
+// Subscription reads the deliveries of a group at one node, and if that fails at the next one, from the position
+// reached. It misses no delivery and repeats none, or fails with [ErrCutOff]. It is not safe for concurrent use.
 //
-// It can be resumed in groups of levels total, atomic and Byzantine, where positions are the same at all nodes. In
-// the others it is cut off when its connection ends. Groups that are in memory, as those of level Byzantine always
-// are, count positions anew when all of their members have ended: a subscription goes on in such a group only if a
-// node (m+1 with Byzantine) that was a member when it last began at a node is one yet, without a restart.
+// It can be resumed in groups of levels total, atomic, and Byzantine, whose positions are the same at all nodes.
+// In the others it is cut off when its connection ends. Groups in memory, which those of level Byzantine always
+// are, restart their positions when all of their members have ended: there a subscription continues only if a
+// node (m+1 with Byzantine) that was a member when it last connected still is one, without a restart.
 type Subscription struct {
 	nodes []*Client
 	group string
 	begin uint64
-	from  uint64 // what follows has this position at least
-	at    int    // the node that delivers, or is to
+	from  uint64 // the next delivery has at least this position
+	at    int    // index of the node that delivers, or is called next
 
-	stood  bool              // it has been at a node: all from from on has to come
-	lives  map[string]uint64 // which incarnations were members then
+	stood  bool              // it was connected once: no delivery from position from on may be missed
+	lives  map[string]uint64 // incarnations of the members at that time
 	stream *connect.ServerStreamForClient[parleyv1.SubscribeResponse]
 	cancel context.CancelCauseFunc
-	why    func() error // it was canceled
-	short  int          // so many streams after another ended before they brought anything
+	why    func() error // why the stream was canceled
+	short  int          // number of consecutive streams that ended without a message
 	ended  error
 }
 
-// ErrCutOff is the error of a subscription that cannot be continued without a gap: what comes next is not kept any
-// more at any node, or is not known. The reason is in its text; [Detail] has the first position that is kept, if a
-// node has told it. What is there can be read by another subscription.
+// ErrCutOff is the error of a subscription that cannot be continued without a gap: no node retains what comes
+// next, or its position is not known. The text has the reason; [Detail] has the first retained position, if a
+// node reported it. Retained deliveries can be read with another subscription.
 var ErrCutOff = errors.New("the subscription is cut off")
 
-// Why a subscription is cut off, or a node is left.
+// Why a subscription is cut off, or a node is given up.
 var (
 	errOwnOrder = errors.New("the group has another order at each node: where to go on at this one is not known")
 	errAnew     = errors.New("the group is in memory, and no node is known to have been in it all the time: " +
@@ -53,17 +53,17 @@ var (
 )
 
 const (
-	// silence is how long a node may say nothing: it does every 5 s.
+	// silence is how long a node may send nothing; it sends a message every 5 s.
 	silence = 15 * time.Second
 	// standing is how long a node may take to begin.
 	standing = 5 * time.Second
 )
 
-// Subscribe reads the deliveries of a group from a position on, 0 for those from now on, and returns when a node
-// takes the subscription: the first, or the next one that can. A position that that node does not keep any more is
-// ErrCutOff.
+// Subscribe returns a subscription to the deliveries of a group from a position on; 0 means new deliveries only.
+// It returns when a node accepts the subscription: the first one, or the next one that can. If that node no
+// longer retains the position, the error matches ErrCutOff.
 //
-// A position above 1 means one of the first node, if the group's level gives each node its own.
+// A position above 1 is one of the first node if the group's level gives each node its own positions.
 func (n *Nodes) Subscribe(ctx context.Context, group string, from uint64) (*Subscription, error) {
 	if len(n.list) == 0 {
 		return nil, &marked{errNobody, errUnasked}
@@ -75,15 +75,15 @@ func (n *Nodes) Subscribe(ctx context.Context, group string, from uint64) (*Subs
 	return s, nil
 }
 
-// Node is the node that delivers, or that is called next.
+// Node returns the node that delivers, or that is called next.
 func (s *Subscription) Node() *Client { return s.nodes[s.at] }
 
-// Position is where the subscription goes on: to subscribe from it misses nothing.
+// Position returns the position from which a new subscription continues without a gap.
 func (s *Subscription) Position() uint64 { return s.from }
 
-// Next returns the next delivery, and waits for it until ctx ends. If the node ends it goes on at the next one. If
-// no node can deliver now it fails with [NodeErrors]; after that, as after the end of ctx, it can be called again,
-// and misses nothing. After ErrCutOff it fails for good.
+// Next waits for the next delivery until ctx ends, and returns it. If the node fails, it continues at the next
+// one. If no node can deliver now it fails with [NodeErrors]; after that, as after the end of ctx, it can be
+// called again and misses nothing. ErrCutOff is permanent.
 func (s *Subscription) Next(ctx context.Context) (*parleyv1.Delivery, error) {
 	for {
 		switch {
@@ -106,7 +106,7 @@ func (s *Subscription) Next(ctx context.Context) (*parleyv1.Delivery, error) {
 			return nil, context.Cause(ctx)
 		}
 		wrong := &NodeErrors{[]*NodeError{s.failure(err)}}
-		if !Elsewhere(err) && reasonOf(err) != "slow" { // what is no longer kept there may be at another node
+		if !Elsewhere(err) && reasonOf(err) != "slow" { // another node may still retain it
 			return nil, wrong
 		}
 		s.at = (s.at + 1) % len(s.nodes)
@@ -117,8 +117,8 @@ func (s *Subscription) Next(ctx context.Context) (*parleyv1.Delivery, error) {
 	}
 }
 
-// All returns the deliveries that follow, each of them as Next does. The last pair has the error that Next failed
-// with, and no delivery. Another loop continues there.
+// All returns the following deliveries, each as Next returns it. The last pair holds no delivery and the error of
+// Next. Another loop continues there.
 func (s *Subscription) All(ctx context.Context) iter.Seq2[*parleyv1.Delivery, error] {
 	return func(yield func(*parleyv1.Delivery, error) bool) {
 		for {
@@ -130,7 +130,7 @@ func (s *Subscription) All(ctx context.Context) iter.Seq2[*parleyv1.Delivery, er
 	}
 }
 
-// errClosed is the error of a subscription that was closed.
+// errClosed is the error of a closed subscription.
 var errClosed = errors.New("client: the subscription is closed")
 
 // Close ends the subscription. The error is always nil.
@@ -144,20 +144,20 @@ func (s *Subscription) Close() error {
 func (s *Subscription) drop() {
 	if s.stream != nil {
 		s.cancel(errClosed)
-		_ = s.stream.Close() // what it still had is asked for again
+		_ = s.stream.Close() // unread messages are requested again
 		s.stream = nil
 	}
 }
 
-// failure is what went wrong at the node whose turn it is. To subscribe changes nothing.
+// failure returns the error of the current node. Subscribing changes nothing.
 func (s *Subscription) failure(err error) *NodeError {
 	return &NodeError{s.Node(), &marked{err, errRead}}
 }
 
-// reasonOf is the reason that a node gave.
+// reasonOf returns the reason in a node's detail.
 func reasonOf(err error) string { return Detail(err).GetReason() }
 
-// connect has a node deliver from the position on: the one whose turn it is, or the next one that can.
+// connect subscribes at the current node, or at the next one that can deliver from the position.
 func (s *Subscription) connect(ctx context.Context) error {
 	var failed []*NodeError
 	gone := 0
@@ -190,7 +190,7 @@ func (s *Subscription) connect(ctx context.Context) error {
 	return &NodeErrors{failed}
 }
 
-// stand subscribes at the node whose turn it is. So many nodes, it among them, have yet to be tried.
+// stand subscribes at the current node. left is how many nodes, including this one, are yet to be tried.
 func (s *Subscription) stand(ctx context.Context, left int) error {
 	most := standing
 	if end, ok := ctx.Deadline(); ok {
@@ -215,9 +215,9 @@ func (s *Subscription) stand(ctx context.Context, left int) error {
 	return nil
 }
 
-// open subscribes, and waits for the first message. Which incarnations are members is asked before it the first
-// time, so that all from there on is of theirs, and then behind it: one that was a member before, and is yet, was
-// one when the subscription went on.
+// open subscribes, and waits for the first message. It reads the incarnations of the members before subscribing
+// for the first time, and later after subscribing: a member that was one before the first subscription and still
+// is one was a member when the subscription continued.
 func (s *Subscription) open(ctx context.Context) (
 	stream *connect.ServerStreamForClient[parleyv1.SubscribeResponse], first *parleyv1.SubscribeResponse, err error,
 ) {
@@ -242,7 +242,7 @@ func (s *Subscription) open(ctx context.Context) (
 	}
 	i := slices.IndexFunc(status.GetGroups(), func(g *parleyv1.GroupStatus) bool { return g.GetName() == s.group })
 	if i < 0 {
-		return stream, nil, errEnded // another configuration than a moment ago
+		return stream, nil, errEnded // the configuration has changed
 	}
 	group := status.GetGroups()[i]
 	lives := livesOf(status, group)
@@ -253,12 +253,12 @@ func (s *Subscription) open(ctx context.Context) (
 	return stream, first, nil
 }
 
-// oneOrder are the levels with positions that are the same at all nodes.
+// oneOrder are the levels whose positions are the same at all nodes.
 var oneOrder = []parleyv1.Level{
 	parleyv1.Level_LEVEL_TOTAL, parleyv1.Level_LEVEL_ATOMIC, parleyv1.Level_LEVEL_BYZANTINE,
 }
 
-// follows tells why what the node delivers may not be what follows.
+// follows returns an error if the node's deliveries may not be the continuation.
 func (s *Subscription) follows(
 	status *parleyv1.StatusResponse, group *parleyv1.GroupStatus, lives map[string]uint64,
 ) error {
@@ -287,7 +287,7 @@ func (s *Subscription) follows(
 	return nil
 }
 
-// livesOf is which incarnations are members of a group, as far as the node knows.
+// livesOf returns the incarnations of a group's members, as far as the node knows.
 func livesOf(status *parleyv1.StatusResponse, group *parleyv1.GroupStatus) map[string]uint64 {
 	lives := make(map[string]uint64)
 	views := group.GetLevel() != parleyv1.Level_LEVEL_BYZANTINE
@@ -304,7 +304,7 @@ func livesOf(status *parleyv1.StatusResponse, group *parleyv1.GroupStatus) map[s
 	return lives
 }
 
-// receive waits for a delivery of the stream, which is gone if it fails.
+// receive waits for a delivery of the stream, and drops the stream if it fails.
 func (s *Subscription) receive(ctx context.Context) (*parleyv1.Delivery, error) {
 	cancel := s.cancel
 	stays := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -316,7 +316,7 @@ func (s *Subscription) receive(ctx context.Context) (*parleyv1.Delivery, error) 
 		s.from = m.GetNext()
 		if d := m.GetDelivery(); d != nil {
 			if !stays() {
-				s.drop() // ctx ended as it came
+				s.drop() // ctx ended at the same time
 			}
 			return d, nil
 		}

@@ -8,8 +8,8 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// A subscription goes on at another node only where positions mean the same there: in groups with one order, and in
-// memory only if somebody who was a member is one yet, without a restart.
+// A subscription continues at another node only if positions mean the same there: in groups with total order, and
+// in memory only if enough former members still are members, without a restart.
 func TestFollows(t *testing.T) {
 	total, causal, lies := parleyv1.Level_LEVEL_TOTAL, parleyv1.Level_LEVEL_CAUSAL, parleyv1.Level_LEVEL_BYZANTINE
 	for _, c := range []struct {
@@ -18,7 +18,7 @@ func TestFollows(t *testing.T) {
 		at      int
 		level   parleyv1.Level
 		durable bool
-		lives   [3]uint64 // of the members before, and now; 0 for who was none
+		lives   [3]uint64 // of the members before, and now; 0 for none
 		now     [3]uint64
 		cutOff  bool
 	}{

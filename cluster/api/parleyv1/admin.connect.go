@@ -52,33 +52,32 @@ const (
 
 // AdminServiceClient is a client for the parley.v1.AdminService service.
 type AdminServiceClient interface {
-	// Status tells how the node and its part of the cluster are.
+	// Status returns the status of the node and of its part of the cluster.
 	// Right: read.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// Health tells in a word whether the node is ready for clients. It always answers while
-	// the node lives.
+	// Health reports whether the node is ready for clients. It always answers while the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure tells what the node has measured of the others and of itself: what the length
-	// of a round and the number of liars can be chosen by.
+	// Measure returns what the node has measured of itself and its peers: the input for choosing the
+	// length of a round and m.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
-	// Leave has the node leave the cluster in good order, at once, and end.
+	// Leave makes the node leave the cluster in order, at once, and exit.
 	// Right: admin.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Drain has the node take no new requests, wait for those under way, then leave and end.
+	// Drain makes the node refuse new requests, wait for those in flight, then leave and exit.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel has the members exclude another one. It needs a majority. The other one, if it
-	// lives, may join again with another incarnation.
+	// Expel makes the members expel another one. It needs a majority. If the expelled node is
+	// running, it may rejoin as another incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget has the node forget what it knows of the lives and of the disk of another one that
-	// is not connected: it lets in whoever comes next with a certificate of that name.
+	// Forget makes the node delete what it knows of the incarnations and the disk of another node
+	// that is not connected, and admit the next connection with a certificate of that name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Record returns the flight recorder: the last events of the node, as a trace that
-	// "parley trace" and "parley audit" read.
+	// Record returns the flight recorder: the last events of the node, as a trace for "parley trace"
+	// and "parley audit".
 	// Right: admin.
 	Record(context.Context, *RecordRequest) (*connect.ServerStreamForClient[RecordResponse], error)
 }
@@ -230,33 +229,32 @@ func (c *adminServiceClient) Record(ctx context.Context, req *RecordRequest) (*c
 
 // AdminServiceHandler is an implementation of the parley.v1.AdminService service.
 type AdminServiceHandler interface {
-	// Status tells how the node and its part of the cluster are.
+	// Status returns the status of the node and of its part of the cluster.
 	// Right: read.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// Health tells in a word whether the node is ready for clients. It always answers while
-	// the node lives.
+	// Health reports whether the node is ready for clients. It always answers while the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure tells what the node has measured of the others and of itself: what the length
-	// of a round and the number of liars can be chosen by.
+	// Measure returns what the node has measured of itself and its peers: the input for choosing the
+	// length of a round and m.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
-	// Leave has the node leave the cluster in good order, at once, and end.
+	// Leave makes the node leave the cluster in order, at once, and exit.
 	// Right: admin.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Drain has the node take no new requests, wait for those under way, then leave and end.
+	// Drain makes the node refuse new requests, wait for those in flight, then leave and exit.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel has the members exclude another one. It needs a majority. The other one, if it
-	// lives, may join again with another incarnation.
+	// Expel makes the members expel another one. It needs a majority. If the expelled node is
+	// running, it may rejoin as another incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget has the node forget what it knows of the lives and of the disk of another one that
-	// is not connected: it lets in whoever comes next with a certificate of that name.
+	// Forget makes the node delete what it knows of the incarnations and the disk of another node
+	// that is not connected, and admit the next connection with a certificate of that name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Record returns the flight recorder: the last events of the node, as a trace that
-	// "parley trace" and "parley audit" read.
+	// Record returns the flight recorder: the last events of the node, as a trace for "parley trace"
+	// and "parley audit".
 	// Right: admin.
 	Record(context.Context, *RecordRequest, *connect.ServerStream[RecordResponse]) error
 }

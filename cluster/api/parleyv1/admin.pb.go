@@ -23,17 +23,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// NodeState is what a node does.
+// NodeState is the state of a node.
 type NodeState int32
 
 const (
 	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
 	NodeState_NODE_STATE_RUNNING     NodeState = 1
-	// It takes no new requests, and is about to leave.
+	// It refuses new requests, and is about to leave.
 	NodeState_NODE_STATE_DRAINING NodeState = 2
 	NodeState_NODE_STATE_LEAVING  NodeState = 3
 	NodeState_NODE_STATE_LEFT     NodeState = 4
-	// The others have excluded it; it may come back as another life.
+	// The others have expelled it; it may start again as another incarnation.
 	NodeState_NODE_STATE_EXPELLED NodeState = 5
 )
 
@@ -84,7 +84,7 @@ func (NodeState) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// StatusRequest is what Status is asked with.
+// StatusRequest is the request of Status.
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -121,46 +121,46 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// StatusResponse is what Status answers: what the node knows of itself and of the others.
+// StatusResponse is the response of Status: what the node knows of itself and its peers.
 type StatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster's name.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// This node.
+	// This node's name.
 	Node  string    `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	State NodeState `protobuf:"varint,3,opt,name=state,proto3,enum=parley.v1.NodeState" json:"state,omitempty"`
-	// Which of its lives this is: that of a later one is larger.
+	// The node's incarnation: a later start has a larger one.
 	Incarnation uint64 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Whether it has lived before.
+	// Whether the node has started before.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
 	Started *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`
-	// Whether what is delivered is on the disk before anybody is told, except in groups of level
-	// Byzantine, which are in memory.
+	// Whether deliveries are synced to disk before they are acknowledged. Groups of level Byzantine
+	// are in memory in any case.
 	Durable bool `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
-	// How many nodes may lie.
+	// How many nodes may be faulty.
 	M uint32 `protobuf:"varint,8,opt,name=m,proto3" json:"m,omitempty"`
 	// The length of a round of an agreement.
 	Round *durationpb.Duration `protobuf:"bytes,9,opt,name=round,proto3" json:"round,omitempty"`
-	// Whether the node runs, and is in all its groups and tables.
+	// Whether the node is running, and a member of all its groups and tables.
 	Ready bool `protobuf:"varint,10,opt,name=ready,proto3" json:"ready,omitempty"`
-	// What is not as it should be, if it is not ready.
+	// The reasons if it is not ready.
 	Problems []string `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
-	// In the order of the configuration, this node too.
+	// In the order of the configuration, including this node.
 	Members []*MemberStatus `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
 	Groups  []*GroupStatus  `protobuf:"bytes,13,rep,name=groups,proto3" json:"groups,omitempty"`
 	Tables  []*TableStatus  `protobuf:"bytes,14,rep,name=tables,proto3" json:"tables,omitempty"`
-	// The streams of agreements that have been opened.
+	// The open streams of agreements.
 	Streams []*StreamStatus `protobuf:"bytes,15,rep,name=streams,proto3" json:"streams,omitempty"`
-	// Absent if the node has no part in transactions.
+	// Absent if the node takes no part in transactions.
 	Commit *CommitStatus `protobuf:"bytes,16,opt,name=commit,proto3" json:"commit,omitempty"`
-	// Absent if nothing outlives the node.
+	// Absent if the node has no durable state.
 	Store *StoreStatus `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
-	// What machines did not accept of others.
+	// Messages of others that machines refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Connections of whom no member is known, by reason.
+	// Connections that are of no known member, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Messages for machines that there are not.
+	// Messages for unknown machines.
 	Strange       uint64 `protobuf:"varint,21,opt,name=strange,proto3" json:"strange,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -347,18 +347,18 @@ func (x *StatusResponse) GetStrange() uint64 {
 type MemberStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it listens for the other nodes.
+	// Where it listens for other nodes.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Whether it is this node; then the rest up to in means nothing.
+	// Whether it is this node; then the fields of the connection have no meaning.
 	Self      bool `protobuf:"varint,3,opt,name=self,proto3" json:"self,omitempty"`
 	Connected bool `protobuf:"varint,4,opt,name=connected,proto3" json:"connected,omitempty"`
-	// Whether it has been expelled, and is not listened to any more.
+	// Whether it is expelled, so that its messages are not accepted.
 	Expelled bool `protobuf:"varint,5,opt,name=expelled,proto3" json:"expelled,omitempty"`
-	// The groups and tables in whose views it is.
+	// The groups and tables whose views contain it.
 	In []string `protobuf:"bytes,6,rep,name=in,proto3" json:"in,omitempty"`
-	// Which of its lives this node talks to.
+	// Its incarnation, as of the last connection.
 	Incarnation uint64 `protobuf:"varint,7,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Since when it is connected; absent if it is not.
+	// When it connected; absent if it is not connected.
 	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
 	// How often it has connected.
 	Connections uint64 `protobuf:"varint,9,opt,name=connections,proto3" json:"connections,omitempty"`
@@ -370,7 +370,7 @@ type MemberStatus struct {
 	FramesLost uint64 `protobuf:"varint,14,opt,name=frames_lost,json=framesLost,proto3" json:"frames_lost,omitempty"`
 	// Bytes that wait to be sent.
 	Queued uint64 `protobuf:"varint,15,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Of the last pings; absent before there is one.
+	// Of the last pings; absent before the first one.
 	RoundTrip *RoundTrip `protobuf:"bytes,16,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
 	// Connections and frames that were dropped, by reason.
 	Dropped       map[string]uint64 `protobuf:"bytes,17,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -527,7 +527,7 @@ func (x *MemberStatus) GetDropped() map[string]uint64 {
 	return nil
 }
 
-// ViewStatus is the last view that was installed of a group that has views.
+// ViewStatus is the last installed view of a group that has views.
 type ViewStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether this node is a member now.
@@ -535,7 +535,7 @@ type ViewStatus struct {
 	// The view's number.
 	View    uint64   `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
 	Members []string `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
-	// Members that this node suspects to have failed.
+	// Members that this node suspects.
 	Suspected     []string `protobuf:"bytes,4,rep,name=suspected,proto3" json:"suspected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -599,17 +599,18 @@ func (x *ViewStatus) GetSuspected() []string {
 	return nil
 }
 
-// SlotStatus counts agreements, which are numbered from 1.
+// SlotStatus counts the slots of a stream, which are numbered from 1.
 type SlotStatus struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Opened uint64                 `protobuf:"varint,1,opt,name=opened,proto3" json:"opened,omitempty"`
-	// Up to here all are over.
+	// All slots up to this one are finished.
 	Done uint64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
-	// The first that this node took no part in, for it was held up; 0 if there is none.
+	// The first slot from which this node abstained; 0 if none.
 	Missed uint64 `protobuf:"varint,3,opt,name=missed,proto3" json:"missed,omitempty"`
-	// How many it took no part in.
+	// How many slots this node abstained from.
 	Abstained uint64 `protobuf:"varint,4,opt,name=abstained,proto3" json:"abstained,omitempty"`
-	// Whether the node takes no part, for it has lived before.
+	// Whether the node does not participate, because it has restarted or lost contact with the
+	// others.
 	Mute          bool `protobuf:"varint,5,opt,name=mute,proto3" json:"mute,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -680,15 +681,15 @@ func (x *SlotStatus) GetMute() bool {
 	return false
 }
 
-// GroupStatus is this node's part in a group.
+// GroupStatus is the status of a group at this node.
 type GroupStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Level Level                  `protobuf:"varint,2,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
 	View  *ViewStatus            `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
-	// Of a Byzantine group.
+	// Only for a Byzantine group.
 	Slots *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// Of the last delivery; 0 if there was none yet.
+	// Of the last delivery; 0 if there was none.
 	Position      uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -759,18 +760,18 @@ func (x *GroupStatus) GetPosition() uint64 {
 	return 0
 }
 
-// TableStatus is this node's copy of a table.
+// TableStatus is the status of this node's replica of a table.
 type TableStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How many commands it has applied.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// Commands that were asked at this node and have no answer yet.
+	// Commands of this node that wait for their answers.
 	Waiting uint32      `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	View    *ViewStatus `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
 	// Why the replica of this node has stopped and answers nothing; empty if it has not.
 	Stopped string `protobuf:"bytes,5,opt,name=stopped,proto3" json:"stopped,omitempty"`
-	// The nodes whose replicas were found to have another state.
+	// The nodes whose replicas were found to hold another state.
 	Diverged      []string `protobuf:"bytes,6,rep,name=diverged,proto3" json:"diverged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -848,12 +849,12 @@ func (x *TableStatus) GetDiverged() []string {
 	return nil
 }
 
-// StreamStatus is a stream of agreements: those of one algorithm, m and source.
+// StreamStatus is the status of a stream of agreements: those of one algorithm, m, and source.
 type StreamStatus struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Algorithm Algorithm              `protobuf:"varint,1,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32                 `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
-	// No name: all nodes at once.
+	// Empty for vectors, whose sources are all nodes.
 	Source        string      `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	Slots         *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -918,20 +919,20 @@ func (x *StreamStatus) GetSlots() *SlotStatus {
 	return nil
 }
 
-// CommitStatus is this node's part in transactions.
+// CommitStatus is the status of transactions at this node.
 type CommitStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The protocol's name.
 	Protocol string `protobuf:"bytes,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	// Transactions that this node coordinates.
 	Open uint32 `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
-	// All whose outcome it waits for.
+	// All transactions whose outcome it waits for.
 	Pending uint32 `protobuf:"varint,3,opt,name=pending,proto3" json:"pending,omitempty"`
-	// Calls of its participant under way.
+	// Calls of its participant in flight.
 	Preparing uint32 `protobuf:"varint,4,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	Committed uint64 `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	Aborted   uint64 `protobuf:"varint,6,opt,name=aborted,proto3" json:"aborted,omitempty"`
-	// Those of which the outcome can not be known before others are back.
+	// Transactions whose outcome cannot be known before other nodes recover.
 	Blocked       []*OutcomeResponse `protobuf:"bytes,7,rep,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1016,25 +1017,25 @@ func (x *CommitStatus) GetBlocked() []*OutcomeResponse {
 	return nil
 }
 
-// StoreStatus is the durable memory of a node.
+// StoreStatus is the status of the durable state of a node.
 type StoreStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Records handed over in this life.
+	// Records submitted by this incarnation.
 	Records uint64 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
-	// Those of them that are on the disk.
+	// Those of them that are on disk.
 	Durable uint64 `protobuf:"varint,2,opt,name=durable,proto3" json:"durable,omitempty"`
 	Bytes   uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Why it has stopped, if it has.
+	// Why the store has failed; empty if it has not.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// The number of the last record on the disk, over all lives.
+	// The number of the last record on disk, counted over all incarnations.
 	Position uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
-	// How many bytes were free on the disk at most a second ago.
+	// How many bytes were free on the disk at most 1 s ago.
 	Free uint64 `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
-	// How long the slowest commit of this life took.
+	// How long the slowest commit of this incarnation took.
 	Slowest *durationpb.Duration `protobuf:"bytes,7,opt,name=slowest,proto3" json:"slowest,omitempty"`
 	// A warning if less than 256 MiB are free.
 	Low string `protobuf:"bytes,8,opt,name=low,proto3" json:"low,omitempty"`
-	// Why new requests are refused, if less than 64 MiB are free.
+	// Why requests are refused, if less than 64 MiB are free.
 	Full          string `protobuf:"bytes,9,opt,name=full,proto3" json:"full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1133,12 +1134,12 @@ func (x *StoreStatus) GetFull() string {
 	return ""
 }
 
-// RefusedStatus counts what one machine did not accept of one member.
+// RefusedStatus counts the messages of one member that one machine refused, for one reason.
 type RefusedStatus struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Machine string                 `protobuf:"bytes,1,opt,name=machine,proto3" json:"machine,omitempty"`
 	From    string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// The reason, in words that do not change.
+	// The reason, as constant text.
 	Why           string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
 	Times         uint64 `protobuf:"varint,4,opt,name=times,proto3" json:"times,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1203,14 +1204,14 @@ func (x *RefusedStatus) GetTimes() uint64 {
 	return 0
 }
 
-// RoundTrip is how long messages take to another node and back.
+// RoundTrip summarizes round-trip times to another node.
 type RoundTrip struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Least  *durationpb.Duration   `protobuf:"bytes,1,opt,name=least,proto3" json:"least,omitempty"`
 	Median *durationpb.Duration   `protobuf:"bytes,2,opt,name=median,proto3" json:"median,omitempty"`
-	// What 999 of 1000 keep to.
+	// The 99.9th percentile.
 	P999 *durationpb.Duration `protobuf:"bytes,3,opt,name=p999,proto3" json:"p999,omitempty"`
-	// Of how many pings.
+	// The number of pings.
 	Samples       uint32 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1274,7 +1275,7 @@ func (x *RoundTrip) GetSamples() uint32 {
 	return 0
 }
 
-// HealthRequest is what Health is asked with.
+// HealthRequest is the request of Health.
 type HealthRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1311,11 +1312,11 @@ func (*HealthRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
-// HealthResponse is what Health answers.
+// HealthResponse is the response of Health.
 type HealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ready bool                   `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
-	// What is not as it should be, if it is not ready.
+	// The reasons if the node is not ready.
 	Problems      []string `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1365,7 +1366,7 @@ func (x *HealthResponse) GetProblems() []string {
 	return nil
 }
 
-// MeasureRequest is what Measure is asked with.
+// MeasureRequest is the request of Measure.
 type MeasureRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1402,26 +1403,26 @@ func (*MeasureRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
-// MeasureResponse is what Measure answers.
+// MeasureResponse is the response of Measure.
 type MeasureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many nodes there are.
+	// The number of nodes.
 	Nodes uint32 `protobuf:"varint,1,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// How many may lie.
+	// How many nodes may be faulty.
 	M uint32 `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
-	// The length of a round as it is configured.
+	// The length of a round, as configured.
 	Round *durationpb.Duration `protobuf:"bytes,3,opt,name=round,proto3" json:"round,omitempty"`
 	// The other nodes, in the order of the configuration.
 	Peers []*PeerMeasure `protobuf:"bytes,4,rep,name=peers,proto3" json:"peers,omitempty"`
-	// How late this process wakes when it has a time to wake at.
+	// How late this process was scheduled.
 	Wake *WakeMeasure `protobuf:"bytes,5,opt,name=wake,proto3" json:"wake,omitempty"`
-	// For how long this machine was suspended since the node began.
+	// How long this computer was suspended since the node started.
 	Suspended *durationpb.Duration `protobuf:"bytes,6,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	// How far apart clocks may be; absent if this node's is not in step.
+	// How far apart clocks may be; absent if this node's clock is not synchronized.
 	Bound        *durationpb.Duration `protobuf:"bytes,7,opt,name=bound,proto3" json:"bound,omitempty"`
 	Synchronized bool                 `protobuf:"varint,8,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
-	// How much faster than the others' this node's clock runs, in parts in a million; 0 as
-	// long as that is not known.
+	// How much faster this node's clock runs than the others', in parts per million; 0 while that is
+	// not known.
 	Drift         float64 `protobuf:"fixed64,9,opt,name=drift,proto3" json:"drift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1520,16 +1521,16 @@ func (x *MeasureResponse) GetDrift() float64 {
 	return 0
 }
 
-// WakeMeasure is how late a process wakes, over the last minute or so.
+// WakeMeasure is how late a process was scheduled, over the last 4096 measurements (about 41 s).
 type WakeMeasure struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Median *durationpb.Duration   `protobuf:"bytes,1,opt,name=median,proto3" json:"median,omitempty"`
-	// What 999 of 1000 keep to.
+	// The 99.9th percentile.
 	P999 *durationpb.Duration `protobuf:"bytes,2,opt,name=p999,proto3" json:"p999,omitempty"`
-	// Of all since the node began.
+	// The maximum since the node started.
 	Most    *durationpb.Duration `protobuf:"bytes,3,opt,name=most,proto3" json:"most,omitempty"`
 	Samples uint32               `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
-	// How often it was more than a fifth of a round.
+	// How often a delay exceeded 1/5 of a round.
 	Pauses        uint64 `protobuf:"varint,5,opt,name=pauses,proto3" json:"pauses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1600,15 +1601,15 @@ func (x *WakeMeasure) GetPauses() uint64 {
 	return 0
 }
 
-// PeerMeasure is what was measured of another node.
+// PeerMeasure is what was measured of one peer.
 type PeerMeasure struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Connected bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`
-	// Absent before there is a ping.
+	// Absent before the first ping.
 	RoundTrip *RoundTrip `protobuf:"bytes,3,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
-	// How far its clock was ahead of this node's when it was last read; absent if it could
-	// not be read.
+	// How far its clock was ahead of this node's when it was last read; absent if it could not be
+	// read.
 	Skew *durationpb.Duration `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`
 	// How wrong that may be.
 	Error         *durationpb.Duration `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
@@ -1681,7 +1682,7 @@ func (x *PeerMeasure) GetError() *durationpb.Duration {
 	return nil
 }
 
-// LeaveRequest is what Leave is asked with.
+// LeaveRequest is the request of Leave.
 type LeaveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1718,7 +1719,7 @@ func (*LeaveRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
-// LeaveResponse is what Leave answers.
+// LeaveResponse is the response of Leave.
 type LeaveResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1755,7 +1756,7 @@ func (*LeaveResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
-// DrainRequest is what Drain is asked with.
+// DrainRequest is the request of Drain.
 type DrainRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1792,7 +1793,7 @@ func (*DrainRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
-// DrainResponse is what Drain answers.
+// DrainResponse is the response of Drain.
 type DrainResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1829,7 +1830,7 @@ func (*DrainResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
-// ExpelRequest is what Expel is asked with.
+// ExpelRequest is the request of Expel.
 type ExpelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's name.
@@ -1875,7 +1876,7 @@ func (x *ExpelRequest) GetName() string {
 	return ""
 }
 
-// ExpelResponse is what Expel answers.
+// ExpelResponse is the response of Expel.
 type ExpelResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1912,7 +1913,7 @@ func (*ExpelResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
-// ForgetRequest is what Forget is asked with.
+// ForgetRequest is the request of Forget.
 type ForgetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's name.
@@ -1958,7 +1959,7 @@ func (x *ForgetRequest) GetName() string {
 	return ""
 }
 
-// ForgetResponse is what Forget answers.
+// ForgetResponse is the response of Forget.
 type ForgetResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1995,7 +1996,7 @@ func (*ForgetResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
-// RecordRequest is what Record is asked with.
+// RecordRequest is the request of Record.
 type RecordRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2032,10 +2033,10 @@ func (*RecordRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
-// RecordResponse is what Record answers.
+// RecordResponse is the response of Record.
 type RecordResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A piece of the trace; the pieces in order are the whole.
+	// A piece of the trace; the trace is the concatenation of all pieces.
 	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -44,25 +44,26 @@ const (
 
 // AgreeServiceClient is a client for the parley.v1.AgreeService service.
 type AgreeServiceClient interface {
-	// Agree has all correct nodes agree on a value that this node gives them, as the source.
-	// It answers when this node has decided. If the caller leaves before, the agreement goes
-	// on. FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this
-	// node took no part, or what it said came too late for the others. If the outcome is unknown
-	// they may have decided; if nothing was done it is safe to ask again.
+	// Agree makes all correct nodes agree on a value of this node, the source. It answers when this
+	// node has decided. If the caller disconnects first, the agreement continues.
+	// FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this node took
+	// no part, or its messages came too late. If the outcome is unknown, the other nodes may have
+	// decided; if nothing was done, a retry is safe.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
-	// Propose is interactive consistency: this node hands in a value under a name, and all
-	// correct nodes that ask under the name get one and the same vector of the nodes' values.
-	// An agreement begins when m+1 nodes have been asked for it; fewer wait until their
-	// callers leave. A node that is asked too late, or never, has no value in the vector.
+	// Propose is interactive consistency: this node submits a value under a name, and all correct
+	// nodes that are called with the name get the same vector of the nodes' values. An agreement
+	// begins when m+1 nodes have been called; fewer wait until their callers disconnect. A node that
+	// is called too late, or never, has no value in the vector.
 	// Right: write.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
-	// Consensus is Propose and then one value made of the vector by a rule, which must be
-	// alike at all nodes.
+	// Consensus is Propose, followed by a rule that reduces the vector to one value. The rule must be
+	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions tells of the decisions of this node from now on, whoever asked, as they fall:
-	// not always in the order of slots. Who reads too slowly is cut off with ABORTED.
+	// Decisions streams the decisions of this node from now on, on any node's request, as they are
+	// made: not necessarily in the order of slots. A caller that reads too slowly is cut off with
+	// ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest) (*connect.ServerStreamForClient[DecisionsResponse], error)
 }
@@ -147,25 +148,26 @@ func (c *agreeServiceClient) Decisions(ctx context.Context, req *DecisionsReques
 
 // AgreeServiceHandler is an implementation of the parley.v1.AgreeService service.
 type AgreeServiceHandler interface {
-	// Agree has all correct nodes agree on a value that this node gives them, as the source.
-	// It answers when this node has decided. If the caller leaves before, the agreement goes
-	// on. FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this
-	// node took no part, or what it said came too late for the others. If the outcome is unknown
-	// they may have decided; if nothing was done it is safe to ask again.
+	// Agree makes all correct nodes agree on a value of this node, the source. It answers when this
+	// node has decided. If the caller disconnects first, the agreement continues.
+	// FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this node took
+	// no part, or its messages came too late. If the outcome is unknown, the other nodes may have
+	// decided; if nothing was done, a retry is safe.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
-	// Propose is interactive consistency: this node hands in a value under a name, and all
-	// correct nodes that ask under the name get one and the same vector of the nodes' values.
-	// An agreement begins when m+1 nodes have been asked for it; fewer wait until their
-	// callers leave. A node that is asked too late, or never, has no value in the vector.
+	// Propose is interactive consistency: this node submits a value under a name, and all correct
+	// nodes that are called with the name get the same vector of the nodes' values. An agreement
+	// begins when m+1 nodes have been called; fewer wait until their callers disconnect. A node that
+	// is called too late, or never, has no value in the vector.
 	// Right: write.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
-	// Consensus is Propose and then one value made of the vector by a rule, which must be
-	// alike at all nodes.
+	// Consensus is Propose, followed by a rule that reduces the vector to one value. The rule must be
+	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions tells of the decisions of this node from now on, whoever asked, as they fall:
-	// not always in the order of slots. Who reads too slowly is cut off with ABORTED.
+	// Decisions streams the decisions of this node from now on, on any node's request, as they are
+	// made: not necessarily in the order of slots. A caller that reads too slowly is cut off with
+	// ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest, *connect.ServerStream[DecisionsResponse]) error
 }

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Algorithm is one by which nodes agree on the value of one of them.
+// Algorithm is an algorithm for agreement on the value of one node.
 type Algorithm int32
 
 const (
@@ -83,20 +83,20 @@ func (Algorithm) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_agree_proto_rawDescGZIP(), []int{0}
 }
 
-// Rule makes one value of a vector.
+// Rule reduces a vector to one value.
 type Rule int32
 
 const (
 	// The strict majority.
 	Rule_RULE_UNSPECIFIED Rule = 0
-	// The value that more than half of the nodes have, else the one for none.
+	// The value of more than half of the nodes, otherwise the value for none.
 	Rule_RULE_MAJORITY Rule = 1
-	// The middle one of the values as whole decimal numbers; what is none counts as the one
+	// The median of the values as decimal integers; an entry that is no integer counts as the value
 	// for none.
 	Rule_RULE_MEDIAN Rule = 2
-	// The least one of these.
+	// The minimum of these integers.
 	Rule_RULE_MINIMUM Rule = 3
-	// The greatest one of these.
+	// The maximum of these integers.
 	Rule_RULE_MAXIMUM Rule = 4
 )
 
@@ -145,17 +145,17 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_agree_proto_rawDescGZIP(), []int{1}
 }
 
-// AgreeRequest is what Agree is asked with.
+// AgreeRequest is the request of Agree.
 type AgreeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The value, at most 1024 bytes; with EIG and OM for m > 2 at most 32.
 	Value []byte `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	// By default EIG.
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
-	// How many nodes may lie, at most 4 and within the algorithm's theorem. 0: as many as
-	// that allows.
+	// How many nodes may be faulty, at most 4 and within the algorithm's bound. 0: as many as the
+	// algorithm tolerates.
 	M uint32 `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
-	// Whether the answer is to carry what the nodes say they heard. It then takes up to a
+	// Whether the response contains what the nodes report that they received. It then takes up to one
 	// round longer.
 	Evidence      bool `protobuf:"varint,4,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -220,7 +220,7 @@ func (x *AgreeRequest) GetEvidence() bool {
 	return false
 }
 
-// AgreeResponse is what Agree answers.
+// AgreeResponse is the response of Agree.
 type AgreeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Decision      *Decision              `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
@@ -265,19 +265,19 @@ func (x *AgreeResponse) GetDecision() *Decision {
 	return nil
 }
 
-// Decision is what all correct nodes agree on.
+// Decision is the value that all correct nodes decide in one slot.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node whose value it is.
 	Source    string    `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32    `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
-	// The number of the agreement among those of the same source, algorithm and m, from 1.
+	// The number of the agreement among those of the same source, algorithm, and m, from 1.
 	Slot uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Absent if it is none, as only the value of a node that lies is.
 	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	// What nodes say they heard, where it was asked for. It proves nothing: a liar may say
-	// anything.
+	// What nodes report that they received, if requested. It proves nothing, because a faulty node
+	// may report anything.
 	Evidence      []*Account `protobuf:"bytes,6,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -355,16 +355,16 @@ func (x *Decision) GetEvidence() []*Account {
 	return nil
 }
 
-// Account is what one node says of an agreement.
+// Account is what one node reports of an agreement.
 type Account struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who says it.
+	// The reporting node.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// What it heard, in the order it came.
+	// What it received, in order of arrival.
 	Heard []*Heard `protobuf:"bytes,2,rep,name=heard,proto3" json:"heard,omitempty"`
 	// The node's information tree, where the algorithm has one.
 	Tree []*Branch `protobuf:"bytes,3,rep,name=tree,proto3" json:"tree,omitempty"`
-	// Whether there was more than an account has room for.
+	// Whether the account was truncated because it has too little room.
 	Cut           bool `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -428,14 +428,14 @@ func (x *Account) GetCut() bool {
 	return false
 }
 
-// Heard is one thing that a node heard.
+// Heard is one value that a node received.
 type Heard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The round, from 0 in which the source speaks.
+	// The round; the source sends in round 0.
 	Round uint32 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
-	// From which node.
+	// The sender.
 	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// What, as the algorithm's paper writes it.
+	// The message, in the notation of the algorithm's paper.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -495,11 +495,11 @@ func (x *Heard) GetText() string {
 // Branch is one node of an information tree.
 type Branch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The nodes that told it, the source first.
+	// The nodes that relayed the value, the source first.
 	Path []string `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
-	// What was heard along the path. Absent if nothing was.
+	// The value received along the path. Absent if none was.
 	In []byte `protobuf:"bytes,2,opt,name=in,proto3,oneof" json:"in,omitempty"`
-	// What was made of that and of the branches below. Absent if it is no value.
+	// The value resolved from that and the branches below. Absent if it is no value.
 	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3,oneof" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -556,20 +556,20 @@ func (x *Branch) GetOut() []byte {
 	return nil
 }
 
-// ProposeRequest is what Propose is asked with.
+// ProposeRequest is the request of Propose.
 type ProposeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name under which nodes find each other, at most 64 bytes. What was agreed on is
-	// remembered for 1024 more names.
+	// The name that identifies the vector, at most 64 bytes. A vector is remembered for 1024 further
+	// names.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// This node's value, at most 956 bytes.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// By default EIG; for m > 2 phase king or signed messages. Alike at all nodes.
+	// By default EIG; for m > 2 phase king or signed messages. Identical on all nodes.
 	Algorithm Algorithm `protobuf:"varint,3,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
-	// As in AgreeRequest, and alike at all nodes.
+	// As in AgreeRequest. Identical on all nodes.
 	M uint32 `protobuf:"varint,4,opt,name=m,proto3" json:"m,omitempty"`
-	// How long this node waits for the others' values before it asks to begin; by default
-	// 50 ms.
+	// How long this node waits for the others' values before it requests that the agreement begins;
+	// by default 50 ms.
 	Gather        *durationpb.Duration `protobuf:"bytes,5,opt,name=gather,proto3" json:"gather,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -640,7 +640,7 @@ func (x *ProposeRequest) GetGather() *durationpb.Duration {
 	return nil
 }
 
-// ProposeResponse is what Propose answers.
+// ProposeResponse is the response of Propose.
 type ProposeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Vector        *Vector                `protobuf:"bytes,1,opt,name=vector,proto3" json:"vector,omitempty"`
@@ -685,13 +685,13 @@ func (x *ProposeResponse) GetVector() *Vector {
 	return nil
 }
 
-// Vector is what the nodes agree on under one name.
+// Vector is the vector that all correct nodes decide under one name.
 type Vector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The number of the agreement in which it was agreed on.
+	// The slot of the decision.
 	Slot uint64 `protobuf:"varint,2,opt,name=slot,proto3" json:"slot,omitempty"`
-	// One for each node, in the order of the configuration.
+	// One entry for each node, in the order of the configuration.
 	Entries       []*Entry `protobuf:"bytes,3,rep,name=entries,proto3" json:"entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -752,7 +752,7 @@ func (x *Vector) GetEntries() []*Entry {
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// Absent if the node handed in no value in time.
+	// Absent if the node submitted no value in time.
 	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -802,14 +802,14 @@ func (x *Entry) GetValue() []byte {
 	return nil
 }
 
-// ConsensusRequest is what Consensus is asked with.
+// ConsensusRequest is the request of Consensus.
 type ConsensusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is proposed, as for Propose.
+	// The proposal, as for Propose.
 	Proposal *ProposeRequest `protobuf:"bytes,1,opt,name=proposal,proto3" json:"proposal,omitempty"`
-	// By default the strict majority. Alike at all nodes.
+	// By default the strict majority. Identical on all nodes.
 	Rule Rule `protobuf:"varint,2,opt,name=rule,proto3,enum=parley.v1.Rule" json:"rule,omitempty"`
-	// What stands in the vector for a node that handed in no value. Alike at all nodes.
+	// The value for none: it stands for a node that submitted no value. Identical on all nodes.
 	Otherwise     []byte `protobuf:"bytes,3,opt,name=otherwise,proto3" json:"otherwise,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -866,7 +866,7 @@ func (x *ConsensusRequest) GetOtherwise() []byte {
 	return nil
 }
 
-// ConsensusResponse is what Consensus answers.
+// ConsensusResponse is the response of Consensus.
 type ConsensusResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -919,7 +919,7 @@ func (x *ConsensusResponse) GetVector() *Vector {
 	return nil
 }
 
-// DecisionsRequest is what Decisions is asked with.
+// DecisionsRequest is the request of Decisions.
 type DecisionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -956,10 +956,10 @@ func (*DecisionsRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_agree_proto_rawDescGZIP(), []int{12}
 }
 
-// DecisionsResponse is what Decisions answers.
+// DecisionsResponse is the response of Decisions.
 type DecisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent in the first message, which only says that decisions are watched from now on.
+	// Absent in the first message, which says that decisions are streamed from now on.
 	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

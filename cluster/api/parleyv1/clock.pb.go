@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// NowRequest is what Now is asked with.
+// NowRequest is the request of Now.
 type NowRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -60,19 +60,19 @@ func (*NowRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_clock_proto_rawDescGZIP(), []int{0}
 }
 
-// NowResponse is what Now answers.
+// NowResponse is the response of Now.
 type NowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cluster's time. It is common to the nodes, and not that of the outside world; where
-	// the clocks began it was the median of what the nodes took for the date. It does not go
-	// back from one answer of a synchronized clock to the next.
+	// The cluster's time, which all nodes share; it is not synchronized with the outside world.
+	// Initially it is the median of the nodes' own dates. It does not decrease from one response of a
+	// synchronized clock to the next.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// How far any other correct node's may be from it, as long as no more than m nodes are
-	// faulty, cut off or down. Absent if the clock is not synchronized: nothing is known.
+	// How far any other correct node's clock may differ, while at most m nodes are faulty,
+	// disconnected, or down. Absent if the clock is not synchronized.
 	Bound *durationpb.Duration `protobuf:"bytes,2,opt,name=bound,proto3" json:"bound,omitempty"`
-	// Whether this node's clock is in step with those of all but m nodes.
+	// Whether this node's clock is synchronized with those of all but m nodes.
 	Synchronized bool `protobuf:"varint,3,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
-	// How far the cluster's time is ahead of the clock of this node's machine.
+	// How far the cluster's time is ahead of the clock of this node's computer.
 	Offset        *durationpb.Duration `protobuf:"bytes,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -40,16 +40,15 @@ const (
 
 // CommitServiceClient is a client for the parley.v1.CommitService service.
 type CommitServiceClient interface {
-	// Commit has the participants of members prepare what each is to do, and then all carry it
-	// out, or none. It answers when the outcome is decided. A transaction that is asked for
-	// again at this node gets the outcome of before, as long as that is remembered.
-	// UNKNOWN with reason "blocked": the outcome can not be known before others are back.
-	// ALREADY_EXISTS: another transaction has the name, or one that other members were named
-	// for, or that was asked for at another node and is over; with an unknown outcome that may
-	// be this one. NOT_FOUND: there is no member of a name.
+	// Commit makes the participants of members prepare their bodies, and then all commit or all
+	// abort. It answers when the outcome is decided. A retry at this node gets the same outcome, as
+	// long as it is remembered. UNKNOWN with reason "blocked": the outcome cannot be known before
+	// other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one with
+	// other members, or to a finished one that was requested at another node; with an unknown outcome
+	// it may be this one. NOT_FOUND: there is no member of a name.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome tells what this node knows of a transaction. NOT_FOUND: nothing.
+	// Outcome returns what this node knows of a transaction. NOT_FOUND: nothing.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }
@@ -107,16 +106,15 @@ func (c *commitServiceClient) Outcome(ctx context.Context, req *OutcomeRequest) 
 
 // CommitServiceHandler is an implementation of the parley.v1.CommitService service.
 type CommitServiceHandler interface {
-	// Commit has the participants of members prepare what each is to do, and then all carry it
-	// out, or none. It answers when the outcome is decided. A transaction that is asked for
-	// again at this node gets the outcome of before, as long as that is remembered.
-	// UNKNOWN with reason "blocked": the outcome can not be known before others are back.
-	// ALREADY_EXISTS: another transaction has the name, or one that other members were named
-	// for, or that was asked for at another node and is over; with an unknown outcome that may
-	// be this one. NOT_FOUND: there is no member of a name.
+	// Commit makes the participants of members prepare their bodies, and then all commit or all
+	// abort. It answers when the outcome is decided. A retry at this node gets the same outcome, as
+	// long as it is remembered. UNKNOWN with reason "blocked": the outcome cannot be known before
+	// other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one with
+	// other members, or to a finished one that was requested at another node; with an unknown outcome
+	// it may be this one. NOT_FOUND: there is no member of a name.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome tells what this node knows of a transaction. NOT_FOUND: nothing.
+	// Outcome returns what this node knows of a transaction. NOT_FOUND: nothing.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// TransactionState is how far a transaction has come, as a node knows it.
+// TransactionState is the state of a transaction as a node knows it.
 type TransactionState int32
 
 const (
@@ -74,12 +74,12 @@ func (TransactionState) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_commit_proto_rawDescGZIP(), []int{0}
 }
 
-// CommitRequest is what Commit is asked with.
+// CommitRequest is the request of Commit.
 type CommitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The transaction's name, at most 255 bytes.
 	Transaction string `protobuf:"bytes,1,opt,name=transaction,proto3" json:"transaction,omitempty"`
-	// What each member is to do, by its name: at most 60 KiB each, and 512 KiB together.
+	// The body of each member, by its name: at most 60 KiB each, and 512 KiB together.
 	Bodies        map[string][]byte `protobuf:"bytes,2,rep,name=bodies,proto3" json:"bodies,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -129,12 +129,12 @@ func (x *CommitRequest) GetBodies() map[string][]byte {
 	return nil
 }
 
-// CommitResponse is what Commit answers.
+// CommitResponse is the response of Commit.
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether all carry it out, or none.
+	// Whether all members commit, or none.
 	Committed bool `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
-	// Why it was aborted, as far as this node knows: who said no, and what it said.
+	// The reason of an abort, if known: who said no, and its text.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -184,7 +184,7 @@ func (x *CommitResponse) GetWhy() string {
 	return ""
 }
 
-// OutcomeRequest is what Outcome is asked with.
+// OutcomeRequest is the request of Outcome.
 type OutcomeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The transaction's name.
@@ -230,14 +230,14 @@ func (x *OutcomeRequest) GetTransaction() string {
 	return ""
 }
 
-// OutcomeResponse is what Outcome answers.
+// OutcomeResponse is the response of Outcome.
 type OutcomeResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Transaction string                 `protobuf:"bytes,1,opt,name=transaction,proto3" json:"transaction,omitempty"`
 	State       TransactionState       `protobuf:"varint,2,opt,name=state,proto3,enum=parley.v1.TransactionState" json:"state,omitempty"`
-	// Why it was aborted, as far as that is known: who said no, and what it said.
+	// The reason of an abort, if known: who said no, and its text.
 	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
-	// Who is waited for, if it is blocked.
+	// The members that a blocked transaction waits for.
 	Waits         []string `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,14 +21,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Outcome is what became of what was asked.
+// Outcome says whether a request took effect.
 type Outcome int32
 
 const (
 	Outcome_OUTCOME_UNSPECIFIED Outcome = 0
-	// Nothing was done, nor will be.
+	// The request has no effect, ever.
 	Outcome_OUTCOME_NOTHING_DONE Outcome = 1
-	// It may have been done, or may still be.
+	// The request may have taken effect, or still may.
 	Outcome_OUTCOME_UNKNOWN Outcome = 2
 )
 
@@ -73,17 +73,17 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_error_proto_rawDescGZIP(), []int{0}
 }
 
-// ErrorDetail tells what an error means for who asked.
+// ErrorDetail says what an error means for the caller.
 type ErrorDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of what was asked.
+	// Whether the request took effect.
 	Outcome Outcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=parley.v1.Outcome" json:"outcome,omitempty"`
-	// Why, in a short word that does not change, as in "expired" or "not a member"; the
-	// error's message says it in a sentence.
+	// The reason as a constant word or phrase, such as "expired" or "not a member"; the error's
+	// message is a sentence.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The node that answered.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// With the reason "gone": the first position that is kept.
+	// With the reason "gone": the first retained position.
 	First         uint64 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

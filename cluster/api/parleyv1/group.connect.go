@@ -42,26 +42,25 @@ const (
 
 // GroupServiceClient is a client for the parley.v1.GroupService service.
 type GroupServiceClient interface {
-	// Broadcast asks a group to deliver a payload at all members, and answers when this node has
-	// delivered it; in durable mode it is on the disk then, except in Byzantine groups, which are
-	// in memory in either mode. With the levels total, uniform, atomic and Byzantine all members
-	// that stay (all correct ones) deliver it then, even if this node crashes now; with reliable,
-	// FIFO and causal they do if this node stays. UNKNOWN: it may be delivered, or may be yet.
+	// Broadcast broadcasts a payload to all members of a group, and answers when this node has
+	// delivered it. In durable mode it is then on disk, except in Byzantine groups, which are always
+	// in memory. With the levels total, uniform, atomic, and Byzantine, all members that stay (all
+	// correct members) then deliver it, even if this node crashes now; with reliable, FIFO, and
+	// causal they do if this node stays. UNKNOWN: it may have been delivered, or still may be.
 	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
-	// Subscribe delivers what this node's member of a group delivers, in its order, until the
-	// caller leaves. It resumes at any position that is still kept, at any node where the
-	// positions of the group are the same at all nodes (see Delivery). In durable mode a node that
-	// comes back keeps what it had on its disk, except of Byzantine groups. A group in memory whose
-	// members have all ended begins anew, and so do its positions. OUT_OF_RANGE: the
-	// position is not kept any more; the detail says which is the first that is. ABORTED: the
-	// caller read too slowly and was cut off. UNAVAILABLE: this node is not a member any
-	// more.
+	// Subscribe streams this node's deliveries of a group, in their order, until the caller
+	// disconnects. It resumes at any position that is still retained, at any node if the positions of
+	// the group are the same at all nodes (see Delivery). In durable mode a restarted node still has
+	// what it had on disk, except for Byzantine groups. If all members of a group in memory have
+	// ended, the group and its positions start from scratch. OUT_OF_RANGE: the position is no longer
+	// retained; the detail has the first one that is. ABORTED: the caller read too slowly and was cut
+	// off. UNAVAILABLE: this node is no longer a member.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest) (*connect.ServerStreamForClient[SubscribeResponse], error)
-	// Fetch is Subscribe for callers that do not stream, as curl: it returns some deliveries
-	// from a position on, and waits for the first if there is none yet.
+	// Fetch is Subscribe for callers that do not stream, such as curl: it returns deliveries from a
+	// position on, and waits for the first one if necessary.
 	// Right: read.
 	Fetch(context.Context, *FetchRequest) (*FetchResponse, error)
 }
@@ -131,26 +130,25 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 
 // GroupServiceHandler is an implementation of the parley.v1.GroupService service.
 type GroupServiceHandler interface {
-	// Broadcast asks a group to deliver a payload at all members, and answers when this node has
-	// delivered it; in durable mode it is on the disk then, except in Byzantine groups, which are
-	// in memory in either mode. With the levels total, uniform, atomic and Byzantine all members
-	// that stay (all correct ones) deliver it then, even if this node crashes now; with reliable,
-	// FIFO and causal they do if this node stays. UNKNOWN: it may be delivered, or may be yet.
+	// Broadcast broadcasts a payload to all members of a group, and answers when this node has
+	// delivered it. In durable mode it is then on disk, except in Byzantine groups, which are always
+	// in memory. With the levels total, uniform, atomic, and Byzantine, all members that stay (all
+	// correct members) then deliver it, even if this node crashes now; with reliable, FIFO, and
+	// causal they do if this node stays. UNKNOWN: it may have been delivered, or still may be.
 	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
-	// Subscribe delivers what this node's member of a group delivers, in its order, until the
-	// caller leaves. It resumes at any position that is still kept, at any node where the
-	// positions of the group are the same at all nodes (see Delivery). In durable mode a node that
-	// comes back keeps what it had on its disk, except of Byzantine groups. A group in memory whose
-	// members have all ended begins anew, and so do its positions. OUT_OF_RANGE: the
-	// position is not kept any more; the detail says which is the first that is. ABORTED: the
-	// caller read too slowly and was cut off. UNAVAILABLE: this node is not a member any
-	// more.
+	// Subscribe streams this node's deliveries of a group, in their order, until the caller
+	// disconnects. It resumes at any position that is still retained, at any node if the positions of
+	// the group are the same at all nodes (see Delivery). In durable mode a restarted node still has
+	// what it had on disk, except for Byzantine groups. If all members of a group in memory have
+	// ended, the group and its positions start from scratch. OUT_OF_RANGE: the position is no longer
+	// retained; the detail has the first one that is. ABORTED: the caller read too slowly and was cut
+	// off. UNAVAILABLE: this node is no longer a member.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest, *connect.ServerStream[SubscribeResponse]) error
-	// Fetch is Subscribe for callers that do not stream, as curl: it returns some deliveries
-	// from a position on, and waits for the first if there is none yet.
+	// Fetch is Subscribe for callers that do not stream, such as curl: it returns deliveries from a
+	// position on, and waits for the first one if necessary.
 	// Right: read.
 	Fetch(context.Context, *FetchRequest) (*FetchResponse, error)
 }

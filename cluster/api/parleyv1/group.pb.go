@@ -22,28 +22,28 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Level is what a group promises, and against whom. All but Byzantine are for members that
-// may crash and do not lie.
+// Level is what a group promises, and under which faults. All levels but Byzantine tolerate
+// crashes, but no Byzantine faults.
 type Level int32
 
 const (
-	// The group's own.
+	// The group's own level.
 	Level_LEVEL_UNSPECIFIED Level = 0
-	// One order at all members, uniform: what any of them delivers, those that crash too, all
-	// that stay deliver in the same place.
+	// Uniform total order: what any member delivers, even one that crashes, all members that stay
+	// deliver in the same place.
 	Level_LEVEL_TOTAL Level = 1
-	// No order: what one member that stays delivers, all that stay do.
+	// No order: what one member that stays delivers, all that stay deliver.
 	Level_LEVEL_RELIABLE Level = 2
-	// Reliable, of what members deliver that crash then, too.
+	// Reliable, including deliveries of members that crash afterwards.
 	Level_LEVEL_UNIFORM Level = 3
-	// Reliable, and each sender's payloads in the order in which it broadcast.
+	// Reliable, with each sender's payloads in the order of their broadcasts.
 	Level_LEVEL_FIFO Level = 4
-	// FIFO, and nothing before what its sender had delivered when it broadcast.
+	// FIFO, and nothing is delivered before what its sender had delivered when it broadcast.
 	Level_LEVEL_CAUSAL Level = 5
-	// One order at all members, uniform, by the lecture's two phases.
+	// Uniform total order, by the lecture's two phases.
 	Level_LEVEL_ATOMIC Level = 6
-	// One order at all correct members, while at most m members do anything. In memory: what was
-	// delivered is in it as long as n-m nodes live, also in durable mode.
+	// Total order at all correct members, while at most m members are faulty. It is in memory, also
+	// in durable mode: deliveries are retained as long as n-m nodes run.
 	Level_LEVEL_BYZANTINE Level = 7
 )
 
@@ -98,15 +98,15 @@ func (Level) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_group_proto_rawDescGZIP(), []int{0}
 }
 
-// BroadcastRequest is what Broadcast is asked with.
+// BroadcastRequest is the request of Broadcast.
 type BroadcastRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	// At most 60 KiB.
 	Payload []byte `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
-	// By default the group's own. Groups of the levels reliable, uniform, FIFO and causal take
-	// payloads of each of these four; the others only of their own.
+	// By default the group's own. Groups of level reliable, uniform, FIFO, or causal accept payloads
+	// of these four levels; other groups only of their own.
 	Level         Level `protobuf:"varint,3,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -163,10 +163,10 @@ func (x *BroadcastRequest) GetLevel() Level {
 	return Level_LEVEL_UNSPECIFIED
 }
 
-// BroadcastResponse is what Broadcast answers.
+// BroadcastResponse is the response of Broadcast.
 type BroadcastResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// That of the delivery.
+	// The position of the delivery.
 	Position      uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -212,9 +212,9 @@ func (x *BroadcastResponse) GetPosition() uint64 {
 // Delivery is one payload that a group has delivered.
 type Delivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// It grows with every delivery, not always by one. In groups of levels total, atomic and
-	// Byzantine it is the same at all members for the same payload; in the others it is this
-	// node's own.
+	// It grows with every delivery, not always by one. In groups of levels total, atomic, and
+	// Byzantine it is the same at all members for the same payload; in the others it is local to this
+	// node.
 	Position uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	// The node that broadcast it.
 	From          string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
@@ -274,13 +274,13 @@ func (x *Delivery) GetPayload() []byte {
 	return nil
 }
 
-// SubscribeRequest is what Subscribe is asked with.
+// SubscribeRequest is the request of Subscribe.
 type SubscribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// The position to begin at, or the next one that there is: one more than that of the last
-	// delivery that the caller has. 0: what is delivered from now on.
+	// The first position to deliver, or the next one that exists: to resume, the position of the
+	// caller's last delivery plus 1. 0: new deliveries only.
 	From          uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -330,13 +330,13 @@ func (x *SubscribeRequest) GetFrom() uint64 {
 	return 0
 }
 
-// SubscribeResponse is what Subscribe answers.
+// SubscribeResponse is the response of Subscribe.
 type SubscribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent in the first message, which only says that the subscription stands, and in those
-	// that say every few seconds that the node still lives.
+	// Absent in the first message, which says that the subscription is open, and in a message every 5
+	// s of silence, which says that the node is still running.
 	Delivery *Delivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// What to subscribe from to go on behind this message.
+	// The position to subscribe from in order to continue after this message.
 	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -386,18 +386,18 @@ func (x *SubscribeResponse) GetNext() uint64 {
 	return 0
 }
 
-// FetchRequest is what Fetch is asked with.
+// FetchRequest is the request of Fetch.
 type FetchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// As in SubscribeRequest. 0 waits for what is delivered from now on.
+	// As in SubscribeRequest. 0 waits for new deliveries.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
-	// How many deliveries at most; by default, and at most, 1000. Fewer are returned if they
-	// would have more than a mebibyte.
+	// The maximum number of deliveries; by default, and at most, 1000. The response ends earlier when
+	// it reaches 1 MiB.
 	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// How long to wait for the first delivery: at most a minute, by default 10 s. There are
-	// none in the answer if none came.
+	// How long to wait for the first delivery: at most 1 min, by default 10 s. If none comes, the
+	// response has none.
 	Wait          *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -461,11 +461,11 @@ func (x *FetchRequest) GetWait() *durationpb.Duration {
 	return nil
 }
 
-// FetchResponse is what Fetch answers.
+// FetchResponse is the response of Fetch.
 type FetchResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Deliveries []*Delivery            `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
-	// What to fetch from next, so that nothing is missed.
+	// The position to fetch from next without a gap.
 	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

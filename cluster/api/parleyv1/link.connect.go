@@ -38,8 +38,8 @@ const (
 
 // LinkServiceClient is a client for the parley.v1.LinkService service.
 type LinkServiceClient interface {
-	// Carry takes messages to a node. A node makes one call after the other, and numbers them,
-	// so that what it sends is taken once and in order; if one fails, or either node does not
+	// Carry carries messages to a node. A node makes one call after another, and numbers them, so
+	// that its messages are accepted once and in order. If a call fails, or one of the nodes does not
 	// hear from the other, both begin a new session.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }
@@ -80,8 +80,8 @@ func (c *linkServiceClient) Carry(ctx context.Context, req *CarryRequest) (*Carr
 
 // LinkServiceHandler is an implementation of the parley.v1.LinkService service.
 type LinkServiceHandler interface {
-	// Carry takes messages to a node. A node makes one call after the other, and numbers them,
-	// so that what it sends is taken once and in order; if one fails, or either node does not
+	// Carry carries messages to a node. A node makes one call after another, and numbers them, so
+	// that its messages are accepted once and in order. If a call fails, or one of the nodes does not
 	// hear from the other, both begin a new session.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }

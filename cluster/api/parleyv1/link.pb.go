@@ -21,16 +21,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CarryRequest is what Carry is asked with.
+// CarryRequest is the request of Carry.
 type CarryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session, greater than those of before in the same life of the sender.
+	// The session, larger than earlier ones of the same incarnation of the sender.
 	Session uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
 	// The number of the call in the session, from 0.
 	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
-	// Who calls: with call 0 alone.
+	// The caller: only in call 0.
 	Hello *LinkHello `protobuf:"bytes,3,opt,name=hello,proto3" json:"hello,omitempty"`
-	// The messages; with call 0 there are none.
+	// The messages: none in call 0.
 	Frames        []*LinkFrame `protobuf:"bytes,4,rep,name=frames,proto3" json:"frames,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -94,10 +94,10 @@ func (x *CarryRequest) GetFrames() []*LinkFrame {
 	return nil
 }
 
-// CarryResponse is what Carry answers.
+// CarryResponse is the response of Carry.
 type CarryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The life of the node that is called.
+	// The incarnation of the called node.
 	Incarnation   uint64 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -140,20 +140,20 @@ func (x *CarryResponse) GetIncarnation() uint64 {
 	return 0
 }
 
-// LinkHello is what nodes must know of each other.
+// LinkHello identifies a node to another one.
 type LinkHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster's name.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// A hash of all that nodes are configured with alike.
+	// A hash of the configuration that all nodes must share.
 	Config []byte `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
-	// The life of the node.
+	// The incarnation of the node.
 	Incarnation uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// The versions of messages that it speaks.
+	// The wire versions that it supports.
 	Min uint32 `protobuf:"varint,4,opt,name=min,proto3" json:"min,omitempty"`
 	Max uint32 `protobuf:"varint,5,opt,name=max,proto3" json:"max,omitempty"`
-	// From version 2: the number of the node's folder, the position of its disk when this life
-	// began, and the present one. A node without a folder has none.
+	// Since version 2: the number of the node's folder, the position of its disk when this
+	// incarnation began, and the current one. A node without a folder has none.
 	Store         uint64 `protobuf:"varint,6,opt,name=store,proto3" json:"store,omitempty"`
 	Began         uint64 `protobuf:"varint,7,opt,name=began,proto3" json:"began,omitempty"`
 	Position      uint64 `protobuf:"varint,8,opt,name=position,proto3" json:"position,omitempty"`
@@ -250,7 +250,7 @@ func (x *LinkHello) GetPosition() uint64 {
 // LinkFrame is one message.
 type LinkFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whom at the node it is for.
+	// The channel of its machine at the receiver.
 	Channel       uint32 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	Message       []byte `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields

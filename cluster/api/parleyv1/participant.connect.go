@@ -45,24 +45,23 @@ const (
 
 // ParticipantServiceClient is a client for the parley.v1.ParticipantService service.
 type ParticipantServiceClient interface {
-	// Prepare does a part of a transaction so far that it can be carried out as well as taken
-	// back, whatever fails, and says yes if it is. A no aborts the transaction, and so does an
-	// error, or no answer within the time that the header connect-timeout-ms gives. Abort is
-	// called then, too.
+	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
+	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
+	// of the header connect-timeout-ms. Abort is then called, too.
 	//
-	// With "again" the node has been started anew, and had heard a yes of this. The answer is
-	// yes. If the service knows the transaction, it is prepared in this life as well; if not,
-	// it has ended, and nothing is to be done.
+	// With "again", the node has restarted after it had received a yes to this request. The answer
+	// must be yes. If the service knows the transaction, it is now prepared in this life of the node,
+	// too; if not, the transaction is finished, and nothing is to be done.
 	//
-	// Without "again", all that was prepared for the node in earlier lives, and has not been
-	// asked again in this one, was aborted: it is to be taken back. A request of an earlier
-	// life than the newest seen comes too late: the answer is no.
+	// Without "again", everything that was prepared for the node in earlier lives, and was not
+	// requested again in this one, was aborted: the service must abort it. A request with a smaller
+	// life than the largest one seen is too late: the answer must be no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit carries out what was prepared. The node asks until there is an answer that is no
-	// error, and waits 10 s for each. A transaction that the service does not know has ended,
+	// Commit commits what was prepared. The node retries until there is an answer that is not an
+	// error, and waits 10 s for each. If the service does not know the transaction, it is finished,
 	// and nothing is to be done.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort takes back what was prepared, and is asked like Commit.
+	// Abort aborts what was prepared. It is retried like Commit.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 
@@ -134,24 +133,23 @@ func (c *participantServiceClient) Abort(ctx context.Context, req *AbortPartRequ
 
 // ParticipantServiceHandler is an implementation of the parley.v1.ParticipantService service.
 type ParticipantServiceHandler interface {
-	// Prepare does a part of a transaction so far that it can be carried out as well as taken
-	// back, whatever fails, and says yes if it is. A no aborts the transaction, and so does an
-	// error, or no answer within the time that the header connect-timeout-ms gives. Abort is
-	// called then, too.
+	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
+	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
+	// of the header connect-timeout-ms. Abort is then called, too.
 	//
-	// With "again" the node has been started anew, and had heard a yes of this. The answer is
-	// yes. If the service knows the transaction, it is prepared in this life as well; if not,
-	// it has ended, and nothing is to be done.
+	// With "again", the node has restarted after it had received a yes to this request. The answer
+	// must be yes. If the service knows the transaction, it is now prepared in this life of the node,
+	// too; if not, the transaction is finished, and nothing is to be done.
 	//
-	// Without "again", all that was prepared for the node in earlier lives, and has not been
-	// asked again in this one, was aborted: it is to be taken back. A request of an earlier
-	// life than the newest seen comes too late: the answer is no.
+	// Without "again", everything that was prepared for the node in earlier lives, and was not
+	// requested again in this one, was aborted: the service must abort it. A request with a smaller
+	// life than the largest one seen is too late: the answer must be no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit carries out what was prepared. The node asks until there is an answer that is no
-	// error, and waits 10 s for each. A transaction that the service does not know has ended,
+	// Commit commits what was prepared. The node retries until there is an answer that is not an
+	// error, and waits 10 s for each. If the service does not know the transaction, it is finished,
 	// and nothing is to be done.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort takes back what was prepared, and is asked like Commit.
+	// Abort aborts what was prepared. It is retried like Commit.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 

@@ -21,18 +21,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PreparePartRequest is what Prepare is asked with.
+// PreparePartRequest is the request of Prepare.
 type PreparePartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The member whose part it is: a service may be that of several.
+	// The member whose part it is: one service may serve several members.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The transaction's name, at most 255 bytes.
 	Transaction string `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
-	// What the member is to do, as Commit of CommitService was given it.
+	// The member's body, as passed to Commit of CommitService.
 	Body []byte `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
-	// Whether the node had heard a yes in an earlier life.
+	// Whether the node had received a yes in an earlier life.
 	Again bool `protobuf:"varint,4,opt,name=again,proto3" json:"again,omitempty"`
-	// The life of the node: a number that grows whenever it is started. JSON has it in quotes.
+	// The incarnation of the node: a number that grows with every start. JSON has it in quotes.
 	Life          uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -103,12 +103,12 @@ func (x *PreparePartRequest) GetLife() uint64 {
 	return 0
 }
 
-// PreparePartResponse is what Prepare answers.
+// PreparePartResponse is the response of Prepare.
 type PreparePartResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the part is prepared: yes or no.
+	// Whether the part is prepared.
 	Vote bool `protobuf:"varint,1,opt,name=vote,proto3" json:"vote,omitempty"`
-	// Why not, in words, for whoever asks for the outcome.
+	// The reason of a no, for callers of Outcome.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -158,7 +158,7 @@ func (x *PreparePartResponse) GetWhy() string {
 	return ""
 }
 
-// CommitPartRequest is what Commit is asked with.
+// CommitPartRequest is the request of Commit.
 type CommitPartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member whose part it is.
@@ -213,7 +213,7 @@ func (x *CommitPartRequest) GetTransaction() string {
 	return ""
 }
 
-// CommitPartResponse is what Commit answers.
+// CommitPartResponse is the response of Commit.
 type CommitPartResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -250,7 +250,7 @@ func (*CommitPartResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_participant_proto_rawDescGZIP(), []int{3}
 }
 
-// AbortPartRequest is what Abort is asked with.
+// AbortPartRequest is the request of Abort.
 type AbortPartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member whose part it is.
@@ -305,7 +305,7 @@ func (x *AbortPartRequest) GetTransaction() string {
 	return ""
 }
 
-// AbortPartResponse is what Abort answers.
+// AbortPartResponse is the response of Abort.
 type AbortPartResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -57,31 +57,31 @@ type TableServiceClient interface {
 	// Open opens a session.
 	// Right: write.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	// Do has a command carried out, in the words of the state machine.
+	// Do applies a command in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query has a command carried out that reads, in the words of the state machine. It needs
-	// no session. One that changes something, or of which the node can not tell, needs the
-	// right to write besides, and may be carried out twice if it is asked again.
+	// Query applies a command that reads, in the language of the state machine. It needs no session.
+	// A command that changes something, or of which the node cannot tell, needs the right write, too,
+	// and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
-	// Inspect tells how far this node's copy is.
+	// Inspect returns the position and the hash of this node's replica.
 	// Right: read.
 	Inspect(context.Context, *InspectRequest) (*InspectResponse, error)
 	// Get reads a key. NOT_FOUND: it has no value.
 	// Right: read.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
-	// Put gives a key a value.
+	// Put sets the value of a key.
 	// Right: write.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
-	// Swap gives a key a value if it has the version that the caller knows.
+	// Swap sets the value of a key if it has the expected version.
 	// Right: write.
 	Swap(context.Context, *SwapRequest) (*SwapResponse, error)
-	// Add adds to a counter, which is a value of decimal digits; a key without a value counts
-	// as 0. FAILED_PRECONDITION: the value is no number, or would be out of range.
+	// Add adds to a counter, which is a value of decimal digits; a key without a value counts as 0.
+	// FAILED_PRECONDITION: the value is not a number, or the sum would be out of range.
 	// Right: write.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Delete takes a key's value away. NOT_FOUND: it has none.
+	// Delete removes the value of a key. NOT_FOUND: it has none.
 	// Right: write.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 }
@@ -255,31 +255,31 @@ type TableServiceHandler interface {
 	// Open opens a session.
 	// Right: write.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	// Do has a command carried out, in the words of the state machine.
+	// Do applies a command in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query has a command carried out that reads, in the words of the state machine. It needs
-	// no session. One that changes something, or of which the node can not tell, needs the
-	// right to write besides, and may be carried out twice if it is asked again.
+	// Query applies a command that reads, in the language of the state machine. It needs no session.
+	// A command that changes something, or of which the node cannot tell, needs the right write, too,
+	// and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
-	// Inspect tells how far this node's copy is.
+	// Inspect returns the position and the hash of this node's replica.
 	// Right: read.
 	Inspect(context.Context, *InspectRequest) (*InspectResponse, error)
 	// Get reads a key. NOT_FOUND: it has no value.
 	// Right: read.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
-	// Put gives a key a value.
+	// Put sets the value of a key.
 	// Right: write.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
-	// Swap gives a key a value if it has the version that the caller knows.
+	// Swap sets the value of a key if it has the expected version.
 	// Right: write.
 	Swap(context.Context, *SwapRequest) (*SwapResponse, error)
-	// Add adds to a counter, which is a value of decimal digits; a key without a value counts
-	// as 0. FAILED_PRECONDITION: the value is no number, or would be out of range.
+	// Add adds to a counter, which is a value of decimal digits; a key without a value counts as 0.
+	// FAILED_PRECONDITION: the value is not a number, or the sum would be out of range.
 	// Right: write.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Delete takes a key's value away. NOT_FOUND: it has none.
+	// Delete removes the value of a key. NOT_FOUND: it has none.
 	// Right: write.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 }

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// OpenRequest is what Open is asked with.
+// OpenRequest is the request of Open.
 type OpenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
@@ -67,7 +67,7 @@ func (x *OpenRequest) GetTable() string {
 	return ""
 }
 
-// OpenResponse is what Open answers.
+// OpenResponse is the response of Open.
 type OpenResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -112,12 +112,12 @@ func (x *OpenResponse) GetSession() uint64 {
 	return 0
 }
 
-// Call names a command, so that it can be asked again.
+// Call identifies a command, so that it can be retried.
 type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// From Open.
 	Session uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
-	// From 1 on, one more for every command.
+	// From 1, incremented for every command.
 	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -167,14 +167,14 @@ func (x *Call) GetNumber() uint64 {
 	return 0
 }
 
-// DoRequest is what Do is asked with.
+// DoRequest is the request of Do.
 type DoRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// Required.
 	Call *Call `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
-	// At most 60 KiB. For state "bank" it is text, as in "deposit 150".
+	// At most 60 KiB. For state "bank" it is text, such as "deposit 150".
 	Command       []byte `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -231,14 +231,13 @@ func (x *DoRequest) GetCommand() []byte {
 	return nil
 }
 
-// DoResponse is what Do answers.
+// DoResponse is the response of Do.
 type DoResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Answer []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
-	// The command's place among all commands of the table.
+	// The command's position among all commands of the table.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// Whether the state machine says that it did not carry the command out, and changed
-	// nothing. The answer then says why.
+	// Whether the state machine refused the command and changed nothing. The answer then says why.
 	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -295,7 +294,7 @@ func (x *DoResponse) GetRefused() bool {
 	return false
 }
 
-// QueryRequest is what Query is asked with.
+// QueryRequest is the request of Query.
 type QueryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
@@ -350,11 +349,11 @@ func (x *QueryRequest) GetCommand() []byte {
 	return nil
 }
 
-// QueryResponse is what Query answers.
+// QueryResponse is the response of Query.
 type QueryResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Answer []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
-	// The command's place among all commands of the table.
+	// The command's position among all commands of the table.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// As in DoResponse.
 	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
@@ -413,7 +412,7 @@ func (x *QueryResponse) GetRefused() bool {
 	return false
 }
 
-// InspectRequest is what Inspect is asked with.
+// InspectRequest is the request of Inspect.
 type InspectRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
@@ -459,12 +458,13 @@ func (x *InspectRequest) GetTable() string {
 	return ""
 }
 
-// InspectResponse is what Inspect answers.
+// InspectResponse is the response of Inspect.
 type InspectResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many commands this node's copy has applied.
+	// How many commands this node's replica has applied.
 	Position uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
-	// A hash of its state, that of the sessions too. Copies with one position have one hash.
+	// A hash of its state, including the sessions. Replicas with the same position have the same
+	// hash.
 	Hash          uint64 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -514,7 +514,7 @@ func (x *InspectResponse) GetHash() uint64 {
 	return 0
 }
 
-// GetRequest is what Get is asked with.
+// GetRequest is the request of Get.
 type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
@@ -569,11 +569,11 @@ func (x *GetRequest) GetKey() []byte {
 	return nil
 }
 
-// GetResponse is what Get answers.
+// GetResponse is the response of Get.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// How often the key has been changed since there is the table.
+	// How often the key has been changed since the table exists.
 	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -623,7 +623,7 @@ func (x *GetResponse) GetVersion() uint64 {
 	return 0
 }
 
-// PutRequest is what Put is asked with.
+// PutRequest is the request of Put.
 type PutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
@@ -632,7 +632,7 @@ type PutRequest struct {
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// At most 48 KiB.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// What makes it safe to ask again.
+	// Makes a retry safe.
 	Call          *Call `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -696,10 +696,10 @@ func (x *PutRequest) GetCall() *Call {
 	return nil
 }
 
-// PutResponse is what Put answers.
+// PutResponse is the response of Put.
 type PutResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// That the key has now.
+	// The new version of the key.
 	Version       uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -742,18 +742,18 @@ func (x *PutResponse) GetVersion() uint64 {
 	return 0
 }
 
-// SwapRequest is what Swap is asked with.
+// SwapRequest is the request of Swap.
 type SwapRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// At most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// That the key must have; 0: it must have no value.
+	// The version that the key must have; 0: it must have no value.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// At most 48 KiB.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// What makes it safe to ask again.
+	// Makes a retry safe.
 	Call          *Call `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -824,14 +824,14 @@ func (x *SwapRequest) GetCall() *Call {
 	return nil
 }
 
-// SwapResponse is what Swap answers.
+// SwapResponse is the response of Swap.
 type SwapResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the key had the version, and has the new value.
+	// Whether the key had the version, and was changed.
 	Swapped bool `protobuf:"varint,1,opt,name=swapped,proto3" json:"swapped,omitempty"`
-	// That the key has now.
+	// The current version of the key.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// What the key has, if it was not swapped; absent if it has no value.
+	// The current value, if it was not swapped; absent if it has none.
 	Value         []byte `protobuf:"bytes,3,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -888,16 +888,16 @@ func (x *SwapResponse) GetValue() []byte {
 	return nil
 }
 
-// AddRequest is what Add is asked with.
+// AddRequest is the request of Add.
 type AddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// At most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// What is added; it may be negative.
+	// The summand; it may be negative.
 	By int64 `protobuf:"varint,3,opt,name=by,proto3" json:"by,omitempty"`
-	// What makes it safe to ask again.
+	// Makes a retry safe.
 	Call          *Call `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -961,10 +961,10 @@ func (x *AddRequest) GetCall() *Call {
 	return nil
 }
 
-// AddResponse is what Add answers.
+// AddResponse is the response of Add.
 type AddResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the counter has now.
+	// The new value of the counter.
 	Sum           int64 `protobuf:"varint,1,opt,name=sum,proto3" json:"sum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1007,14 +1007,14 @@ func (x *AddResponse) GetSum() int64 {
 	return 0
 }
 
-// DeleteRequest is what Delete is asked with.
+// DeleteRequest is the request of Delete.
 type DeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// At most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// What makes it safe to ask again.
+	// Makes a retry safe.
 	Call          *Call `protobuf:"bytes,3,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1071,10 +1071,10 @@ func (x *DeleteRequest) GetCall() *Call {
 	return nil
 }
 
-// DeleteResponse is what Delete answers.
+// DeleteResponse is the response of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// That the key has now: the next value gets the one after it.
+	// The new version of the key: the next value gets the one after it.
 	Version       uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -14,19 +14,19 @@ import (
 	"parley/cluster/api/participant"
 )
 
-// bank is the service of one node: accounts, and what is held of them, in a file.
+// bank is the service of one node: its accounts, and the amounts held by transactions, in a file.
 type bank struct {
 	mu      sync.Mutex
 	file    string
-	Life    uint64          // the newest of the node
+	Life    uint64          // largest seen
 	Balance map[string]int  // by account
 	Held    map[string]held // by transaction
 }
 
 type held struct {
 	Account string
-	By      int    // more than 0 is paid in, less is paid out
-	Life    uint64 // of the node that it was last asked in
+	By      int    // deposit if positive, withdrawal if negative
+	Life    uint64 // of the last request
 }
 
 func (b *bank) Prepare(_ context.Context, r *parleyv1.PreparePartRequest) (*parleyv1.PreparePartResponse, error) {
@@ -49,10 +49,10 @@ func (b *bank) Prepare(_ context.Context, r *parleyv1.PreparePartRequest) (*parl
 	switch {
 	case known:
 		b.Held[r.Transaction] = h
-	case r.Again: // it has ended
+	case r.Again: // it is finished
 	case b.Balance[h.Account]+h.By < 0:
 		return &parleyv1.PreparePartResponse{Why: "not enough money"}, b.save()
-	default: // what is to be paid out nobody else can have
+	default: // a withdrawal is held at once
 		b.Balance[h.Account] += min(h.By, 0)
 		b.Held[r.Transaction] = h
 	}
@@ -73,7 +73,7 @@ func (b *bank) Abort(_ context.Context, r *parleyv1.AbortPartRequest) (*parleyv1
 	return &parleyv1.AbortPartResponse{}, b.save()
 }
 
-// end pays in what was to be paid in, or gives back what was to be paid out.
+// end pays a deposit in at a commit, or gives a withdrawal back at an abort.
 func (b *bank) end(tx string, commit bool) {
 	switch h, known := b.Held[tx]; {
 	case known && commit:
@@ -84,7 +84,7 @@ func (b *bank) end(tx string, commit bool) {
 	delete(b.Held, tx)
 }
 
-// save puts all into the file, before anything is answered.
+// save writes the file, before an answer.
 func (b *bank) save() error {
 	text, err := json.Marshal(b)
 	if err == nil {
@@ -96,8 +96,7 @@ func (b *bank) save() error {
 	return err
 }
 
-// A bank as a participant, asked as a node asks it whose configuration has "participant:"
-// and its address.
+// A bank as a participant, called as by a node whose configuration has "participant:" with its address.
 func Example() {
 	dir, err := os.MkdirTemp("", "bank")
 	if err != nil {
@@ -107,7 +106,7 @@ func Example() {
 	b := &bank{file: filepath.Join(dir, "bank.json"), Balance: map[string]int{"alice": 100}, Held: make(map[string]held)}
 	mux := http.NewServeMux()
 	mux.Handle(parleyv1.NewParticipantServiceHandler(b))
-	server := httptest.NewServer(mux) // in earnest: http.ListenAndServe("127.0.0.1:8090", mux)
+	server := httptest.NewServer(mux) // in production: http.ListenAndServe("127.0.0.1:8090", mux)
 	defer server.Close()
 
 	node, err := participant.New("node1", server.URL)

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// NewOn is New on a network of a test's own, for a service at a TCP address there.
+// NewOn is New on a test's own network, for a service at a TCP address there.
 func NewOn(node, address string, connect func(context.Context, string, string) (net.Conn, error)) *Client {
 	return newClient(node, place{"tcp", address}, connect)
 }

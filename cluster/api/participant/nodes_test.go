@@ -23,7 +23,7 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// mortal is a bank whose process ends before it does what is decided.
+// mortal is a bank whose process crashes before it applies a decision.
 type mortal struct {
 	*bank
 	end func()
@@ -43,19 +43,18 @@ func openBank(file string) (*bank, error) {
 	return b, errors.Join(err, json.Unmarshal(text, b))
 }
 
-// branch is a node's bank, as if it were a process of its own: what ends with it is all but
-// its file.
+// branch is a node's bank as a process: everything but its file ends with it.
 type branch struct {
 	t    *testing.T
 	host *memory.Host
 	file string
 
 	server *http.Server
-	work   sync.WaitGroup // requests that it is at
+	work   sync.WaitGroup // requests in progress
 	ended  chan struct{}
 }
 
-// start has the bank listen. If it dies, it does when it is asked to commit.
+// start makes the bank listen. If dies is set, it crashes when it is asked to commit.
 func (b *branch) start(dies bool) {
 	b.t.Helper()
 	own, err := openBank(b.file)
@@ -79,7 +78,7 @@ func (b *branch) start(dies bool) {
 
 const bankPort = 8090
 
-// end ends it in the middle of what it does.
+// end crashes the process.
 func (b *branch) end() {
 	_ = b.server.Close()
 	close(b.ended)
@@ -100,7 +99,7 @@ func (b *branch) kill() {
 	b.wait()
 }
 
-// has is what an account has that nothing holds, and the transactions that hold something.
+// has returns the free balance of an account, and the transactions that hold something.
 func (b *branch) has(account string) (money int, holding []string) {
 	in, err := openBank(b.file)
 	must(b.t, err)
@@ -120,8 +119,7 @@ func (b *branch) await(account string, want int) {
 	}
 }
 
-// banks is a cluster in this process with a bank at each node, whose account is named like
-// the node.
+// banks is a cluster in this process with a bank at each node. A bank's account has the name of the node.
 type banks struct {
 	t        *testing.T
 	configs  []cluster.Config
@@ -181,7 +179,7 @@ func (s *banks) join(i int) {
 	s.nodes[i] = node
 }
 
-// transfer moves money from the first node's account to another one's, by a third node.
+// transfer moves money from the first node's account to another one's. The third node coordinates.
 func (s *banks) transfer(tx string, money, to int) (bool, string) {
 	s.t.Helper()
 	part := func(i, by int) []byte { return fmt.Appendf(nil, `{"Account": "node%d", "By": %d}`, i+1, by) }
@@ -196,8 +194,7 @@ func (s *banks) transfer(tx string, money, to int) (bool, string) {
 	return committed, o.Why
 }
 
-// Four nodes whose banks end and begin by themselves: money goes from one to the other or
-// not at all, whoever is killed and started again in between.
+// Four nodes with banks that crash and restart independently: a transfer happens completely or not at all.
 func TestTransfers(t *testing.T) { synctest.Test(t, transfers) }
 
 func transfers(t *testing.T) {
@@ -211,28 +208,28 @@ func transfers(t *testing.T) {
 	s.branches[0].await("node1", 50)
 	s.branches[1].await("node2", 150)
 
-	// A bank that is not there has no vote, and the other one gets its money back.
+	// A bank that is down does not vote, and the other one gives its money back.
 	s.branches[1].kill()
 	if yes, why := s.transfer("c", 10, 1); yes || why == "" {
 		t.Fatal(yes, why)
 	}
 	s.branches[0].await("node1", 50)
 
-	// It dies between its yes and the commit: it is asked again when it is back.
+	// The bank crashes between its yes and the commit, and is asked again after its restart.
 	s.branches[1].start(true)
 	if yes, why := s.transfer("d", 10, 1); !yes {
 		t.Fatal(why)
 	}
 	s.branches[1].wait()
 	s.branches[0].await("node1", 40)
-	// It may hold what it was to pay in by b as well, if it had died before it heard of the end.
+	// It may also still hold its deposit of transaction b, if it crashed before it learned the outcome.
 	if money, holding := s.branches[1].has("node2"); money != 150 || !slices.Contains(holding, "d") {
 		t.Fatal(money, holding)
 	}
 	s.branches[1].start(false)
 	s.branches[1].await("node2", 160)
 
-	// The node dies, too, and asks again in its next life.
+	// The node crashes, too, and asks again in its next incarnation.
 	s.branches[1].kill()
 	s.branches[1].start(true)
 	if yes, why := s.transfer("e", 10, 1); !yes {

@@ -1,6 +1,5 @@
-// Package participant lets a service in another process on the same machine carry out a
-// node's part of transactions: it calls a ParticipantService, as the file
-// parley/v1/participant.proto defines it, for package cluster.
+// Package participant lets a service in another process on the same computer do a node's part of transactions: it
+// calls a ParticipantService, defined by parley/v1/participant.proto, for package cluster.
 package participant
 
 import (
@@ -24,15 +23,15 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// allowed is what addresses may be.
+// allowed describes valid addresses, for errors.
 const allowed = "allowed are http://127.0.0.1:PORT, or another address of this machine's own (::1, localhost), " +
 	"and unix:/PATH"
 
 // place is where a service listens.
 type place struct{ network, address string }
 
-// CheckAddress tells what is wrong with the address of a service. There is nothing to know
-// a service by, so it must be one that only this machine can be reached at.
+// CheckAddress returns an error if the address of a service is invalid. The service is not authenticated, so the
+// address must be reachable only from this computer.
 func CheckAddress(address string) error {
 	_, err := parse(address)
 	return err
@@ -60,7 +59,7 @@ func parse(text string) (place, error) {
 	return place{"tcp", u.Host}, nil
 }
 
-// loopback tells whether a host is this machine, and cannot be reached from another one.
+// loopback reports whether a host is this computer and cannot be reached from another one.
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
@@ -69,15 +68,14 @@ func loopback(host string) bool {
 // The times.
 const (
 	attempt  = 10 * time.Second      // for an answer to Commit and Abort
-	patience = 20 * time.Millisecond // before a service is asked again; doubles
+	patience = 20 * time.Millisecond // before a retry; doubles
 	longest  = time.Second
 )
 
-// mostUnder is how many calls of Prepare may be under way, those too whose votes are not
-// waited for any more.
+// mostUnder is how many calls of Prepare may be in flight, including those whose votes are no longer waited for.
 const mostUnder = 1024
 
-// Client calls a service, and is a [cluster.RemoteParticipant].
+// Client calls a service, and is a [cluster.RemoteParticipant]. It is safe for concurrent use.
 type Client struct {
 	node    string
 	service parleyv1.ParticipantServiceClient
@@ -86,15 +84,15 @@ type Client struct {
 
 	mu     sync.Mutex
 	log    *slog.Logger
-	logged time.Time // last, that it does not answer
+	logged time.Time // when it was last logged that the service does not answer
 	life   uint64
-	ctx    context.Context // of this life
+	ctx    context.Context // of this incarnation
 	end    context.CancelFunc
 	under  map[string]*preparing // by transaction
 }
 
-// preparing is a call of Prepare that is under way, whether or not its vote is waited for.
-// What came of it is read when it is over.
+// preparing is a call of Prepare in flight, whether or not its vote is still waited for. vote and err are read
+// after over is closed.
 type preparing struct {
 	over chan struct{}
 	vote bool
@@ -103,8 +101,8 @@ type preparing struct {
 
 var _ cluster.RemoteParticipant = (*Client)(nil)
 
-// New returns a client of the service at an address, for a node. It connects when it is
-// used, and again after a failure.
+// New returns a client of the service at an address, for a node. It connects when it is used, and reconnects
+// after a failure.
 func New(node, address string) (*Client, error) {
 	at, err := parse(address)
 	if err != nil {
@@ -113,13 +111,13 @@ func New(node, address string) (*Client, error) {
 	return newClient(node, at, (&net.Dialer{Timeout: 5 * time.Second, Control: control}).DialContext), nil
 }
 
-// newClient is New for what can connect.
+// newClient is New with a given dialer.
 func newClient(node string, at place, reach func(context.Context, string, string) (net.Conn, error)) *Client {
 	c := &Client{node: node, under: make(map[string]*preparing)}
 	c.dial = func(ctx context.Context) (net.Conn, error) { return reach(ctx, at.network, at.address) }
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			// net/http goes on connecting when nobody waits for it any more: not beyond this life.
+			// net/http continues to connect when nobody waits for it any more: end that with this incarnation.
 			life, _ := c.now()
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -139,7 +137,7 @@ func newClient(node string, at place, reach func(context.Context, string, string
 	return c
 }
 
-// Reach tells whether somebody listens at the address.
+// Reach returns an error if nobody listens at the address.
 func (c *Client) Reach(ctx context.Context) error {
 	conn, err := c.dial(ctx)
 	if err != nil {
@@ -148,7 +146,7 @@ func (c *Client) Reach(ctx context.Context) error {
 	return conn.Close()
 }
 
-// control refuses to connect to another machine, whatever a name stands for.
+// control refuses connections to another computer, whatever a name resolves to.
 func control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if strings.HasPrefix(network, "tcp") && (err != nil || !to.Addr().IsLoopback()) {
@@ -157,14 +155,13 @@ func control(network, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// timed tells a service how long its answer is waited for.
+// timed sends a service the time limit of its answer.
 type timed struct{ *http.Client }
 
 type waitKey struct{}
 
-// Do sends a request. Everything may be asked twice, so net/http may send it again when the
-// service has closed the connection meanwhile, as one does that was started anew: a nil key
-// says so, and is not sent.
+// Do sends a request. All requests are safe to repeat, so net/http may send one again when the service has
+// meanwhile closed the connection, as a restarted one does: a nil key allows that, and is not sent.
 func (t timed) Do(r *http.Request) (*http.Response, error) {
 	r.Header["Idempotency-Key"] = nil
 	if wait, ok := r.Context().Value(waitKey{}).(time.Duration); ok {
@@ -173,8 +170,7 @@ func (t timed) Do(r *http.Request) (*http.Response, error) {
 	return t.Client.Do(r) //nolint:gosec // the configuration names the address, and no request does
 }
 
-// Begin begins a life of the node. Lives are told apart by the time at which they begin, as
-// transactions are.
+// Begin begins an incarnation of the node, which is numbered by the time at which it begins, like transactions.
 func (c *Client) Begin(log *slog.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +181,7 @@ func (c *Client) Begin(log *slog.Logger) {
 	c.ctx, c.end = context.WithCancel(context.Background())
 }
 
-// End has all calls return.
+// End makes all calls return.
 func (c *Client) End() {
 	c.mu.Lock()
 	c.end()
@@ -193,7 +189,7 @@ func (c *Client) End() {
 	c.idle()
 }
 
-// now is this life of the node.
+// now returns the context and number of the current incarnation.
 func (c *Client) now() (context.Context, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,9 +201,8 @@ var (
 	errLate = errors.New("the participant has not answered in time")
 )
 
-// Prepare asks for a vote. When the context ends the vote is no; but the call goes on, and
-// what comes next for the transaction waits until it is over, so that an Abort never comes
-// before what it takes back.
+// Prepare requests a vote. When ctx ends the vote is no; but the call continues, and the next call for the
+// transaction waits for its end, so that an Abort never overtakes its Prepare.
 func (c *Client) Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error) {
 	under := &preparing{over: make(chan struct{})}
 	c.mu.Lock()
@@ -225,7 +220,7 @@ func (c *Client) Prepare(ctx context.Context, tx string, body []byte) (vote bool
 		defer close(under.over)
 		under.vote, under.err = c.prepare(life, r)
 		c.mu.Lock()
-		if c.under[tx] == under { // and not one that was asked for since
+		if c.under[tx] == under { // not a later call
 			delete(c.under, tx)
 		}
 		c.mu.Unlock()
@@ -238,7 +233,7 @@ func (c *Client) Prepare(ctx context.Context, tx string, body []byte) (vote bool
 	}
 }
 
-// prepare asks once.
+// prepare makes one call.
 func (c *Client) prepare(ctx context.Context, r *parleyv1.PreparePartRequest) (bool, error) {
 	answer, err := c.service.Prepare(ctx, r)
 	switch {
@@ -250,7 +245,7 @@ func (c *Client) prepare(ctx context.Context, r *parleyv1.PreparePartRequest) (b
 	return answer.GetVote(), nil
 }
 
-// Again has prepared what was before a crash of the node.
+// Again prepares a transaction that was prepared before a restart of the node.
 func (c *Client) Again(tx string, body []byte) error {
 	life, number := c.now()
 	r := &parleyv1.PreparePartRequest{Node: c.node, Transaction: tx, Body: body, Again: true, Life: number}
@@ -265,7 +260,7 @@ func (c *Client) Again(tx string, body []byte) error {
 	return err
 }
 
-// Commit has a part carried out. It returns when that is done, or the node ends.
+// Commit commits a part. It returns when that is done, or the node ends.
 func (c *Client) Commit(tx string) {
 	life, _ := c.now()
 	_ = c.until(life, "Commit", tx, func(ctx context.Context) error {
@@ -274,7 +269,7 @@ func (c *Client) Commit(tx string) {
 	}) // it fails when the node ends
 }
 
-// Abort has a part taken back, in the same way.
+// Abort aborts a part, in the same way.
 func (c *Client) Abort(tx string) {
 	life, _ := c.now()
 	_ = c.until(life, "Abort", tx, func(ctx context.Context) error {
@@ -283,7 +278,7 @@ func (c *Client) Abort(tx string) {
 	})
 }
 
-// until asks until there is an answer, once Prepare is over.
+// until retries a call until there is an answer, once Prepare is over.
 func (c *Client) until(life context.Context, what, tx string, ask func(context.Context) error) error {
 	c.mu.Lock()
 	under := c.under[tx]
@@ -307,7 +302,7 @@ func (c *Client) until(life context.Context, what, tx string, ask func(context.C
 	}
 }
 
-// unanswered says that the service does not answer, once a minute.
+// unanswered logs at most once a minute that the service does not answer.
 func (c *Client) unanswered(what, tx string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

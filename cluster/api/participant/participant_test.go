@@ -22,7 +22,7 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// must ends the test at an error.
+// must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -30,13 +30,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// script is a service that does what a test says, and notes what it is asked.
+// script is a service that does what a test sets, and records its calls.
 type script struct {
 	mu      sync.Mutex
 	notes   []string
 	lives   []uint64
 	prepare func(context.Context) (*parleyv1.PreparePartResponse, error)
-	fail    int // so many calls fail
+	fail    int // this many calls fail
 }
 
 func (s *script) note(what string) error {
@@ -88,7 +88,7 @@ func (s *script) saw(t *testing.T, want ...string) {
 	}
 }
 
-// called is a client of a service in memory, in a bubble of synctest.
+// called returns a client of a service in memory, in a bubble of synctest.
 func called(t *testing.T, s parleyv1.ParticipantServiceHandler) *participant.Client {
 	t.Helper()
 	host := memory.New(memory.Options{}).Host("node")
@@ -106,7 +106,7 @@ func called(t *testing.T, s parleyv1.ParticipantServiceHandler) *participant.Cli
 	return c
 }
 
-// A service that was started anew has closed the connections of its life before, which is no vote.
+// A restarted service has closed its old connections, which does not count as a vote.
 func TestClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(script)
@@ -125,7 +125,7 @@ func TestClosedConnection(t *testing.T) {
 	})
 }
 
-// A service may be a socket in the file system.
+// A service may listen on a Unix socket.
 func TestUnixSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
@@ -149,7 +149,7 @@ func TestUnixSocket(t *testing.T) {
 	s.saw(t, "prepare a")
 }
 
-// What can not be answered is asked until it is.
+// A failed call is retried until it is answered.
 func TestAskedAgain(t *testing.T) { synctest.Test(t, askedAgain) }
 
 func askedAgain(t *testing.T) {
@@ -163,15 +163,15 @@ func askedAgain(t *testing.T) {
 		t.Error(err)
 	}
 	s.fail = 1
-	if yes, err := c.Prepare(t.Context(), "d", nil); yes || err == nil { // but this is a no
+	if yes, err := c.Prepare(t.Context(), "d", nil); yes || err == nil { // a failed Prepare is a no
 		t.Error(yes, err)
 	}
 	s.saw(t, "commit a of n in vain", "commit a of n in vain", "commit a of n", "abort b in vain", "abort b",
 		"prepare c again in vain", "prepare c again", "prepare d in vain")
 }
 
-// A vote that comes too late is none. The service knows how long it is waited for, and is
-// not asked to take back what it may be doing still.
+// A vote that comes too late does not count. The service knows the time limit, and no Abort comes while its
+// Prepare is in progress.
 func TestLate(t *testing.T) { synctest.Test(t, late) }
 
 func late(t *testing.T) {
@@ -198,14 +198,13 @@ func late(t *testing.T) {
 		c.Abort("a")
 		close(aborted)
 	}()
-	time.Sleep(time.Second) // of the bubble: an Abort that does not wait has asked
+	time.Sleep(time.Second) // of virtual time: an Abort that does not wait has been sent
 	close(gate)
 	<-aborted
 	s.saw(t, "prepare a", "prepared a", "abort a")
 }
 
-// When the node ends nobody waits for a service any more; and its next life has a number of
-// its own.
+// When the node ends, calls of a service return. Its next incarnation has a larger number.
 func TestLives(t *testing.T) { synctest.Test(t, lives) }
 
 func lives(t *testing.T) {
@@ -239,8 +238,8 @@ func lives(t *testing.T) {
 	}
 }
 
-// The bank of the example gives back what is held for transactions that the node does not
-// know of any more, and nothing of what came before is taken for new.
+// The example's bank releases what is held for transactions that the node no longer knows, and refuses requests
+// of earlier lives.
 func TestBankAfterALife(t *testing.T) { synctest.Test(t, bankAfterALife) }
 
 func bankAfterALife(t *testing.T) {
@@ -280,7 +279,7 @@ func bankAfterALife(t *testing.T) {
 	}
 }
 
-// What goes over the wire needs no library: plain HTTP and JSON.
+// The wire format needs no library: plain HTTP and JSON.
 func TestWithoutALibrary(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
@@ -304,7 +303,7 @@ func TestWithoutALibrary(t *testing.T) {
 	}
 }
 
-// A service is on this machine and nowhere else.
+// A service is reachable only from this computer.
 func TestAddresses(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"http://127.0.0.1:8090": true, "http://127.1.2.3:80/": true, "http://[::1]:8090": true,
@@ -321,7 +320,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A call that was asked for again under the same name is waited for, though the first is over.
+// Abort waits for a repeated Prepare of the same transaction, even after the first one has ended.
 func TestPreparedTwice(t *testing.T) { synctest.Test(t, preparedTwice) }
 
 func preparedTwice(t *testing.T) {
@@ -342,7 +341,7 @@ func preparedTwice(t *testing.T) {
 		cancel()
 	}
 	close(first)
-	time.Sleep(time.Second) // of the bubble: the first comes to its end
+	time.Sleep(time.Second) // of virtual time: the first one ends
 	time.AfterFunc(time.Second, func() { close(second) })
 	c.Abort("a")
 	s.saw(t, "prepare a", "prepare a", "prepared a", "prepared a", "abort a")

@@ -1,4 +1,4 @@
-// Package kerneltest has a kernel for tests of services: of a node whose links carry nothing.
+// Package kerneltest provides a kernel for tests of services, of a node whose links carry nothing.
 package kerneltest
 
 import (
@@ -14,14 +14,13 @@ import (
 	"parley/membership/group"
 )
 
-// nowhere carries nothing.
 type nowhere struct{}
 
 func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
 func (nowhere) Flush(parley.ID)                                         {}
 
-// New returns what a service knows of the first of n nodes, node1 and so on, m of which may lie: all are near, and
-// none of the others says anything. Its host is closed when the test has ended.
+// New returns the kernel of the first of n nodes, which are named node1 and so on and of which m may be faulty.
+// All peers count as near, and none sends anything. The host is closed at the end of the test.
 func New(tb testing.TB, n, m int) *kernel.Kernel {
 	tb.Helper()
 	clock := host.NewElapsed()
@@ -46,7 +45,7 @@ func New(tb testing.TB, n, m int) *kernel.Kernel {
 	return k
 }
 
-// views are the views of n nodes that wait a second for everything.
+// views returns the configuration of views of n nodes with timeouts of a second.
 func views(n int) group.Config {
 	const second = parley.Tick(time.Second)
 	v := group.Config{N: n, Return: true, Flush: second / 2, Wait: second, Stagger: second, Admit: second}

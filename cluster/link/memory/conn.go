@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// listener is a port at which a host takes connections.
+// listener is a listening port of a host.
 type listener struct {
 	h      *Host
 	port   uint16
@@ -20,7 +20,7 @@ type listener struct {
 	closed bool
 }
 
-// take makes a connection with a host that dials. The lock is held.
+// take creates a connection with a dialing host. The lock is held.
 func (l *listener) take(from *Host, there *route) *Conn {
 	n := l.h.n
 	out, in := newPipe(n, there), newPipe(n, there.back)
@@ -50,7 +50,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Close frees the port. Connections that nobody has accepted are reset.
+// Close frees the port. Connections that were not accepted are reset.
 func (l *listener) Close() error {
 	l.h.n.mu.Lock()
 	defer l.h.n.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// Addr is a *net.TCPAddr.
+// Addr returns a *net.TCPAddr.
 func (l *listener) Addr() net.Addr { return tcpAddr(l.h, l.port) }
 
 // Conn is one end of a connection.
@@ -78,16 +78,16 @@ type Conn struct {
 	local, remote *net.TCPAddr
 }
 
-// pipe is one direction of a connection. The network's lock is held for all of it.
+// pipe is one direction of a connection. The network's lock guards it.
 type pipe struct {
 	n     *Network
 	route *route
-	buf   []byte // sent, and not yet read
-	marks []mark // when it arrives, in order
+	buf   []byte // sent and not yet read
+	marks []mark // arrival times, in order
 
-	ended   bool // nothing more is written
+	ended   bool // no more writes
 	endAt   time.Time
-	gone    bool // nobody reads
+	gone    bool // the reading end is closed
 	goneAt  time.Time
 	reset   bool
 	arrival *time.Timer
@@ -96,7 +96,7 @@ type pipe struct {
 	reading, writing   deadline
 }
 
-// mark is when some bytes arrive.
+// mark is the arrival time of some bytes.
 type mark struct {
 	bytes int
 	at    time.Time
@@ -109,13 +109,13 @@ func newPipe(n *Network, r *route) *pipe {
 	return p
 }
 
-// wake has whoever waits look again.
+// wake makes waiting goroutines check again.
 func (p *pipe) wake() {
 	p.readable.Broadcast()
 	p.writable.Broadcast()
 }
 
-// after has whoever waits look again after some time.
+// after makes waiting goroutines check again after d.
 func (p *pipe) after(d time.Duration) {
 	if p.arrival == nil {
 		p.arrival = time.AfterFunc(d, func() {
@@ -128,7 +128,7 @@ func (p *pipe) after(d time.Duration) {
 	p.arrival.Reset(d)
 }
 
-// arrived is how many bytes can be read.
+// arrived returns how many bytes can be read.
 func (p *pipe) arrived(now time.Time) (n int) {
 	if p.route.held {
 		return 0
@@ -142,7 +142,7 @@ func (p *pipe) arrived(now time.Time) (n int) {
 	return n
 }
 
-// due is when what is sent now arrives: after all that was sent before.
+// due returns when bytes sent now arrive: not before earlier ones.
 func (p *pipe) due(now time.Time) time.Time {
 	at := now.Add(p.route.latency)
 	if last := len(p.marks) - 1; last >= 0 && p.marks[last].at.After(at) {
@@ -207,7 +207,7 @@ func (p *pipe) read(b []byte) (int, error) {
 	}
 }
 
-// write gives the pipe what it holds, and if it is to wait, the rest when there is room.
+// write adds bytes to the pipe. With wait, it waits for room for all of them.
 func (p *pipe) write(b []byte, wait bool) (n int, err error) {
 	for {
 		now := time.Now()
@@ -236,7 +236,7 @@ func (p *pipe) write(b []byte, wait bool) (n int, err error) {
 	}
 }
 
-// deadline is until when somebody waits at one end of a pipe.
+// deadline is the deadline of waits at one end of a pipe.
 type deadline struct {
 	at    time.Time
 	timer *time.Timer
@@ -245,7 +245,7 @@ type deadline struct {
 
 func (d *deadline) passed(now time.Time) bool { return !d.at.IsZero() && !now.Before(d.at) }
 
-// set is called with the network's lock.
+// set is called with the network's lock held.
 func (d *deadline) set(at time.Time) {
 	if d.timer != nil {
 		d.timer.Stop()
@@ -262,18 +262,17 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// Read waits for what has arrived.
+// Read waits for bytes that have arrived.
 func (c *Conn) Read(b []byte) (int, error) {
 	return c.locked("read", func() (int, error) { return c.in.read(b) })
 }
 
-// Write returns when all is in the window.
+// Write returns when all bytes are in the window.
 func (c *Conn) Write(b []byte) (int, error) {
 	return c.locked("write", func() (int, error) { return c.out.write(b, true) })
 }
 
-// TryWrite writes what the window has room for. It does not wait, and that there is no room for
-// all of b is no error.
+// TryWrite writes what the window has room for. It does not wait, and a short write is not an error.
 func (c *Conn) TryWrite(b []byte) (int, error) {
 	return c.locked("write", func() (int, error) { return c.out.write(b, false) })
 }
@@ -292,8 +291,8 @@ func (c *Conn) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close ends the connection at once at this end, and at the other one when all that was sent
-// has been read.
+// Close ends the connection: at this end at once, and at the other one when everything that was sent has been
+// read.
 func (c *Conn) Close() error {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
@@ -319,10 +318,10 @@ func (c *Conn) close() {
 	}
 }
 
-// LocalAddr is a *net.TCPAddr.
+// LocalAddr returns a *net.TCPAddr.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr is a *net.TCPAddr.
+// RemoteAddr returns a *net.TCPAddr.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline sets both deadlines.
@@ -330,10 +329,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.setDeadlines(t, &c.in.reading, &c.out.writing)
 }
 
-// SetReadDeadline is for Read.
+// SetReadDeadline sets the deadline of Read.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.in.reading) }
 
-// SetWriteDeadline is for Write.
+// SetWriteDeadline sets the deadline of Write.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.out.writing) }
 
 func (c *Conn) setDeadlines(t time.Time, which ...*deadline) error {

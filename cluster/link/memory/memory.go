@@ -1,14 +1,12 @@
-// Package memory is a network within one process, for tests: connections and packets that no
-// socket carries, and faults that come when the test says so.
+// Package memory is a network within one process, for tests: connections and packets without sockets, with faults
+// that the test injects.
 //
-// A [Network] has hosts, a [Host] has what net.ListenConfig and net.Dialer have. What a host
-// sends arrives after the latency of its direction, and in the order in which it was sent.
-// Between two hosts a test can hold what one sends (Hold), cut both directions (Cut), and
-// break the connections that there are (Break).
+// A [Network] has hosts; a [Host] has the methods of net.ListenConfig and net.Dialer. Bytes arrive after the
+// latency of their direction, in the order in which they were sent. Between two hosts, a test can hold one
+// direction (Hold), cut both (Cut), and break the existing connections (Break).
 //
-// Nothing here waits but for a sync.Cond, a channel or a timer. In a bubble of
-// testing/synctest a network that was made there goes by the bubble's time: latencies and
-// deadlines are exact, and a test takes no longer than it has to compute.
+// All waiting is on a sync.Cond, a channel, or a timer. A network that was made in a bubble of testing/synctest
+// uses the bubble's time: latencies and deadlines are exact, and a test takes only its computing time.
 package memory
 
 import (
@@ -25,23 +23,22 @@ import (
 	"time"
 )
 
-// Options describe a network. What is 0 has a default.
+// Options configure a network. A zero field means its default.
 type Options struct {
-	// Latency is how long a byte takes from one host to another, by default 100 us. A negative
-	// one is none: what is sent is there at once, and a program that answers without end stops
-	// virtual time.
+	// Latency is how long a byte takes from one host to another, by default 100 us. A negative latency means
+	// none: bytes arrive at once, and a program that answers endlessly stops virtual time.
 	Latency time.Duration
-	// Window is how many bytes a connection holds in each direction that the other end has not
-	// read, by default 256 KiB. A write waits for room.
+	// Window is how many unread bytes a connection holds in each direction, by default 256 KiB. A write waits for
+	// room.
 	Window int
 }
 
-// Network is some hosts that reach each other.
+// Network is a set of hosts that can reach each other.
 type Network struct {
 	options Options
 
-	mu     sync.Mutex // of all hosts, connections and sockets
-	moved  *sync.Cond // a direction is held no longer
+	mu     sync.Mutex // guards all hosts, connections, and sockets
+	moved  *sync.Cond // signaled when a direction is released
 	hosts  []*Host
 	routes map[[2]*Host]*route
 }
@@ -73,13 +70,13 @@ type Host struct {
 	n         *Network
 	name      string
 	addr      netip.Addr
-	port      uint16 // the last one that was taken without being asked for
+	port      uint16 // the last one that was chosen
 	listeners map[uint16]*listener
 	sockets   map[uint16]*Socket
 }
 
-// Host returns the host of a name, a new one if there is none. The first one has address
-// 10.0.0.1, the next one 10.0.0.2.
+// Host returns the host with a name, creating it if necessary. The first one has address 10.0.0.1, the next one
+// 10.0.0.2.
 func (n *Network) Host(name string) *Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,11 +95,11 @@ func (n *Network) Host(name string) *Host {
 // Network returns the network of the host.
 func (h *Host) Network() *Network { return h.n }
 
-// Addr is the address of a port of the host, as Listen and DialContext take it.
+// Addr returns the address of a port of the host, for Listen and DialContext.
 func (h *Host) Addr(port uint16) string { return netip.AddrPortFrom(h.addr, port).String() }
 
-// Listen listens at an address of the host: its own name or number, or none, and a port, or 0
-// for any. The network must be "tcp".
+// Listen listens on an address of the host: its own name, its IP address, or none, and a port, or 0 for any port.
+// The network must be "tcp".
 func (h *Host) Listen(_ context.Context, network, address string) (net.Listener, error) {
 	h.n.mu.Lock()
 	defer h.n.mu.Unlock()
@@ -129,7 +126,7 @@ func (h *Host) ListenPacket(_ context.Context, network, address string) (net.Pac
 	return s, nil
 }
 
-// bind returns a port of the host that is not in use. The lock is held.
+// bind returns a free port of the host. The lock is held.
 func (h *Host) bind(network, want, address string, used func(uint16) bool) (uint16, error) {
 	if network != want {
 		return 0, net.UnknownNetworkError(network)
@@ -149,7 +146,7 @@ func (h *Host) bind(network, want, address string, used func(uint16) bool) (uint
 	return port, nil
 }
 
-// ephemeral returns a port that nobody has had for long. The lock is held.
+// ephemeral returns a port that was not used recently. The lock is held.
 func (h *Host) ephemeral(used func(uint16) bool) uint16 {
 	for {
 		if h.port++; h.port < 32768 {
@@ -161,7 +158,7 @@ func (h *Host) ephemeral(used func(uint16) bool) uint16 {
 	}
 }
 
-// find is the host and the port that an address means for a host. The lock is held.
+// find returns the host and the port that an address means for self. The lock is held.
 func (n *Network) find(self *Host, address string) (*Host, uint16, error) {
 	name, digits, err := net.SplitHostPort(address)
 	if err != nil {
@@ -184,8 +181,8 @@ func (n *Network) find(self *Host, address string) (*Host, uint16, error) {
 	return nil, 0, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-// DialContext connects to an address at which some host listens: after a message there and one
-// back, and not while one of the directions is held. The network must be "tcp".
+// DialContext connects to a listening address: it takes a message there and one back, and waits while one of the
+// directions is held. The network must be "tcp".
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := h.dial(ctx, network, address)
 	if err != nil {
@@ -245,7 +242,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ended is the error of package net for a context that has ended.
+// ended returns the error of package net for a context that has ended.
 func ended(ctx context.Context) error {
 	if ctx.Err() == context.DeadlineExceeded {
 		return os.ErrDeadlineExceeded
@@ -253,7 +250,7 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// route is the direction from one host to another. The lock is held.
+// route returns the direction from one host to another. The lock is held.
 func (n *Network) route(from, to *Host) *route {
 	if r := n.routes[[2]*Host{from, to}]; r != nil {
 		return r
@@ -261,24 +258,24 @@ func (n *Network) route(from, to *Host) *route {
 	r := &route{latency: n.options.Latency, pipes: make(map[*pipe]bool)}
 	n.routes[[2]*Host{from, to}] = r
 	if r.back = r; from != to {
-		r.back = n.route(to, from) // which finds this one
+		r.back = n.route(to, from) // it finds this one
 		r.back.back = r
 	}
 	return r
 }
 
-// SetLatency has what one host sends another from now on take so long.
+// SetLatency sets the latency of bytes sent from now on from one host to another.
 func (n *Network) SetLatency(from, to *Host, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.route(from, to).latency = max(0, d)
 }
 
-// Hold keeps back what one host sends another, until Release. On a connection it waits in the
-// window, as if the other one read nothing; packets are lost. Nobody can connect.
+// Hold holds what one host sends to another, until Release. Bytes of a connection wait in the window, as if the
+// other host did not read; packets are lost. No connections can be made.
 func (n *Network) Hold(from, to *Host) { n.hold(from, to, true) }
 
-// Release lets what was held arrive at once.
+// Release makes everything that was held arrive at once.
 func (n *Network) Release(from, to *Host) { n.hold(from, to, false) }
 
 func (n *Network) hold(from, to *Host, held bool) {
@@ -295,8 +292,7 @@ func (n *Network) hold(from, to *Host, held bool) {
 	}
 }
 
-// Cut holds what a host and each of some others send each other: connections stay, and
-// nothing arrives.
+// Cut holds both directions between a host and each of the others: connections stay open, but nothing arrives.
 func (n *Network) Cut(h *Host, others ...*Host) {
 	for _, other := range others {
 		n.Hold(h, other)
@@ -304,7 +300,7 @@ func (n *Network) Cut(h *Host, others ...*Host) {
 	}
 }
 
-// Heal undoes Cut.
+// Heal ends a Cut.
 func (n *Network) Heal(h *Host, others ...*Host) {
 	for _, other := range others {
 		n.Release(h, other)
@@ -312,8 +308,8 @@ func (n *Network) Heal(h *Host, others ...*Host) {
 	}
 }
 
-// Break resets all connections between two hosts: what was under way is lost, and both ends
-// find out at once. New ones can be made.
+// Break resets all connections between two hosts: bytes in flight are lost, and both ends fail at once. New
+// connections can be made.
 func (n *Network) Break(a, b *Host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

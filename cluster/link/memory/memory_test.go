@@ -16,7 +16,7 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// must ends the test at an error.
+// must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -26,7 +26,7 @@ func must(t testing.TB, err error) {
 
 const ms = time.Millisecond
 
-// two are two hosts 10 ms apart, and a connection between them.
+// two returns two connected hosts.
 func two(t *testing.T, o memory.Options) (n *memory.Network, a, b *memory.Host, near, far net.Conn) {
 	t.Helper()
 	n = memory.New(o)
@@ -41,7 +41,7 @@ func two(t *testing.T, o memory.Options) (n *memory.Network, a, b *memory.Host, 
 	return n, a, b, near, far
 }
 
-// took demands that something takes so long.
+// took requires that do takes exactly the time want.
 func took(t *testing.T, what string, want time.Duration, do func()) {
 	t.Helper()
 	begin := time.Now()
@@ -74,7 +74,7 @@ func failed(t *testing.T, what string, err, want error) {
 	}
 }
 
-// Bytes arrive in order and after the latency, from where they were sent.
+// Bytes arrive in order and after the latency, with the sender's address.
 func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memory.New(memory.Options{Latency: 10 * ms})
@@ -109,7 +109,7 @@ func TestLatency(t *testing.T) {
 	})
 }
 
-// A write waits while the window is full, a TryWrite does not, and who reads makes room.
+// Write waits while the window is full, TryWrite does not, and a read makes room.
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, _, near, far := two(t, memory.Options{Window: 10})
@@ -137,7 +137,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// The other end reads all that was sent before the end, and who writes to nobody is told.
+// The other end reads everything sent before the close. Writes to a closed end fail.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, near, far := two(t, memory.Options{Latency: 10 * ms})
@@ -164,7 +164,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// Who waits in Read, Write or Accept hears that his own end was closed; deadlines end a Read.
+// Waiting calls of Read, Write, and Accept fail when their own end is closed; deadlines end a Read.
 func TestWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, _, near, far := two(t, memory.Options{Window: 1})
@@ -187,7 +187,7 @@ func TestWaitersEnd(t *testing.T) {
 	})
 }
 
-// What is held arrives when it is released, whoever waits for it; nobody can connect meanwhile.
+// Held bytes arrive after the release, and no connection can be made meanwhile.
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, near, far := two(t, memory.Options{Latency: ms})
@@ -220,7 +220,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// A connection that breaks loses what is under way, and both ends are told at once.
+// A broken connection loses bytes in flight, and both ends fail at once.
 func TestBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, near, far := two(t, memory.Options{Latency: ms})
@@ -235,7 +235,7 @@ func TestBreak(t *testing.T) {
 	})
 }
 
-// Packets arrive after the latency, are lost over a cut or where nobody is, and show the sender.
+// Packets arrive after the latency, are lost over a cut or without a socket, and show the sender.
 func TestPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memory.New(memory.Options{Latency: 3 * ms})
@@ -288,7 +288,7 @@ func TestPackets(t *testing.T) {
 	})
 }
 
-// Ports are taken once, and names and addresses mean hosts.
+// A port is used once, and names and addresses denote hosts.
 func TestAddresses(t *testing.T) {
 	n := memory.New(memory.Options{Latency: -1})
 	a, b := n.Host("a"), n.Host("b")

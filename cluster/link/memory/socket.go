@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Socket sends and receives packets. One for which a full socket has no room is lost, as is
-// one to a port without a socket.
+// Socket sends and receives packets. A packet is lost if the receiving socket has no room, or does not exist.
 type Socket struct {
 	h      *Host
 	port   uint16
@@ -30,10 +29,10 @@ type packet struct {
 	at   time.Time
 }
 
-// socketRoom is how many bytes wait to be read.
+// socketRoom is how many bytes may wait to be read.
 const socketRoom = 1 << 20
 
-// ReadFromUDPAddrPort waits for a packet. What does not fit into b is cut off.
+// ReadFromUDPAddrPort waits for a packet. A packet longer than b is truncated.
 func (s *Socket) ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error) {
 	s.h.n.mu.Lock()
 	defer s.h.n.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *Socket) ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error) {
 	}
 }
 
-// after has who reads look again after some time. The lock is held.
+// after makes waiting readers check again after d. The lock is held.
 func (s *Socket) after(d time.Duration) {
 	if s.arrival == nil {
 		s.arrival = time.AfterFunc(d, func() {
@@ -88,7 +87,7 @@ func (s *Socket) WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error) {
 	return len(b), nil
 }
 
-// packet takes a packet, behind those that arrive no later. The lock is held.
+// packet adds a packet, after those that arrive no later. The lock is held.
 func (h *Host) packet(port uint16, p packet) {
 	s := h.sockets[port]
 	if s == nil || s.bytes+len(p.b) > socketRoom {
@@ -137,15 +136,15 @@ func (s *Socket) Close() error {
 	return nil
 }
 
-// LocalAddr is a *net.UDPAddr.
+// LocalAddr returns a *net.UDPAddr.
 func (s *Socket) LocalAddr() net.Addr {
 	return net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.h.addr, s.port))
 }
 
-// SetDeadline is SetReadDeadline: nothing is waited for in writing.
+// SetDeadline is SetReadDeadline, because writes do not wait.
 func (s *Socket) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
-// SetReadDeadline is for reading.
+// SetReadDeadline sets the deadline of reads.
 func (s *Socket) SetReadDeadline(t time.Time) error {
 	s.h.n.mu.Lock()
 	defer s.h.n.mu.Unlock()
