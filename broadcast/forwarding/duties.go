@@ -2,10 +2,9 @@ package forwarding
 
 import "parley"
 
-// serve sends a broadcast to whom I have to: to my children, to those of a child
-// that has failed, and so on; and if all above me have failed, in the place of the
-// root to its children, and so on. Who is suspected is written to all the same, and
-// before those below it.
+// serve sends a broadcast to the processes that this one must serve: to its children, to those of a child
+// that has failed, and so on; and if all above it have failed, in place of the root to the root's children,
+// and so on. A suspected process still gets the message, before those below it.
 func (p *process) serve(s *parley.Step, root parley.ID, l *life, c *cast) {
 	m := parley.Msg{Kind: Data, Origin: root, Seq: c.seq, Value: l.number, Body: c.body}
 	p.forward(s, c, p.self, m)
@@ -14,7 +13,7 @@ func (p *process) serve(s *parley.Step, root parley.ID, l *life, c *cast) {
 	}
 }
 
-// forward does the duties of process q.
+// forward serves the children of process q.
 func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
 	for child := range parley.ID(p.c.N) {
 		if child == q || child == p.self || c.tree.parent(child) != q {
@@ -29,7 +28,7 @@ func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
 	}
 }
 
-// heads tells whether all above me have failed, the root too.
+// heads reports whether all processes above this one have failed, including the root.
 func (p *process) heads(root parley.ID, c *cast) bool {
 	for q := p.self; q != root; {
 		if q = c.tree.parent(q); !c.gone.Has(q) {
@@ -39,8 +38,8 @@ func (p *process) heads(root parley.ID, c *cast) bool {
 	return p.self != root
 }
 
-// settle does what is due when more is known of those below: if all are served it
-// acknowledges, and if that is the whole tree lets go of the broadcast.
+// settle acts on news about the processes below: if all are served it acknowledges, and if that is the whole
+// tree it releases the broadcast.
 func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 	if !c.served {
 		if !p.below(c, p.self) {
@@ -66,8 +65,8 @@ func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 	}
 }
 
-// below tells whether all below process q are served: its children say so, or have
-// failed and all below them are.
+// below reports whether all processes below q are served: each child has acknowledged, or has failed and all
+// below it are served.
 func (p *process) below(c *cast, q parley.ID) bool {
 	for child := range parley.ID(p.c.N) {
 		if child == q || c.tree.parent(child) != q {
@@ -84,8 +83,8 @@ func (p *process) below(c *cast, q parley.ID) bool {
 	return true
 }
 
-// replace takes a process to have failed, in all that is not complete but its own
-// broadcasts of a life and of those after it.
+// replace treats q as failed in all incomplete broadcasts, except q's own broadcasts of incarnation but and
+// later ones.
 func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 	for sender := range parley.ID(p.c.N) {
 		for number, l := range p.senders[sender].All() {
