@@ -10,10 +10,10 @@ import (
 	"parley/membership/group"
 )
 
-// OneSequence is the name of the property that says most.
+// OneSequence is the name of the strongest property.
 const OneSequence = "one sequence"
 
-// properties returns those of the broadcast, beside those of views.
+// properties returns the properties of the broadcast, in addition to those of views.
 func properties() []parley.Property {
 	return append([]parley.Property{{
 		Name: OneSequence, Mode: parley.Always,
@@ -37,14 +37,14 @@ type broadcast struct {
 	payload string
 }
 
-// unknown is a position that may be any: durable mode repeats deliveries after a restart.
+// unknown means that the next position may be any: in durable mode a restarted process delivers again.
 const unknown = 1<<64 - 1
 
-// oneSequence looks at the positions. Within one life they go up by one, from where
-// the process joined.
+// oneSequence checks the positions. Within one incarnation they increase by one, from where the process
+// joined.
 func oneSequence(h *parley.History) error {
 	at := make(map[uint64]*parley.ExternalEvent)
-	asked := make(map[broadcast]int) // how often, and has no position
+	asked := make(map[broadcast]int) // number of requests that have no position yet
 	for _, q := range h.Requests {
 		if _, payload, err := problem.Decode(q.Msg, h.N); err == nil {
 			asked[broadcast{q.At, string(payload)}]++
@@ -88,7 +88,7 @@ func oneSequence(h *parley.History) error {
 	return nil
 }
 
-// promises says what theory promises of them.
+// promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return views.Promises(c.Config, a, "what is delivered all members hold, and each has said that its clock is past it",
 		[]string{OneSequence, problem.Integrity, problem.UniformTotalOrder}, []string{problem.FIFOOrder},
