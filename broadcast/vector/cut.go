@@ -16,13 +16,13 @@ const (
 	delivers = 2 // the name of one that was delivered
 )
 
-// message is one with its name.
+// message is a message and its name.
 type message struct {
 	name
 	held
 }
 
-// Report: all that this member holds.
+// Report returns all that this member holds.
 func (l *layer) Report() []byte {
 	var list []message
 	for q := range l.lines {
@@ -34,7 +34,7 @@ func (l *layer) Report() []byte {
 	return appendMessages(nil, list)
 }
 
-// Cut: the union of the reports. One that cannot be read is none of ours and has nothing.
+// Cut: the union of the reports. A malformed report counts as empty.
 func (l *layer) Cut(reports [][]byte) []byte {
 	var union []message
 	for _, report := range reports {
@@ -50,15 +50,15 @@ func compare(a, b message) int {
 	return cmp.Or(cmp.Compare(a.sender, b.sender), cmp.Compare(a.seq, b.seq))
 }
 
-// Reads tells whether bytes are a cut.
+// Reads reports whether bytes are a cut.
 func (l *layer) Reads(cut []byte) bool {
 	_, ok := readMessages(cut, l.n)
 	return ok
 }
 
-// Install delivers what of the cut this member has not, each message at its level. What
-// then cannot be delivered depends on what nobody has who goes on, and is not delivered
-// by any of them. Then all counters of the view are 0.
+// Install delivers the messages of the cut that this member has not delivered, each at its level. A message
+// that cannot be delivered then depends on one that no continuing member has, and none of them delivers it.
+// Then all counters of the view are 0.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	list, ok := readMessages(cut, l.n)
 	if !ok && cut != nil {
@@ -77,12 +77,12 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	l.Begin(next)
 	l.again = nil
 	clear(l.lines)
-	if len(l.queue) > 0 { // what it delivers of that it delivers in the next view
+	if len(l.queue) > 0 { // their own deliveries belong to the next view
 		s.SetTimer(opening, 1)
 	}
 }
 
-// Snapshot is what was delivered in this view: of each process up to where, and what
+// Snapshot returns what was delivered in this view: for each process up to which number, and which numbers
 // beyond.
 func (l *layer) Snapshot() []byte {
 	var b []byte
@@ -103,8 +103,8 @@ func (l *layer) Snapshot() []byte {
 	return b
 }
 
-// Restore takes a joiner to where its sponsor stands. Of what was delivered beyond the first
-// message that was not, and of that, it has no more than the place.
+// Restore sets the state of a joiner to that of its sponsor. Of the messages delivered beyond the first
+// undelivered one, and of that one, the joiner has only the place.
 func (l *layer) Restore(snapshot []byte) bool {
 	lines, r := make([]line, l.n), parley.Reader{Rest: snapshot}
 	for q := range lines {
@@ -127,8 +127,8 @@ func (l *layer) Restore(snapshot []byte) bool {
 	return r.Done()
 }
 
-// Replay takes a record of before a crash: a message that this member held, or the name of
-// one that it had delivered.
+// Replay restores a record from before a crash: a message that this member held, or the name of one that it
+// had delivered.
 func (l *layer) Replay(rec []byte) bool {
 	r := parley.Reader{Rest: rec}
 	switch r.Number(delivers) {
@@ -159,7 +159,7 @@ func readName(r *parley.Reader, n int) name {
 	return id
 }
 
-// appendMessages appends how many there are, and each.
+// appendMessages appends the number of messages, and each of them.
 func appendMessages(b []byte, list []message) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, m := range list {
@@ -168,8 +168,8 @@ func appendMessages(b []byte, list []message) []byte {
 	return b
 }
 
-// appendMessage appends a message: its name, its level, for level Causal how many
-// messages of each process come before it, and its payload with the length.
+// appendMessage appends a message: its name, its level, for level Causal how many messages of each process
+// precede it, and its payload with the length.
 func appendMessage(b []byte, m message) []byte {
 	b = append(appendName(b, m.name), byte(m.level))
 	if m.level == Causal {
@@ -180,7 +180,7 @@ func appendMessage(b []byte, m message) []byte {
 	return parley.AppendBytes(b, m.body)
 }
 
-// readMessages reads what appendMessages wrote, of n processes, which takes up all of b.
+// readMessages decodes what appendMessages encoded, among n processes, which must be all of b.
 func readMessages(b []byte, n int) (list []message, ok bool) {
 	r := parley.Reader{Rest: b}
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
@@ -200,7 +200,7 @@ func readMessage(r *parley.Reader, n int) message {
 	return m
 }
 
-// State visits every variable. In durable mode what came and what was delivered of it is
+// State visits every variable. In durable mode the received messages, and which of them were delivered, are
 // durable.
 func (l *layer) State(v *parley.Vars) {
 	l.Member.State(v, l.c.Durable, func() {
