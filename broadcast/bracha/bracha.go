@@ -32,7 +32,6 @@
 //
 // Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2; the numbering of broadcasts
 // and the window are this package's.
-// numbering of broadcasts and the window are this package's.
 package bracha
 
 import (

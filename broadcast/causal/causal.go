@@ -40,7 +40,6 @@
 //
 // Source: the lecture on broadcast, causal broadcast using FIFO broadcast, with prevDlvs read as a sequence;
 // vector clocks as in Birman, Schiper and Stephenson (1991), counting incarnations instead of processes.
-// (1991), counting lives instead of processes.
 package causal
 
 import (

@@ -22,7 +22,6 @@
 //
 // Source: the votes of this package are those of the lecture's masking of m faults by m+1 voices; the
 // protocol is this module's own.
-// voices; the protocol is this module's own.
 package expel
 
 import "parley"

@@ -18,7 +18,6 @@
 // the cut: what all that install the next view deliver before it. Second, all n processes vote on that,
 // members or not: members, joiners and the cuts of all layers are one value of one instance of
 // agreement/ballot among all.
-// of all layers are one value of one instance of agreement/ballot among all.
 //
 //	upon broken(q), mended(q):       tell the members, as in membership/detector
 //	upon mended(q) while any
