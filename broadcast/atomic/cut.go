@@ -39,8 +39,8 @@ func (l *layer) Cut(reports [][]byte) []byte {
 	top := uint64(0)
 	for _, report := range reports {
 		r := parley.Reader{Rest: report}
-		last := readPriority(&r, l.n, most)
-		items, ok := readItems(r, l.n, most)
+		last := readPriority(&r, l.n, maxNumber)
+		items, ok := readItems(r, l.n, maxNumber)
 		if !ok {
 			continue
 		}
@@ -68,7 +68,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 // than the last delivery of the member, or of the sponsor of a joiner. Then it resets the state of the view.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
-		items, ok := readItems(parley.Reader{Rest: cut}, l.n, beyond)
+		items, ok := readItems(parley.Reader{Rest: cut}, l.n, maxCutNumber)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
@@ -104,7 +104,7 @@ func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.C
 
 // Reads reports whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readItems(parley.Reader{Rest: cut}, l.n, beyond)
+	_, ok := readItems(parley.Reader{Rest: cut}, l.n, maxCutNumber)
 	return ok
 }
 
@@ -114,7 +114,7 @@ func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 // Restore sets the state of a joiner to that of its sponsor.
 func (l *layer) Restore(snapshot []byte) bool {
 	r := parley.Reader{Rest: snapshot}
-	last := readPriority(&r, l.n, most)
+	last := readPriority(&r, l.n, maxNumber)
 	if r.Done() {
 		l.last = last
 	}
@@ -125,8 +125,8 @@ func appendPriority(b []byte, p Priority) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, p.Number), uint64(p.By))
 }
 
-// beyond is greater than the numbers in any cut, which assigns new ones above the greatest of the view.
-const beyond = 2 * most
+// maxCutNumber is greater than the numbers in any cut, which assigns new ones above the greatest of the view.
+const maxCutNumber = 2 * maxNumber
 
 // readPriority decodes a priority with a number up to limit, proposed by one of n processes.
 func readPriority(r *parley.Reader, n int, limit uint64) Priority {
@@ -151,7 +151,7 @@ func appendItems(b []byte, items []entry) []byte {
 func readItems(r parley.Reader, n int, limit uint64) (items []entry, ok bool) {
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
 		items = append(items, entry{
-			name: name{r.ID(n), r.Number(most)}, state: State(r.Number(uint64(Deliverable))),
+			name: name{r.ID(n), r.Number(maxNumber)}, state: State(r.Number(uint64(Deliverable))),
 			priority: readPriority(&r, n, limit), to: r.Set(n), body: r.Bytes(),
 		})
 	}

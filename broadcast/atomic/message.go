@@ -35,8 +35,8 @@ const (
 
 var kinds = []string{"", "REQ", "PROP", "FINAL", "STATUS", "KNOWN", "REFUSE", "LOGGED"}
 
-// most is the largest number, ballot or count that is accepted from a peer.
-const most = 1 << 56
+// maxNumber is the largest number, ballot or count that is accepted from a peer.
+const maxNumber = 1 << 56
 
 // State is what a receiver knows about a message: the lecture's answers III, I and II, and the one that it
 // leaves out.
@@ -98,11 +98,11 @@ var (
 // decode decodes a message from one of n processes.
 func decode(q parley.Msg, from parley.ID, n int) (message, error) {
 	m := message{kind: q.Kind, name: name{q.Origin, q.Seq}, priority: Priority{q.Value, from}}
-	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > most || q.Value > most {
+	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > maxNumber || q.Value > maxNumber {
 		return m, errRange
 	}
 	r := parley.Reader{Rest: q.Body}
-	m.mark = r.Number(most)
+	m.mark = r.Number(maxNumber)
 	hasMessage := q.Kind == Req
 	switch q.Kind {
 	case Final:

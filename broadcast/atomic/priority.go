@@ -72,7 +72,7 @@ func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry 
 }
 
 // exhausted reports whether no greater number is left, after 2^56 of them.
-func (q *queue) exhausted() bool { return q.counter >= most }
+func (q *queue) exhausted() bool { return q.counter >= maxNumber }
 
 // settle gives a message its final priority.
 func (q *queue) settle(e *entry, final Priority) {

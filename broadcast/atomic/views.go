@@ -283,7 +283,7 @@ func (l *layer) record(s *parley.Step, e entry) {
 // Replay restores a record of this view. The member holds again what it had delivered since its log was
 // compacted.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(parley.Reader{Rest: rec}, l.n, most)
+	items, ok := readItems(parley.Reader{Rest: rec}, l.n, maxNumber)
 	if !ok || len(items) != 1 {
 		return false
 	}

@@ -97,7 +97,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 
 // next broadcasts what waits, within the part of the window in which the others accept INITIAL.
 func (p *process) next(s *parley.Step) {
-	for len(p.waiting) > 0 && p.sent < p.senders[s.Self].low+p.ahead(1) {
+	for len(p.waiting) > 0 && p.sent < p.senders[s.Self].low+p.windowLimit(1) {
 		m := parley.Msg{Kind: Initial, Origin: s.Self, Body: p.waiting[0]}
 		p.waiting = slices.Delete(p.waiting, 0, 1)
 		p.sent++
@@ -107,9 +107,9 @@ func (p *process) next(s *parley.Step) {
 	}
 }
 
-// ahead returns how far ahead of the last delivery the broadcasts of a sender may be, by thirds of the
+// windowLimit returns how far ahead of the last delivery the broadcasts of a sender may be, by thirds of the
 // window: 1 to broadcast, 2 to accept INITIAL, 3 to accept ECHO and READY.
-func (p *process) ahead(thirds int) uint64 {
+func (p *process) windowLimit(thirds int) uint64 {
 	return uint64(p.c.Window - (3-thirds)*(p.c.Window/3))
 }
 
@@ -132,7 +132,7 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 		return // delivered: the others no longer need this process's messages
 	}
 	ahead := m.Seq - q.low // from 1
-	if ahead > p.ahead(3) || m.Kind == Initial && ahead > p.ahead(2) {
+	if ahead > p.windowLimit(3) || m.Kind == Initial && ahead > p.windowLimit(2) {
 		s.Refuse(from, "past the window")
 		return
 	}

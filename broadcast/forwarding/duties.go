@@ -22,7 +22,7 @@ func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
 		if c.written.Add(child) {
 			s.Send(child, m)
 		}
-		if c.gone.Has(child) && !c.acked.Has(child) {
+		if c.failed.Has(child) && !c.acked.Has(child) {
 			p.forward(s, c, child, m)
 		}
 	}
@@ -31,7 +31,7 @@ func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
 // heads reports whether all processes above this one have failed, including the root.
 func (p *process) heads(root parley.ID, c *cast) bool {
 	for q := p.self; q != root; {
-		if q = c.tree.parent(q); !c.gone.Has(q) {
+		if q = c.tree.parent(q); !c.failed.Has(q) {
 			return false
 		}
 	}
@@ -61,7 +61,7 @@ func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 		l.done = l.held[0].seq - 1
 	}
 	if p.c.Notice && l.done > before {
-		p.tell(s, root, l, c)
+		p.sendNotice(s, root, l, c)
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *process) below(c *cast, q parley.ID) bool {
 		switch {
 		case child == p.self && c.served:
 		case c.acked.Has(child):
-		case c.gone.Has(child) && p.below(c, child):
+		case c.failed.Has(child) && p.below(c, child):
 		default:
 			return false
 		}
@@ -93,7 +93,7 @@ func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 			}
 			for i := 0; i < len(l.held); {
 				c := l.held[i]
-				c.gone.Add(q)
+				c.failed.Add(q)
 				p.serve(s, sender, l, c)
 				p.settle(s, sender, l, c)
 				if i < len(l.held) && l.held[i] == c { // it is still held
@@ -104,8 +104,8 @@ func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 	}
 }
 
-// tell passes the notice on to the children in the tree of a broadcast.
-func (p *process) tell(s *parley.Step, root parley.ID, l *life, c *cast) {
+// sendNotice passes the notice on to the children in the tree of a broadcast.
+func (p *process) sendNotice(s *parley.Step, root parley.ID, l *life, c *cast) {
 	for id := range parley.ID(p.c.N) {
 		if id != root && c.tree.parent(id) == p.self {
 			s.Send(id, parley.Msg{Kind: Done, Origin: root, Value: l.number, Seq: l.done})

@@ -198,7 +198,7 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 	c := newCast(m.Seq, m.Body, p.c.N, p.suspected)
 	c.owed.Add(from)
 	if m.Value < p.newest(m.Origin) {
-		c.gone.Add(m.Origin) // that incarnation has ended
+		c.failed.Add(m.Origin) // that incarnation has ended
 	}
 	l.held.Put(c.seq, c)
 	p.serve(s, m.Origin, l, c)
@@ -227,7 +227,7 @@ func (p *process) done(s *parley.Step, from parley.ID, m parley.Msg) {
 		return
 	}
 	if last := l.complete(m.Seq); last != nil {
-		p.tell(s, m.Origin, l, last)
+		p.sendNotice(s, m.Origin, l, last)
 	}
 }
 

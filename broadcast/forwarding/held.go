@@ -14,7 +14,7 @@ type cast struct {
 	body    []byte
 	written parley.Set // the processes that this one has sent it to
 	acked   parley.Set // the processes that have acknowledged: their subtrees are served
-	gone    parley.Set // the processes suspected while this one holds it, or before
+	failed  parley.Set // the processes suspected while this one holds it, or before
 	owed    parley.Set // the processes that wait for this one's acknowledgement
 	served  bool       // this process's own subtree is served
 	tree    tree       // decoded from body
@@ -22,7 +22,7 @@ type cast struct {
 
 // newCast takes a body that read has accepted.
 func newCast(seq uint64, body []byte, n int, gone parley.Set) *cast {
-	c := &cast{seq: seq, body: body, gone: gone}
+	c := &cast{seq: seq, body: body, failed: gone}
 	_, c.tree, _, _ = read(body, n)
 	return c
 }
@@ -35,7 +35,7 @@ func (c *cast) state(v *parley.Vars, n int) {
 	v.Bytes("body", &c.body)
 	v.Set("written", &c.written)
 	v.Set("acked", &c.acked)
-	v.Set("gone", &c.gone)
+	v.Set("gone", &c.failed)
 	v.Set("owed", &c.owed)
 	v.Bool("served", &c.served)
 	if v.Loading() {

@@ -81,7 +81,7 @@ func deliveries(h *parley.History) (order []*delivery) {
 // Spread returns the contamination of a run, message by message, in time order. A process that delivers a
 // message from a wrong state has a wrong state from then on.
 func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
-	wrong := misled(h.N, grace, deliveries(h))
+	wrong := wrongStates(h.N, grace, deliveries(h))
 	sent := make(map[cast]Taint)
 	requests := h.Requests
 	for i := range h.Deliveries {
@@ -103,10 +103,10 @@ func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
 	return out
 }
 
-// misled returns which processes have a wrong state, since when, and which delivery they lack. The earliest
+// wrongStates returns which processes have a wrong state, since when, and which delivery they lack. The earliest
 // comes first, because missing a broadcast of such a process is no omission. For these broadcasts there is no
 // grace: some processes may already have refused them.
-func misled(n int, grace parley.Tick, delivered []*delivery) map[parley.ID]Taint {
+func wrongStates(n int, grace parley.Tick, delivered []*delivery) map[parley.ID]Taint {
 	wrong := make(map[parley.ID]Taint)
 	for {
 		first := Taint{At: parley.All}

@@ -123,17 +123,17 @@ type process struct {
 
 // origin is what a process knows about the messages of another.
 type origin struct {
-	count  uint64
-	recent []parley.Tick // when the last of them were delivered; earlier deliveries are older than the bound
-	told   []uint64      // by process: how many of them it says it has delivered
-	known  uint64        // how many of them some correct other process has delivered
-	since  parley.Tick   // since when known exceeds count
+	count    uint64
+	recent   []parley.Tick // when the last of them were delivered; earlier deliveries are older than the bound
+	reported []uint64      // by process: how many of them it says it has delivered
+	known    uint64        // how many of them some correct other process has delivered
+	since    parley.Tick   // since when known exceeds count
 }
 
 func newProcess(c Config) *process {
 	p := &process{c: c, seen: make([]origin, c.N)}
 	for i := range p.seen {
-		p.seen[i].told = make([]uint64, c.N)
+		p.seen[i].reported = make([]uint64, c.N)
 	}
 	return p
 }
@@ -175,7 +175,7 @@ func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 	if m.Kind >= parley.Local || p.stopped {
 		return
 	}
-	counts, payload, ok := open(m.Body, p.c.N)
+	counts, payload, ok := decode(m.Body, p.c.N)
 	switch {
 	case m.Kind != data && m.Kind != tally || m.Kind == tally && len(payload) > 0 || !ok || int(q) >= p.c.N:
 		s.Refuse(q, "no message of a guard")
@@ -221,12 +221,12 @@ func (p *process) omitted(s *parley.Step, counts []uint64) bool {
 func (p *process) learn(s *parley.Step, q parley.ID, counts []uint64) {
 	for id, count := range counts {
 		mine := &p.seen[id]
-		if q == s.Self || count <= mine.told[q]+1 || p.refused.Has(parley.ID(id)) {
+		if q == s.Self || count <= mine.reported[q]+1 || p.refused.Has(parley.ID(id)) {
 			continue
 		}
-		mine.told[q] = count - 1
+		mine.reported[q] = count - 1
 		before := mine.known
-		mine.known = max(before, confirmed(mine.told))
+		mine.known = max(before, confirmed(mine.reported))
 		if mine.known > mine.count && before <= mine.count {
 			mine.since = s.Now
 			s.SetTimer(parley.Timer(id), p.c.Bound+1)
@@ -283,8 +283,8 @@ func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
 	s.Deliver(q, parley.Msg{Kind: parley.Carried, Origin: q, Body: payload})
 }
 
-// open decodes the counts and the payload of a message.
-func open(b []byte, n int) (counts []uint64, payload []byte, ok bool) {
+// decode decodes the counts and the payload of a message.
+func decode(b []byte, n int) (counts []uint64, payload []byte, ok bool) {
 	r := parley.Reader{Rest: b}
 	counts = make([]uint64, n)
 	for i := range counts {
@@ -300,7 +300,7 @@ func (p *process) State(v *parley.Vars) {
 	parley.PerProcess(v, "seen", p.seen, func(_ parley.ID, o *origin) {
 		parley.Num(v, "count", &o.count)
 		parley.Num(v, "known", &o.known)
-		parley.PerProcess(v, "told", o.told, func(_ parley.ID, n *uint64) { parley.Num(v, "count", n) })
+		parley.PerProcess(v, "told", o.reported, func(_ parley.ID, n *uint64) { parley.Num(v, "count", n) })
 		v.Time("since", &o.since)
 		parley.Slice(v, "recent", &o.recent, func(_ int, t *parley.Tick) { v.Time("delivered", t) })
 	})
@@ -329,7 +329,7 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 			case Behind:
 				yield("missed a message of " + name(m.Origin) + ", and stops")
 			case data, tally:
-				if counts, payload, ok := open(m.Body, n); ok {
+				if counts, payload, ok := decode(m.Body, n); ok {
 					text := "tally"
 					if m.Kind == data {
 						text = parley.Printable(payload) + " after"

@@ -37,8 +37,8 @@ type broadcast struct {
 	payload string
 }
 
-// unknown means that the next position may be any: in durable mode a restarted process delivers again.
-const unknown = 1<<64 - 1
+// anyPosition means that the next position may be any: in durable mode a restarted process delivers again.
+const anyPosition = 1<<64 - 1
 
 // oneSequence checks the positions. Within one incarnation they increase by one, from where the process
 // joined.
@@ -59,7 +59,7 @@ func oneSequence(h *parley.History) error {
 			continue
 		}
 		for ; len(restarts) > 0 && restarts[0].Order < d.Order; restarts = restarts[1:] {
-			last[restarts[0].At] = unknown
+			last[restarts[0].At] = anyPosition
 		}
 		for ; len(told) > 0 && told[0].Order < d.Order; told = told[1:] {
 			if told[0].Msg.Kind == group.SnapshotInstalled {
@@ -67,7 +67,7 @@ func oneSequence(h *parley.History) error {
 			}
 		}
 		place := d.Msg.Seq
-		if last[d.At] != unknown && place != last[d.At]+1 {
+		if last[d.At] != anyPosition && place != last[d.At]+1 {
 			return fmt.Errorf("%s delivers position %d after position %d", h.Name(d.At), place, last[d.At])
 		}
 		last[d.At] = place

@@ -62,8 +62,8 @@ func (c Config) checked() (Config, error) {
 	switch {
 	case c.Level > Causal:
 		return c, parley.FlagErrorf("level", "there is no level %d", c.Level)
-	case c.Window < 0 || c.Window > most:
-		return c, parley.FlagErrorf("window", "%d messages: allowed are 1 to %d", c.Window, most)
+	case c.Window < 0 || c.Window > maxWindow:
+		return c, parley.FlagErrorf("window", "%d messages: allowed are 1 to %d", c.Window, maxWindow)
 	case c.Hold < 0:
 		return c, parley.FlagErrorf("hold", "%d ticks: a time is not negative", c.Hold)
 	}

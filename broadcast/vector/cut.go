@@ -25,8 +25,8 @@ type message struct {
 // Report returns all that this member holds.
 func (l *layer) Report() []byte {
 	var list []message
-	for q := range l.lines {
-		ln := &l.lines[q]
+	for q := range l.streams {
+		ln := &l.streams[q]
 		for i, h := range ln.held {
 			list = append(list, message{name{parley.ID(q), ln.gone + uint64(i) + 1}, h})
 		}
@@ -65,18 +65,18 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 		panic("vector: the cut of the view cannot be read")
 	}
 	for _, id := range l.again {
-		ln := &l.lines[id.sender]
+		ln := &l.streams[id.sender]
 		s.Deliver(id.sender, parley.Msg{Kind: parley.Carried, Origin: id.sender, Body: ln.at(id.seq).body})
 	}
 	for _, m := range list {
-		l.lines[m.sender].fill(m)
+		l.streams[m.sender].fill(m)
 	}
 	if cut != nil {
 		l.release(s, true)
 	}
 	l.Begin(next)
 	l.again = nil
-	clear(l.lines)
+	clear(l.streams)
 	if len(l.queue) > 0 { // their own deliveries belong to the next view
 		s.SetTimer(opening, 1)
 	}
@@ -86,8 +86,8 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 // beyond.
 func (l *layer) Snapshot() []byte {
 	var b []byte
-	for q := range l.lines {
-		ln := &l.lines[q]
+	for q := range l.streams {
+		ln := &l.streams[q]
 		var beyond []uint64
 		for i := ln.done - ln.gone; i < uint64(len(ln.held)); i++ {
 			if ln.held[i].delivered {
@@ -106,13 +106,13 @@ func (l *layer) Snapshot() []byte {
 // Restore sets the state of a joiner to that of its sponsor. Of the messages delivered beyond the first
 // undelivered one, and of that one, the joiner has only the place.
 func (l *layer) Restore(snapshot []byte) bool {
-	lines, r := make([]line, l.n), parley.Reader{Rest: snapshot}
+	lines, r := make([]stream, l.n), parley.Reader{Rest: snapshot}
 	for q := range lines {
 		ln := &lines[q]
 		ln.done = r.Number(views.Limit)
 		ln.gone, ln.top = ln.done, ln.done
 		for i := r.Count(); i > 0; i-- {
-			seq := ln.done + r.Number(most)
+			seq := ln.done + r.Number(maxWindow)
 			if r.Bad || seq <= ln.received()+1 {
 				return false
 			}
@@ -122,7 +122,7 @@ func (l *layer) Restore(snapshot []byte) bool {
 		}
 	}
 	if r.Done() {
-		l.lines = lines
+		l.streams = lines
 	}
 	return r.Done()
 }
@@ -134,13 +134,13 @@ func (l *layer) Replay(rec []byte) bool {
 	switch r.Number(delivers) {
 	case holds:
 		m := readMessage(&r, l.n)
-		if ln := &l.lines[m.sender]; r.Done() && m.seq == ln.received()+1 {
+		if ln := &l.streams[m.sender]; r.Done() && m.seq == ln.received()+1 {
 			ln.held = append(ln.held, m.held)
 			return true
 		}
 	case delivers:
 		id := readName(&r, l.n)
-		if ln := &l.lines[id.sender]; r.Done() && id.seq > ln.gone && id.seq <= ln.received() {
+		if ln := &l.streams[id.sender]; r.Done() && id.seq > ln.gone && id.seq <= ln.received() {
 			ln.deliver(id.seq)
 			l.again = append(l.again, id)
 			return true
@@ -204,7 +204,7 @@ func readMessage(r *parley.Reader, n int) message {
 // durable.
 func (l *layer) State(v *parley.Vars) {
 	l.Member.State(v, l.c.Durable, func() {
-		parley.PerProcess(v, "from", l.lines, func(_ parley.ID, ln *line) { ln.state(v, l.n) })
+		parley.PerProcess(v, "from", l.streams, func(_ parley.ID, ln *stream) { ln.state(v, l.n) })
 		parley.Slice(v, "again", &l.again, func(_ int, id *name) {
 			v.ID("sender", &id.sender)
 			parley.Num(v, "count", &id.seq)

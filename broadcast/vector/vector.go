@@ -78,8 +78,8 @@ type held struct {
 	delivered bool
 }
 
-// line is what arrived from one member in this view.
-type line struct {
+// stream is what arrived from one member in this view.
+type stream struct {
 	gone uint64 // all up to here are delivered, and held by all members
 	held []held // the following ones
 	done uint64 // all up to here are delivered
@@ -87,13 +87,13 @@ type line struct {
 }
 
 // received returns the number of the last received message.
-func (l *line) received() uint64 { return l.gone + uint64(len(l.held)) }
+func (l *stream) received() uint64 { return l.gone + uint64(len(l.held)) }
 
 // at returns the message with a number, which must be held.
-func (l *line) at(seq uint64) *held { return &l.held[seq-l.gone-1] }
+func (l *stream) at(seq uint64) *held { return &l.held[seq-l.gone-1] }
 
 // deliver marks a message as delivered, and returns it.
-func (l *line) deliver(seq uint64) *held {
+func (l *stream) deliver(seq uint64) *held {
 	h := l.at(seq)
 	h.delivered = true
 	l.top = max(l.top, seq)
@@ -104,7 +104,7 @@ func (l *line) deliver(seq uint64) *held {
 }
 
 // fill adds a message of the cut unless it was received.
-func (l *line) fill(m message) {
+func (l *stream) fill(m message) {
 	switch {
 	case m.seq <= l.gone:
 	case m.seq == l.received()+1:
@@ -117,7 +117,7 @@ func (l *line) fill(m message) {
 }
 
 // forget drops the messages up to stable, which all members hold, as far as they are delivered.
-func (l *line) forget(stable uint64) {
+func (l *stream) forget(stable uint64) {
 	if upto := min(stable, l.done); upto > l.gone {
 		l.held = slices.Delete(l.held, 0, int(upto-l.gone))
 		l.gone = upto
@@ -125,7 +125,7 @@ func (l *line) forget(stable uint64) {
 }
 
 // state visits every variable, among n processes.
-func (l *line) state(v *parley.Vars, n int) {
+func (l *stream) state(v *parley.Vars, n int) {
 	parley.Num(v, "with all", &l.gone)
 	parley.Num(v, "delivered", &l.done)
 	parley.Num(v, "last delivered", &l.top)
@@ -148,8 +148,8 @@ type name struct {
 	seq    uint64
 }
 
-// most bounds the window.
-const most = 1 << 16
+// maxWindow bounds the window.
+const maxWindow = 1 << 16
 
 // opening is the timer for own messages that wait when a view begins; views uses timer 1.
 const opening parley.Timer = 2
@@ -166,22 +166,22 @@ type layer struct {
 	c Config
 	n int
 
-	lines []line // by process
-	queue []request
-	again []name   // durable: delivered before a crash, to be delivered again
-	have  []uint64 // scratch: the result of received
+	streams []stream // by process
+	queue   []request
+	again   []name   // durable: delivered before a crash, to be delivered again
+	have    []uint64 // scratch: the result of received
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
 	return &layer{
-		Member: views.NewMember(self, n, c.Hold), c: c, n: n, lines: make([]line, n), have: make([]uint64, n),
+		Member: views.NewMember(self, n, c.Hold), c: c, n: n, streams: make([]stream, n), have: make([]uint64, n),
 	}
 }
 
 // received returns how many messages of each member arrived. The result is valid until the next call.
 func (l *layer) received() []uint64 {
-	for q := range l.lines {
-		l.have[q] = l.lines[q].received()
+	for q := range l.streams {
+		l.have[q] = l.streams[q].received()
 	}
 	return l.have
 }
@@ -205,7 +205,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 
 // send broadcasts the next own message if there is one, and fewer than W are not known to be held by all.
 func (l *layer) send(s *parley.Step) bool {
-	own := &l.lines[l.Self]
+	own := &l.streams[l.Self]
 	if len(l.queue) == 0 || own.received()-l.stable(l.Self) >= uint64(l.c.Window) {
 		return false
 	}
@@ -215,7 +215,7 @@ func (l *layer) send(s *parley.Step) bool {
 	if r.level == Causal {
 		h.need = make([]uint64, l.n)
 		for q := range h.need {
-			h.need[q] = l.lines[q].top
+			h.need[q] = l.streams[q].top
 		}
 		h.need[l.Self] = 0 // the message's own number covers that
 	}
@@ -233,14 +233,14 @@ func (l *layer) send(s *parley.Step) bool {
 // hold keeps the next message of a sender.
 func (l *layer) hold(s *parley.Step, q parley.ID, h held) {
 	if l.c.Durable {
-		s.Append(appendMessage([]byte{holds}, message{name{q, l.lines[q].received() + 1}, h}))
+		s.Append(appendMessage([]byte{holds}, message{name{q, l.streams[q].received() + 1}, h}))
 	}
-	l.lines[q].held = append(l.lines[q].held, h)
+	l.streams[q].held = append(l.streams[q].held, h)
 }
 
 // Receive handles DATA or ACK of another member.
 func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
-	body, why := l.Open(q, m, l.lines[l.Self].received(), uint64(Causal), "no such number or level")
+	body, why := l.Open(q, m, l.streams[l.Self].received(), uint64(Causal), "no such number or level")
 	if why != "" {
 		s.Refuse(q, why)
 		return false
@@ -255,13 +255,13 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 			}
 		}
 		// the messages of a sender come in its order, or one is missing
-		if m.Seq != l.lines[q].received()+1 {
+		if m.Seq != l.streams[q].received()+1 {
 			return true
 		}
 		l.hold(s, q, h)
 		urgent = h.level == Uniform || 2*(m.Seq-l.Acks[l.Self][q]) >= uint64(l.c.Window)
 	}
-	if l.Said(q) != l.lines[q].received() {
+	if l.Said(q) != l.streams[q].received() {
 		return true
 	}
 	l.Note(q)
@@ -283,7 +283,7 @@ func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool
 	rank := 0
 	for id := range l.View.Members.All() {
 		need[id] = vec[rank]
-		if id == q && vec[rank] != 0 || vec[rank] > l.lines[id].received()+uint64(l.c.Window) {
+		if id == q && vec[rank] != 0 || vec[rank] > l.streams[id].received()+uint64(l.c.Window) {
 			return nil, nil, false
 		}
 		rank++
@@ -303,7 +303,7 @@ func (l *layer) settle(s *parley.Step) {
 	for sent := true; sent; sent = l.send(s) {
 		l.release(s, false)
 		for q := range l.View.Members.All() {
-			if ln := &l.lines[q]; len(ln.held) > 0 {
+			if ln := &l.streams[q]; len(ln.held) > 0 {
 				ln.forget(l.stable(q))
 			}
 		}
@@ -315,11 +315,11 @@ func (l *layer) stable(sender parley.ID) uint64 {
 	least := uint64(views.Limit)
 	for q := range l.View.Members.All() {
 		if q == l.Self {
-			continue // its own lines count
+			continue // min below covers this process
 		}
 		least = min(least, l.Acks[q][sender])
 	}
-	return min(least, l.lines[sender].received())
+	return min(least, l.streams[sender].received())
 }
 
 // release delivers messages that wait for nothing more, until there are none. At the end of a view (over) all
@@ -327,8 +327,8 @@ func (l *layer) stable(sender parley.ID) uint64 {
 func (l *layer) release(s *parley.Step, over bool) {
 	for more := true; more; {
 		more = false
-		for q := range l.lines {
-			ln := &l.lines[q]
+		for q := range l.streams {
+			ln := &l.streams[q]
 			for i := ln.done - ln.gone; i < uint64(len(ln.held)); i++ {
 				id := name{parley.ID(q), ln.gone + i + 1}
 				if h := &ln.held[i]; !h.delivered && l.ready(id, h, over) {
@@ -346,7 +346,7 @@ func (l *layer) release(s *parley.Step, over bool) {
 
 // ready reports whether a message can be delivered.
 func (l *layer) ready(id name, h *held, over bool) bool {
-	before := l.lines[id.sender].done >= id.seq-1
+	before := l.streams[id.sender].done >= id.seq-1
 	switch h.level {
 	case Reliable:
 		return true
@@ -356,7 +356,7 @@ func (l *layer) ready(id name, h *held, over bool) bool {
 		return before
 	case Causal:
 		for q, count := range h.need {
-			before = before && l.lines[q].done >= count
+			before = before && l.streams[q].done >= count
 		}
 		return before
 	}
@@ -366,13 +366,13 @@ func (l *layer) ready(id name, h *held, over bool) bool {
 // Waiting reports whether a message is not yet delivered: what is missing for it may have been the last
 // message of a link that broke.
 func (l *layer) Waiting() bool {
-	return len(l.queue) > 0 || slices.ContainsFunc(l.lines, func(ln line) bool { return ln.done < ln.received() })
+	return len(l.queue) > 0 || slices.ContainsFunc(l.streams, func(ln stream) bool { return ln.done < ln.received() })
 }
 
 // Oldest returns the number of the oldest own message that is not known to be held by all, or 0: a link may
 // have lost it.
 func (l *layer) Oldest() uint64 {
-	if stable := l.stable(l.Self); stable < l.lines[l.Self].received() {
+	if stable := l.stable(l.Self); stable < l.streams[l.Self].received() {
 		return stable + 1
 	}
 	return 0

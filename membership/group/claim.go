@@ -28,8 +28,8 @@ type claim struct {
 	fresh bool // said in this period
 }
 
-// insists is in how many periods a single process must say the same to be believed.
-const insists = 3
+// claimPeriods is in how many periods a single process must say the same to be believed.
+const claimPeriods = 3
 
 func newClaims(n, liars int) claims {
 	x := claims{liars: liars}
@@ -53,7 +53,7 @@ func (x *claims) believes(from parley.ID, view uint64, value []byte) bool {
 		c.times++
 	}
 	voices := x.who(view, value).Len()
-	return voices > x.liars || c.times >= insists
+	return voices > x.liars || c.times >= claimPeriods
 }
 
 // who returns the processes that said that a view came about by value.

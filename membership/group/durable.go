@@ -35,7 +35,7 @@ func (g *machine) resume(s *parley.Step) {
 	}
 	for _, r := range s.Log {
 		child := int(r.Path & (1<<g.layers.bits - 1))
-		if !g.again(s, child, r.Body) {
+		if !g.replayRecord(s, child, r.Body) {
 			panic(fmt.Sprintf("group: process %d finds a record that it did not write", s.Self))
 		}
 	}
@@ -52,8 +52,8 @@ func (g *machine) resume(s *parley.Step) {
 	g.gap = true
 }
 
-// again repeats what was done when rec was written, and reports whether it was a record of the process.
-func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
+// replayRecord repeats what was done when rec was written, and reports whether it was a record of the process.
+func (g *machine) replayRecord(s *parley.Step, child int, rec []byte) bool {
 	r := parley.Reader{Rest: rec}
 	if child > 0 {
 		return child <= len(g.layers.list) && (g.stage != member || g.layers.list[child-1].(Durable).Replay(rec))
@@ -70,7 +70,7 @@ func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
 	case installKind:
 		j := &g.joiner
 		j.start, j.state = r.Number(positions), r.Bytes()
-		j.came = deliveries(&r, g.c.N)
+		j.delivered = deliveries(&r, g.c.N)
 		value := r.Bytes()
 		d, ok := g.layers.read(value)
 		if !ok || !g.layers.restore(&r) {

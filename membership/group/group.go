@@ -83,7 +83,7 @@
 // Ordered broadcasts within views are layers of the group, not machines. A group.Layer reports, makes a cut
 // of reports and installs; the group is one machine that contains its layers, its ballot and its monitor.
 // Motive: members, joiners and the cuts of all layers are one decision, and a frozen member must be frozen in
-// all of them in one step. Cost: an interface beside Machine, as rounds have.
+// all of them in one step. Cost: an interface in addition to Machine, as rounds have.
 //
 // No single message ends a view. With four nodes or more, a process learns how a view came about from what it
 // accepted itself, from more than a third of the processes, or from one that says the same in three periods.
@@ -131,7 +131,7 @@ const (
 	Install
 )
 
-// Requests to a group, beside those of its layers. They are local kinds.
+// Requests to a group, in addition to those of its layers. They are local kinds.
 const (
 	// Leave asks the group to remove this process from the next view.
 	Leave parley.Kind = parley.Local + 0x20 + iota
@@ -226,8 +226,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// longest is the upper bound of all times of a configuration: they are multiplied.
-const longest parley.Tick = 1 << 50
+// maxTime is the upper bound of all times of a configuration: they are multiplied.
+const maxTime parley.Tick = 1 << 50
 
 // Check returns an error that names the first fault of c, or nil.
 func (c Config) Check() error {
@@ -249,12 +249,12 @@ func (c Config) Check() error {
 	case c.Stagger < 0 || c.Flush < 1 || min(c.Admit, c.First, c.Become) < 1:
 		return parley.FlagErrorf("wait", "stagger %d, flush %d, admission %d: times are not negative",
 			c.Stagger, c.Flush, c.Admit)
-	case max(c.Wait, c.Stagger, c.Admit) > longest:
+	case max(c.Wait, c.Stagger, c.Admit) > maxTime:
 		return parley.FlagErrorf("wait", "wait %d, stagger %d, admission %d: none may be longer than %d",
-			c.Wait, c.Stagger, c.Admit, longest)
-	case c.Keep < 0 || c.Keep > 0 && (c.KeepBytes < 1 || c.KeepBytes > mostKept):
+			c.Wait, c.Stagger, c.Admit, maxTime)
+	case c.Keep < 0 || c.Keep > 0 && (c.KeepBytes < 1 || c.KeepBytes > maxKeptBytes):
 		return parley.FlagErrorf("keep", "%d deliveries of %d bytes: allowed are 1 to %d bytes",
-			c.Keep, c.KeepBytes, mostKept)
+			c.Keep, c.KeepBytes, maxKeptBytes)
 	case c.Queue < 1 || c.Compact < 1 || c.Payload < 1:
 		return parley.FlagErrorf("queue", "a queue of %d, a log of %d, payloads of %d: at least 1 is needed",
 			c.Queue, c.Compact, c.Payload)

@@ -11,10 +11,10 @@ import (
 
 // history numbers the deliveries of a process, and keeps the last ones.
 type history struct {
-	most, bytes int        // limits of kept: Config.Keep and KeepBytes
-	position    uint64     // deliveries so far, including those of the sponsor before this process joined
-	kept        []delivery // the last deliveries, up to position
-	size        int        // scratch: of kept in bytes; recomputed on loading
+	maxCount, maxBytes int        // limits of kept: Config.Keep and KeepBytes
+	position           uint64     // deliveries so far, including those of the sponsor before this process joined
+	kept               []delivery // the last deliveries, up to position
+	size               int        // scratch: of kept in bytes; recomputed on loading
 }
 
 // delivery is a delivered payload and its sender.
@@ -28,20 +28,20 @@ func (x *delivery) state(v *parley.Vars) {
 	v.Bytes("body", &x.body)
 }
 
-// mostKept bounds the bytes of kept deliveries: they go in one message.
-const mostKept = 8 << 20
+// maxKeptBytes bounds the bytes of kept deliveries: they go in one message.
+const maxKeptBytes = 8 << 20
 
-// keptSize is what a delivery costs in addition to its own bytes.
-const keptSize = 16
+// keptOverhead is what a delivery costs in addition to its own bytes.
+const keptOverhead = 16
 
 // add gives a delivery the next position and keeps it. It drops the oldest ones beyond the limits.
 func (h *history) add(of parley.ID, body []byte) {
-	if h.position++; h.most == 0 {
+	if h.position++; h.maxCount == 0 {
 		return
 	}
-	h.kept, h.size = append(h.kept, delivery{of, body}), h.size+keptSize+len(body)
-	for len(h.kept) > 1 && (len(h.kept) > h.most || h.size > h.bytes) {
-		h.size -= keptSize + len(h.kept[0].body)
+	h.kept, h.size = append(h.kept, delivery{of, body}), h.size+keptOverhead+len(body)
+	for len(h.kept) > 1 && (len(h.kept) > h.maxCount || h.size > h.maxBytes) {
+		h.size -= keptOverhead + len(h.kept[0].body)
 		h.kept[0] = delivery{}
 		h.kept = h.kept[1:]
 	}
@@ -79,17 +79,17 @@ func deliveries(r *parley.Reader, n int) (list []delivery) {
 	return list
 }
 
-// given encodes the body of a snapshot: the kept deliveries, if the group keeps any, and the state.
-func (h *history) given(state []byte) []byte {
-	if h.most == 0 {
+// encodeSnapshot encodes the body of a snapshot: the kept deliveries, if the group keeps any, and the state.
+func (h *history) encodeSnapshot(state []byte) []byte {
+	if h.maxCount == 0 {
 		return state
 	}
 	return append(appendDeliveries(nil, h.kept), state...)
 }
 
-// taken decodes what given encoded.
-func (h *history) taken(b []byte, n int) (kept []delivery, state []byte, ok bool) {
-	if h.most == 0 {
+// decodeSnapshot decodes what encodeSnapshot encoded.
+func (h *history) decodeSnapshot(b []byte, n int) (kept []delivery, state []byte, ok bool) {
+	if h.maxCount == 0 {
 		return nil, b, true
 	}
 	r := parley.Reader{Rest: b}
@@ -98,12 +98,12 @@ func (h *history) taken(b []byte, n int) (kept []delivery, state []byte, ok bool
 }
 
 func (h *history) keptState(v *parley.Vars) {
-	if h.most == 0 {
+	if h.maxCount == 0 {
 		return
 	}
 	h.size = 0
 	parley.Slice(v, "kept", &h.kept, func(_ int, x *delivery) {
 		x.state(v)
-		h.size += keptSize + len(x.body)
+		h.size += keptOverhead + len(x.body)
 	})
 }

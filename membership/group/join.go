@@ -12,15 +12,15 @@ import (
 
 // joiner is the state of a process while it joins.
 type joiner struct {
-	sponsor  parley.ID
-	caught   bool              // the snapshot has arrived
-	since    parley.Tick       // when the sponsor last sent something, or the request was sent
-	patience parley.Tick       // how long to wait for the snapshot
-	view     uint64            // of the sponsor
-	start    uint64            // the position of the snapshot
-	state    []byte            // the body of the snapshot
-	came     []delivery        // what the sponsor has delivered since the snapshot
-	early    []bufferedMessage // messages of the view that the joiner will be in
+	sponsor   parley.ID
+	caught    bool              // the snapshot has arrived
+	since     parley.Tick       // when the sponsor last sent something, or the request was sent
+	patience  parley.Tick       // how long to wait for the snapshot
+	view      uint64            // of the sponsor
+	start     uint64            // the position of the snapshot
+	state     []byte            // the body of the snapshot
+	delivered []delivery        // what the sponsor has delivered since the snapshot
+	early     []bufferedMessage // messages of the view that the joiner will be in
 }
 
 // bufferedMessage is a message that arrived before the view that it belongs to.
@@ -41,20 +41,20 @@ func Sponsor(self, last parley.ID, n int) parley.ID {
 }
 
 // position is the position up to which the joiner has what the sponsor delivered.
-func (j *joiner) position() uint64 { return j.start + uint64(len(j.came)) }
+func (j *joiner) position() uint64 { return j.start + uint64(len(j.delivered)) }
 
 // follow handles FORWARD: it appends a delivery of the sponsor. It reports whether the delivery is the next
 // one and within the memory limit.
 func (j *joiner) follow(now parley.Tick, c *Config, m parley.Msg) bool {
-	if int(m.Origin) >= c.N || m.Seq != j.position()+1 || len(j.came) >= mostQueues*c.Queue {
+	if int(m.Origin) >= c.N || m.Seq != j.position()+1 || len(j.delivered) >= maxJoinerQueues*c.Queue {
 		return false
 	}
-	j.came, j.since = append(j.came, delivery{m.Origin, m.Body}), now
+	j.delivered, j.since = append(j.delivered, delivery{m.Origin, m.Body}), now
 	return true
 }
 
-// mostQueues bounds the deliveries that a joiner records, in multiples of Config.Queue.
-const mostQueues = 64
+// maxJoinerQueues bounds the deliveries that a joiner records, in multiples of Config.Queue.
+const maxJoinerQueues = 64
 
 // room reports whether a message of the next view can be kept: at most Queue messages, with at most
 // Queue*Payload bytes.
@@ -80,7 +80,7 @@ func (j *joiner) over(now parley.Tick, c *Config) bool {
 func (j *joiner) record(install []byte) []byte {
 	b := binary.AppendUvarint([]byte{installKind}, j.start)
 	b = parley.AppendBytes(b, j.state)
-	return append(appendDeliveries(b, j.came), install...)
+	return append(appendDeliveries(b, j.delivered), install...)
 }
 
 // State visits every variable.
@@ -92,7 +92,7 @@ func (j *joiner) State(v *parley.Vars) {
 	parley.Num(v, "view of the sponsor", &j.view)
 	parley.Num(v, "start", &j.start)
 	v.Bytes("state", &j.state)
-	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) { x.state(v) })
+	parley.Slice(v, "came", &j.delivered, func(_ int, x *delivery) { x.state(v) })
 	parley.Slice(v, "early", &j.early, func(_ int, e *bufferedMessage) {
 		v.ID("from", &e.from)
 		parley.Num(v, "layer", &e.child)
@@ -129,7 +129,7 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	mine := child == 0 && from == j.sponsor && m.Value == g.own.life
 	switch {
 	case mine && m.Kind == Snapshot && !j.caught:
-		g.copy(s, m)
+		g.takeSnapshot(s, m)
 	case mine && m.Kind == Forward && j.caught:
 		// a position that is not its own, or too much for its memory: give up, take a new
 		// incarnation, join again
@@ -139,7 +139,7 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	case mine && m.Kind == Install && j.caught:
 		g.installed(s, m)
 	case child == 0 && (m.Kind <= ballot.Last || m.Kind == Ask):
-		if g.outside(s, from, m); g.misnamed() {
+		if g.voteOutside(s, from, m); g.misnamed() {
 			g.join(s)
 		}
 	case j.caught && uint64(s.Epoch) == j.view+1 && child > 0:
@@ -151,9 +151,9 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	}
 }
 
-// outside handles the ballots of others at a process that is in no view: it votes on the end of the last view
+// voteOutside handles the ballots of others at a process that is in no view: it votes on the end of the last view
 // that it knows, if it has the disk whose votes count.
-func (g *machine) outside(s *parley.Step, from parley.ID, m parley.Msg) {
+func (g *machine) voteOutside(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch u := uint64(s.Epoch); {
 	case m.Kind == ballot.Decision:
 		g.follows(s, from, m)
@@ -166,10 +166,10 @@ func (g *machine) outside(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// copy handles SNAPSHOT: it takes the sponsor's position, and the state above its layers.
-func (g *machine) copy(s *parley.Step, m parley.Msg) {
+// takeSnapshot handles SNAPSHOT: it takes the sponsor's position, and the state above its layers.
+func (g *machine) takeSnapshot(s *parley.Step, m parley.Msg) {
 	j := &g.joiner
-	if kept, _, ok := g.history.taken(m.Body, g.c.N); !ok || uint64(len(kept)) > m.Seq {
+	if kept, _, ok := g.history.decodeSnapshot(m.Body, g.c.N); !ok || uint64(len(kept)) > m.Seq {
 		s.Refuse(j.sponsor, "snapshot that cannot be read")
 		return
 	}
@@ -212,11 +212,11 @@ func (g *machine) installed(s *parley.Step, m parley.Msg) {
 // messages of the view that have arrived already.
 func (g *machine) become(s *parley.Step, d decision, value []byte) []bufferedMessage {
 	j := g.joiner
-	kept, state, _ := g.history.taken(j.state, g.c.N) // valid: copy checked it
+	kept, state, _ := g.history.decodeSnapshot(j.state, g.c.N) // valid: copy checked it
 	g.stage, g.joiner, g.history.position = member, joiner{}, j.start-uint64(len(kept))
 	s.Indicate(parley.Msg{Kind: SnapshotInstalled, Seq: g.history.position, Body: state})
 	g.history.tell(s, kept)
-	g.history.tell(s, j.came)
+	g.history.tell(s, j.delivered)
 	g.layers.records = max(g.c.Compact, g.c.Keep) // so that a compaction soon replaces the record
 	g.enter(s, d, value)
 	return j.early

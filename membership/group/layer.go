@@ -64,7 +64,7 @@ type Sender interface {
 // Durable is a layer for groups in durable mode. It appends what it holds before it acknowledges it. Its
 // Install delivers what the cut has and whatever the layer itself holds, all in order: after a restart it
 // does not know how much of that it had delivered. What it needs of its own after the state has replaced the
-// records is durable in State; all else is lost in a restart.
+// records is durable in State; everything else is lost in a restart.
 type Durable interface {
 	Layer
 	// Replay applies a record that the layer appended in the present view, and reports whether it was one.

@@ -135,7 +135,7 @@ func (x *layers) appendSnapshots(b []byte) []byte {
 
 // restore restores the layers from the sponsor's snapshots, which must be all that is left to read.
 func (x *layers) restore(r *parley.Reader) bool {
-	states := list(r, len(x.list))
+	states := readList(r, len(x.list))
 	for i, layer := range x.list {
 		if r.Bad || !layer.Restore(states[i]) {
 			return false

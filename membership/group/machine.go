@@ -70,7 +70,7 @@ func (g *machine) Request(s *parley.Step, m parley.Msg) {
 		g.leave(s)
 	case m.Kind == State:
 		if g.stage == member {
-			g.stateIs(s, g.view.Number, m)
+			g.answerSnapshot(s, g.view.Number, m)
 		}
 	case m.Kind == Exclude:
 		g.excluding(s, m.Origin)
@@ -188,7 +188,7 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 		return
 	}
 	g.enter(s, d, value)
-	g.takeAlong(s, g.view.Number, value)
+	g.advanceLearners(s, g.view.Number, value)
 	g.open(s)
 }
 

@@ -6,8 +6,8 @@ import (
 	"parley"
 )
 
-// list reads n byte strings.
-func list(r *parley.Reader, n int) [][]byte {
+// readList reads n byte strings.
+func readList(r *parley.Reader, n int) [][]byte {
 	out := make([][]byte, n)
 	for i := range out {
 		out[i] = r.Bytes()
@@ -17,11 +17,12 @@ func list(r *parley.Reader, n int) [][]byte {
 
 // maxIncarnation is the largest number of an incarnation or a disk: the number of an incarnation may be the
 // time at which it began, in nanoseconds. With liars, a number from another process is believed only up to
-// likely, or up to more above the known one, so that there is always room for greater numbers.
+// likelyIncarnation, or up to incarnationMargin above the known one, so that there is always room for greater
+// numbers.
 const (
-	maxIncarnation = 1 << 62
-	likely         = 1 << 61
-	more           = 1 << 24
+	maxIncarnation    = 1 << 62
+	likelyIncarnation = 1 << 61
+	incarnationMargin = 1 << 24
 )
 
 // joinCandidate is a process that asks to join.
@@ -76,7 +77,7 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 			joinCandidate{r.ID(n), r.Number(maxIncarnation), r.Number(maxIncarnation)})
 	}
 	out.exclude = r.Set(n)
-	out.layers = list(&r, layers)
+	out.layers = readList(&r, layers)
 	return out, r.Done()
 }
 
@@ -116,6 +117,6 @@ func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 		d.next.disks[id] = r.Number(maxIncarnation)
 	}
 	d.excluded = r.Set(n)
-	d.cuts = list(&r, layers)
+	d.cuts = readList(&r, layers)
 	return d, r.Done()
 }

@@ -84,17 +84,17 @@ func (r *roster) next(reports []report, out parley.Set, liars int) decision {
 	return decision{next: next, excluded: exclude.Minus(next.view.Members)}
 }
 
-// most is the greatest number of an incarnation or a disk that is believed after the known one.
-func most(known uint64, liars int) uint64 {
+// maxBelievable returns the greatest number of an incarnation or a disk that is believed after the known one.
+func maxBelievable(known uint64, liars int) uint64 {
 	if liars == 0 {
 		return maxIncarnation
 	}
-	return min(max(likely, known)+more, maxIncarnation)
+	return min(max(likelyIncarnation, known)+incarnationMargin, maxIncarnation)
 }
 
 // believable reports whether a process may have become what it claims to be.
 func (r *roster) believable(c joinCandidate, liars int) bool {
-	return c.disk <= most(r.disks[c.id], liars) && c.life <= most(r.lives[c.id], liars)
+	return c.disk <= maxBelievable(r.disks[c.id], liars) && c.life <= maxBelievable(r.lives[c.id], liars)
 }
 
 // plausible reports whether a member of the view could give report x: in the incarnation that it has there,

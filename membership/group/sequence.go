@@ -62,9 +62,9 @@ func (q *sequence) receive(s *parley.Step, view uint64, i int, from parley.ID, m
 	return gap
 }
 
-// stateIs handles the answer to SnapshotWanted. The answer must be of the present position: the layers
+// answerSnapshot handles the answer to SnapshotWanted. The answer must be of the present position: the layers
 // continue.
-func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
+func (q *sequence) answerSnapshot(s *parley.Step, view uint64, m parley.Msg) {
 	i := slices.IndexFunc(q.learners, func(l learner) bool { return !l.sent })
 	switch {
 	case i < 0:
@@ -77,7 +77,7 @@ func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
 
 // snapshot sends the kept deliveries and the state above the layers to all learners that wait for it.
 func (q *sequence) snapshot(s *parley.Step, view uint64, state []byte) {
-	at, body := q.history.position, q.history.given(state)
+	at, body := q.history.position, q.history.encodeSnapshot(state)
 	for i := range q.learners {
 		if l := &q.learners[i]; !l.sent {
 			l.sent, l.position = true, at
@@ -93,9 +93,9 @@ func (q *sequence) admit(s *parley.Step, view uint64, d decision, value []byte) 
 	q.learners.drop(func(l learner) bool { return d.next.view.Members.Has(l.id) && !l.after(d.next.at(l.id)) })
 }
 
-// takeAlong serves learners that are not in next: they received the deliveries of the cut like any others,
+// advanceLearners serves learners that are not in next: they received the deliveries of the cut like any others,
 // and INSTALL only moves them to view v+1.
-func (q *sequence) takeAlong(s *parley.Step, view uint64, value []byte) {
+func (q *sequence) advanceLearners(s *parley.Step, view uint64, value []byte) {
 	q.install(s, view, value, func(joinCandidate) bool { return true })
 }
 

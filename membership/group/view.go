@@ -29,7 +29,7 @@ func newMembership(self parley.ID, c *Config, services []LayerSpec) membership {
 		},
 		sequence: sequence{
 			layers:  newLayers(services, self, c.N, c.Durable),
-			history: history{most: c.Keep, bytes: c.KeepBytes},
+			history: history{maxCount: c.Keep, maxBytes: c.KeepBytes},
 		},
 		suspicions: suspicions{monitor: detector.NewMonitor(c.Detector, self)},
 		progress:   progress{unsent: make([]progressMark, len(services))},

@@ -66,7 +66,7 @@ func (g *membership) cut(s *parley.Step) {
 // as nothing is decided.
 func (g *membership) suspect(s *parley.Step, q parley.ID) {
 	if g.stage == member && q != g.own.id && g.view.Members.Has(q) {
-		g.suspicions.told.Add(q)
+		g.suspicions.reported.Add(q)
 		g.consider(s)
 	}
 }

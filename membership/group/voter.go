@@ -110,14 +110,14 @@ func (p *voter) late(s *parley.Step, from parley.ID, m parley.Msg) {
 		!last && m.Kind != Ask && p.view.Members.Has(from) {
 		return
 	}
-	p.foundingTo(s, from)
+	p.sendFounding(s, from)
 	if m.Kind == Ask {
 		p.vote(s, func(b *ballot.Instance) { b.Repeat(s, from) })
 	}
 }
 
-// foundingTo sends a process the decision that made this view.
-func (p *voter) foundingTo(s *parley.Step, to parley.ID) {
+// sendFounding sends a process the decision that made this view.
+func (p *voter) sendFounding(s *parley.Step, to parley.ID) {
 	send(s, p.view.Number-1, to, parley.Msg{Kind: ballot.Decision, Body: p.founding})
 }
 
@@ -126,7 +126,7 @@ func (p *voter) foundingTo(s *parley.Step, to parley.ID) {
 // not know that number; once it does, it takes a higher one.
 func (p *voter) correct(s *parley.Step, j parley.ID) {
 	if p.c.Liars > 0 && p.founding != nil {
-		p.foundingTo(s, j)
+		p.sendFounding(s, j)
 	}
 }
 

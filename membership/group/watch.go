@@ -7,9 +7,9 @@ import (
 
 // suspicions holds the members that this one suspects.
 type suspicions struct {
-	monitor detector.Monitor
-	told    parley.Set // suspected by another detector
-	gone    parley.Set // members that have restarted as other incarnations
+	monitor  detector.Monitor
+	reported parley.Set // suspected by another detector
+	gone     parley.Set // members that have restarted as other incarnations
 }
 
 // begin monitors the members of a view. Those of the previous view have reported, which counts like
@@ -21,24 +21,24 @@ func (x *suspicions) begin(now parley.Tick, members parley.Set, again int) {
 			x.monitor.Heard(now, id)
 		}
 	}
-	x.told, x.gone = parley.Set{}, parley.Set{}
+	x.reported, x.gone = parley.Set{}, parley.Set{}
 }
 
 // heard records any message from a member in this view.
 func (x *suspicions) heard(now parley.Tick, from parley.ID) {
 	x.monitor.Heard(now, from)
-	x.told.Remove(from)
+	x.reported.Remove(from)
 }
 
 // all returns the members that this one suspects.
 func (x *suspicions) all() parley.Set {
-	return x.gone.Plus(x.told).Plus(x.monitor.Suspected())
+	return x.gone.Plus(x.reported).Plus(x.monitor.Suspected())
 }
 
 // State visits every variable.
 func (x *suspicions) State(v *parley.Vars) {
 	v.Machine("monitor", &x.monitor)
-	v.Set("told", &x.told)
+	v.Set("told", &x.reported)
 	v.Set("gone", &x.gone)
 }
 
