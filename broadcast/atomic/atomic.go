@@ -1,49 +1,41 @@
-// Package atomic is atomic broadcast with message queues: messages go to the
-// receivers that the sender names, and any two processes deliver those that are
-// for both in the same order.
+// Package atomic is atomic broadcast with message queues: a sender names the receivers of its message, and
+// any two processes deliver the messages for both in the same order.
 //
-// The problem: reliable broadcast with total order. The order is pairwise: sets of
-// receivers may overlap as they like.
+// The problem: reliable broadcast with total order. The order is pairwise: sets of receivers may overlap in
+// any way.
 //
-// The two phases, of which both forms consist. The sender hands the message to its
-// receivers. Each holds it, undeliverable, and proposes a priority above all that it
-// knows of. The sender chooses the highest proposal as the final priority and tells
-// the receivers, who mark the message deliverable. A message is delivered when it is
-// deliverable and no message held has a smaller priority.
+// Both forms consist of two phases. The sender sends the message to its receivers. Each holds it,
+// undeliverable, and proposes a priority greater than all that it knows. The sender chooses the highest
+// proposal as the final priority and sends it to the receivers, which mark the message deliverable. A message
+// is delivered when it is deliverable and no held message has a smaller priority.
 //
-// Why it works: the final priority of a message is at least what each receiver
-// proposed. So when a receiver delivers the head of its queue, everything else that
-// it holds will end up behind it, and so will what it does not hold yet. All that
-// deliver two messages therefore deliver them by their final priorities.
+// Why it works: the final priority of a message is at least what each receiver proposed. So when a receiver
+// delivers the head of its queue, everything else that it holds will end up behind it, and so will what it
+// does not hold yet. Therefore all that deliver two messages deliver them by their final priorities.
 //
-// [New] is the lecture's form. Model: crashes, any number of them; asynchronous
-// messages that are not lost, in any order; a detector that tells of every crash,
-// sooner or later, and never of a process that lives; messages of the crashed process
-// may still be on their way. If a coordinator crashes, the receivers that hold its
-// message undeliverable take over. Who comes back after a crash stays silent. What is promised holds of
-// correct processes: the form is not uniform. A process that delivered and crashed
-// may have been the only one to know a final priority, and the others then choose
-// another. With one false suspicion agreement and order break among correct
-// processes too. Final priorities are remembered for ever: a form to study, and to
-// use for bounded runs.
+// [New] is the lecture's form. Model: crashes, any number of them; asynchronous messages that are not lost,
+// in any order; a detector that eventually reports every crash, and never suspects a live process, although
+// messages of the crashed process may still be in transit. If a coordinator crashes, the receivers that hold
+// its message undeliverable take over. A process that restarts after a crash stays silent. The promises cover
+// correct processes: the form is not uniform. A process that delivered and crashed may have been the only one
+// to know a final priority, and the others then choose another. A single false suspicion breaks agreement and
+// order among correct processes too. Final priorities are stored forever: this form is for study, and for
+// bounded runs.
 //
-// [InViews] is the form for false suspicions. Model: crashes of a minority of each
-// view, FIFO links. After the second phase receivers log the final priority and tell
-// each other, and deliver what all have logged; takeover is the change of the view,
-// see membership/group. It is uniform: of the messages for both of two processes,
-// excluded and crashed ones too, what one has delivered begins with what the other
-// has. Four message delays, and it stops at one silent receiver until the view
-// excludes it. Nobody is held back until then: what is under way is held by all that it
-// is for. Counts and priorities begin again in each view; should they come to their
-// end within one, 2^56, then messages wait for the next.
+// [InViews] is the form that tolerates false suspicions. Model: crashes of a minority, FIFO links. After the
+// second phase the receivers log the final priority and report that to each other, and deliver what all have
+// logged; takeover is the view change, see membership/group. It is uniform: of the messages for both of two
+// processes, even excluded or crashed ones, what one has delivered is a prefix of what the other has, or the
+// other way round. It takes four message delays. One silent receiver stops deliveries until the view excludes
+// it. Until then no sender is blocked: all receivers of a message hold it while it is in flight. Counts and
+// priorities restart in each view; if they reach their maximum within one, 2^56, messages wait for the next.
 //
 // Neither form promises FIFO or causal order.
 //
-// Source: the lecture on broadcast, atomic broadcast protocol using message queues
-// and its failure scenario, from Birman and Joseph (1987). The lecture's rule for a
-// priority, the highest among the buffered messages, breaks total order and is
-// corrected: see queue.hold. Ties are for the proposer's id to break, and takeovers
-// are told apart by ballots, of which the lecture does not speak.
+// Source: the lecture on broadcast, atomic broadcast protocol using message queues and its failure scenario,
+// from Birman and Joseph (1987). The lecture's rule for a priority, the highest among the buffered messages,
+// breaks total order and is corrected: see queue.hold. The proposer's id breaks ties, and ballots, which the
+// lecture does not mention, distinguish takeovers.
 package atomic
 
 import (
@@ -53,17 +45,16 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Config is one system of the lecture's form.
+// Config must be identical on all processes of the lecture's form.
 type Config struct {
 	N int // processes
-	// Detector tells that crashes are indicated to every process, by the detector of
-	// a stack or by the host. Without it nothing that is to happen in the end is
-	// promised of runs with crashes.
+	// Detector declares that every process is notified of crashes, by the detector of a stack or by the host.
+	// Without it no eventual property is promised of runs with crashes.
 	Detector bool
 }
 
-// New returns the lecture's form. It carries what it is asked to by
-// problem.Request, to all, or problem.RequestTo, and delivers it with its sender.
+// New returns the lecture's form. It broadcasts upon problem.Request, to all, or problem.RequestTo, and
+// delivers a message with its sender. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if err := parley.CheckN(c.N, 1); err != nil {
 		panic("atomic: " + err.Error())
@@ -97,16 +88,16 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	return func(c *Config, _ parley.Naming) error { return parley.CheckN(c.N, 1) }
 }
 
-// cost counts the messages on links of one broadcast to all, the sender among
-// them, without faults: the message, the proposals and the final priority.
+// cost counts the messages on links of one broadcast to all, including the sender, without faults: the
+// message, the proposals and the final priority.
 func cost(n, _ int) parley.Cost {
 	one := parley.Traffic{Messages: uint64(n - 1)}
 	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one, one}}
 }
 
-// promises says what holds among correct processes.
+// promises returns what holds among correct processes.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	order := "" // what stands against total order
+	order := "" // why total order may break
 	switch {
 	case a.Processes.Suspected:
 		order = "a process was suspected that had not crashed, and others took over from it"

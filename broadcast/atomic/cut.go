@@ -9,17 +9,17 @@ import (
 	"parley/membership/group"
 )
 
-// A report says what a member knows of messages: Undeliverable with its own proposal, Deliverable with the final
-// priority, or Unknown of an own message that it does not hold and that has no final priority. In a cut all are
-// Deliverable.
+// A report lists what a member knows about messages: Undeliverable with its own proposal, Deliverable with
+// the final priority, or Unknown for an own message that it does not hold and that has no final priority. In
+// a cut all are Deliverable.
 
-// Report returns what this member holds, its own messages that are not finished,
-// and where it stands.
+// Report returns what this member holds, its own messages that are not finished, and the priority of its last
+// delivery.
 func (l *layer) Report() []byte {
 	items := slices.Clone(l.held)
 	for _, o := range l.own {
 		if l.held.At(o.name) != nil {
-			continue // as a receiver it knows as much of it
+			continue // its entry as a receiver says the same
 		}
 		it := entry{name: o.name, to: o.to, body: o.body}
 		if o.final {
@@ -30,18 +30,17 @@ func (l *layer) Report() []byte {
 	return appendItems(appendPriority(nil, l.last), items)
 }
 
-// Cut is what all that install the next view will have delivered of this one. A
-// final priority that is reported stands: somebody may have delivered by it. A
-// message without one was delivered by nobody, and comes behind all others: an
-// excluded process may have delivered any of those, and nothing behind them. A
-// reporter whose report cannot be read has reported nothing.
+// Cut returns what all that install the next view will have delivered of this one. A reported final priority
+// stands, because a process may have delivered by it. No process has delivered a message without one, and it
+// comes after all others: an excluded process may have delivered any of those, and nothing after them. A
+// malformed report counts as empty.
 func (l *layer) Cut(reports [][]byte) []byte {
 	var union entries
 	top := uint64(0)
 	for _, report := range reports {
 		r := parley.Reader{Rest: report}
-		last := readPriority(&r, l.n, most)
-		items, ok := readItems(r, l.n, most)
+		last := readPriority(&r, l.n, maxNumber)
+		items, ok := readItems(r, l.n, maxNumber)
 		if !ok {
 			continue
 		}
@@ -65,12 +64,11 @@ func (l *layer) Cut(reports [][]byte) []byte {
 	return appendItems(nil, union)
 }
 
-// Install delivers what this member has not: what is for it and has a priority
-// above the last one that it, or the sponsor of a joiner, delivered. All that is of the
-// view begins again.
+// Install delivers what this member has not delivered: what is addressed to it and has a greater priority
+// than the last delivery of the member, or of the sponsor of a joiner. Then it resets the state of the view.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
-		items, ok := readItems(parley.Reader{Rest: cut}, l.n, beyond)
+		items, ok := readItems(parley.Reader{Rest: cut}, l.n, maxCutNumber)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
@@ -86,8 +84,8 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	l.last = Priority{}
 }
 
-// with adds to the messages of a cut what this member holds with a final priority
-// and had delivered before it reported: after a restart it knows no more of that.
+// with adds to the messages of a cut what this member holds with a final priority and had delivered before it
+// reported: after a restart it no longer knows that it had delivered them.
 func (l *layer) with(items []entry) []entry {
 	there := len(items)
 	for _, e := range l.held {
@@ -101,22 +99,22 @@ func (l *layer) with(items []entry) []entry {
 	return items
 }
 
-// inOrder compares by priority. In a report that no member wrote two may have one.
+// inOrder compares by priority. In a malformed report two messages may have the same.
 func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.Compare(b.name)) }
 
-// Reads tells whether Install would take the cut.
+// Reads reports whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readItems(parley.Reader{Rest: cut}, l.n, beyond)
+	_, ok := readItems(parley.Reader{Rest: cut}, l.n, maxCutNumber)
 	return ok
 }
 
-// Snapshot is the priority of the last message that was delivered.
+// Snapshot returns the priority of the last delivery.
 func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 
-// Restore takes a joiner to where its sponsor stands.
+// Restore sets the state of a joiner to that of its sponsor.
 func (l *layer) Restore(snapshot []byte) bool {
 	r := parley.Reader{Rest: snapshot}
-	last := readPriority(&r, l.n, most)
+	last := readPriority(&r, l.n, maxNumber)
 	if r.Done() {
 		l.last = last
 	}
@@ -127,16 +125,15 @@ func appendPriority(b []byte, p Priority) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, p.Number), uint64(p.By))
 }
 
-// beyond is above the numbers in any cut, which gives out new ones above the greatest
-// of the view.
-const beyond = 2 * most
+// maxCutNumber is greater than the numbers in any cut, which assigns new ones above the greatest of the view.
+const maxCutNumber = 2 * maxNumber
 
-// readPriority reads one with a number up to the limit, of one of n processes.
+// readPriority decodes a priority with a number up to limit, proposed by one of n processes.
 func readPriority(r *parley.Reader, n int, limit uint64) Priority {
 	return Priority{r.Number(limit), r.ID(n)}
 }
 
-// appendItems appends how many there are, and each.
+// appendItems appends the number of items, and each of them.
 func appendItems(b []byte, items []entry) []byte {
 	b = binary.AppendUvarint(b, uint64(len(items)))
 	for _, it := range items {
@@ -150,11 +147,11 @@ func appendItems(b []byte, items []entry) []byte {
 	return b
 }
 
-// readItems reads items of n processes to the end, with priorities up to a limit.
+// readItems decodes items of n processes, up to the end, with priorities up to a limit.
 func readItems(r parley.Reader, n int, limit uint64) (items []entry, ok bool) {
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
 		items = append(items, entry{
-			name: name{r.ID(n), r.Number(most)}, state: State(r.Number(uint64(Deliverable))),
+			name: name{r.ID(n), r.Number(maxNumber)}, state: State(r.Number(uint64(Deliverable))),
 			priority: readPriority(&r, n, limit), to: r.Set(n), body: r.Bytes(),
 		})
 	}

@@ -16,8 +16,8 @@ func cast(at parley.ID, text string, to ...parley.ID) explore.Request {
 	return explore.Request{At: at, Msg: problem.RequestTo(parley.SetOf(to...), []byte(text))}
 }
 
-// TestExplored searches through all runs of small systems, with crashes after each effect of each
-// step. What is promised holds in each. Uniform total order, which is not, breaks with two crashes.
+// TestExplored searches all runs of small systems, with crashes after each effect of each step. All promises
+// hold in each. Uniform total order, which is not promised, breaks with two crashes.
 func TestExplored(t *testing.T) {
 	system := func(crashes int, casts ...explore.Request) explore.Options {
 		p := atomic.New(atomic.Config{N: 3, Detector: true})
@@ -36,9 +36,9 @@ func TestExplored(t *testing.T) {
 	})
 }
 
-// TestExploredInViews searches through all runs of three members, whose views change when one
-// suspects another without reason. Nothing breaks, uniform total order and prefix and view
-// synchrony among the rest. No run ends: members look at their clocks for ever.
+// TestExploredInViews searches all runs of three members, whose views change when one suspects another
+// falsely. Nothing breaks, including uniform total order and prefix and view synchrony. No run ends, because
+// the periodic timers of the members never stop.
 func TestExploredInViews(t *testing.T) {
 	never := detector.Config{Period: 10_000, Timeout: 1 << 30, Again: 1}
 	system := func(m explore.Model, casts ...explore.Request) explore.Options {

@@ -15,12 +15,11 @@ import (
 	"parley/sim"
 )
 
-// Who comes back joins in the middle of what others have delivered: see
-// TestReturnsInViews.
+// A restarted process joins in the middle of what others have delivered: see TestReturnsInViews.
 func TestSuiteInViews(t *testing.T) {
 	for _, n := range []int{3, 4} {
 		p := atomic.InViews(group.Config{N: n})
-		p.Cost = nil // that is of one broadcast
+		p.Cost = nil // it counts one broadcast
 		parleytest.Suite(t, p, parleytest.Options{
 			Seeds: 60, Inputs: named(n), NeverBack: true, Sim: sim.Options{FIFO: true, Until: 40_000},
 			Beyond: []parleytest.Beyond{{Protocol: atomic.InViews(group.Config{N: n, M: (n + 1) / 2}), Faulty: (n + 1) / 2}},
@@ -32,8 +31,7 @@ func FuzzReceiveInViews(f *testing.F) {
 	parleytest.Fuzz(f, atomic.InViews(group.Config{N: 3}), parleytest.Options{Inputs: named(3), Sim: sim.Options{FIFO: true}})
 }
 
-// One broadcast to all costs what the lecture's form does, and n messages more on
-// each of n-1 links.
+// One broadcast to all costs what it costs in the lecture's form, and n more messages on each of n-1 links.
 func TestCostInViews(t *testing.T) {
 	p := atomic.InViews(group.Config{N: 5})
 	s := sim.Run(sim.Options{Protocol: p, FIFO: true, Until: 10_000, Measure: true,
@@ -43,8 +41,8 @@ func TestCostInViews(t *testing.T) {
 	}
 }
 
-// weathered draws a run with everything that may go wrong in views, in which messages go to some processes or to all,
-// and many senders are slow, and suspected, while theirs are under way.
+// weathered draws a run with every fault that views tolerate, in which messages go to some processes or to
+// all, and many senders are slow, and suspected, while their messages are in flight.
 func weathered(seed uint64, p parley.Protocol, back bool) sim.Options {
 	opt, r := viewtest.Storm(seed, p), rand.New(rand.NewPCG(seed, 98))
 	for i := range opt.Requests {
@@ -68,8 +66,8 @@ func weathered(seed uint64, p parley.Protocol, back bool) sim.Options {
 	return opt
 }
 
-// excluded counts those who were told that they are out as faulty, and tells whether
-// a majority of the last view lives.
+// excluded counts the processes that were excluded as faulty, and reports whether a majority of the last view
+// is alive.
 func excluded(h *parley.History) (outs int, majority bool) {
 	for _, e := range h.Indications {
 		if e.Msg.Kind == group.Excluded {
@@ -80,9 +78,8 @@ func excluded(h *parley.History) (outs int, majority bool) {
 	return outs, 2*h.Faulty.Len() < h.N
 }
 
-// False suspicions, partitions and crashes: no view change, right or wrong, breaks
-// uniform order, and while a majority of the last view lives, all that its members
-// broadcast is delivered by those that it is for.
+// False suspicions, partitions and crashes: no view change, right or wrong, breaks uniform order; and while a
+// majority of the last view is alive, the receivers deliver all that its members broadcast.
 func TestFalseSuspicionsInViews(t *testing.T) {
 	outs, live := 0, 0
 	for _, n := range []int{3, 4, 5} {
@@ -108,12 +105,11 @@ func TestFalseSuspicionsInViews(t *testing.T) {
 	}
 }
 
-// always are the properties that hold whatever happens.
+// always names the properties that hold in every run.
 var always = []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.UniformTotalOrder}
 
-// Processes come back, from nothing and join or from their log, and the excluded join
-// again. In each of its lives a process delivers nothing twice, and nothing that is not
-// for it.
+// Processes restart, empty and join or from their log, and excluded ones rejoin. In each incarnation a
+// process delivers nothing twice, and nothing that is not addressed to it.
 func TestReturnsInViews(t *testing.T) {
 	for name, c := range map[string]group.Config{
 		"memory":  {N: 4, Return: true},
@@ -139,8 +135,8 @@ func TestReturnsInViews(t *testing.T) {
 	}
 }
 
-// A process that was excluded and joins again, while others send to named receivers: it delivers nothing that is not for
-// it, though its sponsor does.
+// An excluded process rejoins while others send to named receivers: it delivers nothing that is not addressed
+// to it, although its sponsor does.
 func TestReturnToOthersMessages(t *testing.T) {
 	p := atomic.InViews(group.Config{N: 4, Return: true})
 	opt := sim.Options{Protocol: p, FIFO: true, Until: 60_000}
@@ -172,10 +168,9 @@ func TestReturnToOthersMessages(t *testing.T) {
 	}
 }
 
-// A member that sends to others alone, and always has a message under way, delivers
-// nothing. Nobody asks for another view because of that. Yet if one of its messages is
-// lost, and nothing follows it on its link, there is another view, although the
-// messages to others go on: otherwise it would never be delivered.
+// A member that sends only to others, and always has a message in flight, delivers nothing. That alone causes
+// no view change. But if one of its messages is lost, and nothing follows it on its link, there is another
+// view, although the messages to others continue: otherwise it would never be delivered.
 func TestSendsToOthersAlone(t *testing.T) {
 	p := atomic.InViews(group.Config{N: 3})
 	for _, lost := range []bool{false, true} {
@@ -199,7 +194,7 @@ func TestSendsToOthersAlone(t *testing.T) {
 	}
 }
 
-// What is promised in views, and what of it is not in which circumstances.
+// Which promises hold in views, and under which conditions some do not.
 func TestWhatIsPromisedInViews(t *testing.T) {
 	safe := []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.Integrity, problem.UniformTotalOrder}
 	whole := append(slices.Clone(safe), problem.UniformPrefix)

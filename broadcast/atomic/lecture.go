@@ -10,30 +10,29 @@ type process struct {
 	parley.Base
 	n    int
 	self parley.ID
-	gone bool // it came back after a crash, and has forgotten what it answered
+	gone bool // it restarted after a crash, and has forgotten what it answered
 
 	sent    uint64  // own messages
 	queue           // what it has received and not delivered
 	past    entries // what it has delivered, with the final priorities
 	crashed parley.Set
 	duties  problem.Sorted[name, duty] // the messages that it coordinates
-	inbox   []message                  // scratch: what it sent to itself in this clause
+	inbox   []message                  // scratch: what it sent to itself in this step
 }
 
-// duty is one message that a process coordinates, as its sender or in a takeover.
+// duty is a message that a process coordinates, as its sender or in a takeover.
 type duty struct {
 	name
 	to      parley.Set
 	body    []byte
 	ballot  uint64
-	asking  bool       // a takeover: it waits for answers, and not for proposals
-	heard   parley.Set // who has answered, or proposed
+	asking  bool       // in a takeover: it waits for answers, not for proposals
+	heard   parley.Set // the processes that have answered, or proposed
 	answers []Answer   // by process
 	highest Priority   // of the proposals
 }
 
-// Start: a process that crashed is gone for good. Its peers know what it told
-// them, and it does not: it takes no further part.
+// Start: a process that crashed stays silent. Its peers know what it told them, but it does not.
 func (p *process) Start(s *parley.Step) { p.gone = s.Restart }
 
 // Request. Phase I, 1: the sender multicasts the message to its receivers and
@@ -54,7 +53,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.settleDown(s)
 }
 
-// Receive is a message of a peer or an indication that one has crashed.
+// Receive handles a message of a peer, or an indication that a process has crashed.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case p.gone:
@@ -72,8 +71,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.settleDown(s)
 }
 
-// settleDown carries out what has become due in this clause: messages to oneself,
-// the next phase of a message that all have answered for, and takeovers.
+// settleDown does what has become due in this step: messages to itself, the next phase of a message for which
+// all have answered, and takeovers.
 func (p *process) settleDown(s *parley.Step) {
 	for {
 		switch {
@@ -89,7 +88,7 @@ func (p *process) settleDown(s *parley.Step) {
 	}
 }
 
-// hear takes a message, and refuses what a greater ballot has overtaken.
+// hear handles a message, and refuses one that a greater ballot has superseded.
 func (p *process) hear(s *parley.Step, from parley.ID, m message) {
 	switch m.kind {
 	case Req, Final, Status:
@@ -107,7 +106,7 @@ func (p *process) hear(s *parley.Step, from parley.ID, m message) {
 	}
 }
 
-// obey is what a receiver does for a coordinator.
+// obey handles a coordinator's message at a receiver.
 func (p *process) obey(s *parley.Step, from parley.ID, m message) {
 	e := p.known(m.name)
 	switch m.kind {
@@ -139,8 +138,8 @@ func (p *process) obey(s *parley.Step, from parley.ID, m message) {
 		}
 		p.settle(e, m.priority)
 		p.deliver(s)
-	// Failure scenario, 1: the answers I, II and III; and a message that was
-	// delivered is remembered, as otherwise it could get another final priority.
+	// Failure scenario, 1: the answers I, II and III. A delivered message is remembered too, because
+	// otherwise it could get another final priority.
 	case Status:
 		p.send(s, from, message{kind: Known, name: m.name, mark: m.mark, state: e.state, priority: e.priority})
 	}
@@ -168,8 +167,8 @@ func (p *process) proposal(s *parley.Step, from parley.ID, m message) {
 	d.highest = later(d.highest, m.priority)
 }
 
-// proceed goes on with the first duty for which all that live have been heard,
-// and tells whether there is one.
+// proceed completes the first duty for which all live receivers have been heard, and reports whether there
+// was one.
 func (p *process) proceed(s *parley.Step) bool {
 	for i := range p.duties {
 		d := &p.duties[i]
@@ -197,7 +196,7 @@ func (p *process) known(n name) *entry {
 	return p.held.At(n)
 }
 
-// coordinate takes up a duty; one for the same message ends.
+// coordinate takes on a duty, in place of one for the same message.
 func (p *process) coordinate(d duty) {
 	p.duties.Drop(d.name)
 	d.answers = make([]Answer, p.n)
@@ -238,11 +237,11 @@ func (p *process) State(v *parley.Vars) {
 	})
 }
 
-// owner returns whose ballot it is. The first n ballots, of level 0, are those of
-// senders for their own messages.
+// owner returns the owner of a ballot. The first n ballots, of level 0, are those of senders for their own
+// messages.
 func (p *process) owner(ballot uint64) parley.ID { return parley.ID(ballot % uint64(p.n)) }
 
-// above returns this process's least ballot for a takeover above the given one.
+// above returns this process's lowest takeover ballot above the given one.
 func (p *process) above(ballot uint64) uint64 {
 	n := uint64(p.n)
 	own := ballot/n*n + uint64(p.self)

@@ -10,9 +10,9 @@ import (
 	"parley/sim"
 )
 
-// Total order, agreement, validity and integrity hold among correct processes, pairwise for receivers that overlap,
-// with up to n-1 crashes: in whatever order messages come, some of them twice, and however early a crash is indicated.
-// Uniform total order, which is not promised, is seen to break.
+// Total order, agreement, validity and integrity hold among correct processes, pairwise for receivers that
+// overlap, with up to n-1 crashes: in whatever order messages arrive, some of them twice, and however early a
+// crash is indicated. Uniform total order, which is not promised, breaks in some run.
 func TestPromises(t *testing.T) {
 	delivered, apart := 0, 0
 	for seed := range uint64(6000) {
@@ -47,7 +47,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// Links that lose messages may hold up deliveries, and change no order.
+// Links that lose messages may delay deliveries, but change no order.
 func TestOrderWithLosses(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -10,44 +10,41 @@ import (
 	"parley"
 )
 
-// The messages. Origin and Seq of each name the message m of the layer above that
-// it is about: its sender, and that it is the Seq-th of that sender, from 1 on, in
-// a view in the form in views. Body begins with a number, the mark: in the
-// lecture's form a ballot, in the form in views the place of the message among all
-// on its link in this view, from 1 on. What a kind does not use is zero.
+// The messages. Origin and Seq of each name the message m of the layer above that it is about: its sender,
+// and its number among the sender's messages, from 1; in the form in views, from 1 in each view. Body begins
+// with a number, the mark: in the lecture's form a ballot, in the form in views the number of the message
+// among all on its link in this view, from 1. Fields that a kind does not use are zero.
 const (
-	// Req hands m to a receiver and asks for a proposal. Body: mark, receivers, payload.
+	// Req carries m to a receiver and asks for a proposal. Body: mark, receivers, payload.
 	Req parley.Kind = iota + 1
-	// Prop proposes a priority: that of the number Value and the link's sender. Body: mark.
+	// Prop proposes a priority, made of the number Value and the link's sender. Body: mark.
 	Prop
-	// Final says which priority m has for good. Value: its number. Body: mark,
-	// proposer and, for who does not hold m, receivers and payload.
+	// Final carries the final priority of m. Value: its number. Body: mark, proposer and, for receivers that
+	// do not hold m, receivers and payload.
 	Final
-	// Status asks what a receiver knows of m; lecture's form only. Body: mark.
+	// Status asks what a receiver knows about m; lecture's form only. Body: mark.
 	Status
-	// Known answers that. Value: the number of the priority. Body: mark, state,
-	// proposer.
+	// Known answers Status. Value: the number of the priority. Body: mark, state, proposer.
 	Known
-	// Refuse tells that the receiver has seen a greater ballot for m; lecture's form
-	// only. Body: mark, that ballot.
+	// Refuse reports that its sender has seen a greater ballot for m; lecture's form only. Body: mark, that
+	// ballot.
 	Refuse
-	// Logged tells that its sender has recorded m's final priority; form in views
-	// only. Body: mark.
+	// Logged reports that its sender has logged m's final priority; form in views only. Body: mark.
 	Logged
 )
 
 var kinds = []string{"", "REQ", "PROP", "FINAL", "STATUS", "KNOWN", "REFUSE", "LOGGED"}
 
-// most is the largest number, ballot or count that is taken from a peer.
-const most = 1 << 56
+// maxNumber is the largest number, ballot or count that is accepted from a peer.
+const maxNumber = 1 << 56
 
-// State is what a receiver knows of a message: the lecture's answers III, I and II,
-// and the one that it leaves out.
+// State is what a receiver knows about a message: the lecture's answers III, I and II, and the one that it
+// leaves out.
 type State uint8
 
 // The states of a message at a receiver.
 const (
-	Unknown       State = iota // III: it has not come
+	Unknown       State = iota // III: it has not arrived
 	Undeliverable              // I: held, with the receiver's own proposal
 	Deliverable                // II: held, with the final priority
 	Delivered                  // delivered with the final priority and gone from the queue
@@ -57,14 +54,14 @@ func (s State) String() string {
 	return [...]string{"unknown", "undeliverable", "deliverable", "delivered"}[s]
 }
 
-// message is a message in its parts.
+// message is a decoded message.
 type message struct {
 	kind parley.Kind
 	name
 	mark     uint64
 	priority Priority
 	state    State
-	to       parley.Set // of a Final: empty if there is no payload
+	to       parley.Set // in a Final: empty if there is no payload
 	body     []byte
 }
 
@@ -91,21 +88,21 @@ func (m message) encode() parley.Msg {
 	return out
 }
 
-// What decode may say, and why a message that can be read is ignored all the same.
+// The errors of decode.
 var (
 	errRange  = errors.New("kind, sender or number out of range")
 	errUnused = errors.New("fields that are not used")
 	errBody   = errors.New("malformed body")
 )
 
-// decode reads a message that came from a process of n.
+// decode decodes a message from one of n processes.
 func decode(q parley.Msg, from parley.ID, n int) (message, error) {
 	m := message{kind: q.Kind, name: name{q.Origin, q.Seq}, priority: Priority{q.Value, from}}
-	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > most || q.Value > most {
+	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > maxNumber || q.Value > maxNumber {
 		return m, errRange
 	}
 	r := parley.Reader{Rest: q.Body}
-	m.mark = r.Number(most)
+	m.mark = r.Number(maxNumber)
 	hasMessage := q.Kind == Req
 	switch q.Kind {
 	case Final:
@@ -129,16 +126,15 @@ func decode(q parley.Msg, from parley.ID, n int) (message, error) {
 	return m, nil
 }
 
-// PriorityOf returns the priority that a message carries: a proposal, a final
-// priority, or one that an answer tells of. from is the process that sent it, and
-// n the number of processes.
+// PriorityOf returns the priority that a message carries: a proposal, a final priority, or that of an answer.
+// from is the process that sent the message, and n the number of processes.
 func PriorityOf(m parley.Msg, from parley.ID, n int) (Priority, bool) {
 	read, err := decode(m, from, n)
 	told := m.Kind == Prop || m.Kind == Final || m.Kind == Known && read.state != Unknown
 	return read.priority, err == nil && told
 }
 
-// explain gives the row of a message. what is what the mark is.
+// explain returns the Explain function. what says what the mark is.
 func explain(n int, what string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(e parley.Env, q parley.Msg, who func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {

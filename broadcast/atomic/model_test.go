@@ -18,18 +18,18 @@ type move struct {
 	m  string
 }
 
-// outcome is what comes of a script.
+// outcome is the result of a script.
 type outcome struct {
 	proposals map[string]map[parley.ID]uint64
 	final     map[string]atomic.Priority
 	delivered [][][]string // after each move: by process
 }
 
-// rule says which number a receiver proposes.
+// rule computes the number that a receiver proposes.
 type rule func(r *receiver) uint64
 
-// The lecture's own rule read as one above the highest among all buffered messages,
-// and the corrected one: above all that was ever proposed or seen as final.
+// The lecture's own rule, read as one above the highest among all buffered messages; and the corrected one:
+// above all that was ever proposed or seen as final.
 func buffered(r *receiver) uint64 {
 	top := uint64(0)
 	for _, e := range r.queue {
@@ -40,7 +40,7 @@ func buffered(r *receiver) uint64 {
 
 func ever(r *receiver) uint64 { return r.top + 1 }
 
-// receiver is a receiver as the slides have it, slow and plain.
+// receiver is a receiver as on the slides, slow and simple.
 type receiver struct {
 	queue     []waiting
 	top       uint64
@@ -99,8 +99,8 @@ func (o *outcome) note(n int, delivered func(parley.ID) []string) {
 	o.delivered = append(o.delivered, now)
 }
 
-// play runs a script on the machines: those of the receivers, and behind them one
-// for the sender of each message, in the order in which they come up.
+// play runs a script on the machines: those of the receivers, and after them one for the sender of each
+// message, in the order of their first moves.
 func play(t *testing.T, script []move, n int) outcome {
 	t.Helper()
 	senders := make(map[string]parley.ID)
@@ -161,8 +161,8 @@ var emptied = []move{
 	{"recv", 1, "m2"}, {"decide", 0, "m2"}, {"final", 0, "m2"}, {"final", 0, "m1"}, {"final", 1, "m2"},
 }
 
-// By the lecture's rule s delivers m2 before m1, and r m1 before m2. By the corrected
-// one both deliver m1 first, and so do the machines.
+// By the lecture's rule s delivers m2 before m1, and r m1 before m2. By the corrected one both deliver m1
+// first, and so do the machines.
 func TestLecturesRuleBreaksTotalOrder(t *testing.T) {
 	last := len(emptied) - 1
 	broken := model(emptied, 2, buffered)
@@ -195,10 +195,9 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// drawn draws a script for n receivers: of each message the moves are in their
-// order, otherwise all are mixed.
+// drawn draws a script for n receivers: the moves of each message are in order, otherwise all are mixed.
 func drawn(r *rand.Rand, n int) []move {
-	var pending [][]move // by message: the rest of its moves
+	var pending [][]move // by message: its remaining moves
 	for k := range 1 + r.IntN(5) {
 		m := fmt.Sprintf("m%d", k)
 		var moves []move
@@ -249,7 +248,7 @@ func TestAccountsInOrder(t *testing.T) {
 	}
 }
 
-// The order of the two deposits is in the balance: 1242 or 1230.
+// The order of the two deposits shows in the balance: 1242 or 1230.
 func TestAccount(t *testing.T) {
 	for _, c := range []struct {
 		order []string
@@ -267,7 +266,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// balances applies what each process delivered to the account with 1000 on it.
+// balances applies the deliveries of each process to an account with a balance of 1000.
 func balances(delivered [][]string) []int {
 	var out []int
 	for _, texts := range delivered {

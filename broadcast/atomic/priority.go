@@ -7,9 +7,8 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Priority is the place of a message in the total order: least first, by number
-// and then by the process that proposed the number. No process proposes a number
-// twice, so no two messages have the same.
+// Priority is the place of a message in the total order: lowest first, by number and then by the process that
+// proposed the number. No process proposes a number twice, so no two messages have the same priority.
 type Priority struct {
 	Number uint64
 	By     parley.ID
@@ -39,7 +38,7 @@ func (n name) Compare(m name) int {
 	return cmp.Or(cmp.Compare(n.sender, m.sender), cmp.Compare(n.k, m.k))
 }
 
-// entry is what a receiver knows of one message.
+// entry is what a receiver knows about one message.
 type entry struct {
 	name
 	to       parley.Set // its receivers
@@ -47,24 +46,24 @@ type entry struct {
 	state    State
 	priority Priority // the own proposal while undeliverable, then the final one
 
-	ballot uint64     // the lecture's form: the greatest seen for the message
+	ballot uint64     // the lecture's form: the greatest one seen for the message
 	logged parley.Set // the form in views: receivers that have logged the final priority
 }
 
-// entries are of several messages, in the order of their names.
+// entries is a list in the order of names.
 type entries = problem.Sorted[name, entry]
 
 // queue is a receiver's message queue.
 type queue struct {
-	held entries // not yet delivered, and none that is unknown but for its ballot
-	// counter is the largest number that was ever proposed here or seen as final,
-	// for messages delivered since as well.
+	held entries // undelivered messages; an unknown one is there only for its ballot
+	// counter is the largest number that was ever proposed here or seen as final, including those of
+	// delivered messages.
 	counter uint64
 }
 
-// hold buffers a message, undeliverable, with a priority above all that this
-// process knows of. The lecture's rule looks at the buffer alone, which a message
-// leaves when it is delivered: then another gets its number, or one below it.
+// hold buffers a message, undeliverable, with a priority greater than all that this process knows. The
+// lecture's rule considers only the buffer, which a message leaves when it is delivered: then another message
+// gets its number, or a lower one.
 func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry {
 	q.counter++
 	e, _ := q.held.Put(n, entry{name: n})
@@ -72,8 +71,8 @@ func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry 
 	return e
 }
 
-// exhausted tells that there is no number above all: 2^56 of them take a while.
-func (q *queue) exhausted() bool { return q.counter >= most }
+// exhausted reports whether no greater number is left, after 2^56 of them.
+func (q *queue) exhausted() bool { return q.counter >= maxNumber }
 
 // settle gives a message its final priority.
 func (q *queue) settle(e *entry, final Priority) {
@@ -81,7 +80,7 @@ func (q *queue) settle(e *entry, final Priority) {
 	e.state, e.priority = Deliverable, final
 }
 
-// head returns the message of the least priority, deliverable or not.
+// head returns the message with the lowest priority, deliverable or not.
 func (q *queue) head() *entry {
 	var head *entry
 	for i := range q.held {

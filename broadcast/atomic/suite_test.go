@@ -18,14 +18,14 @@ import (
 	"parley/stack"
 )
 
-// Alone it has nobody who tells of crashes.
+// Alone it has no detector of crashes.
 func TestSuite(t *testing.T) {
 	p := atomic.New(atomic.Config{N: 4})
-	p.Cost = nil // that is of one broadcast
+	p.Cost = nil // it counts one broadcast
 	parleytest.Suite(t, p, parleytest.Options{Inputs: named(4), Sim: sim.Options{Twice: 0.1}})
 }
 
-// On a detector, whose timeout fits the delays, it lives through n-1 crashes.
+// On a detector whose timeout fits the delays, it tolerates n-1 crashes.
 func TestSuiteOnDetector(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		p := stack.New(detector.New(detector.Config{N: n, Beats: 40}), atomic.New(atomic.Config{N: n, Detector: true}))
@@ -65,7 +65,7 @@ func named(n int) func(*rand.Rand) []sim.Request {
 
 func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, atomic.New(atomic.Config{N: 4})) }
 
-// What a reader sees of each kind of message.
+// The row of each kind of message.
 func TestExplain(t *testing.T) {
 	w := half(t)
 	var rows []string
@@ -95,7 +95,7 @@ PROP P0#9 at 1.P2 (ballot 4)`
 	}
 }
 
-// What is promised of the lecture's form, and what of it is not in which circumstances.
+// Which promises of the lecture's form hold, and under which conditions some do not.
 func TestWhatIsPromised(t *testing.T) {
 	order := []string{problem.Integrity, problem.TotalOrder}
 	everything := append([]string{problem.Agreement, problem.Validity, problem.Delivery}, order...)

@@ -2,17 +2,17 @@ package atomic
 
 import "parley"
 
-// Answer is what a receiver answers to who takes a message over: the state and,
-// unless that is Unknown, the priority.
+// Answer is a receiver's answer to a process that takes a message over: the state and, unless that is
+// Unknown, the priority.
 type Answer struct {
 	State    State
 	Priority Priority
 }
 
-// Recover is the lecture's rule for a process that takes a message over and has
-// the answers of all receivers that live: a final priority that anybody knows of
-// stands and is multicast. Otherwise there is none, and phase I runs again. A
-// receiver that has delivered the message knows of one, whatever is in its queue.
+// Recover is the lecture's rule for a process that takes a message over and has the answers of all live
+// receivers: a final priority that any of them knows stands and is multicast. Otherwise there is none, known
+// is false, and phase I runs again. A receiver that has delivered the message knows the final priority,
+// whatever is in its queue.
 func Recover(answers []Answer) (final Priority, known bool) {
 	for _, a := range answers {
 		if a.State == Deliverable || a.State == Delivered {
@@ -39,9 +39,8 @@ func (p *process) takeOver(s *parley.Step) bool {
 	return false
 }
 
-// admit: several may take over, and only the greatest ballot counts. From the
-// moment that a receiver has answered one, it refuses all smaller ones and tells
-// which is greater.
+// admit: several processes may take over, and only the greatest ballot counts. From the moment that a
+// receiver has answered a ballot, it refuses all smaller ones and replies with the greater ballot.
 func (p *process) admit(s *parley.Step, from parley.ID, m message) bool {
 	first := m.mark < uint64(p.n)
 	switch {
@@ -66,16 +65,16 @@ func (p *process) admit(s *parley.Step, from parley.ID, m message) bool {
 	return true
 }
 
-// yield ends what this process does for a message under a smaller ballot.
+// yield drops this process's duty for a message under a smaller ballot.
 func (p *process) yield(n name, ballot uint64) {
 	if d := p.duties.At(n); d != nil && d.ballot < ballot {
 		p.duties.Drop(n)
 	}
 }
 
-// refused: a coordinator that meets a greater ballot leaves the message to its
-// owner. If that has crashed, it is to be taken over from there; without knowing,
-// one would wait for ever for who has answered the other.
+// refused: a coordinator that meets a greater ballot leaves the message to the ballot's owner. If that one
+// has crashed, the message must be taken over from that ballot; without knowing it, this process would wait
+// forever for a receiver that has answered the other.
 func (p *process) refused(m message) {
 	p.yield(m.name, m.mark)
 	if e := p.known(m.name); e != nil {
@@ -83,7 +82,7 @@ func (p *process) refused(m message) {
 	}
 }
 
-// answer is one of the answers to Status.
+// answer handles an answer to Status.
 func (p *process) answer(s *parley.Step, from parley.ID, m message) {
 	d := p.duties.At(m.name)
 	if d == nil || !d.asking || d.ballot != m.mark || !d.to.Has(from) {
@@ -94,10 +93,10 @@ func (p *process) answer(s *parley.Step, from parley.ID, m message) {
 	d.answers[from] = Answer{m.state, m.priority}
 }
 
-// conclude. Failure scenario, 2: all that live have answered.
+// conclude. Failure scenario, 2: all live receivers have answered.
 func (p *process) conclude(s *parley.Step, d *duty, living parley.Set) {
-	// I. If the message is marked deliverable anywhere, that is its final priority:
-	// it is multicast, with the message itself to those that have not received it.
+	// I. If the message is marked deliverable at any receiver, that is its final priority: it is multicast,
+	// with the message itself to those that have not received it.
 	if final, known := Recover(d.answers); known {
 		m := message{kind: Final, name: d.name, mark: d.ballot, priority: final}
 		var without parley.Set

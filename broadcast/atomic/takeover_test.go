@@ -8,8 +8,8 @@ import (
 	"parley/broadcast/problem"
 )
 
-// The lecture's rule for who takes over: a final priority that is known stands, and
-// otherwise phase I runs again. r1, r2 and r3 are processes 0, 1 and 2.
+// The lecture's rule for a takeover: a known final priority stands, and otherwise phase I runs again. r1, r2
+// and r3 are processes 0, 1 and 2.
 func TestRecovery(t *testing.T) {
 	three, five := atomic.Priority{Number: 3, By: 0}, atomic.Priority{Number: 5, By: 1}
 	for name, c := range map[string]struct {
@@ -35,11 +35,10 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// half is a world in which the sender of m, 0, is about to crash. It is a receiver
-// too, as are 1 and 2, and its own proposal of 9 is the final one. n, of 1 and for 1
-// and 2, has the final priority (2, 2), which is on its way to 2. At both m has 1 and
-// stands before n until its final priority comes, which is on its way to 2, and will
-// not come to 1.
+// half is a world in which the sender of m, 0, is about to crash. It is a receiver too, as are 1 and 2, and
+// its own proposal of 9 is the final one. n, from 1 and for 1 and 2, has the final priority (2, 2), which is
+// in transit to 2. At both, m has priority 1 and stands before n until its final priority arrives, which is
+// in transit to 2, and will not reach 1.
 func half(t *testing.T) *world {
 	w := newWorld(t, 3)
 	for range 8 {
@@ -57,7 +56,7 @@ func half(t *testing.T) *world {
 	return w
 }
 
-// ends lets a world come to rest and demands what is promised.
+// ends runs a world to rest and demands what is promised.
 func (w *world) ends(want map[parley.ID][]string) {
 	w.t.Helper()
 	w.rest()
@@ -67,14 +66,13 @@ func (w *world) ends(want map[parley.ID][]string) {
 	}
 }
 
-// A receiver that has answered a greater ballot refuses the final priority that a
-// crashed coordinator had sent before. If it took it, 2 would deliver n, m and 1
-// could not.
+// A receiver that has answered a greater ballot refuses the final priority that a crashed coordinator had
+// sent before. If it accepted it, 2 would deliver n, m, which 1 could not.
 func TestLateFinalIsRefused(t *testing.T) {
 	w := half(t)
 	w.suspect(1, 0)
 	w.receive(1, 2) // the final priority of n
-	w.receive(1, 2) // the status of m is asked for, under ballot 4
+	w.receive(1, 2) // STATUS of m, under ballot 4
 	w.receive(0, 2) // the final priority of m, under ballot 0
 	if w.refused["smaller ballot"] != 1 {
 		t.Errorf("refused: %v", w.refused)
@@ -82,8 +80,8 @@ func TestLateFinalIsRefused(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m", "n"}, 2: {"m", "n"}})
 }
 
-// Answer II: the message is deliverable at 2, if not yet delivered, for the question
-// overtakes the final priority of n. Its priority stands.
+// Answer II: the message is deliverable at 2, but not yet delivered, because STATUS overtakes the final
+// priority of n. Its priority stands.
 func TestDeliverableStands(t *testing.T) {
 	w := half(t)
 	w.receive(0, 2)
@@ -93,8 +91,7 @@ func TestDeliverableStands(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"n", "m"}, 2: {"n", "m"}})
 }
 
-// The answer that the lecture leaves out: 2 has delivered the message and it is gone
-// from the queue.
+// The answer that the lecture leaves out: 2 has delivered the message, which has left the queue.
 func TestDeliveredStands(t *testing.T) {
 	w := half(t)
 	w.receive(1, 2)
@@ -103,8 +100,8 @@ func TestDeliveredStands(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"n", "m"}, 2: {"n", "m"}})
 }
 
-// If nobody that lives knows the final priority phase I runs again, and those who
-// hold the message repeat what they proposed, under the new ballot.
+// If no live process knows the final priority, phase I runs again, and the holders of the message repeat
+// their proposals, under the new ballot.
 func TestHoldersRepeatTheirProposal(t *testing.T) {
 	w := half(t)
 	w.links[0][2] = nil
@@ -119,8 +116,8 @@ func TestHoldersRepeatTheirProposal(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m", "n"}, 2: {"m", "n"}})
 }
 
-// A link that doubles a request must not get a new proposal, nor may a holder put
-// the message behind one that it may then deliver: the first proposal counts.
+// A link that doubles a request must not get a new proposal, nor may a holder put the message behind one that
+// it may then deliver: the first proposal counts.
 func TestDoubledRequestGetsNoNewProposal(t *testing.T) {
 	w := newWorld(t, 4)
 	w.cast(0, "m", 1, 2)
@@ -133,13 +130,12 @@ func TestDoubledRequestGetsNoNewProposal(t *testing.T) {
 	w.receive(2, 3)
 	w.receive(1, 0)
 	w.receive(2, 0)
-	w.receive(0, 1) // the request again
+	w.receive(0, 1) // the doubled request
 	w.receive(3, 1) // the final priority of n, behind m
 	w.ends(map[parley.ID][]string{1: {"m", "n"}, 2: {"m", "n"}})
 }
 
-// Those who have not received the message propose anew, and the crashed sender is
-// left out.
+// Receivers that have not received the message propose again, and the crashed sender is left out.
 func TestUnknownGetTheMessage(t *testing.T) {
 	w := newWorld(t, 3)
 	w.cast(0, "m", 0, 1, 2)
@@ -147,9 +143,9 @@ func TestUnknownGetTheMessage(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m"}, 2: {"m"}})
 }
 
-// With an accurate detector nobody that lives has not received a message of which a
-// final priority is known. Else, as in the lecture's answers II and III together,
-// the message goes along with the final priority. 0 takes it that 3 has crashed.
+// With an accurate detector every live process has received a message of which a final priority is known.
+// Otherwise, as in the lecture's answers II and III together, the message is sent along with the final
+// priority. Here 0 falsely suspects 3.
 func TestUnknownGetTheFinalMessage(t *testing.T) {
 	w := newWorld(t, 4)
 	w.cast(0, "m", 1, 2, 3)
@@ -164,7 +160,7 @@ func TestUnknownGetTheFinalMessage(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m"}, 2: {"m"}, 3: {"m"}})
 }
 
-// A message that only crashed processes received is nobody's.
+// A message that only crashed processes received is lost.
 func TestNobodyHolds(t *testing.T) {
 	w := newWorld(t, 3)
 	w.cast(0, "m", 0, 1, 2)
@@ -175,9 +171,8 @@ func TestNobodyHolds(t *testing.T) {
 	w.ends(map[parley.ID][]string{2: {"n"}})
 }
 
-// Two take over, and the one with the greater ballot asks 3, which holds nothing,
-// and crashes. 3 then refuses the other one: if it did so in silence, 1 would wait
-// for it for ever.
+// Two take over, and the one with the greater ballot asks 3, which holds nothing, and crashes. 3 then refuses
+// the other one: if it did not reply, 1 would wait for it forever.
 func TestRefusedCoordinatorTakesOverAgain(t *testing.T) {
 	w := newWorld(t, 4)
 	w.cast(0, "m", 1, 2, 3)
@@ -193,8 +188,8 @@ func TestRefusedCoordinatorTakesOverAgain(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m"}, 3: {"m"}})
 }
 
-// The coordinators crash one after another, each with its final priority told to
-// one process alone, until one receiver is left.
+// The coordinators crash one after another, each with its final priority sent to only one process, until one
+// receiver is left.
 func TestChainOfTakeovers(t *testing.T) {
 	w := newWorld(t, 5)
 	w.cast(0, "m", 0, 1, 2, 3, 4)
@@ -212,8 +207,8 @@ func TestChainOfTakeovers(t *testing.T) {
 	w.ends(map[parley.ID][]string{4: {"m"}})
 }
 
-// A crash may be told of while messages of the crashed process are still on their
-// way: takeover waits for a state and not for the moment of the indication.
+// A crash may be indicated while messages of the crashed process are still in transit: takeover depends on a
+// state, not on the moment of the indication.
 func TestRequestAfterTheIndication(t *testing.T) {
 	w := newWorld(t, 3)
 	w.cast(0, "m", 0, 1, 2)
@@ -223,9 +218,8 @@ func TestRequestAfterTheIndication(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m"}, 2: {"m"}})
 }
 
-// cross is a world in which 0 is the only one to know that m has priority 9, and has
-// delivered n and m, where 1 and 2 hold m at 1 and n behind it. Nothing of 0's final
-// priority has arrived.
+// cross is a world in which only 0 knows that m has priority 9, and has delivered n and m, while 1 and 2 hold
+// m at 1 and n behind it. Nothing of 0's final priority has arrived.
 func cross(t *testing.T) *world {
 	w := newWorld(t, 4)
 	w.cast(3, "n", 0, 1, 2)
@@ -249,8 +243,8 @@ func cross(t *testing.T) *world {
 	return w
 }
 
-// The lecture's form is not uniform: 0 delivers n, m and crashes, and the others,
-// to whom its final priority is lost, deliver m, n.
+// The lecture's form is not uniform: 0 delivers n, m and crashes, and the others, which do not receive its
+// final priority, deliver m, n.
 func TestNotUniform(t *testing.T) {
 	w := cross(t)
 	w.crash(0, none)
@@ -260,7 +254,7 @@ func TestNotUniform(t *testing.T) {
 	}
 }
 
-// With one false suspicion the same happens to a process that lives.
+// With one false suspicion the same happens to a live process.
 func TestOneFalseSuspicionBreaksOrder(t *testing.T) {
 	w := cross(t)
 	w.suspect(1, 0)

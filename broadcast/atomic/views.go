@@ -8,13 +8,12 @@ import (
 	"parley/membership/group"
 )
 
-// InViews returns the form for false suspicions, on the views of membership/group. It
-// carries what it is asked to by problem.Request, to all members of the view, or to
-// those that problem.RequestTo names, and delivers it with its sender and, as Seq,
-// its position among the deliveries of the process. With c.Durable a process that
-// crashed goes on from its log, see group.Config. A process that joins gets the state
-// of its sponsor and then, until it is a member, of what that delivers, and of the
-// cut, what is for itself.
+// InViews returns the form that tolerates false suspicions, on the views of membership/group. It broadcasts
+// upon problem.Request, to all members of the view, or to those that problem.RequestTo names, and delivers a
+// message with its sender and, as Seq, its position among the deliveries of the process. With c.Durable a
+// process that crashed resumes from its log, see group.Config. A joiner receives the state of its sponsor and
+// then, until it is a member, those of the sponsor's deliveries and of the cut's messages that are addressed
+// to it.
 func InViews(c group.Config) parley.Protocol {
 	p := group.New(c, LayerSpec(c))
 	p.Name = "atomic-views"
@@ -28,7 +27,7 @@ func InViews(c group.Config) parley.Protocol {
 	return p
 }
 
-// LayerSpec is the form in views as a layer of a group.
+// LayerSpec describes the form in views as a layer of a group.
 func LayerSpec(c group.Config) group.LayerSpec {
 	return group.LayerSpec{
 		Name: "atomic", Kinds: kinds, Requests: []parley.Kind{parley.Carried, problem.CarryTo},
@@ -37,16 +36,16 @@ func LayerSpec(c group.Config) group.LayerSpec {
 	}
 }
 
-// costInViews counts the messages on links of one broadcast to all, the sender among
-// them, in a view of n: those of the lecture's form, and from each to all others that
-// the final priority is logged. It takes four message delays.
+// costInViews counts the messages on links of one broadcast to all, including the sender, in a view of n:
+// those of the lecture's form, and from each to all others that the final priority is logged. It takes four
+// message delays.
 func costInViews(n, m int) parley.Cost {
 	total := cost(n, m)
 	logged := parley.Traffic{Messages: uint64(n) * uint64(n-1)}
 	return parley.Cost{Rounds: 4, PerRound: append(total.PerRound, logged)}
 }
 
-// promises says what theory promises of the form in views.
+// promises returns which properties of the form in views hold under the conditions of a run.
 func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	lacks := ""
 	if a.Network.Doubled || a.Network.Reordered {
@@ -56,7 +55,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	out := []parley.Promise{
 		parley.Promised(problem.Integrity, logged, lacks), parley.Promised(problem.UniformTotalOrder, logged, lacks),
 	}
-	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
+	// A joiner delivers only what is addressed to it, and continues from the sponsor's position.
 	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
 	mute := a.Network.Lost || a.Network.Cut || a.Network.Disconnected
 	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) ||
@@ -77,8 +76,8 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Validity, logged, lacks), problem.Promise(a, problem.Delivery, ""))
 }
 
-// layer is one member of the form in views. All of it is of one view; the group sees
-// to it that it hears nothing once it has reported.
+// layer is one member of the form in views. All its state belongs to one view. The group passes nothing to it
+// after it has reported.
 type layer struct {
 	self    parley.ID
 	n       int
@@ -90,18 +89,18 @@ type layer struct {
 	queue
 	own   problem.Sorted[name, own] // own messages that not all receivers have logged
 	last  Priority                  // of the last message delivered
-	inbox []message                 // scratch: what it sent to itself in this clause
+	inbox []message                 // scratch: what it sent to itself in this step
 }
 
-// own is a message of this member's, on the sender's side.
+// own is a message of this member, on the sender's side.
 type own struct {
 	name
-	to       parley.Set // those who are no members may join
+	to       parley.Set // including non-members, which may join
 	body     []byte
-	proposed parley.Set // by whom a proposal has come
+	proposed parley.Set // the members that have proposed
 	highest  Priority   // of the proposals
 	final    bool       // highest is the final priority, and was multicast
-	logged   parley.Set // who has logged it
+	logged   parley.Set // the receivers that have logged it
 }
 
 func newLayer(self parley.ID, n int, durable bool) *layer {
@@ -121,7 +120,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 		return
 	}
 	if l.present(to) == (parley.Set{}) {
-		return // there is nobody to deliver it
+		return // no member would deliver it
 	}
 	l.sent++
 	o := own{name: name{l.self, l.sent}, to: to, body: body}
@@ -130,8 +129,8 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	l.settleDown(s)
 }
 
-// Receive is a message of another member in this view. Links do not reorder: a
-// message that is not the next one of its link shows that some are missing.
+// Receive handles a message of another member in this view. Links do not reorder: a message that is not the
+// next one of its link shows that some are missing.
 func (l *layer) Receive(s *parley.Step, from parley.ID, q parley.Msg) (gap bool) {
 	m, err := decode(q, from, l.n)
 	switch {
@@ -150,7 +149,7 @@ func (l *layer) Receive(s *parley.Step, from parley.ID, q parley.Msg) (gap bool)
 	return false
 }
 
-// settleDown works off what this member sends to itself.
+// settleDown handles what this member has sent to itself.
 func (l *layer) settleDown(s *parley.Step) {
 	for len(l.inbox) > 0 {
 		m := l.inbox[0]
@@ -160,7 +159,7 @@ func (l *layer) settleDown(s *parley.Step) {
 	l.inbox = nil
 }
 
-// hear is what the receivers and the sender of a message do.
+// hear handles a message at its receivers and at its sender.
 func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 	e := l.held.At(m.name)
 	switch {
@@ -188,8 +187,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 	}
 }
 
-// proposal takes note of one. The final priority is the highest of those of all
-// receivers.
+// proposal records a proposal. The final priority is the highest of those of all receivers.
 func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
 	o := l.own.At(m.name)
 	if o.final || !o.to.Has(from) {
@@ -204,8 +202,8 @@ func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
 	}
 }
 
-// noted takes note, as a receiver and as the sender, that a receiver has logged a
-// message. The sender forgets a message that all have logged.
+// noted records, as a receiver and as the sender, that a receiver has logged a message. The sender drops a
+// message that all have logged.
 func (l *layer) noted(by parley.ID, n name) {
 	if e := l.held.At(n); e != nil {
 		e.logged.Add(by)
@@ -218,9 +216,8 @@ func (l *layer) noted(by parley.ID, n name) {
 	}
 }
 
-// deliver: while the message of the least priority has its final one, and all its
-// receivers have logged that, it is delivered. What anyone has delivered is so in
-// the report of every receiver, or delivered there too.
+// deliver delivers while the message with the lowest priority has its final one, and all its receivers have
+// logged that. So what any process has delivered is in the report of every receiver, or delivered there too.
 func (l *layer) deliver(s *parley.Step) {
 	for h := l.head(); h != nil && h.state == Deliverable; h = l.head() {
 		if l.present(h.to).Minus(h.logged) != (parley.Set{}) {
@@ -232,7 +229,7 @@ func (l *layer) deliver(s *parley.Step) {
 	}
 }
 
-// handUp delivers a message, and tells the group whom it is for.
+// handUp delivers a message, and passes its receivers to the group.
 func (l *layer) handUp(s *parley.Step, sender parley.ID, to parley.Set, body []byte) {
 	m := problem.Request(body)
 	if to != parley.Everyone(l.n) {
@@ -242,8 +239,7 @@ func (l *layer) handUp(s *parley.Step, sender parley.ID, to parley.Set, body []b
 	s.Deliver(sender, m)
 }
 
-// multicast sends to each receiver in the view with the number of the message on that
-// link.
+// multicast sends to each receiver in the view, with the number of the message on that link.
 func (l *layer) multicast(s *parley.Step, to parley.Set, m message) {
 	for id := range l.present(to).All() {
 		if id == l.self {
@@ -261,11 +257,11 @@ func (l *layer) send(s *parley.Step, to parley.ID, m message) { l.multicast(s, p
 // Timeout does nothing: the layer sets no timers.
 func (l *layer) Timeout(*parley.Step, parley.Timer) {}
 
-// Waiting tells whether a message is held: the link that would bring what is missing
-// may have broken after its last message.
+// Waiting reports whether a message is held: the link that would bring what is missing may have broken after
+// its last message.
 func (l *layer) Waiting() bool { return len(l.held) > 0 }
 
-// Oldest is the number of the first own message which not all receivers have logged.
+// Oldest returns the number of the first own message that not all receivers have logged, or 0.
 func (l *layer) Oldest() uint64 {
 	if len(l.own) == 0 {
 		return 0
@@ -273,22 +269,21 @@ func (l *layer) Oldest() uint64 {
 	return l.own[0].k
 }
 
-// record makes what this member holds durable, before it proposes or tells that it
-// has logged a final priority. What it sends to others alone is not recorded: if it
-// crashes, that may be lost.
+// record makes what this member holds durable, before it proposes or reports that it has logged a final
+// priority. A message for others only is not recorded: if its sender crashes, it may be lost.
 func (l *layer) record(s *parley.Step, e entry) {
 	if l.durable {
 		if e.state == Deliverable {
-			e.body = nil // it has been recorded with the proposal
+			e.body = nil // recorded with the proposal
 		}
 		s.Append(appendItems(nil, []entry{e}))
 	}
 }
 
-// Replay takes a record of this view. What this member had delivered since its log
-// was compacted it holds again.
+// Replay restores a record of this view. The member holds again what it had delivered since its log was
+// compacted.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(parley.Reader{Rest: rec}, l.n, most)
+	items, ok := readItems(parley.Reader{Rest: rec}, l.n, maxNumber)
 	if !ok || len(items) != 1 {
 		return false
 	}

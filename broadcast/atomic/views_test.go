@@ -13,14 +13,14 @@ import (
 	"parley/membership/group"
 )
 
-// hall has the layers of the members of a view of n processes, and what is on the links between them.
+// hall has the layers of the members of a view of n processes, and the messages in transit between them.
 type hall struct {
 	parley.Host
 	n       int
 	layers  []group.Layer
 	links   [][][]parley.Msg // from, to
 	logs    [][]byte         // what member 1 made durable
-	said    [][]string       // by process: what it delivered
+	said    [][]string       // by process: its deliveries
 	refused []string
 }
 
@@ -58,7 +58,7 @@ func (h *hall) do(at parley.ID, clause func(*parley.Step, group.Layer)) {
 	}
 }
 
-// cast broadcasts a text to some processes, and to all if none is named.
+// cast broadcasts a text to some processes, or to all if none is named.
 func (h *hall) cast(at parley.ID, text string, to ...parley.ID) {
 	m := problem.Request([]byte(text))
 	if len(to) > 0 {
@@ -79,7 +79,7 @@ func (h *hall) receive(from, to parley.ID) {
 	h.hand(from, to, m)
 }
 
-// settle lets everything arrive among some processes.
+// settle delivers all messages in transit among some processes.
 func (h *hall) settle(among ...parley.ID) {
 	for again := true; again; {
 		again = false
@@ -94,7 +94,7 @@ func (h *hall) settle(among ...parley.ID) {
 	}
 }
 
-// cut is made of the reports of some members.
+// cut returns the cut of the reports of some members.
 func (h *hall) cut(of ...parley.ID) []byte {
 	var reports [][]byte
 	for _, id := range of {
@@ -112,7 +112,7 @@ func (h *hall) install(cut []byte, number uint64) {
 	}
 }
 
-// A message that is not the next one of its link is a gap, and one that came before is ignored.
+// A message that is not the next one of its link is a gap, and one with an old number is refused.
 func TestGap(t *testing.T) {
 	h := newHall(2)
 	h.cast(0, "a", 1)
@@ -129,8 +129,8 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A message that nobody but its sender has, because the sender is no receiver and its links broke, is in the sender's
-// report.
+// A message that only its sender has, because the sender is no receiver and its links broke, is in the
+// sender's report.
 func TestOwnMessageSurvives(t *testing.T) {
 	h := newHall(3)
 	h.cast(0, "a", 1, 2)
@@ -140,9 +140,9 @@ func TestOwnMessageSurvives(t *testing.T) {
 	}
 }
 
-// A joiner continues from where its sponsor is: of the cut it delivers what is for itself, whether it is for its
-// sponsor or not, above the last priority that the sponsor had delivered. That it was no member when a message was
-// sent does not matter.
+// A joiner continues from its sponsor's position: of the cut it delivers what is addressed to itself, whether
+// to its sponsor too or not, above the last priority that the sponsor had delivered. It does not matter that
+// it was no member when a message was sent.
 func TestJoiner(t *testing.T) {
 	h := newHall(4)
 	three := group.View{Number: 2, Members: parley.Everyone(3)}
@@ -165,7 +165,7 @@ func TestJoiner(t *testing.T) {
 	}
 }
 
-// What a reader sees of the messages in views.
+// The rows of the messages in views.
 func TestExplainInViews(t *testing.T) {
 	h := newHall(2)
 	explain := atomic.LayerSpec(group.Config{N: 2}).Explain
@@ -185,7 +185,7 @@ func TestExplainInViews(t *testing.T) {
 	}
 }
 
-// Reports, cuts, records and snapshots of garbage stop no member.
+// Malformed reports, cuts, records and snapshots stop no member.
 func TestGarbageInViews(t *testing.T) {
 	h := newHall(3)
 	for k := range 4 {
@@ -223,14 +223,14 @@ func TestGarbageInViews(t *testing.T) {
 	}
 }
 
-// request is the Data of a message of a process to some of n.
+// req is the Req of a message from one process to some.
 func req(from parley.ID, seq uint64, to ...parley.ID) parley.Msg {
 	body := append(parley.AppendSet([]byte{byte(seq)}, parley.SetOf(to...)), 'a')
 	return parley.Msg{Kind: atomic.Req, Origin: from, Seq: seq, Body: body}
 }
 
-// A member that has come to the last priority, 2^56, proposes none: it holds nothing more in this view, and senders
-// wait, so that there will be another one, where priorities begin again.
+// A member that has reached the last priority, 2^56, proposes none: it holds no further messages in this
+// view, and senders wait. So the next view follows, where priorities restart.
 func TestLastPriority(t *testing.T) {
 	h := newHall(3)
 	h.hand(0, 1, req(0, 1, 1))

@@ -11,16 +11,16 @@ import (
 	"parley/broadcast/problem"
 )
 
-// world is an asynchronous system without time: machines, and links that hold what
-// was sent until somebody says that it arrives.
+// world is an asynchronous system without time: machines, and links that hold messages until the test makes
+// them arrive.
 type world struct {
 	parley.Host
 	t        *testing.T
 	p        parley.Protocol
 	machines []parley.Machine
-	links    [][][]parley.Msg // from, to: on their way, the oldest first
+	links    [][][]parley.Msg // from, to: in transit, the oldest first
 	down     parley.Set
-	told     []parley.Set // by process: of whose crashes
+	told     []parley.Set // by process: the crashes that were indicated to it
 	step     parley.Step
 	order    uint64
 	history  parley.History
@@ -61,7 +61,7 @@ func (w *world) do(at parley.ID, clause func(parley.Machine)) {
 	}
 }
 
-// cast asks a process to send a text to the given receivers.
+// cast requests a process to broadcast a text to the given receivers.
 func (w *world) cast(at parley.ID, text string, to ...parley.ID) {
 	m := problem.RequestTo(parley.SetOf(to...), []byte(text))
 	w.order++
@@ -69,10 +69,10 @@ func (w *world) cast(at parley.ID, text string, to ...parley.ID) {
 	w.do(at, func(mc parley.Machine) { mc.Request(&w.step, m) })
 }
 
-// receive lets the oldest message of a link arrive.
+// receive makes the oldest message of a link arrive.
 func (w *world) receive(from, to parley.ID) { w.arrive(from, to, 0) }
 
-// arrive lets the i-th message of a link arrive.
+// arrive makes the i-th message of a link arrive.
 func (w *world) arrive(from, to parley.ID, i int) parley.Msg {
 	w.t.Helper()
 	link := w.links[from][to]
@@ -87,8 +87,8 @@ func (w *world) arrive(from, to parley.ID, i int) parley.Msg {
 	return m
 }
 
-// crash stops a process. Of what it has on its links only the first messages
-// arrive, as many as kept says.
+// crash stops a process. Of its messages in transit on each link only the first ones arrive, as many as kept
+// returns.
 func (w *world) crash(id parley.ID, kept func(to parley.ID, sent int) int) {
 	w.down.Add(id)
 	w.history.Faulty.Add(id)
@@ -100,7 +100,7 @@ func (w *world) crash(id parley.ID, kept func(to parley.ID, sent int) int) {
 func none(parley.ID, int) int       { return 0 }
 func all(_ parley.ID, sent int) int { return sent }
 
-// only keeps all that is on the way to one process.
+// only keeps all messages in transit to one process.
 func only(who parley.ID) func(parley.ID, int) int {
 	return func(to parley.ID, sent int) int {
 		if to == who {
@@ -110,7 +110,7 @@ func only(who parley.ID) func(parley.ID, int) int {
 	}
 }
 
-// suspect tells a process that another has crashed.
+// suspect indicates to a process that another has crashed.
 func (w *world) suspect(at, of parley.ID) {
 	w.told[at].Add(of)
 	w.do(at, func(mc parley.Machine) {
@@ -118,7 +118,7 @@ func (w *world) suspect(at, of parley.ID) {
 	})
 }
 
-// detect tells all that live of all crashes.
+// detect indicates all crashes to all live processes.
 func (w *world) detect() {
 	for at := range parley.ID(len(w.machines)) {
 		for of := range w.down.All() {
@@ -129,8 +129,7 @@ func (w *world) detect() {
 	}
 }
 
-// rest lets all that is under way arrive, link by link, and tells of crashes,
-// until nothing is left.
+// rest delivers all messages in transit, link by link, and indicates crashes, until nothing is left.
 func (w *world) rest() {
 	for again := true; again; {
 		again = false
@@ -160,7 +159,7 @@ func (w *world) delivered(at parley.ID) []string {
 	return out
 }
 
-// expect compares what processes delivered.
+// expect compares the deliveries of processes.
 func (w *world) expect(want map[parley.ID][]string) {
 	w.t.Helper()
 	for at, texts := range want {
@@ -170,7 +169,7 @@ func (w *world) expect(want map[parley.ID][]string) {
 	}
 }
 
-// check returns the first property of the given names that does not hold.
+// check returns the error of the first named property that does not hold.
 func (w *world) check(names ...string) error {
 	for _, property := range problem.Of(names...) {
 		if err := property.Check(&w.history); err != nil {
@@ -180,7 +179,7 @@ func (w *world) check(names ...string) error {
 	return nil
 }
 
-// among correct processes: what the lecture's form promises.
+// promised names what the lecture's form promises among correct processes.
 var promised = []string{problem.Integrity, problem.TotalOrder, problem.Agreement, problem.Validity}
 
 // receivers draws some processes, or all of them.
@@ -196,7 +195,7 @@ func receivers(r *rand.Rand, n int, all bool) []parley.ID {
 	return out
 }
 
-// double lets the oldest message of a link arrive and keeps a copy on its way.
+// double makes the oldest message of a link arrive and keeps a copy in transit.
 func (w *world) double(from, to parley.ID) {
 	w.t.Helper()
 	w.links[from][to] = slices.Insert(slices.Clone(w.links[from][to]), 0, w.links[from][to][0])

@@ -1,42 +1,37 @@
-// Package bracha is reliable broadcast among liars: all correct processes deliver
-// the same message of a sender, or none at all, although the sender itself may lie.
+// Package bracha is reliable broadcast among liars: all correct processes deliver the same message of a
+// sender, or none, although the sender itself may lie.
 //
-// The problem: what a correct process broadcasts, or delivers, all correct
-// processes deliver; of a lying sender too they deliver, as its k-th broadcast, all
-// the same or all nothing; and in the name of a correct one nothing that it did not
-// broadcast.
+// The problem: all correct processes deliver what a correct process broadcasts or delivers. As the k-th
+// broadcast of a lying sender, too, they all deliver the same or all nothing. In the name of a correct one
+// they deliver only what it broadcast.
 //
-// The model: asynchronous, Byzantine, oral: up to m processes do anything, links
-// lose nothing and tell who is speaking, and no delay is known. The bound: n > 3m.
-// Timing, a detector or signatures are not needed.
+// The model: asynchronous, Byzantine, oral: up to m processes do anything, links lose nothing and name the
+// sender, and no delay is known. The bound: n > 3m. Timing, a detector or signatures are not needed.
 //
-// Why it works: a process vouches (READY) for a value if more than (n+m)/2 echo it.
-// Two such crowds share more than m processes, so a correct one, and that echoes one
-// value only: no two correct processes ever vouch for different values, be n what it
-// may. Or it vouches as m+1 others do, one of whom is correct. It delivers when 2m+1
-// vouch. Then at least m+1 correct ones have, whom all others hear and join; and as
-// n-m >= 2m+1 are correct all will deliver. Of a correct sender all n-m > (n+m)/2
-// echo the value: this and the last inequality are where n > 3m is needed.
+// Why it works: a process vouches (READY) for a value if more than (n+m)/2 echo it. Two such sets share more
+// than m processes, so a correct one, which echoes one value only: no two correct processes ever vouch for
+// different values, whatever n is. A process also vouches when m+1 others do, one of which is correct. It
+// delivers when 2m+1 vouch. Then at least m+1 correct ones have vouched, which all others hear and join; and
+// because n-m >= 2m+1 are correct, all will deliver. All n-m > (n+m)/2 correct processes echo the value of a
+// correct sender: this and the last inequality are where n > 3m is needed.
 //
-// It is uniform as far as the word has a meaning among liars: what one correct
-// process delivers all do, even if it stops right afterwards and counts among the m.
+// It is uniform as far as the word has a meaning among liars: what one correct process delivers all do, even
+// if it stops immediately afterwards and counts among the m.
 //
-// Memory: of each sender a process keeps up to Config.Window broadcasts, counted
-// from the first one that it has not delivered. In each it keeps two sets, and the
-// values that somebody echoed or vouched for, of which a liar adds two at most. What
-// lies further ahead is refused. A sender broadcasts in the first third of its own
-// window, and a process begins, which is to echo what comes from the sender, in the
-// first two thirds: so nobody correct refuses what the others need as long as no
-// correct process falls behind another by more than a third of a window of one
-// sender's broadcasts. That is one more condition on the links. No bounded memory
-// can do without one, for whoever is that slow needs what all others have forgotten.
+// Memory: for each sender a process keeps up to Config.Window broadcasts, counted from the first one that it
+// has not delivered. In each it keeps two sets, and the values that some process echoed or vouched for, of
+// which a liar adds at most two. It refuses broadcasts further ahead. A sender broadcasts in the first third
+// of its own window, and a process accepts INITIAL, to which it answers with an echo, in the first two
+// thirds. So no correct process refuses what the others need as long as no correct process falls behind
+// another by more than a third of a window of one sender's broadcasts. That is one more condition on the
+// links. No protocol with bounded memory can do without one, because a process that is so slow needs what all
+// others have forgotten.
 //
-// Not promised: any order; any life after a crash. Who restarts has forgotten what
-// it vouched for, and might say the contrary: it is silent for ever, and counts as
-// faulty.
+// Not promised: any order; anything after a restart. A restarted process has forgotten what it vouched for,
+// and might contradict it: it is silent forever, and counts as faulty.
 //
-// Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2; the
-// numbering of broadcasts and the window are this package's.
+// Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2; the numbering of broadcasts
+// and the window are this package's.
 package bracha
 
 import (
@@ -51,44 +46,43 @@ import (
 const (
 	// Initial comes from the sender itself.
 	Initial parley.Kind = iota + 1
-	// Echo says that its sender has had the value from the broadcast's sender, or has
-	// reason to believe that others have.
+	// Echo reports that its sender has received the value from the broadcast's sender, or has reason to
+	// believe that others have.
 	Echo
-	// Ready vouches for the value: nobody correct will ever vouch for another.
+	// Ready vouches for the value: no correct process will ever vouch for another.
 	Ready
 )
 
-// process is one process.
 type process struct {
 	parley.Base
 	c Config
 
-	mute    bool     // it has come back after a crash
-	sent    uint64   // broadcasts of its own
-	waiting [][]byte // payloads to be broadcast when the window lets them
+	mute    bool     // it has restarted after a crash
+	sent    uint64   // own broadcasts
+	waiting [][]byte // payloads that wait for the window
 	senders []stream
 }
 
-// stream is what a process knows of the broadcasts of one sender.
+// stream is what a process knows about the broadcasts of one sender.
 type stream struct {
 	low  uint64 // all up to this one are delivered
-	open []cast // those that follow, of any of which something came
+	open []cast // the following ones, up to the last for which a message arrived
 }
 
 // cast is one broadcast.
 type cast struct {
 	echoed, readied, delivered bool
-	echoes, readies            parley.Set // who sent an echo, and who vouched, for whatever value
+	echoes, readies            parley.Set // processes that sent an echo or vouched, for any value
 	votes                      []vote     // by value, in order
 }
 
-// vote counts who spoke for a value.
+// vote counts the processes that spoke for a value.
 type vote struct {
 	value           []byte
 	echoes, readies int
 }
 
-// Start: who was there before is silent.
+// Start: a restarted process is silent.
 func (p *process) Start(s *parley.Step) { p.mute = s.Restart }
 
 // Request: to broadcast v, send (initial, v) to all.
@@ -101,9 +95,9 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.next(s)
 }
 
-// next broadcasts what waits, as far as the others begin it.
+// next broadcasts what waits, within the part of the window in which the others accept INITIAL.
 func (p *process) next(s *parley.Step) {
-	for len(p.waiting) > 0 && p.sent < p.senders[s.Self].low+p.ahead(1) {
+	for len(p.waiting) > 0 && p.sent < p.senders[s.Self].low+p.windowLimit(1) {
 		m := parley.Msg{Kind: Initial, Origin: s.Self, Body: p.waiting[0]}
 		p.waiting = slices.Delete(p.waiting, 0, 1)
 		p.sent++
@@ -113,13 +107,12 @@ func (p *process) next(s *parley.Step) {
 	}
 }
 
-// ahead is how far ahead of what is delivered the broadcasts of a sender may be, in
-// thirds of the window: 1 to be made, 2 to be begun, 3 to be helped with.
-func (p *process) ahead(thirds int) uint64 {
+// windowLimit returns how far ahead of the last delivery the broadcasts of a sender may be, by thirds of the
+// window: 1 to broadcast, 2 to accept INITIAL, 3 to accept ECHO and READY.
+func (p *process) windowLimit(thirds int) uint64 {
 	return uint64(p.c.Window - (3-thirds)*(p.c.Window/3))
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case p.mute || m.Kind >= parley.Local:
@@ -132,14 +125,14 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// take counts a message and goes on as far as that allows.
+// take counts a message and takes the steps that it allows.
 func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	q := &p.senders[m.Origin]
 	if m.Seq <= q.low {
-		return // delivered: the others do not need my help any more
+		return // delivered: the others no longer need this process's messages
 	}
 	ahead := m.Seq - q.low // from 1
-	if ahead > p.ahead(3) || m.Kind == Initial && ahead > p.ahead(2) {
+	if ahead > p.windowLimit(3) || m.Kind == Initial && ahead > p.windowLimit(2) {
 		s.Refuse(from, "past the window")
 		return
 	}
@@ -191,7 +184,7 @@ func (p *process) weigh(s *parley.Step, m parley.Msg, c *cast, v *vote) {
 	}
 }
 
-// echo sends (echo, v) to all, oneself included.
+// echo sends (echo, v) to all, and counts the process's own.
 func (p *process) echo(s *parley.Step, m parley.Msg, c *cast, v *vote) {
 	c.echoed = true
 	s.SendAll(parley.Msg{Kind: Echo, Origin: m.Origin, Seq: m.Seq, Body: v.value})
@@ -199,8 +192,8 @@ func (p *process) echo(s *parley.Step, m parley.Msg, c *cast, v *vote) {
 	v.echoes++
 }
 
-// at returns the broadcast so far ahead of what is delivered, from 1, and makes
-// room for it and those before it in memory that was used before.
+// at returns the broadcast that is ahead of the last delivery by the given number, from 1. It makes room for
+// it and those before it, and reuses memory.
 func (q *stream) at(ahead uint64) *cast {
 	for uint64(len(q.open)) < ahead {
 		if len(q.open) < cap(q.open) {
@@ -213,13 +206,13 @@ func (q *stream) at(ahead uint64) *cast {
 	return &q.open[ahead-1]
 }
 
-// advance forgets what is delivered, in the sender's order.
+// advance drops delivered broadcasts, in the sender's order.
 func (q *stream) advance() {
 	for len(q.open) > 0 && q.open[0].delivered {
 		first := q.open[0]
 		first.reset()
 		copy(q.open, q.open[1:])
-		q.open[len(q.open)-1] = first // its memory is for the next one
+		q.open[len(q.open)-1] = first // keep its memory for the next one
 		q.open = q.open[:len(q.open)-1]
 		q.low++
 	}

@@ -11,19 +11,18 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Config is what all processes must know alike.
+// Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Window is how many broadcasts of one sender a process keeps at a time, from the
-	// first that it has not delivered on; by default 96, and 3 at least. A third of it is
-	// how far a correct process may fall behind.
+	// Window is how many broadcasts of one sender a process keeps at a time, from the first one that it has
+	// not delivered; by default 96, at least 3. A correct process may fall behind by a third of it.
 	Window int
 	// Limit is the largest payload, in bytes; by default 64 KiB.
 	Limit int
 }
 
-// check tells what is wrong with a configuration. Whether n processes tolerate m
-// faults is a matter of Bound.
+// check returns an error that names the first fault of c, or nil. It does not check whether n processes
+// tolerate m faults: see Bound.
 func (c Config) check() error {
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
@@ -38,7 +37,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// New returns the protocol. It panics on a configuration that makes no sense.
+// New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c.Window, c.Limit = cmp.Or(c.Window, 96), cmp.Or(c.Limit, 64<<10)
 	if err := c.check(); err != nil {
@@ -80,14 +79,14 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// cost counts one broadcast without faults: the sender's messages, and an echo
-// and a ready from each process to each other.
+// cost counts one broadcast without faults: the sender's messages, and an echo and a ready from each process
+// to each other.
 func cost(n, _ int) parley.Cost {
 	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
 	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
 }
 
-// promises says what holds in the circumstances of a run.
+// promises returns which properties hold under the conditions of a run.
 func promises(a parley.RunConditions) []parley.Promise {
 	safe := fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
 	live := safe
@@ -107,7 +106,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 }
 
-// missing tells why a message may not come to all, or nothing.
+// missing returns why a message may not reach all, or "".
 func missing(a parley.RunConditions) string {
 	switch err := agree.OralBound(a.N, a.M); {
 	case err != nil:

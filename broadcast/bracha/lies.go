@@ -2,11 +2,9 @@ package bracha
 
 import "parley"
 
-// lies: in the place of a value a liar may tell another one, or both, or another one
-// twice; it may vouch at once for what it tells, without waiting for anybody; or it
-// says nothing. Each
-// receiver may be told another tale. All liars know of one other value for each,
-// so that they can support each other's.
+// lies: in place of a value a liar may send another one, or both, or another one twice; it may vouch at once
+// for what it sends, without waiting for others; or it stays silent. It may lie differently to each receiver.
+// All liars know one common other value for each value, so that they can support each other.
 func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, honest := range t.Honest {
@@ -47,8 +45,8 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// another is the other value: what the layer above would lie in this place, or else
-// the value with a mark, which is taken off where there is one.
+// another returns the other value: the lie of the layer above if there is one, otherwise the value with a
+// mark appended, or removed if it is already there.
 func another(s *parley.Step, t *parley.Turn, value []byte) []byte {
 	if t.Body != nil {
 		if told := t.Body(s, value); told != nil {

@@ -13,7 +13,7 @@ import (
 	"parley/sim"
 )
 
-// one is a machine by itself.
+// one is a single machine.
 type one struct {
 	parley.Machine
 	step parley.Step
@@ -25,7 +25,7 @@ func alone(c bracha.Config, self parley.ID) *one {
 	return m
 }
 
-// receive gives the machine a message and returns what it does.
+// receive passes a message to the machine and returns its effects.
 func (m *one) receive(from parley.ID, q parley.Msg) string {
 	m.step.Effects = m.step.Effects[:0]
 	m.Receive(&m.step, from, q)
@@ -54,11 +54,11 @@ func msg(kind parley.Kind, sender parley.ID, seq uint64, value string) parley.Ms
 	return parley.Msg{Kind: kind, Origin: sender, Seq: seq, Body: []byte(value)}
 }
 
-// The thresholds: more than (n+m)/2 echoes, or m+1 readies, to vouch; 2m+1 readies
-// to deliver. Counted from outside, with the process's own ones.
+// The thresholds: more than (n+m)/2 echoes, or m+1 readies, to vouch; 2m+1 readies to deliver. The test
+// counts them from outside, including the process's own.
 func TestThresholds(t *testing.T) {
 	for _, c := range []bracha.Config{{N: 4, M: 1}, {N: 5, M: 1}, {N: 6, M: 1}, {N: 7, M: 2}, {N: 9, M: 2}, {N: 10, M: 3}} {
-		var mostEchoes int // of which 2 times is not more than n+m
+		var mostEchoes int // the most echoes of which twice the number is at most n+m
 		for 2*mostEchoes <= c.N+c.M {
 			mostEchoes++
 		}
@@ -66,7 +66,7 @@ func TestThresholds(t *testing.T) {
 		if got := p.receive(1, msg(bracha.Initial, 1, 1, "v")); got != "[echo v]" {
 			t.Fatalf("initial: %s", got)
 		}
-		for have := 2; have <= mostEchoes; have++ { // with its own
+		for have := 2; have <= mostEchoes; have++ { // including its own
 			want := "[]"
 			if have == mostEchoes {
 				want = "[ready v]"
@@ -75,7 +75,7 @@ func TestThresholds(t *testing.T) {
 				t.Errorf("n=%d m=%d: %d echoes: %s, not %s", c.N, c.M, have, got, want)
 			}
 		}
-		for have := 2; have <= 2*c.M+1; have++ { // with its own
+		for have := 2; have <= 2*c.M+1; have++ { // including its own
 			want := "[]"
 			if have == 2*c.M+1 {
 				want = "[deliver v]"
@@ -84,7 +84,7 @@ func TestThresholds(t *testing.T) {
 				t.Errorf("n=%d m=%d: %d readies: %s, not %s", c.N, c.M, have, got, want)
 			}
 		}
-		// Without any echo m+1 others that vouch are believed.
+		// Without any echo, a process believes m+1 others that vouch.
 		p = alone(c, 0)
 		for have := 1; have <= c.M+1; have++ {
 			want := "[]"
@@ -101,7 +101,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// Without hearing the sender, more than (n+m)/2 echoes of others are enough.
+// Without a message of the sender, more than (n+m)/2 echoes of others are enough.
 func TestEchoesAlone(t *testing.T) {
 	p := alone(bracha.Config{N: 7, M: 2}, 0)
 	for id := parley.ID(2); id < 6; id++ {
@@ -114,8 +114,7 @@ func TestEchoesAlone(t *testing.T) {
 	}
 }
 
-// Each process counts once, for the first value that it speaks for; and it echoes
-// and vouches once itself.
+// Each process counts once, for the first value that it speaks for; and it echoes and vouches once itself.
 func TestEachCountsOnce(t *testing.T) {
 	p := alone(bracha.Config{N: 4, M: 1}, 0)
 	p.receive(1, msg(bracha.Initial, 1, 1, "a"))
@@ -145,8 +144,8 @@ func TestEachCountsOnce(t *testing.T) {
 	}
 }
 
-// A sender's broadcasts are numbered, and known apart; those delivered out of order
-// are remembered until the first is.
+// A sender's broadcasts are numbered and kept apart; those delivered out of order are remembered until the
+// first one is delivered.
 func TestNumbers(t *testing.T) {
 	c := bracha.Config{N: 4, M: 1}
 	p := alone(c, 0)
@@ -172,8 +171,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// The thirds of the window: a sender broadcasts in the first, the others begin in
-// the first two, and help in all three.
+// The thirds of the window: a sender broadcasts in the first, the others accept INITIAL in the first two, and
+// the other messages in all three.
 func TestWindow(t *testing.T) {
 	c := bracha.Config{N: 4, M: 1, Window: 9}
 	p := alone(c, 0)
@@ -186,7 +185,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("own broadcast %d: %s, not %s", i, got, want)
 		}
 	}
-	for id := parley.ID(1); id < 3; id++ { // the second is delivered, then the first
+	for id := parley.ID(1); id < 3; id++ { // the second broadcast is delivered, then the first
 		p.receive(id, msg(bracha.Ready, 0, 2, "1"))
 	}
 	p.receive(1, msg(bracha.Ready, 0, 1, "0"))
@@ -210,7 +209,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Many broadcasts of all through small windows.
+// Many broadcasts of all processes through small windows.
 func TestManyBroadcasts(t *testing.T) {
 	const each = 40
 	for seed := range uint64(5) {
@@ -230,8 +229,7 @@ func TestManyBroadcasts(t *testing.T) {
 	}
 }
 
-// Memory is bounded whatever a liar sends: two values of its own in each broadcast
-// of a window.
+// Memory is bounded whatever a liar sends: two values of its own in each broadcast of a window.
 func TestFlood(t *testing.T) {
 	c := bracha.Config{N: 4, M: 1, Window: 12, Limit: 100}
 	p := alone(c, 0)
@@ -250,7 +248,7 @@ func TestFlood(t *testing.T) {
 			values++
 		}
 	}
-	// Of its own broadcasts those begun are echoed besides, with one of these values.
+	// Accepted INITIAL messages of its own broadcasts are echoed besides, with one of these values.
 	if most := 4 * c.Window * 2; values > most {
 		t.Errorf("%d values are held, and not at most %d", values, most)
 	}
@@ -259,7 +257,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// What no peer would send is refused and changes nothing.
+// Messages that no peer would send are refused and change nothing.
 func TestRefuses(t *testing.T) {
 	good := msg(bracha.Initial, 1, 1, "v")
 	change := func(f func(m *parley.Msg)) parley.Msg {
@@ -287,7 +285,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Who comes back after a crash has forgotten what it vouched for, and is silent.
+// A restarted process has forgotten what it vouched for, and is silent.
 func TestRestartedIsSilent(t *testing.T) {
 	p := alone(bracha.Config{N: 4, M: 1}, 0)
 	p.step.Restart = true
@@ -305,7 +303,7 @@ func TestRestartedIsSilent(t *testing.T) {
 	}
 }
 
-// One of each kind, as it travels and as people read it.
+// One message of each kind, as it travels and as people read it.
 func TestMessages(t *testing.T) {
 	p := bracha.New(bracha.Config{N: 4, M: 1})
 	for _, x := range []struct {
@@ -330,7 +328,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// In steady state nothing is allocated for what is received.
+// In steady state receiving allocates nothing.
 func TestAllocations(t *testing.T) {
 	const n = 31
 	c := bracha.Config{N: n, M: 10}

@@ -7,8 +7,8 @@ import (
 	"parley"
 )
 
-// The names of the properties that know a broadcast by its sender and number, because a faulty sender may say
-// different things.
+// The names of the properties that identify a broadcast by its sender and number, because a faulty sender may
+// send different values.
 const (
 	Consistency = "consistency"
 	Totality    = "totality"
@@ -49,8 +49,8 @@ type known struct {
 	by            parley.Set
 }
 
-// delivered returns the broadcasts that correct processes delivered, in the order
-// in which the first of them did, and what is inconsistent in that.
+// delivered returns the broadcasts that correct processes delivered, in the order of their first deliveries,
+// and the first inconsistency.
 func delivered(h *parley.History) (casts []*known, err error) {
 	type key struct {
 		sender parley.ID

@@ -17,8 +17,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// The failure-free cost of one broadcast: n-1 initial messages, and an echo and a
-// ready from each to each other.
+// The failure-free cost of one broadcast: n-1 initial messages, and an echo and a ready from each process to
+// each other.
 func TestCost(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 7, 10} {
 		c := bracha.Config{N: n, M: (n - 1) / 3}

@@ -13,9 +13,9 @@ import (
 	"parley/sim"
 )
 
-// behaviours are all that a faulty process may do.
+// behaviours returns everything that a faulty process may do.
 func behaviours() []faulty.Behavior {
-	first := func(k int) faulty.Behavior { // one lie, again and again
+	first := func(k int) faulty.Behavior { // always the same lie
 		return faulty.Behavior{Name: fmt.Sprint("lie ", k), Model: parley.OralByzantineFaults,
 			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return min(k, n-2) }}
 	}
@@ -52,8 +52,8 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-// With n > 3m and m liars, whatever they do: validity, agreement, integrity of
-// correct senders, consistency and totality.
+// With n > 3m and m liars, whatever they do: validity, agreement, integrity of correct senders, consistency
+// and totality hold.
 func TestTheorem(t *testing.T) {
 	fromLiars := 0
 	for _, c := range []bracha.Config{{N: 4, M: 1}, {N: 5, M: 1}, {N: 7, M: 2}, {N: 10, M: 3}} {
@@ -80,8 +80,8 @@ func TestTheorem(t *testing.T) {
 	}
 }
 
-// The bound: with n = 3m processes that are silent stop the others, and liars make
-// one deliver what another never does. Two never deliver different messages.
+// The bound: with n = 3m, silent processes stop the others, and liars make one process deliver what another
+// never does. No two deliver different messages.
 func TestBeyondTheBound(t *testing.T) {
 	for _, c := range []bracha.Config{{N: 3, M: 1}, {N: 6, M: 2}} {
 		broken := make(map[string]int)
@@ -99,7 +99,7 @@ func TestBeyondTheBound(t *testing.T) {
 	}
 }
 
-// More liars than m break everything, consistency too.
+// More liars than m break everything, including consistency.
 func TestTooManyLiars(t *testing.T) {
 	broken := make(map[string]int)
 	for seed := range uint64(2000) {
@@ -116,11 +116,11 @@ func TestTooManyLiars(t *testing.T) {
 	}
 }
 
-// told is what the liar of an exhausted run tells one process.
+// told is what the liar of an exhaustive run sends to one process.
 type told struct{ initial, echo, ready string }
 
-// every goes through all that a liar may tell k processes about one broadcast: of
-// each kind nothing, a or b, but initials of a liar that is not the sender.
+// every enumerates all that a liar may send to k processes about one broadcast: of each kind nothing, a or b;
+// a liar that is not the sender sends no INITIAL.
 func every(k int, initials bool, run func(tales []told)) int {
 	values := []string{"", "a", "b"}
 	return parleytest.Every(func(choose func(n int) int) {
@@ -135,8 +135,7 @@ func every(k int, initials bool, run func(tales []told)) int {
 	})
 }
 
-// small is a system of n processes, of which the last one lies about a broadcast.
-// It is used for one run after another.
+// small is a system of n processes, the last of which lies about a broadcast. It is reused for many runs.
 type small struct {
 	parley.Host
 	p         parley.Protocol
@@ -177,8 +176,8 @@ func (x *small) do(id parley.ID, clause func(m parley.Machine)) {
 	}
 }
 
-// run lets the liar tell its tales, and the correct sender, if it is one, broadcast
-// a; next chooses which of the messages on their way arrives.
+// run makes the liar send its lies, and the correct sender, if there is one, broadcast a; next chooses which
+// of the messages in transit arrives.
 func (x *small) run(tales []told, next func(n int) int) {
 	liar := parley.ID(len(x.machines))
 	x.wire = x.wire[:0]
@@ -205,8 +204,8 @@ func (x *small) run(tales []told, next func(n int) int) {
 	}
 }
 
-// All that one liar of four can tell, the sender lying or not, with its messages
-// coming first, last and in some order among the others.
+// All that one liar of four can send, as the sender or not, with its messages arriving first, last, or in
+// some order among the others.
 func TestEveryLie(t *testing.T) {
 	for _, sender := range []parley.ID{3, 0} {
 		want := 729 // 9 each to three processes
@@ -237,8 +236,8 @@ func TestEveryLie(t *testing.T) {
 	}
 }
 
-// At n = 3 one liar makes one process deliver and the other not, by some of its
-// tales; never different things.
+// With n = 3 some lies of one liar make one process deliver and the other not; none makes them deliver
+// different messages.
 func TestEveryLieOfThree(t *testing.T) {
 	x := newSmall(bracha.Config{N: 3, M: 1}, 2)
 	half := 0

@@ -8,29 +8,29 @@ import (
 	"parley"
 )
 
-// A batch is what one process says in one slot: some of its requests, which are
-// numbered from 1, and for whom it wishes that the era ends. Format:
+// A batch is what one process puts into one slot: some of its requests, which are numbered from 1, and
+// wishes, which are votes to end the era and admit a process. Format:
 //
 //	number of the first request, how many there are, then each: its length and its bytes;
 //	then each wish: the process, in growing order, and the number of its life
 //
-// There is one encoding, and a batch has one request or one wish at least.
+// The encoding is unique, and a batch has at least one request or one wish.
 
-// overhead is how many bytes a request takes up in a batch beside its own, at most, head
-// what comes before the first, and wishSize what a wish takes up.
+// overhead bounds the bytes of a request in a batch in addition to its own; head bounds what precedes the
+// first request, and wishSize bounds a wish.
 const (
 	overhead = 5
 	head     = 2 * binary.MaxVarintLen64
 	wishSize = 2 + binary.MaxVarintLen64
 )
 
-// wish is one for a process that asks to join.
+// wish is a vote to end the era and admit a process in the given incarnation.
 type wish struct {
 	whom parley.ID
 	life uint64
 }
 
-// encode makes a batch of requests with consecutive numbers, and of wishes.
+// encode encodes requests with consecutive numbers, and wishes, as a batch.
 func encode(first uint64, requests [][]byte, wishes ...wish) []byte {
 	size := head + wishSize*len(wishes)
 	for _, r := range requests {
@@ -49,14 +49,14 @@ func encode(first uint64, requests [][]byte, wishes ...wish) []byte {
 	return body
 }
 
-// well tells whether bytes are a batch of no more than the given size.
+// well reports whether body is a batch of at most limit bytes.
 func well(body []byte, limit int) bool {
 	wishes, ok := each(body, func(uint64, []byte) {})
 	return ok && len(body) <= limit && eachWish(wishes, func(wish) {})
 }
 
-// each visits the requests of a batch, as far as it can be read, and tells whether it
-// can be to its wishes, which it returns.
+// each visits the requests of a batch as far as it is well-formed. It returns the encoded wishes, and reports
+// whether everything before them is well-formed.
 func each(body []byte, visit func(number uint64, request []byte)) (wishes []byte, ok bool) {
 	r := parley.Reader{Rest: body}
 	first, count := r.Number(1<<62), r.Count()
@@ -73,7 +73,7 @@ func each(body []byte, visit func(number uint64, request []byte)) (wishes []byte
 	return r.Rest, true
 }
 
-// eachWish visits wishes, as far as they can be read, and tells whether all can be.
+// eachWish visits wishes as far as they are well-formed, and reports whether all are.
 func eachWish(wishes []byte, visit func(wish)) bool {
 	next := parley.ID(0)
 	for r := (parley.Reader{Rest: wishes}); len(r.Rest) > 0; {
@@ -87,18 +87,18 @@ func eachWish(wishes []byte, visit func(wish)) bool {
 	return true
 }
 
-// claimSize is how many bytes a claim may have.
+// claimSize returns the largest size of a claim, in bytes.
 func claimSize(n int) int { return 1 + (n+1)*binary.MaxVarintLen64 }
 
-// beginning is the first eight bytes of a digest, or of what too many liars have made of one.
+// beginning returns the first eight bytes of a digest, zero-extended if too many liars have made it shorter.
 func beginning(digest []byte) uint64 {
 	var b [8]byte
 	copy(b[:], digest)
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// markOf is the mark of what was agreed on in a slot, and in those before, which have one too. It
-// is never 0.
+// markOf returns the mark of a slot: a digest of its decisions and of the marks of all slots before. It is
+// never 0.
 func markOf(before uint64, decided []parley.Effect) uint64 {
 	body := binary.BigEndian.AppendUint64(make([]byte, 0, 8+9*len(decided)), before)
 	for i := range decided {
@@ -107,9 +107,8 @@ func markOf(before uint64, decided []parley.Effect) uint64 {
 	return max(1, beginning(digest(body)))
 }
 
-// digest is what is agreed on in the place of a batch. Hashing is the largest part of what an
-// order costs, and BLAKE2b takes a quarter of the time of SHA-256 where the processor has no
-// instruction for that.
+// digest returns what is agreed on in place of a batch. Hashing is the largest part of the cost of the order,
+// and BLAKE2b takes a quarter of the time of SHA-256 on processors without an instruction for the latter.
 func digest(body []byte) []byte {
 	d := blake2b.Sum256(body)
 	return d[:]

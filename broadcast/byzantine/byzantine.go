@@ -1,82 +1,74 @@
-// Package byzantine is total order broadcast where processes may lie: whatever m of
-// them do, all correct processes deliver the same messages in the same order.
+// Package byzantine is total order broadcast among processes that may lie: whatever m of them do, all correct
+// processes deliver the same messages in the same order.
 //
-// The problem: reliable broadcast, and two correct processes deliver any two messages
-// in the same order, with n > 3m processes of which m may fail in any way.
+// The problem: reliable broadcast, and two correct processes deliver any two messages in the same order, with
+// n > 3m processes of which m may fail in any way.
 //
-// The model: rounds on call (lockstep.Schedule.OnDemand), oral messages. The order is one
-// of consecutive slots; a slot is m+1 rounds. In a slot every process has one batch of
-// requests, or none, and all agree on the vector of the digests of the batches: one
-// agreement by exponential information gathering for each process, side by side. Who
-// has requests calls for the next slot; whoever is called puts into it what it has, as far
-// as it may: see pace.
-// Many slots are on their way at a time, and are delivered in their order; within a slot
-// batches go by the names of processes, and requests within a batch as they came.
-// Requests of one sender are numbered, and delivered one after the other; another number than
-// the next one is left out. If that befalls its own, a process puts them in once more.
+// The model: rounds on demand (lockstep.Schedule.OnDemand), oral messages. The order consists of consecutive
+// slots; a slot is m+1 rounds. In a slot every process has at most one batch of requests, and all agree on
+// the vector of the digests of the batches: one agreement by exponential information gathering for each
+// process, side by side. A process with requests opens the next slot; the others then put into it what they
+// have, as far as they may: see pace. Many slots are in flight at a time, and are delivered in order; within
+// a slot batches are ordered by process, and requests within a batch by arrival. Requests of one sender are
+// numbered, and delivered in this order; a request with another number than the next one is left out. A
+// process whose own request is left out proposes it again.
 //
-// Hold before you vouch. A digest can be agreed on of bytes that nobody correct has; then
-// some would wait for ever, or skip. So in round 0 each process sends the batch itself,
-// and a lieutenant takes for the source's value the digest of the bytes that it received:
-// what it relays, it holds. If the agreement is on a digest, a majority of the lieutenants
-// said to have it, more than there are liars, so one correct process holds the bytes.
-// Who lacks them asks all others and waits: it never skips. That needs no rounds.
+// A process holds a batch before it vouches for it. A digest could be agreed on although no correct process
+// has the bytes; then some would wait forever, or skip. So in round 0 each process sends the batch itself,
+// and a lieutenant takes the digest of the bytes that it received for the source's value: it holds what it
+// relays. If the agreement is on a digest, a majority of the lieutenants claimed to have the batch, more than
+// there are liars, so a correct process holds the bytes. A process without the bytes requests them from all
+// others and waits: it never skips. That needs no rounds.
 //
-// Why it works: a slot's vector is the same everywhere by interactive consistency, and a
-// digest stands for one batch; so what is delivered is a function of what is agreed on. A
-// correct process's batch is in every vector, for its frames are in time. A slot begins
-// at all correct processes, if at one, and its rounds end by the clock. One that lacks a
-// batch has it two message delays after it asked.
+// Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
+// one batch; so what is delivered is a function of what is agreed on. The batch of a correct process is in
+// every vector, because its frames are in time. If a slot begins at one correct process, it begins at all,
+// and its rounds end by the clock. A process without a batch has it two message delays after its request.
 //
-// A process that is late counts as faulty, whatever it delivers; but it goes on, so it had better
-// deliver what all others do. A source that is late decides as its lieutenants do, see
-// [eig.Observed]. A process that hears fewer than n-m-1 others in a round, or is heard by fewer,
-// is cut off, and out. And if m > 0, in every slot all tell a mark of what they agreed on some slots
-// before: who learns that n-m others have another one is out as well.
+// A late process counts as faulty, whatever it delivers; but it continues, so it should deliver what all
+// others do. A late source decides as its lieutenants do, see [eig.Observed]. A process that receives from
+// fewer than n-m-1 others in a round, or whose frames reach fewer, is cut off, and out. And if m > 0, in
+// every slot all send a mark of what they agreed on some slots before: a process that learns that n-m others
+// have another mark is out as well.
 //
-// Who comes back, after a crash or because it missed the end of a round, cannot join the
-// slots that go on: when they may begin goes by when earlier ones did, which it has not
-// seen. So the order has eras, each with slots from 1 on. Who is out asks all to let it
-// join; each then wishes, in its batches, that the era ends for it. The era ends behind the
-// slot in which the wishes of m+1 processes for one are delivered, at least one of them
-// correct; that is the same place everywhere. What was agreed on beyond is dropped, and its
-// senders put it in again. When an era ends here a process says that it is ready for the
-// next one, or when m+1 others have said so, and begins that when 2m+1 are. So nobody
-// begins it before one correct process knows the end, and all do within two message delays:
-// in eras but the first rounds are longer by one. Each tells those who join the end: how
-// many requests were delivered, of whom. What m+1 say alike is true, and who joins delivers
-// from the first slot of the era on, in which it has taken part from the beginning.
+// A process that restarts, or missed the end of a round, cannot join the running slots: when they may begin
+// depends on when earlier ones did, which it has not seen. So the order has eras, each with slots from 1. A
+// process that is out asks all to admit it; each then puts a wish for it into its batches. The era ends after
+// the slot in which wishes for one process by m+1 processes, at least one of them correct, are delivered;
+// that is the same place everywhere. What was agreed on beyond is dropped, and its senders propose it again.
+// When an era ends at a process, or when m+1 others have reported that they are ready for the next one, the
+// process reports that it is ready, and it begins the next era when 2m+1 are ready. So no process begins it
+// before a correct process knows the end, and all begin it within two message delays: in all eras but the
+// first, rounds are longer by one delay. Each process sends the end to those that join: how many requests
+// were delivered, by sender. What m+1 report identically is true. A process that joins delivers from the
+// first slot of the era on, in which it has taken part from the beginning.
 //
-// When more than m are out at a time, that may come to nothing, for those who are in are too few
-// to agree, or to let anybody in. So the order can begin anew. Who is out says so; when n-m say
-// so, at least m+1 of them truly, they are ready for an era behind all that 2m+1 know of, others
-// follow m+1, and it begins when 2m+1 are ready. Those who are in go out as well when m+1 others
-// ask in vain. Nobody knows the end of what was before: in the first slot each says what it has
-// delivered, and the claims that are agreed on tell where the order goes on, if they are of
-// n-m processes. See reform.go. That comes to nothing if one of those who are ready is too late,
-// and is tried again, for ever if Config.Tries says so.
+// If more than m are out at a time, that may fail, because the remaining processes are too few to agree, or
+// to admit any. So the order can be reset. A process that is out reports that; when n-m report it, at least
+// m+1 of them truthfully, they are ready for an era after all that 2m+1 know, others follow m+1, and it
+// begins when 2m+1 are ready. Members go out as well when m+1 others ask repeatedly without success. No
+// process knows the end of what was before: in the first slot each states what it has delivered, and the
+// claims that are agreed on determine where the order continues, if they are of n-m processes. See reform.go.
+// A reset fails if a ready process is too late, and is tried again, without limit if Config.Tries is large
+// enough.
 //
-// Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total
-// order, agreement, validity, and integrity of correct senders. Who is out counts as faulty
-// until it is told that it is back, by Restored; what was delivered meanwhile it does not
-// deliver, and the places in the order, the Value of what is delivered, tell how much that
-// was.
+// Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total order, agreement,
+// validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
+// Restored. It does not deliver what was delivered meanwhile; the positions in the order, the Value of a
+// delivery, show how much that was.
 //
-// When more than m were out, but the others faulty by being silent or late alone, and n-m
-// correct ones are up and in time again, they are back after some dozens of rounds, and all of
-// the above holds from then on. Of what was before: no place is used for two payloads, unless at
-// most m processes knew of it, or all who did have crashed; what was asked of a correct process
-// that did not crash is delivered;
-// it may be delivered twice, at two places, by the at most m processes of those who began
-// anew that had delivered it before; and others deliver nothing of what they missed. A liar
-// may have its claim counted, so that places jump ahead, or that what it says it has delivered
-// too, like one correct process, is not delivered again.
+// If more than m were out, but the others were faulty only by silence or lateness, and n-m correct ones are
+// up and in time again, they are back after some dozens of rounds, and all of the above holds from then on.
+// About what was before: no position is used for two payloads, unless at most m processes knew of it, or all
+// that did have crashed. A request to a correct process that did not crash is delivered. It may be delivered
+// twice, at two positions, by the at most m of the resetting processes that had delivered it before; and
+// others deliver nothing of what they missed. A liar may have its claim counted, so that positions jump
+// ahead, or so that a request that it and one correct process claim to have delivered is not delivered again.
 //
-// Not guaranteed: uniformity, which means nothing of liars; the order of one sender's
-// requests if it lies; fairness to what a liar is asked; what was asked of a process before
-// it crashed. With delays beyond the schedule, or more faulty processes, of which one lies, nothing
-// is promised, not even safety: that two correct processes deliver different things then is found
-// out later, if at all.
+// Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if it lies;
+// fairness to requests to a liar; requests to a process before its crash. With delays beyond the schedule, or
+// more faulty processes one of which lies, nothing is promised, not even safety: that two correct processes
+// deliver different messages is then detected later, if at all.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
@@ -84,37 +76,35 @@
 //
 // # Decisions
 //
-// A Byzantine order has eras. A process that comes back cannot join the slots that go on: when they may
-// begin goes by when earlier ones did. It asks to be let in; the wishes of m+1 processes, delivered in
-// the order itself, end the era, and all begin the next one from slot 1 as soon as 2m+1 are ready for
-// it. Motive: one place for the change everywhere, which liars alone can not bring about, and nobody who
-// knows more of the new slots than who comes back. Cost: in later eras, rounds last half as long again
-// when somebody is silent, for all begin them within two delays and not one; a process delivers nothing
-// of what it missed.
+// A Byzantine order has eras. A restarted process cannot join the running slots: when they may begin depends
+// on when earlier ones did. It asks to be admitted; the wishes of m+1 processes, delivered in the order
+// itself, end the era, and all begin the next one from slot 1 as soon as 2m+1 are ready for it. Motive: one
+// place for the change everywhere, which liars alone cannot cause, and no process knows more of the new slots
+// than the one that joins. Cost: in later eras, rounds last half as long again while a process is silent,
+// because all begin them within two delays and not one; a process delivers nothing of what it missed.
 //
-// A Byzantine order paces itself. A process has no more bytes in slots that go on than a window, which
-// grows while it is in time and halves when it is late itself, or too late for the others; and its
-// batches begin one after the other over the time that a slot takes. Motive: while somebody is silent
-// rounds end by the clock, and a process that is asked for more than processors can do would be late,
-// with all others, and the order begin anew. How long slots take does not count: liars have a say in
-// that. Cost: a sender alone reaches its full rate after a dozen slots' time; where all slots end early
-// nothing shows that rounds are too short for what is asked.
+// A Byzantine order limits its own rate. The bytes of a process in running slots are at most a window, which
+// grows while the process is in time and halves when it is late itself, or too late for the others; and its
+// batches are spread over the time that a slot takes. Motive: while a process is silent, rounds end by the
+// clock. A process with more requests than processors can handle would be late, with all others, and the
+// order would be reset. The duration of slots does not count: liars can influence it. Cost: a single sender
+// reaches its full rate only after the time of a dozen slots; where all slots end early nothing shows that
+// rounds are too short for the load.
 //
-// What a liar makes others keep is bounded by what the correct may send. In a Byzantine order a process
-// has so many bytes of batches under way in the time that a slot may last, by its own clock, and others
-// keep twice as many of it. Motive: frames of slots that may yet begin must be kept, and a process may
-// refuse none of a correct one. Cost: a limit on the rate of one sender, which the length of a round
-// decides.
+// What a liar makes others store is bounded by what correct processes may send. In a Byzantine order a
+// process has a bounded number of bytes of batches in flight in the time that a slot may last, by its own
+// clock, and others store at most twice as many of it. Motive: frames of slots that may yet begin must be
+// stored, and a process may refuse none of a correct one. Cost: a limit on the rate of one sender, which the
+// length of a round determines.
 //
-// A Byzantine order can begin anew. When n-m processes say that they are out, they agree in the first
-// slot of a new era on what each has delivered, and go on behind that. Motive: with more than m out,
-// nobody is left who lets anybody in. Cost: places may jump, at most m processes may deliver a payload
-// twice, and what only a liar and one correct process had counts as delivered.
+// A Byzantine order can be reset. When n-m processes report that they are out, they agree in the first slot
+// of a new era on what each has delivered, and continue after that. Motive: with more than m out, too few are
+// left to admit any. Cost: positions may jump, at most m processes may deliver a payload twice, and what only
+// a liar and one correct process had counts as delivered.
 //
-// Batches are known by BLAKE2b digests. Motive: hashing is a large part of what a Byzantine order costs,
-// and takes far less time so where a processor has no instruction for SHA-256. Cost: a library where
-// else protocols have the standard one alone; on a processor with that instruction SHA-256 would be
-// faster.
+// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order, and
+// takes far less time this way where a processor has no instruction for SHA-256. Cost: a library, where other
+// protocols use only the standard one; on a processor with that instruction SHA-256 would be faster.
 package byzantine
 
 import (
@@ -123,40 +113,41 @@ import (
 	"parley/mux"
 )
 
-// The messages on the link beside frames. They are in no round. Frames, FETCH and BYTES have
-// the era for their Epoch, the others none.
+// The messages on the link in addition to frames. They belong to no round. Frames, Fetch and Bytes have the
+// era in their Epoch, the others have none.
 const (
-	// Fetch asks for a batch. Value: the slot. Origin: whose batch. Body: its digest.
+	// Fetch requests a batch. Value: the slot. Origin: the process of the batch. Body: its digest.
 	Fetch parley.Kind = lockstep.Frame + 1 + iota
-	// Bytes is the answer. Value: the slot. Origin: whose batch. Body: the batch.
+	// Bytes is the answer. Value: the slot. Origin: the process of the batch. Body: the batch.
 	Bytes
-	// Where says that the sender is out, and asks which era goes on; the answer is Ready.
-	// Value: the era that the sender is ready for.
+	// Where reports that the sender is out, and asks which era is running; the answer is Ready. Value: the
+	// era that the sender is ready for.
 	Where
-	// Join asks to end an era, to take part from the next one on. Value: the era. Seq: the
-	// number of the sender's life, that is, of this request.
+	// Join asks to end an era, to take part from the next one on. Value: the era. Seq: the sender's
+	// incarnation, that is, the number of this request.
 	Join
-	// Ready says that the sender knows the end of the era before one, that n-m processes
-	// are out and it is to begin anew, or that a correct process knows either. Value: the
-	// era. Seq: 1 if the sender is out, and 0 if not.
+	// Ready reports that the sender knows the end of the previous era, that n-m processes are out and the
+	// order must be reset, or that a correct process knows one of these. Value: the era. Seq: 1 if the sender
+	// is out, otherwise 0.
 	Ready
-	// State tells who joins what was delivered before an era. Value: the era. Seq: the
-	// number of the receiver's life. Body: see encodeState.
+	// State carries to a joining process what was delivered before an era. Value: the era. Seq: the
+	// receiver's incarnation. Body: see encodeState.
 	State
 )
 
-// What the order indicates beside what it delivers.
+// The indications.
 const (
-	// Out tells that the process delivers nothing more until it is back.
+	// Out reports that the process delivers nothing until it is back.
 	Out parley.Kind = parley.Indication + 0x34 + iota
-	// Restored tells that it is: it delivers what comes behind a position. Value: that. Seq:
-	// how many own requests it will put in again.
+	// Restored reports that the process is back: it delivers what comes after position Value. Seq: how many
+	// of its own requests it will propose again.
 	Restored
 )
 
-// The timers beside that of the slots of even eras, 0: to ask once more, to call for a slot
-// when there is room or time for it, that of the slots of odd eras, to look for the era
-// that goes on, to wish once more for who was let in lately, and to look at once.
+// The timers in addition to that of the slots of even eras, 0: again repeats requests for batches, room opens
+// a slot when there is space or time for it, odd is that of the slots of odd eras, seek looks for the running
+// era, grant repeats wishes for processes that were admitted recently, and hurry looks for the running era at
+// once.
 const (
 	again parley.Timer = 1 + iota
 	room
@@ -166,10 +157,9 @@ const (
 	hurry
 )
 
-// answers is how often one process asks for one batch, and is told it.
+// answers bounds how often a process requests one batch of a process, and how often it is sent one.
 const answers = 3
 
-// process is one process.
 type process struct {
 	c    Config
 	self parley.ID
@@ -177,21 +167,21 @@ type process struct {
 	slot lockstep.Protocol
 
 	queue   [][]byte    // own requests that are not delivered
-	sent    int         // so many of them are in slots of this era
-	size    int         // bytes of the others, as in a batch
-	flight  []batch     // own batches that may be under way somewhere
+	sent    int         // number of them in slots of this era
+	size    int         // bytes of the others, encoded in a batch
+	flight  []batch     // own batches that may be in flight at some process
 	said    []part      // own requests in slots that are not delivered
 	under   int         // their bytes
-	vain    int         // how often own requests had to be put in again since one was asked for, or anything was delivered
+	vain    int         // how often own requests had to be proposed again since the last new request or delivery
 	waits   bool        // the timer to call again is set
-	until   parley.Tick // to when
-	asking  bool        // the timer to ask again is set
-	numbers []uint64    // by sender: of the last request that was delivered
-	total   uint64      // requests that were delivered
+	until   parley.Tick // when it expires
+	asking  bool        // the timer to request batches again is set
+	numbers []uint64    // by sender: of the last delivered request
+	total   uint64      // number of delivered requests
 
 	cur  *era // whose slots are delivered, unless out
-	next *era // nil: nobody has said anything in it
-	old  *era // that ended last, for who asks for its batches; nil: none
+	next *era // nil: no process has sent anything in it
+	old  *era // the previous era, for processes that request its batches; nil: none
 	joining
 	pace pace
 }
@@ -204,10 +194,10 @@ func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parl
 	return m
 }
 
-// Slots are the slots of this process, for whoever looks at how far they are.
+// Slots returns the slots of this process, for observers of their progress.
 func (p *process) Slots() *mux.Pipeline { return p.cur.line }
 
-// Start. Who comes back does not know what has begun.
+// Start: a restarted process does not know which slots have begun.
 func (p *process) Start(s *parley.Step) {
 	if s.Restart {
 		p.cur.line.Deactivate()
@@ -215,8 +205,7 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// Request: a payload joins the queue, and goes with the next slot, or when this process
-// is back.
+// Request: a payload joins the queue, and is proposed in the next slot, or when this process is back.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.behind(s)
 	switch size := len(m.Body) + overhead; {
@@ -241,7 +230,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.call(s)
 }
 
-// deliver delivers slots, in order, as long as nothing is lacking, and ends eras.
+// deliver delivers slots, in order, as long as no batch is missing, and ends eras.
 func (p *process) deliver(s *parley.Step) {
 	for e := p.cur; e.delivered < e.done; e = p.cur {
 		o := e.at(e.delivered + 1)
@@ -284,7 +273,6 @@ func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, reques
 	})
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.behind(s)
 	switch {
@@ -312,7 +300,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.progress(s)
 }
 
-// fetched takes in what is asked and told of batches.
+// fetched handles requests for batches, and answers.
 func (p *process) fetched(s *parley.Step, from parley.ID, m parley.Msg) {
 	if m.Seq != 0 || m.Value == 0 {
 		s.Refuse(from, "malformed message")
@@ -332,7 +320,7 @@ func (p *process) fetched(s *parley.Step, from parley.ID, m parley.Msg) {
 	s.Refuse(from, "batch of an era that does not go on")
 }
 
-// progress is behind every event: what can be delivered is, and what waits is called for.
+// progress follows every event: it delivers what it can, and opens slots for what waits.
 func (p *process) progress(s *parley.Step) {
 	p.settle(s)
 	if !p.out {
@@ -345,7 +333,7 @@ func (p *process) progress(s *parley.Step) {
 	p.call(s)
 }
 
-// Timeout is the slots' timer, or one of the others.
+// Timeout handles the timer of slots, or one of the others.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	p.behind(s)
 	switch t {

@@ -24,7 +24,7 @@ func TestSuite(t *testing.T) {
 	parleytest.Suite(t, protocol(4, 1, 6), parleytest.Options{Seeds: 120, NothingBeyond: ""})
 }
 
-// withholds says nothing in round 0 but to some.
+// withholds sends nothing in round 0 except to some.
 func withholds(but parley.Set) faulty.Behavior {
 	return faulty.Behavior{Name: "withholds its batch", Model: parley.OralByzantineFaults,
 		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -34,7 +34,7 @@ func withholds(but parley.Set) faulty.Behavior {
 		}}
 }
 
-// answers what is asked wrongly, is asked twice, and is silent otherwise as an honest one.
+// wrongAnswers answers requests for batches wrongly, twice, and otherwise behaves honestly.
 var wrongAnswers = faulty.Behavior{Name: "answers wrongly", Model: parley.OralByzantineFaults,
 	Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var out []parley.Outgoing
@@ -63,7 +63,7 @@ func work(p parley.Protocol, seed uint64, each int, how func(r *rand.Rand) fault
 	return opt
 }
 
-// sequences are what correct processes delivered, in order.
+// sequences returns what correct processes delivered, in order.
 func sequences(s *sim.Sim) map[parley.ID][]string {
 	out := make(map[parley.ID][]string)
 	for id := range s.Correct().All() {
@@ -77,7 +77,7 @@ func sequences(s *sim.Sim) map[parley.ID][]string {
 	return out
 }
 
-// judge demands what is promised, and one sequence everywhere.
+// judge demands all promises, and one sequence everywhere.
 func judge(t *testing.T, p parley.Protocol, s *sim.Sim, of string) {
 	t.Helper()
 	if s.Stats.OutOfSteps {
@@ -102,8 +102,8 @@ func judge(t *testing.T, p parley.Protocol, s *sim.Sim, of string) {
 	}
 }
 
-// The theorem: with m liars of any kind all correct processes deliver one sequence, and
-// in it all that correct processes broadcast.
+// The theorem: with m liars of any kind all correct processes deliver one sequence, which contains all that
+// correct processes broadcast.
 func TestOneSequence(t *testing.T) {
 	for _, size := range [][4]int{{4, 1, 4, 120}, {4, 1, 64, 60}, {7, 2, 8, 24}} {
 		p := protocol(size[0], size[1], size[2])
@@ -125,8 +125,8 @@ func TestOneSequence(t *testing.T) {
 	}
 }
 
-// A batch that one correct process alone was not told is in the order all the same: it
-// asks for it, a liar's answer is refused, and it waits.
+// A batch that only one correct process did not receive is in the order all the same: the process requests
+// it, refuses a liar's answer, and waits.
 func TestFetch(t *testing.T) {
 	asked := 0
 	for seed := range uint64(40) {
@@ -164,7 +164,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A digest that liars vouch for and nobody holds is not decided on.
+// A digest that liars vouch for and no process holds is not decided on.
 func TestVouchForNothing(t *testing.T) {
 	p := protocol(7, 2, 8)
 	for seed := range uint64(20) {
@@ -173,7 +173,7 @@ func TestVouchForNothing(t *testing.T) {
 			flip := how.Choose
 			how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
 				if n == 4 {
-					return 3 // its batch is told to nobody
+					return 3 // it sends its batch to no process
 				}
 				return flip(s, t, k, n)
 			}
@@ -191,7 +191,7 @@ func TestVouchForNothing(t *testing.T) {
 	}
 }
 
-// vouchesForNothing is a liar that says of every path that it heard nothing.
+// vouchesForNothing is a liar that claims for every path that it received nothing.
 var vouchesForNothing = faulty.Behavior{Name: "vouches for nothing", Model: parley.OralByzantineFaults,
 	Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 		if n == 3 {
@@ -200,9 +200,9 @@ var vouchesForNothing = faulty.Behavior{Name: "vouches for nothing", Model: parl
 		return 0
 	}}
 
-// A process whose batch comes too late for some is one of the m and does not know it: with a
-// liar that helps, that batch is not agreed on. It delivers what all others do all the same,
-// and puts in once more what was not agreed on.
+// A process whose batch arrives too late for some is one of the m and does not know it: with the help of a
+// liar, that batch is not agreed on. The process still delivers what all others do, and proposes again what
+// was not agreed on.
 func TestLateBatch(t *testing.T) {
 	p := protocol(7, 2, 8)
 	again := 0
@@ -242,11 +242,11 @@ func TestLateBatch(t *testing.T) {
 	}
 }
 
-// What three of six others say in one slot comes too late for one process, or is a lie: more than
-// may be faulty, and it agrees on something else. It finds that out some slots later, and
-// comes back to the order that all others have, having missed some of it.
+// What three of six others send in one slot arrives too late at one process, or is a lie: more than may be
+// faulty, and the process agrees on something else. It detects that some slots later, and rejoins the order
+// of all others, without a part of it.
 func TestStrays(t *testing.T) {
-	for _, anew := range []bool{false, true} { // meanwhile another process comes back, and an era ends
+	for _, anew := range []bool{false, true} { // meanwhile another process rejoins, and an era ends
 		testStrays(t, anew)
 	}
 }
@@ -284,12 +284,12 @@ func testStrays(t *testing.T, anew bool) {
 	}
 }
 
-// As many liars as there may be tell marks of something else: nobody is out for that.
+// As many liars as allowed send wrong marks: no process goes out because of that.
 func TestOtherMarks(t *testing.T) {
 	lies := false
 	tells := faulty.Behavior{Name: "tells another mark", Model: parley.OralByzantineFaults,
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
-			if n == 2 { // that it lies, and then that it does not by silence
+			if n == 2 { // one run in which it lies, and one in which it is silent instead
 				lies = !lies
 			}
 			if n == 2 && lies {
@@ -310,7 +310,7 @@ func TestOtherMarks(t *testing.T) {
 	}
 }
 
-// Beyond the bound something breaks: n = 3m, or m+1 liars.
+// Beyond the bound, with n = 3m or m+1 liars, something breaks.
 func TestBeyond(t *testing.T) {
 	for _, size := range [][3]int{{3, 1, 1}, {4, 1, 2}, {6, 2, 2}} {
 		p := protocol(size[0], size[1], 8)
@@ -335,7 +335,7 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// A request is numbered by its sender; a number told twice is delivered once.
+// A request is numbered by its sender; a number sent twice is delivered once.
 func TestDuplicates(t *testing.T) {
 	p := protocol(4, 1, 8)
 	opt := work(p, 5, 4, func(*rand.Rand) faulty.Behavior { return faulty.Flip })
@@ -354,7 +354,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// What is too large, or too much, is refused and nothing of it is delivered.
+// Too large a request, or too many, are refused and not delivered.
 func TestLimits(t *testing.T) {
 	p := byzantine.New(byzantine.Config{N: 4, M: 1, Window: 2, Batch: 64, Queue: 130}, lockstep.Called)
 	var requests []sim.Request

@@ -11,28 +11,28 @@ import (
 	"parley/mux"
 )
 
-// Config is what all processes must know alike.
+// Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Window is how many slots are unfinished at most; by default 64. A process keeps
-	// the batches of thrice as many, n of them in a slot.
+	// Window is how many slots may be unfinished; by default 64. A process keeps the batches of three times
+	// as many, n batches for each slot.
 	Window int
-	// Depth is how many slots may be unfinished when a process calls for another one of
-	// its own accord, unless a quarter of a batch waits; by default 4, and the window at most.
+	// Depth is how many slots may be unfinished when a process opens another one itself, unless a quarter of
+	// a batch waits; by default 4, at most Window.
 	Depth int
-	// Batch is the largest batch, in bytes, by default 64 KiB, which bounds a payload
-	// too. Queue is how much may wait to be put into slots, by default 16 batches.
+	// Batch is the size of the largest batch, in bytes, by default 64 KiB; it bounds a payload too. Queue is
+	// how many bytes may wait for slots, by default 16 batches.
 	Batch, Queue int
-	// Flight is how many bytes of batches one process begins at most in the time in which a
-	// slot is over for certain; by default 96 batches. More wait in the queue. Others keep
-	// twice as many of it, which bounds what a liar can make them keep.
+	// Flight is how many bytes of batches one process may begin in the time in which a slot is certain to
+	// end; by default 96 batches. More wait in the queue. Others keep at most twice as many of it, which
+	// bounds what a liar can make them keep.
 	Flight int
-	// Tries is how often a process that is out asks for the order in vain until it gives up,
-	// and one whose batches come too late for the others calls for slots; then it does so when
-	// it is asked for something, or when others do. By default 16, so that simulated runs end.
+	// Tries is how often a process that is out asks for the order without success until it gives up, and how
+	// often one whose batches arrive too late for the others opens slots; then it does so only upon a
+	// request, or when others do. By default 16, so that simulated runs end.
 	Tries int
-	// Final is for an order of which what is above needs all: who is out stays out, and
-	// there is one era.
+	// Final is for an order whose layer above needs all deliveries: a process that is out stays out, and
+	// there is only one era.
 	Final bool
 }
 
@@ -58,11 +58,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// least is what a batch takes up without what is in a request.
+// least is the size of a batch with an empty request or a wish.
 const least = head + max(overhead, wishSize)
 
-// check tells what is wrong with a configuration. Whether n processes tolerate m faults
-// is a matter of Bound.
+// check returns an error that names the first fault of c, or nil. It does not check whether n processes
+// tolerate m faults: see Bound.
 func (c Config) check() error {
 	switch {
 	case c.N < 2 || c.N > parley.MaxProcesses:
@@ -87,8 +87,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// New returns the protocol, by rounds of the given schedule, which must be on call. It
-// panics on a configuration that makes no sense.
+// New returns the protocol, with rounds of the given schedule, which must be on demand. It panics if c is
+// invalid.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -133,8 +133,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// cost counts one slot without faults: a frame from each process to each other in
-// each of m+1 rounds, however many requests it carries.
+// cost counts one slot without faults: a frame from each process to each other in each of m+1 rounds,
+// whatever the number of its requests.
 func cost(n, m int) parley.Cost {
 	c := parley.Cost{Rounds: m + 1}
 	for range m + 1 {
@@ -143,7 +143,7 @@ func cost(n, m int) parley.Cost {
 	return c
 }
 
-// promises says what holds in the circumstances of a run.
+// promises returns which properties hold under the conditions of a run.
 func promises(a parley.RunConditions) []parley.Promise {
 	lacks := ""
 	switch err := agree.OralBound(a.N, a.M); {

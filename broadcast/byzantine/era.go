@@ -9,29 +9,29 @@ import (
 	"parley/mux"
 )
 
-// era is one sequence of slots, from 1 on, as one process knows it.
+// era is one sequence of slots, from 1, as one process knows it.
 type era struct {
 	p      *process
 	number uint64
-	other  bool          // its slots have not the timer 0, but odd
-	line   *mux.Pipeline // nil: it has ended, and its batches are kept for who asks
+	other  bool          // its slots use the timer odd, and not 0
+	line   *mux.Pipeline // nil: it has ended, and its batches are kept for processes that request them
 
-	delivered uint64 // the last slot that was delivered
+	delivered uint64 // the last delivered slot
 	done      uint64 // the last slot that was agreed on
-	oldest    uint64 // batches of earlier slots have been let go
-	kept      int    // bytes of batches that are here
-	lost      bool   // this process can not go on in it
+	oldest    uint64 // batches of earlier slots have been dropped
+	kept      int    // bytes of stored batches
+	lost      bool   // this process cannot continue in it
 	ring      []outcome
 
 	mark  uint64   // of all that was agreed on in it
-	marks []uint64 // what that was after each of the last slots whose number is a multiple of marking
+	marks []uint64 // the mark after each of the last slots whose number is a multiple of marking
 }
 
-// marking is of how many slots one has a mark that is told.
+// marking is the distance, in slots, of the marks that are sent.
 const marking = 16
 
 func (e *era) lately() (slot, mark uint64) {
-	slot = e.done - e.done%marking // 0 stands for the beginning of the era
+	slot = e.done - e.done%marking // 0 means the beginning of the era
 	if mark = e.marked(slot); mark == 0 {
 		slot = 0
 	}
@@ -41,7 +41,7 @@ func (e *era) lately() (slot, mark uint64) {
 func (e *era) marked(slot uint64) uint64 {
 	kept := uint64(len(e.marks))
 	switch {
-	case e.p.out || e != e.p.cur: // it is not known what was delivered before
+	case e.p.out || e != e.p.cur: // it does not know what was delivered before
 	case slot == 0 && e.number > 0:
 		return max(1, e.p.from)
 	case slot == 0 || slot%marking != 0 || slot > e.done || e.done-slot >= marking*kept:
@@ -51,27 +51,26 @@ func (e *era) marked(slot uint64) uint64 {
 	return 0
 }
 
-// outcome is what was agreed on in a slot, and what is still told of it to others.
+// outcome is what was agreed on in a slot, and the record of answers about it.
 type outcome struct {
 	slot    uint64
 	entries []entry // by process
-	told    []uint8 // by process: how many batches of the slot it was told
+	told    []uint8 // by process: how many batches of the slot it was sent
 }
 
 // entry is one process's batch in a slot.
 type entry struct {
-	body    []byte // nil: none, or not here
-	lacking []byte // the digest, if it is not here
+	body    []byte // nil: none, or missing here
+	lacking []byte // the digest, if the batch is missing here
 	asked   uint8  // how often all were asked for it
 }
 
-// newEra makes an era. All but the first wait until enough processes are ready for them;
-// since those who are begin up to two message delays apart, and not one, their rounds
-// are longer by one.
+// newEra makes an era. All but the first wait until enough processes are ready for them. Those begin up to
+// two message delays apart, and not one, so the rounds of these eras are longer by one delay.
 func (p *process) newEra(number uint64) *era {
 	e := &era{
 		p: p, number: number, oldest: 1, ring: make([]outcome, 5*p.c.Window),
-		marks: make([]uint64, p.c.Window/marking+3), // for slots of others go on that are over here
+		marks: make([]uint64, p.c.Window/marking+3), // slots that are over here may still be running at others
 	}
 	e.other = p.cur != nil && !p.cur.other
 	e.line = mux.NewPipeline(slot(p.c, e), In(number, p.when), p.c.Window, p.self, e)
@@ -83,7 +82,7 @@ func (p *process) newEra(number uint64) *era {
 	return e
 }
 
-// In is the schedule of an era: all but the first have as much again for a delay.
+// In returns the schedule of an era: in all but the first, rounds are longer by half.
 func In(era uint64, when lockstep.Schedule) lockstep.Schedule {
 	if era == 0 {
 		return when
@@ -95,7 +94,7 @@ func In(era uint64, when lockstep.Schedule) lockstep.Schedule {
 	return when
 }
 
-// timer is that of the slots: an era and the next one may go on at a time.
+// timer returns the timer of the slots: an era and the next one may run at the same time.
 func (e *era) timer() parley.Timer {
 	if e.other {
 		return odd
@@ -103,18 +102,18 @@ func (e *era) timer() parley.Timer {
 	return 0
 }
 
-// keep is for how many slots batches are kept that were delivered. While one process
-// asks and waits for another's answer, no more slots than that may begin.
+// keep returns for how many slots delivered batches are kept. While one process waits for another's answer to
+// its request, no more slots than that may begin.
 func (e *era) keep() uint64 { return uint64(2 * e.p.c.Window) }
 
-// most is how many bytes of batches are kept, delivered or not: twice what correct processes
-// begin in the time in which a slot is over everywhere.
+// most bounds the bytes of stored batches, delivered or not: twice what correct processes begin in the time
+// in which a slot ends everywhere.
 func (e *era) most() int { return 2 * e.p.c.N * e.p.c.Flight }
 
-// bad tells whether this process can deliver nothing more of the era.
+// bad reports whether this process can deliver nothing more of the era.
 func (e *era) bad() bool { return e.lost || e.line != nil && e.line.Missed() > 0 }
 
-// tag gives the messages that were sent since the mark the number of the era.
+// tag sets the era's number in the messages that were sent since mark.
 func (e *era) tag(s *parley.Step, mark int) {
 	if e.number == 0 {
 		return
@@ -126,8 +125,8 @@ func (e *era) tag(s *parley.Step, mark int) {
 	}
 }
 
-// ProposalFor: a slot begins, whoever called for it. Before an era is what is delivered, this
-// process has nothing to say in it, but its claim in one that begins anew.
+// ProposalFor: a slot begins, whichever process opened it. Before an era is the delivering one, this process
+// proposes nothing in it, except its claim in a reset.
 func (e *era) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if e.p.out && e == e.p.next && fresh(e.number) && slot == 1 {
 		return parley.Msg{Kind: parley.Propose, Body: claim(e.p.total, e.p.numbers)}, true
@@ -138,7 +137,7 @@ func (e *era) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	return e.p.fill(s, slot)
 }
 
-// SlotDone: a slot is agreed on. What is lacking is asked for at once.
+// SlotDone: a slot is agreed on. Missing batches are requested at once.
 func (e *era) SlotDone(s *parley.Step, slot uint64, decided []parley.Effect) {
 	if e.lost {
 		return
@@ -173,7 +172,7 @@ func (e *era) SlotDone(s *parley.Step, slot uint64, decided []parley.Effect) {
 	e.ask(s, o)
 }
 
-// at returns what is known of a slot that is not too old.
+// at returns the record of a slot, which must not be too old.
 func (e *era) at(slot uint64) *outcome {
 	o := &e.ring[slot%uint64(len(e.ring))]
 	if o.slot != slot {
@@ -187,13 +186,13 @@ func (e *era) at(slot uint64) *outcome {
 	return o
 }
 
-// whole tells whether nothing is lacking of a slot.
+// whole reports whether no batch of a slot is missing.
 func (o *outcome) whole() bool {
 	return !slices.ContainsFunc(o.entries, func(e entry) bool { return e.lacking != nil })
 }
 
-// ask asks all others for what is lacking of a slot. One who has it has it by now, and
-// links lose nothing; that all are asked again, a few times, is for those that may.
+// ask requests the missing batches of a slot from all others. A process that has a batch has it by now, and
+// links lose nothing; a few repetitions cover links that may lose messages.
 func (e *era) ask(s *parley.Step, o *outcome) {
 	for i := range o.entries {
 		one := &o.entries[i]
@@ -209,7 +208,7 @@ func (e *era) ask(s *parley.Step, o *outcome) {
 	}
 }
 
-// askAgain asks for all that is lacking.
+// askAgain requests all missing batches again.
 func (e *era) askAgain(s *parley.Step) {
 	mark := s.Mark()
 	for slot := e.delivered + 1; slot <= e.done; slot++ {
@@ -218,7 +217,7 @@ func (e *era) askAgain(s *parley.Step) {
 	e.tag(s, mark)
 }
 
-// trim lets go of what was delivered long ago, or is too much.
+// trim drops the batches of slots that were delivered long ago, or exceed the bound.
 func (e *era) trim() {
 	for e.oldest <= e.delivered && (e.oldest+e.keep() <= e.delivered || e.kept > e.most()) {
 		o := e.at(e.oldest)
@@ -233,8 +232,8 @@ func (e *era) trim() {
 	}
 }
 
-// answer tells a batch to who asks for it, if it is here: of a slot that goes on too,
-// for who asks may be ahead.
+// answer sends a batch to a process that requests it, if it is here: also of a running slot, because the
+// other process may be ahead.
 func (e *era) answer(s *parley.Step, from parley.ID, m parley.Msg) {
 	last := e.done
 	if e.line != nil {
@@ -256,7 +255,7 @@ func (e *era) answer(s *parley.Step, from parley.ID, m parley.Msg) {
 	case o.told[from] >= uint8(min(answers*e.p.c.N, 255)):
 		s.Refuse(from, "asks too often")
 	default:
-		o.told[from]++ // whatever it asks for: to compare takes longer than to tell
+		o.told[from]++ // even if the digest differs: comparing takes longer than sending
 		if !bytes.Equal(digest(body), m.Body) {
 			return
 		}
@@ -266,7 +265,7 @@ func (e *era) answer(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// take takes in a batch that was asked for.
+// take accepts a batch that was requested.
 func (e *era) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	if m.Value <= e.delivered || m.Value > e.done {
 		s.Refuse(from, "batch that is not asked for")

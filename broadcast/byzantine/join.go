@@ -7,44 +7,44 @@ import (
 	"parley"
 )
 
-// rest is for how many times the longest time of a slot nobody wishes for a process that
-// was let in: one that asks without end does not end eras without end.
+// rest is how long, in maximum slot durations, members do not vote for a process that was just admitted.
+// Without it, a process that asks without end could end eras without end.
 const rest = 10
 
-// slower is how often the time until a process that is out asks again is doubled.
+// slower bounds how often the time until a process that is out asks again is doubled.
 const slower = 3
 
-// joining is what a process knows of who is out: of others, and of itself.
+// joining is what a process knows about processes that are out, others and itself.
 type joining struct {
 	ready []uint64   // by process: the last era that it is ready for
-	outs  parley.Set // others who have said that they are out, in this era
-	early []early    // by process: the first frame of an era that begins anew
+	outs  parley.Set // others that have reported in this era that they are out
+	early []early    // by process: the first frame of an era of a reset
 
-	asks     []ask      // by process: what it asked for last
-	wishes   bool       // one of these may have to be wished for
-	granting bool       // the timer is set to wish for who may be wished for only then
-	votes    [][]uint64 // by process: the life that each process wished for, in this era
-	let      []uint64   // by process: the life that it joined this era in
-	begun    []byte     // what was delivered before this era, for those it ended for
-	from     uint64     // the mark of that
+	asks     []ask      // by process: its last request
+	wishes   bool       // some of these may need a wish
+	granting bool       // the timer for wishes that must wait is set
+	votes    [][]uint64 // by process: the incarnation that each process wished for, in this era
+	let      []uint64   // by process: the incarnation that it joined this era in
+	begun    []byte     // what was delivered before this era, for the processes it admits
+	from     uint64     // the mark of begun
 
 	out     bool     // this process delivers nothing
-	tries   int      // how often it has asked in vain
-	woken   int      // and since it gave up, because others asked
+	tries   int      // how often it has asked without success
+	woken   int      // how often since it gave up, because others asked
 	hurried bool     // the timer is set to ask at once
-	asked   bool     // it has asked to join, or takes part in an era that begins anew
-	era     uint64   // in its place of this one
-	life    uint64   // the number of its request
+	asked   bool     // it has asked to join, or takes part in a reset
+	era     uint64   // to join after this era
+	life    uint64   // its incarnation: the number of its request
 	states  [][]byte // by process: what was delivered before the next era
 }
 
 // ask is one process's request to join.
 type ask struct {
 	era, life uint64      // 0: none
-	wished    uint64      // the life that this process has wished for, in this era
-	times     int         // how often it has asked in this era, or 2
-	was       bool        // it was let in before
-	at        parley.Tick // then
+	wished    uint64      // the incarnation that this process has wished for, in this era
+	times     int         // how often it has asked in this era, at most 2
+	was       bool        // it was admitted before
+	at        parley.Tick // when it was last admitted
 }
 
 func newJoining(n int) joining {
@@ -54,10 +54,9 @@ func newJoining(n int) joining {
 	}
 }
 
-// A process that is in.
+// A process that takes part.
 
-// due tells whether there is anybody to wish for now, and sets the timer for those who must
-// wait.
+// due reports whether there is a process to wish for now, and sets the timer for those that must wait.
 func (p *process) due(s *parley.Step) bool {
 	p.wishes = false
 	now, first := false, parley.Tick(-1)
@@ -81,7 +80,7 @@ func (p *process) due(s *parley.Step) bool {
 	return now
 }
 
-// left is how long one has to wait until it is wished for.
+// left returns how long a process must wait until this one wishes for it.
 func (p *process) left(s *parley.Step, a *ask) parley.Tick {
 	if !a.was {
 		return 0
@@ -89,7 +88,7 @@ func (p *process) left(s *parley.Step, a *ask) parley.Tick {
 	return max(0, a.at+rest*p.cur.line.Age()-s.Now)
 }
 
-// wish returns so many wishes as there are, and at most so many. Each is said once in an era.
+// wish returns the due wishes, at most most. It returns each only once in an era.
 func (p *process) wish(s *parley.Step, most int) (list []wish) {
 	for i := range p.asks {
 		a := &p.asks[i]
@@ -101,7 +100,7 @@ func (p *process) wish(s *parley.Step, most int) (list []wish) {
 	return list
 }
 
-// vote counts a wish that was delivered: of one sender for one process, the last.
+// vote counts a delivered wish: the last one of each sender for each process.
 func (p *process) vote(sender parley.ID, w wish) {
 	if int(w.whom) >= p.c.N {
 		return
@@ -112,7 +111,7 @@ func (p *process) vote(sender parley.ID, w wish) {
 	p.votes[w.whom][sender] = w.life
 }
 
-// elect tells whether m+1 processes wish for one, and notes for whom.
+// elect reports whether m+1 processes wish for one, and records which.
 func (p *process) elect() (any bool) {
 	let := make([]uint64, p.c.N)
 	for i, lives := range p.votes {
@@ -134,7 +133,7 @@ func (p *process) elect() (any bool) {
 	return any
 }
 
-// end ends the era here. Own requests that were not delivered go into slots once more.
+// end ends the era here. It proposes own undelivered requests again.
 func (p *process) end(s *parley.Step) {
 	if p.next == nil {
 		p.next = p.newEra(successor(p.cur.number))
@@ -152,7 +151,7 @@ func (p *process) end(s *parley.Step) {
 	}
 }
 
-// enter goes on to the next era.
+// enter moves to the next era.
 func (p *process) enter() {
 	p.old, p.cur, p.next = p.cur, p.next, nil
 	clear(p.votes)
@@ -165,14 +164,14 @@ func (p *process) enter() {
 	p.pace = newPace(parley.Tick(p.slot.Last+1)*In(p.cur.number, p.when).Delta, p.c.Batch)
 }
 
-// tell tells one that was let in what was delivered before.
+// tell sends an admitted process what was delivered before.
 func (p *process) tell(s *parley.Step, to parley.ID) {
 	if to != p.self {
 		s.Send(to, parley.Msg{Kind: State, Value: p.cur.number, Seq: p.let[to], Body: p.begun})
 	}
 }
 
-// open returns the era that frames are of, if it goes on or is the next one.
+// open returns the era of frames with a number, if it is the current or the next one.
 func (p *process) open(s *parley.Step, number uint64) *era {
 	switch {
 	case number == p.cur.number:
@@ -181,13 +180,13 @@ func (p *process) open(s *parley.Step, number uint64) *era {
 		return p.next
 	case !p.out && number == successor(p.cur.number):
 		p.next = p.newEra(number)
-		p.begin(s) // for which others may have been ready before
+		p.begin(s) // others may have been ready for it before
 		return p.next
 	}
 	return nil
 }
 
-// word is the Seq of a Ready.
+// word returns the Seq of a Ready.
 func (p *process) word() uint64 {
 	if p.out {
 		return 1
@@ -195,7 +194,7 @@ func (p *process) word() uint64 {
 	return 0
 }
 
-// say says that this process is ready for an era, and takes part in one that begins anew.
+// say reports that this process is ready for an era, and takes part in a reset.
 func (p *process) say(s *parley.Step, number uint64) {
 	p.ready[p.self] = number
 	s.SendAll(parley.Msg{Kind: Ready, Value: number, Seq: p.word()})
@@ -203,8 +202,8 @@ func (p *process) say(s *parley.Step, number uint64) {
 	p.begin(s)
 }
 
-// follow takes part in the era that this process is ready for if that begins anew, unless it
-// began so long ago that others are in.
+// follow takes part in the era that this process is ready for if that is a reset, unless it began so long ago
+// that others have entered it.
 func (p *process) follow(s *parley.Step) {
 	number := p.ready[p.self]
 	known := !fresh(number) || number <= p.cur.number || p.next != nil && p.next.number == number
@@ -213,8 +212,8 @@ func (p *process) follow(s *parley.Step) {
 	}
 }
 
-// begin lets eras begin that 2m+1 processes are ready for. What m+1 others are ready for one
-// correct process is; so this one is too, and if that is not what comes of its own era it is out.
+// begin starts the eras that 2m+1 processes are ready for. One correct process is ready for what m+1 others
+// are ready for; so this one becomes ready too, and it is out if that era does not follow from its own.
 func (p *process) begin(s *parley.Step) {
 	known := p.known()
 	if known > p.ready[p.self] {
@@ -231,8 +230,7 @@ func (p *process) begin(s *parley.Step) {
 	}
 }
 
-// release begins an era. One that begins anew has come to nothing if it takes longer than
-// its first slot may.
+// release starts an era. A reset has failed if it takes longer than its first slot may.
 func (p *process) release(s *parley.Step, e *era) {
 	mark := s.Mark()
 	e.line.Resume(s)
@@ -243,8 +241,8 @@ func (p *process) release(s *parley.Step, e *era) {
 	e.tag(s, mark)
 }
 
-// known is the last era that m+1 others are ready for, of one branch: where that ends a correct
-// process is ahead of others by more than one era, and a liar could name any between.
+// known returns the last era that m+1 others are ready for, within one branch: where a branch ends, a correct
+// process is ahead of others by more than one era, and a liar could name any era in between.
 func (p *process) known() uint64 {
 	known, any := uint64(0), false
 	for _, number := range p.ready {
@@ -264,14 +262,14 @@ func (p *process) known() uint64 {
 	return known
 }
 
-// hear takes in what is in no era.
+// hear handles messages outside eras.
 func (p *process) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Value >= 1<<32-1 || p.c.Final || m.Kind == Ready && m.Seq > 1:
 		s.Refuse(from, "malformed message")
 	case m.Kind == Where:
 		if p.ready[from] < m.Value || p.ready[from]/branch != m.Value/branch {
-			p.ready[from] = m.Value // who came back has forgotten what it was ready for
+			p.ready[from] = m.Value // a restarted process has forgotten what it was ready for
 		}
 		p.away(s, from, m.Value)
 		s.Send(from, parley.Msg{Kind: Ready, Value: p.ready[p.self], Seq: p.word()})
@@ -285,7 +283,7 @@ func (p *process) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 			p.outs.Remove(from)
 			p.asks[from].times = 0
 		}
-		if p.out && p.asked && before <= p.era && p.known() > p.era { // perhaps for another one
+		if p.out && p.asked && before <= p.era && p.known() > p.era { // perhaps for another era
 			p.hurry(s, p.next.line.Age())
 		}
 		p.begin(s)
@@ -296,7 +294,7 @@ func (p *process) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// wished takes in a Join. Where m+1 others ask again there are too few to let them in.
+// wished handles a Join. If m+1 others ask again, there are too few members to admit them.
 func (p *process) wished(s *parley.Step, from parley.ID, m parley.Msg) {
 	a := &p.asks[from]
 	a.times = min(a.times+1, 2)
@@ -331,8 +329,8 @@ func (p *process) wished(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // A process that is out.
 
-// leave: this process delivers nothing more, and looks for the era that goes on. It goes
-// on to send in the slots that it knows, which are complete the sooner.
+// leave: this process delivers nothing more, and looks for the running era. It still sends in the slots that
+// it knows, so that they complete sooner.
 func (p *process) leave(s *parley.Step) {
 	p.out, p.asked, p.next = true, false, nil
 	if p.c.Final {
@@ -347,9 +345,9 @@ func (p *process) leave(s *parley.Step) {
 	p.begin(s)
 }
 
-// seek asks to join, once the others have said where they are, and again if that came to
-// nothing; and if so many are out the order begins anew. One that is in says so once more, for
-// what it said while it was out may come last.
+// seek asks to join, after the others have reported their eras, and asks again if that failed; if enough
+// processes are out it resets the order. A process that takes part repeats its Ready, because a message that
+// it sent while it was out may arrive last.
 func (p *process) seek(s *parley.Step) {
 	if !p.out {
 		s.SendAll(parley.Msg{Kind: Ready, Value: p.ready[p.self]})
@@ -373,9 +371,9 @@ func (p *process) seek(s *parley.Step) {
 	}
 }
 
-// restore: what m+1 processes say of the beginning of an era, to this request, one correct
-// process says. Since that was made when this process took in what comes of the era, the
-// era began later, and it has missed nothing of it.
+// restore: what m+1 processes report about the beginning of an era, in answer to this request, a correct
+// process reports. That process had received this request, and since then this process has kept what it
+// receives of the era. So the era began later, and this process has missed nothing of it.
 func (p *process) restore(s *parley.Step, from parley.ID, m parley.Msg) {
 	if !p.out || !p.asked || m.Value != p.next.number || fresh(m.Value) || m.Seq != p.life || p.states[from] != nil {
 		s.Refuse(from, "state that is not asked for")
@@ -397,7 +395,7 @@ func (p *process) restore(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.join(s)
 }
 
-// join goes on in the next era.
+// join continues in the next era.
 func (p *process) join(s *parley.Step) {
 	p.out = false
 	clear(p.let)
@@ -408,8 +406,7 @@ func (p *process) join(s *parley.Step) {
 	p.say(s, p.cur.number)
 }
 
-// encodeState writes how many requests were delivered, and of each sender the number of the
-// last one.
+// encodeState encodes how many requests were delivered, and the number of the last one of each sender.
 func encodeState(total uint64, numbers []uint64) []byte {
 	b := binary.AppendUvarint(nil, total)
 	for _, number := range numbers {

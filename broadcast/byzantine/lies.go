@@ -12,14 +12,14 @@ import (
 	"parley/mux"
 )
 
-// other is the batch that a liar tells in the place of its own: always the same of one
-// liar, so that all of them can vouch for it, also where it was told to nobody.
+// other returns the batch that a liar sends in place of its own: always the same for one liar, so that all
+// liars can vouch for it, even if it was sent to no process.
 func other(source parley.ID) []byte {
 	return encode(1, [][]byte{fmt.Appendf(nil, "lie of %d", source)})
 }
 
-// otherThan is what a liar tells in the place of a batch, or of its claim, which is then that it
-// delivered more than anybody can have.
+// otherThan returns what a liar sends in place of a batch, or of its claim: a claim of more deliveries than
+// possible.
 func otherThan(body []byte, source parley.ID, n int) []byte {
 	if _, numbers, ok := readClaim(body, n); ok {
 		for i := range numbers {
@@ -30,10 +30,9 @@ func otherThan(body []byte, source parley.ID, n int) []byte {
 	return other(source)
 }
 
-// lies: in round 0 a liar may send another batch, or bytes that are none, or nothing, to
-// each receiver something else. Later it may relay, along each path, what it holds, the
-// digest of the source's other batch, whether anybody holds that or not, or nothing; and
-// another mark than its own.
+// lies: in round 0 a liar may send another batch, malformed bytes, or nothing, differently to each receiver.
+// Later it may relay, along each path, what it holds, the digest of the source's other batch, whether any
+// process holds that or not, or nothing; and it may send a wrong mark.
 func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := t.Out[:0]
@@ -92,8 +91,8 @@ func instance(c Config, source parley.ID) agree.Instance {
 	return agree.Instance{N: c.N, M: c.M, Source: source}
 }
 
-// liesAll: to who asks for a batch a liar may tell other bytes or nothing. It may say that it
-// is ready too early, tell who joins another state, and ask to join itself.
+// liesAll: a liar may answer a request for a batch with other bytes, or not at all. It may report too early
+// that it is ready, send another state to a joining process, and ask to join itself.
 func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var out []parley.Outgoing
@@ -147,7 +146,7 @@ func lieEra(s *parley.Step, honest parley.Outgoing) []parley.Outgoing {
 	return []parley.Outgoing{honest}
 }
 
-// short is how a digest is shown: its first bytes.
+// short shows a digest by its first bytes.
 func short(d []byte) string {
 	if len(d) == 0 {
 		return "-"
@@ -155,7 +154,7 @@ func short(d []byte) string {
 	return hex.EncodeToString(d[:min(4, len(d))])
 }
 
-// batchText names the requests of a batch.
+// batchText lists the requests of a batch.
 func batchText(body []byte, n int) string {
 	if total, _, ok := readClaim(body, n); ok {
 		return fmt.Sprintf("delivered %d", total)
@@ -170,11 +169,10 @@ func batchText(body []byte, n int) string {
 	return text
 }
 
-// explaining is an Explain.
+// explaining is the type of an Explain function.
 type explaining = func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string]
 
-// explain shows batches as they are, and what is relayed as eig does: the digest and the
-// path.
+// explain shows batches by their contents, and relayed values as eig does: the digest and the path.
 func explain(c Config, parts []lockstep.Protocol) explaining {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
@@ -195,7 +193,7 @@ func explain(c Config, parts []lockstep.Protocol) explaining {
 	}
 }
 
-// explainAll is explain for frames, and for what is in none.
+// explainAll is explain for frames, and also covers messages outside frames.
 func explainAll(c Config, slots parley.Protocol) explaining {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {

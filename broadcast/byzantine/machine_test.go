@@ -13,10 +13,10 @@ import (
 	"parley/sim"
 )
 
-// Late tells whether what a process said in its last slot came too late for the others.
+// Late reports whether a process's batch in its last slot arrived too late for the others.
 func Late(m parley.Machine) bool { return m.(*process).vain > 0 }
 
-// host counts what is refused.
+// host records refusals.
 type host struct{ why []string }
 
 func (h *host) Choose(int) int                        { return 0 }
@@ -24,8 +24,7 @@ func (h *host) Sign(parley.ID, []byte) []byte         { return nil }
 func (h *host) Verify(parley.ID, []byte, []byte) bool { return false }
 func (h *host) Refused(_, _ parley.ID, why string)    { h.why = append(h.why, why) }
 
-// after runs four processes, each broadcasting something, and returns process 0 and a
-// step for it.
+// after runs four processes, each of which broadcasts something, and returns process 0 and a step for it.
 func after(t *testing.T, window, each int) (*process, *parley.Step, *host) {
 	t.Helper()
 	opt := sim.Options{Protocol: New(Config{N: 4, M: 1, Window: window}, lockstep.Called)}
@@ -44,7 +43,7 @@ func after(t *testing.T, window, each int) (*process, *parley.Step, *host) {
 	return p, &parley.Step{Self: 0, N: 4, Now: s.Now(), Host: h}, h
 }
 
-// Who asks for a batch is told it, if it is here and not too old, and not without end.
+// A process that requests a batch receives it, if it is here and not too old, a bounded number of times.
 func TestAnswers(t *testing.T) {
 	p, s, h := after(t, 2, 9)
 	want := func(slot uint64, of parley.ID) []byte { return p.cur.at(slot).entries[of].body }
@@ -72,7 +71,7 @@ func TestAnswers(t *testing.T) {
 		{Kind: Fetch, Origin: 4, Value: recent, Body: other[:]},
 		{Kind: Fetch, Origin: 2, Value: recent, Seq: 1, Body: other[:]},
 		{Kind: Fetch, Origin: 2, Body: other[:]},
-		{Kind: Bytes, Origin: 2, Value: recent, Body: want(recent, 2)}, // nobody asked
+		{Kind: Bytes, Origin: 2, Value: recent, Body: want(recent, 2)}, // not requested
 		{Kind: Bytes, Origin: 2, Value: recent + 1, Body: want(recent, 2)},
 		{Kind: State + 1, Value: 1},
 	} {
@@ -83,7 +82,7 @@ func TestAnswers(t *testing.T) {
 		"batch that is not asked for", "batch that is not asked for", "malformed message"}) || len(s.Effects) != 0 {
 		t.Errorf("%q, %+v", h.why, s.Effects)
 	}
-	// What is asked for by a wrong digest counts as well: to compare takes longer than to tell.
+	// Requests with a wrong digest count as well: comparing takes longer than sending.
 	h.why = nil
 	for range 20 {
 		p.Receive(s, 3, parley.Msg{Kind: Fetch, Origin: 2, Value: recent, Body: other[:]})
@@ -93,8 +92,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A process that lacks a batch asks all, and again a few times; delivers nothing before it
-// has it, whatever comes; and everything once it has.
+// A process without a batch requests it from all, a few times. It delivers nothing before it has it, whatever
+// arrives, and everything once it has it.
 func TestWaits(t *testing.T) {
 	p, s, h := after(t, 4, 1)
 	low := p.cur.delivered
@@ -133,7 +132,7 @@ func TestWaits(t *testing.T) {
 	if count(parley.OpDeliver) != 2 || string(s.Effects[0].Msg.Body) != "missing" || string(s.Effects[1].Msg.Body) != "there" {
 		t.Errorf("%+v", s.Effects)
 	}
-	// Beyond all bounds it stops, and what it has agreed on before is still delivered.
+	// Beyond the bound it stops, but still delivers what it has agreed on before.
 	s.Effects, h.why = nil, nil
 	low = p.cur.delivered
 	p.cur.SlotDone(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
@@ -146,9 +145,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// What a liar can make a process keep is bounded: a frame longer than any of its round is
-// refused as it comes, and so is what goes beyond twice what a correct process may have
-// under way, whatever slots it is of.
+// What a liar can make a process keep is bounded: a frame longer than any of its round is refused on arrival,
+// and so is what exceeds twice what a correct process may have in flight, in whatever slots.
 func TestHostileFrames(t *testing.T) {
 	c := Config{N: 4, M: 1, Window: 64, Batch: 1000, Flight: 4000}
 	p := New(c, lockstep.Called).New(0).(*process)
@@ -173,14 +171,14 @@ func TestHostileFrames(t *testing.T) {
 		t.Errorf("%d of 60 frames are kept, %q", taken, slices.Compact(h.why))
 	}
 	h.why = nil
-	p.Receive(s, 2, frame(2, 0, 1000)) // what another one sends is its own matter
+	p.Receive(s, 2, frame(2, 0, 1000)) // frames of another process are counted separately
 	if len(h.why) > 0 {
 		t.Errorf("%q", h.why)
 	}
 }
 
-// A process never has more bytes of batches under way than others keep; the rest waits, and
-// all of it is delivered.
+// A process never has more bytes of batches in flight than others keep; the rest waits, and all of it is
+// delivered.
 func TestFlight(t *testing.T) {
 	c := Config{N: 4, M: 1, Window: 64, Depth: 64, Batch: 200, Flight: 600, Queue: 100_000}
 	opt := sim.Options{Protocol: New(c, lockstep.Called)}
@@ -195,7 +193,7 @@ func TestFlight(t *testing.T) {
 	}
 }
 
-// There is one encoding of a batch, and nothing else is one.
+// The encoding of a batch is unique, and other bytes are refused.
 func TestBatches(t *testing.T) {
 	for _, requests := range [][][]byte{{{}}, {[]byte("a"), nil, bytes.Repeat([]byte("x"), 300)}} {
 		body := encode(300, requests)
@@ -227,7 +225,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Who has called for slots in vain calls for no more, until something is delivered.
+// A process that has opened slots without success opens no more, until something is delivered.
 func TestInVain(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	p.vain = p.c.Tries + 1

@@ -7,8 +7,8 @@ import (
 	"parley"
 )
 
-// part is what a slot has of the own requests: the number of the last. And the bytes of the
-// batch that they are in, when the slot began here, and whether they had to wait.
+// part is the own part of a slot: the number of the last own request in it, the size of the batch in bytes,
+// when the slot began here, and whether the requests had to wait.
 type part struct {
 	slot, last uint64
 	size       int
@@ -16,13 +16,13 @@ type part struct {
 	held       bool
 }
 
-// batch is an own one in a slot: when that began here, and its bytes.
+// batch is an own batch in a slot: when the slot began here, and the bytes of the batch.
 type batch struct {
 	begun parley.Tick
 	size  int
 }
 
-// call asks for a slot if there is anything to say, and not too much on its way.
+// call opens a slot if there is something to propose, and not too much in flight.
 func (p *process) call(s *parley.Step) {
 	if p.out || p.cur.line.Paused() {
 		return
@@ -48,7 +48,7 @@ func (p *process) call(s *parley.Step) {
 	}
 }
 
-// wait sets the timer to call again, if the time is to come and before what it is set to.
+// wait sets the timer to call again, if until is in the future and earlier than the timer's present time.
 func (p *process) wait(s *parley.Step, until parley.Tick) {
 	if until > s.Now && (!p.waits || until < p.until) {
 		p.waits, p.until = true, until
@@ -56,8 +56,8 @@ func (p *process) wait(s *parley.Step, until parley.Tick) {
 	}
 }
 
-// fill: what waits goes into a slot, as far as there is room in a batch and among those under
-// way, and unless the pace holds it back.
+// fill puts what waits into a slot, as far as there is room in a batch and in flight, and unless the pace
+// delays it.
 func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	most := min(p.c.Batch, p.free(s))
 	var wishes []wish
@@ -90,14 +90,15 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	return parley.Msg{Kind: parley.Propose, Body: encode(first, waiting[:k], wishes...)}, true
 }
 
-// crowded tells whether most slots that may begin have: a liar can call for all of them, and there
-// are none then to spread over what waits.
+// crowded reports whether most slots that may begin have begun: a liar can open all of them, and then none
+// are left over which to spread what waits.
 func (p *process) crowded() bool {
 	return 4*(p.cur.line.Opened()-p.cur.line.Done()) > 3*uint64(p.c.Window)
 }
 
-// free is how many bytes there is room for. What began longer ago than a slot may last is under
-// way nowhere; by the clock, for others may be slower than this process.
+// free returns for how many bytes there is room. A batch that began longer ago than a slot may last is in
+// flight nowhere. The time counts, not the end of the slot here, because others may be slower than this
+// process.
 func (p *process) free(s *parley.Step) int {
 	for len(p.flight) > 0 && s.Now-p.flight[0].begun >= p.cur.line.Age() {
 		p.under -= p.flight[0].size
@@ -106,15 +107,14 @@ func (p *process) free(s *parley.Step) int {
 	return p.c.Flight - p.under
 }
 
-// behind takes note of how late this process is itself.
+// behind records how late this process is itself.
 func (p *process) behind(s *parley.Step) {
 	if line := p.cur.line; line != nil {
 		p.pace.late = max(p.pace.late, line.Behind(s.Now))
 	}
 }
 
-// timed takes note of how long a slot took, if there is something of this process in it, and
-// whether it counts for the others.
+// timed records how long a slot took, if this process has a batch in it, and whether the others counted that.
 func (p *process) timed(s *parley.Step, e *era, slot uint64, counts bool) {
 	i, own := slices.BinarySearchFunc(p.said, slot, func(a part, slot uint64) int { return cmp.Compare(a.slot, slot) })
 	if own && e == p.cur {
@@ -122,9 +122,9 @@ func (p *process) timed(s *parley.Step, e *era, slot uint64, counts bool) {
 	}
 }
 
-// check puts own requests into slots once more if one was delivered without those that this
-// process said in it: it was late with them. Config.Tries is how often it calls for slots for
-// that; then it puts them into those that others call for.
+// check proposes own requests again if a slot was delivered without those that this process had put into it:
+// they were late. It opens slots for that up to Config.Tries times; after that it uses slots that others
+// open.
 func (p *process) check(s *parley.Step, slot uint64) {
 	if len(p.said) == 0 || p.said[0].slot != slot {
 		return
@@ -138,7 +138,7 @@ func (p *process) check(s *parley.Step, slot uint64) {
 	p.said = p.said[1:]
 }
 
-// afresh puts all own requests that are not delivered into slots to come.
+// afresh puts all own undelivered requests into future slots.
 func (p *process) afresh() {
 	p.sent, p.size, p.said = 0, 0, nil
 	for _, r := range p.queue {

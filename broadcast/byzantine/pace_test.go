@@ -12,9 +12,9 @@ import (
 	"parley/trace"
 )
 
-// While somebody is silent, a process that is asked for much at once puts it into slots that
-// begin one after the other, so that they do not end together; more and more of them, as long
-// as that goes well. When all slots end early it does not wait.
+// While a process is silent, another one with many requests at once puts them into slots that begin one after
+// the other, so that they do not end together; the number grows as long as that goes well. If all slots end
+// early it does not wait.
 func TestPace(t *testing.T) {
 	const requests, batch, size = 240, 1000, 200
 	slot := 2 * lockstep.Called.Delta
@@ -61,8 +61,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The window grows when it was in use and this process in time, however long the slot took;
-// and halves when it was late, or too late for the others, once for all that were under way.
+// The window grows if it was in use and this process in time, however long the slot took. It halves if the
+// process was late, or too late for the others, once for all slots that were in flight.
 func TestPaceWindow(t *testing.T) {
 	const batch = 1 << 10
 	when := lockstep.Schedule{Delta: 8000, Slack: 800, OnDemand: true}
@@ -71,9 +71,9 @@ func TestPaceWindow(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		takes  parley.Tick
-		late   parley.Tick // this process, meanwhile
+		late   parley.Tick // lateness of this process meanwhile
 		held   bool
-		lacks  bool // what it said
+		lacks  bool // its batch did not count
 		window int
 	}{
 		{"not in use", 10, 0, false, false, 8 * batch},
@@ -110,8 +110,8 @@ func TestPaceWindow(t *testing.T) {
 	}
 }
 
-// A liar that calls for all slots that may begin at once leaves none to spread over what waits: that
-// goes into those that there are, as far as the window has room.
+// A liar that opens all slots that may begin at once leaves none over which to spread what waits: that goes
+// into those that exist, as far as the window has room.
 func TestPaceInCrowdedSlots(t *testing.T) {
 	const requests, batch, size, window = 60, 1000, 200, 128
 	calls := faulty.Behavior{Name: "calls", Model: parley.OralByzantineFaults, Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -145,8 +145,8 @@ func TestPaceInCrowdedSlots(t *testing.T) {
 	}
 }
 
-// flood is a run in which process 0 is asked for so much at once, and process 1 for a little
-// now and then, while process 3 is silent.
+// flood is a run in which process 0 gets many requests at once, and process 1 a few now and then, while
+// process 3 is silent.
 func flood(requests int, change func(opt *sim.Options)) *sim.Sim {
 	opt := sim.Options{
 		Protocol: New(Config{N: 4, M: 1, Batch: 1000, Queue: 100_000}, lockstep.Called),
@@ -165,8 +165,8 @@ func flood(requests int, change func(opt *sim.Options)) *sim.Sim {
 	return sim.Run(opt)
 }
 
-// However long messages take within the schedule, the window of who is asked for much grows, and
-// that of others stays: nobody was late.
+// However long messages take within the schedule, the window of a process with many requests grows, and that
+// of others stays: none was late.
 func TestPaceWithDelays(t *testing.T) {
 	for seed := range uint64(20) {
 		s := flood(300, func(opt *sim.Options) { opt.Seed, opt.Delay = seed, sim.Delay{Least: 1, Most: 900} })
@@ -179,8 +179,7 @@ func TestPaceWithDelays(t *testing.T) {
 	}
 }
 
-// What was on its way when an era ended goes into slots of the next one, though the window was
-// full.
+// What was in flight when an era ended goes into slots of the next one, although the window was full.
 func TestPaceOverEras(t *testing.T) {
 	for seed := range uint64(20) {
 		s := flood(300, func(opt *sim.Options) {

@@ -7,29 +7,29 @@ import (
 	"parley/lockstep"
 )
 
-// When more than m processes are out, nobody may be left who lets them in. Those who are in,
-// if any, hear too few; they go out too, when so many have asked twice. When a process that
-// has asked in vain knows of n-m processes that are out, itself among them, it is ready for an
-// era that begins anew. Nobody needs to know the end of one before: in the first slot of such
-// an era each process says what it has delivered, its claim, and where the order goes on is a
-// function of the claims that are agreed on.
+// If more than m processes are out, there may be too few left to admit them. The remaining members, if any,
+// receive from too few; they go out too, when enough others have asked twice. When a process that has asked
+// without success knows n-m processes that are out, including itself, it is ready for an era that resets the
+// order. No process needs to know the end of an earlier era: in the first slot of such an era each process
+// states what it has delivered, its claim, and the claims that are agreed on determine where the order
+// continues.
 //
-// The last 8 bits of an era's number are 0 in those that begin anew. The eras that come of one
-// count on from it; when that comes to 128, they go on in the next family, in the upper half.
-// So an era that begins anew has no number of one that goes on somewhere else.
+// The last 8 bits of the number of an era that resets the order are 0. Its successors count on from it; at
+// 128 they continue in the next family, in the upper half. So an era that resets the order never has the
+// number of an era that runs elsewhere.
 
 const (
 	family = 1 << 8
 	branch = family / 2
 )
 
-// fresh tells whether an era begins anew.
+// fresh reports whether an era is a reset.
 func fresh(number uint64) bool { return number > 0 && number%family == 0 }
 
-// anew is the era that begins anew behind another one, whichever it is of its family.
+// anew returns the era of a reset after an era; it is the same for all eras of a family.
 func anew(number uint64) uint64 { return (number/family + 1) * family }
 
-// successor is the era behind another one that ends.
+// successor returns the era after one that ends.
 func successor(number uint64) uint64 {
 	if number%branch == branch-1 {
 		return anew(number) + branch
@@ -37,25 +37,25 @@ func successor(number uint64) uint64 {
 	return number + 1
 }
 
-// leap is by how many places the order may jump at most because of the claims of m processes,
-// which may be lies.
+// leap bounds by how many positions the order may jump because of the claims of m processes, which may be
+// lies.
 const leap = 1 << 36
 
-// several tells whether so many processes are out that the order can begin anew.
+// several reports whether enough processes are out to reset the order.
 func (p *process) several() bool { return p.outs.Len()+1 >= p.c.N-p.c.M }
 
-// few tells whether more than m others are out, so that what is delivered now may not be
-// delivered by all. Then slots are for wishes alone.
+// few reports whether more than m others are out, so that not all may deliver what is delivered now. Then
+// slots carry only wishes.
 func (p *process) few() bool { return p.outs.Len() > p.c.M }
 
-// entered is the last era that 2m+1 processes are ready for.
+// entered returns the last era that 2m+1 processes are ready for.
 func (p *process) entered() uint64 {
 	all := slices.Clone(p.ready)
 	slices.Sort(all)
 	return all[max(0, p.c.N-1-2*p.c.M)]
 }
 
-// enough tells whether 2m+1 processes are ready for an era, or for one that came of it.
+// enough reports whether 2m+1 processes are ready for an era, or for one of its successors.
 func (p *process) enough(number uint64) bool {
 	count := 0
 	for _, r := range p.ready {
@@ -66,7 +66,7 @@ func (p *process) enough(number uint64) bool {
 	return count >= min(p.c.N, 2*p.c.M+1)
 }
 
-// settled tells whether a correct process is in an era that began anew, or one that came of it.
+// settled reports whether a correct process is in a reset era, or in one of its successors.
 func (p *process) settled(number uint64) bool {
 	count := 0
 	for i, r := range p.ready {
@@ -77,14 +77,14 @@ func (p *process) settled(number uint64) bool {
 	return count > p.c.M
 }
 
-// early is a frame of the first slot of an era that this process does not know of yet.
+// early is a frame of the first slot of an era that this process does not know yet.
 type early struct {
 	number uint64
 	body   []byte
 }
 
-// keep keeps a frame of an era that begins anew, which may come before the words of those
-// who are ready for it: of each process the last one.
+// keep keeps a frame of a reset era, which may arrive before the messages of processes that are ready for it:
+// the last frame of each process.
 func (p *process) keep(from parley.ID, number uint64, m parley.Msg) bool {
 	if !fresh(number) || number <= p.cur.number || p.next != nil && number == p.next.number || p.c.Final ||
 		m.Value != 1 || !lockstep.Opens(m) || len(m.Body) > p.c.longest(0) {
@@ -94,7 +94,7 @@ func (p *process) keep(from parley.ID, number uint64, m parley.Msg) bool {
 	return true
 }
 
-// attend takes part in an era that begins anew, once enough processes are ready for it.
+// attend takes part in a reset era, once enough processes are ready for it.
 func (p *process) attend(s *parley.Step, number uint64) {
 	p.asked, p.next = true, p.newEra(number)
 	clear(p.states)
@@ -106,8 +106,8 @@ func (p *process) attend(s *parley.Step, number uint64) {
 	clear(p.early)
 }
 
-// reform: n-m processes are out. The era is the one behind that which 2m+1 were ready for,
-// also if this process was ready for a later one, of which too few know any more.
+// reform: n-m processes are out. The reset era is the one after the last that 2m+1 were ready for, even if
+// this process was ready for a later one, which too few still know.
 func (p *process) reform(s *parley.Step) {
 	number := anew(p.entered())
 	if p.next == nil || p.next.number != number {
@@ -118,8 +118,8 @@ func (p *process) reform(s *parley.Step) {
 	}
 }
 
-// away takes in a word of a process that is out. If others are ready for what this process would
-// be ready for when it asks the next time, it does so at once.
+// away handles a message of a process that is out. If others are ready for the era that this process would be
+// ready for when it asks the next time, it asks at once.
 func (p *process) away(s *parley.Step, from parley.ID, number uint64) {
 	more := p.outs.Add(from)
 	if p.out && p.tries > 0 && p.several() &&
@@ -128,7 +128,7 @@ func (p *process) away(s *parley.Step, from parley.ID, number uint64) {
 	}
 }
 
-// hurry asks once more after some time, whenever that was due.
+// hurry asks again after the given time, whenever that was due.
 func (p *process) hurry(s *parley.Step, after parley.Tick) {
 	if !p.hurried {
 		p.hurried = true
@@ -136,17 +136,17 @@ func (p *process) hurry(s *parley.Step, after parley.Tick) {
 	}
 }
 
-// running tells whether an era that begins anew has begun, and has not failed.
+// running reports whether a reset era has begun, and has not failed.
 func (p *process) running() bool {
 	return p.out && p.next != nil && fresh(p.next.number) && !p.next.line.Paused() && !p.next.bad()
 }
 
-// claim is what this process says of what it delivered, in the place of a batch.
+// claim encodes what this process has delivered, in place of a batch.
 func claim(total uint64, numbers []uint64) []byte {
 	return append([]byte{0}, encodeState(total, numbers)...)
 }
 
-// readClaim is its reverse.
+// readClaim decodes a claim.
 func readClaim(b []byte, n int) (total uint64, numbers []uint64, ok bool) {
 	if len(b) == 0 || b[0] != 0 {
 		return 0, nil, false
@@ -154,10 +154,10 @@ func readClaim(b []byte, n int) (total uint64, numbers []uint64, ok bool) {
 	return decodeState(b[1:], n)
 }
 
-// base is where the order goes on, by the claims of processes: behind all that anybody claims
-// to have delivered, as far as m liars can not make that anything. The numbers of each sender go
-// on behind what m+1 claim, one of them correct, and what it claims itself; delivered are the
-// first of these.
+// base returns where the order continues, from the claims of processes: after all that any process claims to
+// have delivered, limited so that m liars cannot choose an arbitrary position. The numbers of each sender
+// continue after what m+1 claim, one of them correct, and after what the sender claims itself; delivered has
+// only the former.
 func base(m int, totals []uint64, numbers [][]uint64) (total uint64, last, delivered []uint64) {
 	claimed := func(of func(i int) uint64) uint64 { // by m+1 processes
 		var all []uint64
@@ -186,8 +186,8 @@ func base(m int, totals []uint64, numbers [][]uint64) (total uint64, last, deliv
 	return total, last, delivered
 }
 
-// settle goes on in an era that began anew, when its first slot is agreed on. If it has the
-// claims of less than n-m processes, too few take part, and the era comes to nothing.
+// settle continues in a reset era when its first slot is agreed on. If that has the claims of fewer than n-m
+// processes, too few take part, and the era fails.
 func (p *process) settle(s *parley.Step) {
 	e := p.next
 	if !p.out || e == nil || !fresh(e.number) || e.done == 0 || e.delivered > 0 || e.bad() || !e.at(1).whole() {
@@ -213,8 +213,8 @@ func (p *process) settle(s *parley.Step) {
 	p.join(s)
 }
 
-// renew is for own requests: those that were put into slots, and not delivered here but by
-// others, are done with, and those that were delivered here and not by others go in again.
+// renew updates own requests: it removes those that others have delivered although this process has not, and
+// proposes again those that were delivered only here.
 func (p *process) renew(delivered uint64) {
 	own := p.numbers[p.self]
 	if delivered >= own {

@@ -12,8 +12,7 @@ import (
 	"parley/sim"
 )
 
-// trouble is a run in which more than m processes are out at times, and all are well from
-// the time calm on.
+// trouble is a run in which more than m processes are out at times, and all are well from time calm on.
 type trouble struct {
 	*sim.Sim
 	how  faulty.Behavior // of m processes
@@ -22,7 +21,7 @@ type trouble struct {
 	of   string
 
 	restarted parley.Set
-	began     uint64 // who came back after a crash has forgotten all; here everybody had
+	began     uint64 // a restarted process has forgotten everything; here all had
 }
 
 func (r *trouble) look() {
@@ -33,21 +32,21 @@ func (r *trouble) look() {
 	}
 }
 
-// counts tells whether anything is said of what happened. While a liar may tell some who are in
-// this and others that, nothing is.
+// counts reports whether anything is demanded about an event. Nothing is while a liar may send different
+// things to different members.
 func (r *trouble) counts(h parley.ExternalEvent) bool {
 	said := h.When >= r.calm || r.restarted == r.Correct() || r.how.Model != parley.SignedByzantineFaults
 	return r.History.Correct(h.At) && h.Order >= r.began && said
 }
 
-// delivery is one place of the order.
+// delivery is one position of the order.
 type delivery struct {
 	place uint64
 	what  string
 }
 
-// alive demands that places are used once, and are the same everywhere, and that in the end
-// all are in, with nothing left to say.
+// alive demands that positions are used once, and are the same everywhere, and that finally all take part,
+// with nothing left to propose.
 func (r *trouble) alive(t *testing.T) (by map[delivery]parley.Set, places map[string][]uint64, last uint64) {
 	t.Helper()
 	if r.Stats.OutOfSteps {
@@ -81,9 +80,9 @@ func (r *trouble) alive(t *testing.T) (by map[delivery]parley.Set, places map[st
 	return by, places, last
 }
 
-// valid demands that what was asked for when all were well is delivered once, everywhere; that
-// what was asked of a process that did not crash is delivered; and again only if m processes
-// at most, of those who remember, had delivered it.
+// valid demands that requests made when all were well are delivered once, everywhere; that requests to a
+// process that did not crash are delivered; and that a request is delivered again only if at most m of the
+// processes that remember had delivered it.
 func (r *trouble) valid(t *testing.T, by map[delivery]parley.Set, places map[string][]uint64) {
 	t.Helper()
 	for _, q := range r.History.Requests {
@@ -111,11 +110,11 @@ func (r *trouble) valid(t *testing.T, by map[delivery]parley.Set, places map[str
 	}
 }
 
-// period is how often something happens in a run of trouble, which is three times.
+// period is the time between the three disturbances of a run of trouble.
 const period = 300_000
 
-// troubles are runs with so many processes, for some seeds: m behave in each way that there is,
-// and something happens to the others. It returns the highest number of an era.
+// troubles makes runs of n processes, for some seeds: m behave in each possible way, and something happens to
+// the others. It returns the highest number of an era.
 func troubles(t *testing.T, n, m, seeds int, happens func(r *rand.Rand, opt *sim.Options, at parley.Tick, correct []parley.ID)) (most uint64) {
 	t.Helper()
 	for i, how := range append(faulty.Named(), ofEras) {
@@ -150,12 +149,12 @@ func troubles(t *testing.T, n, m, seeds int, happens func(r *rand.Rand, opt *sim
 	return most
 }
 
-// With m faulty processes, silent or lying, a correct one that is late now and then, or two,
-// put everybody out; the order comes to life again, time after time.
+// With m faulty processes, silent or lying, one or two correct ones that are late now and then put all out;
+// the order recovers, time after time.
 func TestLateBesideFaulty(t *testing.T) {
 	for _, size := range [][3]int{{4, 1, 8}, {7, 2, 0}} {
 		most := troubles(t, size[0], size[1], size[2], func(r *rand.Rand, opt *sim.Options, at parley.Tick, correct []parley.ID) {
-			for id, how := range opt.Faulty { // who tells everybody something else begins when nobody is out
+			for id, how := range opt.Faulty { // a liar that sends different things to all begins when no process is out
 				if how.Model == parley.SignedByzantineFaults && at < period {
 					opt.Faulty[id] = from(2*period+150_000, how)
 				}
@@ -174,7 +173,7 @@ func TestLateBesideFaulty(t *testing.T) {
 	}
 }
 
-// All come back after a crash, at once or one after the other, or m+1 of them.
+// All restart after a crash, at once or one after the other, or m+1 of them.
 func TestAllComeBack(t *testing.T) {
 	for _, size := range [][3]int{{4, 1, 8}, {7, 2, 0}} {
 		most := troubles(t, size[0], size[1], size[2], func(r *rand.Rand, opt *sim.Options, at parley.Tick, correct []parley.ID) {
@@ -195,8 +194,8 @@ func TestAllComeBack(t *testing.T) {
 	}
 }
 
-// When all are cut off from each other for so long that they give up, a request wakes one, and
-// that one the others.
+// When all are disconnected for so long that they give up, a request wakes one, and that one wakes the
+// others.
 func TestWakes(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		s := returns(1, Config{N: 4, M: 1, Window: 8, Tries: 3}, 60_000, func(_ *rand.Rand, opt *sim.Options) {
@@ -212,8 +211,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// One after the other of the numbers of eras is another one, however they came about, and so
-// is that of each that begins anew; both are later.
+// The successor of an era's number is unique, however the eras came about, and so is that of each reset; both
+// are greater.
 func TestNumbers(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for _, e := range []uint64{0, 1, branch - 2, branch - 1, family, family + 1, family + branch - 1, family + branch, 2 * family} {
@@ -228,7 +227,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What m claim moves the base by no more than the order can bear; what m+1 claim is so.
+// What m claim moves the base by no more than the bound; what m+1 claim counts.
 func TestBase(t *testing.T) {
 	lie := []uint64{1 << 60, 1 << 60, 1 << 60, 1 << 60}
 	for _, c := range []struct {
@@ -249,8 +248,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// The words of m processes put nobody out, how often they ask, and begin nothing anew; those of
-// m+1 who ask again do, and what n-m say.
+// Messages of m processes put no process out, however often they ask, and reset nothing; m+1 that ask again
+// put all out, and n-m that are out reset the order.
 func TestAsksAgain(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	say := func(from parley.ID, m parley.Msg) { p.Receive(s, from, m) }
@@ -282,8 +281,8 @@ func TestAsksAgain(t *testing.T) {
 	}
 }
 
-// A frame of an era that begins anew may come before the words of those who are ready for
-// it: it is kept, one of a process.
+// A frame of a reset era may arrive before the messages of those that are ready for it: it is kept, one for
+// each process.
 func TestEarly(t *testing.T) {
 	p, s, h := after(t, 4, 1)
 	frame := func(era uint64, body []byte) {
@@ -314,7 +313,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// What less than n-m processes say begins nothing anew, and neither do claims of less than n-m.
+// Fewer than n-m processes reset nothing, and neither do claims of fewer than n-m.
 func TestTooFew(t *testing.T) {
 	p, s, h := after(t, 4, 1)
 	p.cur.lost = true
@@ -348,8 +347,8 @@ func TestTooFew(t *testing.T) {
 	}
 }
 
-// A request whose number is not the next one is left out, for one may be on its way that was
-// late; and a process that was late with some puts them in again, which it need not know.
+// A request whose number is not the next one is left out, because a late one may be in flight; a process that
+// was late with some proposes them again, which it need not know.
 func TestLateBatch(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	total, own := p.total, p.numbers[0]
@@ -375,7 +374,7 @@ func TestLateBatch(t *testing.T) {
 	}
 }
 
-// Who knows of a late era, which most have forgotten in a crash, follows them to an early one.
+// A process that knows a late era, which most have forgotten in a crash, follows them to an early one.
 func TestComesDown(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	for i := range p.ready {
@@ -390,8 +389,8 @@ func TestComesDown(t *testing.T) {
 	}
 }
 
-// Where a branch of eras ends, the next one is far: a liar who names one between is not believed
-// together with a correct process that has gone on, and drives nobody out.
+// Where a branch of eras ends, the next one is far: a liar that names one in between is not believed together
+// with a correct process that has moved on, and puts no process out.
 func TestLiarBetweenBranches(t *testing.T) {
 	p, s, _ := after(t, 8, 1)
 	p.cur.number = branch - 1

@@ -30,9 +30,9 @@ func returns(seed uint64, c Config, until parley.Tick, change func(r *rand.Rand,
 	return sim.Run(opt)
 }
 
-// places demands that what is delivered at a place of the order is the same at all correct
-// processes, that places grow by one but where a process was out, and that all are in, at
-// the same place, in the end. It returns the last place and how often some were passed over.
+// places demands that what is delivered at a position of the order is the same at all correct processes, that
+// positions grow by one except where a process was out, and that finally all take part, at the same position.
+// It returns the last position and how often some were skipped.
 func places(t *testing.T, s *sim.Sim, of string) (last uint64, gaps int) {
 	t.Helper()
 	if s.Stats.OutOfSteps {
@@ -74,7 +74,7 @@ func places(t *testing.T, s *sim.Sim, of string) (last uint64, gaps int) {
 	return last, gaps
 }
 
-// from lets a liar be honest until a time.
+// from makes a liar honest until a time.
 func from(when parley.Tick, how faulty.Behavior) faulty.Behavior {
 	tell, choose, hear := how.Tell, how.Choose, how.Hear
 	if choose != nil {
@@ -99,8 +99,8 @@ func from(when parley.Tick, how faulty.Behavior) faulty.Behavior {
 	return how
 }
 
-// A process that crashed, or slept through the end of a round, comes back, whatever liars say
-// of eras then: it delivers the rest at the same places, and its own requests too.
+// A process that crashed, or was paused at the end of a round, rejoins, whatever liars say about eras: it
+// delivers the rest at the same positions, and its own requests too.
 func TestComesBack(t *testing.T) {
 	for name, when := range map[string]parley.Tick{"at once": 0, "when it is back": 60_000} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// ofEras lies about eras alone, and as one that is correct in slots.
+// ofEras lies only about eras, and is correct in slots.
 var ofEras = faulty.Behavior{Name: "lies about eras", Model: parley.OralByzantineFaults,
 	Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var out []parley.Outgoing
@@ -149,8 +149,7 @@ var ofEras = faulty.Behavior{Name: "lies about eras", Model: parley.OralByzantin
 		return out
 	}}
 
-// Twice as many processes: one comes back, and then another one, while one lies in all that
-// it says.
+// Seven processes: one rejoins, and then another one, while one lies in all that it sends.
 func TestComesBackTo7(t *testing.T) {
 	for seed := range uint64(8) {
 		s := returns(seed, Config{N: 7, M: 2, Window: 8}, 250_000, func(r *rand.Rand, opt *sim.Options) {
@@ -176,8 +175,8 @@ var asksOn = faulty.Behavior{Name: "asks on", Model: parley.OralByzantineFaults,
 		return out
 	}}
 
-// A liar that asks to join without end ends an era once in the time in which ten slots are
-// over for certain, and no more; all that is broadcast is delivered.
+// A liar that asks to join without end ends an era at most once in the time in which ten slots certainly end;
+// all that is broadcast is delivered.
 func TestAsksOn(t *testing.T) {
 	for seed := range uint64(6) {
 		const end = 400_000
@@ -194,8 +193,8 @@ func TestAsksOn(t *testing.T) {
 	}
 }
 
-// The wishes of m processes end no era, how often they are said, and whether for one life or
-// for many; those of m+1 for one life do, behind the slot in which the last was delivered.
+// The wishes of m processes end no era, however often they are repeated, and whether for one incarnation or
+// for many; those of m+1 for one incarnation do, after the slot in which the last one was delivered.
 func TestWishes(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	say := func(of parley.ID, w ...wish) {
@@ -207,8 +206,8 @@ func TestWishes(t *testing.T) {
 	say(1, wish{3, 7})
 	say(1, wish{3, 7})
 	say(1, wish{3, 8})
-	say(2, wish{3, 9}) // another life
-	say(2, wish{3, 7}) // which 1 wishes for no longer
+	say(2, wish{3, 9}) // another incarnation
+	say(2, wish{3, 7}) // for which 1 no longer wishes
 	say(2, wish{2, 8}, wish{200, 8})
 	if p.cur.number != 0 || p.total != total+6 {
 		t.Fatalf("era %d, %d delivered", p.cur.number, p.total-total)
@@ -229,7 +228,7 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// An era begins when 2m+1 are ready for it, and not before: liars alone do not begin it.
+// An era begins when 2m+1 are ready for it, and not before: liars alone cannot begin it.
 func TestReady(t *testing.T) {
 	p := New(Config{N: 7, M: 2, Window: 4}, lockstep.Called).New(0).(*process)
 	s := &parley.Step{Self: 0, N: 7, Now: 1, Host: &host{}}
@@ -252,7 +251,7 @@ func TestReady(t *testing.T) {
 	if ready(1, 1); count() != 0 {
 		t.Fatal("one counts that is ready for quite another one")
 	}
-	ready(2, 1) // which says that one correct process is
+	ready(2, 1) // which shows that a correct process is
 	if count() != 1 || p.ready[0] != 1 || !p.next.line.Paused() {
 		t.Fatalf("it is ready for %d, said so %d times, and begins: %v", p.ready[0], count(), !p.next.line.Paused())
 	}
@@ -260,13 +259,13 @@ func TestReady(t *testing.T) {
 		t.Error("it does not begin")
 	}
 	ready(1, 2)
-	ready(2, 2) // and is behind by two eras when one correct process is ready for the second
+	ready(2, 2) // behind by two eras when one correct process is ready for the second
 	if !p.out {
 		t.Error("it does not see that it is behind")
 	}
 }
 
-// What is said of the beginning of an era is believed when m+1 say it, of this life.
+// A process believes what m+1 report, to this incarnation, about the beginning of an era.
 func TestState(t *testing.T) {
 	p := New(Config{N: 4, M: 1, Window: 4}, lockstep.Called).New(0).(*process)
 	h := &host{}
@@ -295,7 +294,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// What is kept of batches is bounded in bytes, too: what was delivered first gives way.
+// The bytes of kept batches are bounded, too: the batches delivered first are dropped first.
 func TestKeptBytes(t *testing.T) {
 	p := New(Config{N: 4, M: 1, Window: 64, Batch: 1000, Flight: 1000}, lockstep.Called).New(0).(*process)
 	s := &parley.Step{Self: 0, N: 4, Now: 1, Host: &host{}}

@@ -11,30 +11,29 @@ import (
 	"parley/mux"
 )
 
-// The messages of rounds. Those of later rounds are levels of eig, with the number of
-// the agreement in their path.
+// The messages of rounds. Those of later rounds are levels of eig, with the number of the agreement in their
+// path.
 //
-// Batch, in round 0: what this process wants to be delivered. Body: a batch.
-// Heard, in round 0, if there is no batch, nothing; in later rounds, whose frames of the round
-// before came in time. Body: a bit for each process, the lowest first. In the last round, Value:
-// the mark of what the sender has agreed on up to the slot in Seq; 0: there is none.
+// Batch, in round 0: what this process broadcasts. Body: a batch. Heard: in round 0, without contents, if
+// there is no batch; in later rounds, the processes whose frames of the previous round arrived in time. Body:
+// one bit for each process, the lowest first. In the last round, Value: the mark of what the sender has
+// agreed on up to the slot in Seq; 0: there is none.
 const (
 	Batch parley.Kind = 1
 	Heard parley.Kind = 3
 )
 
-// apart is what a slot delivers in the place of batches at a process that is out from then on.
-// Body: why.
+// apart is what a slot delivers in place of batches at a process that is out from then on. Body: the reason.
 const apart parley.Kind = parley.Local + 0x3F
 
-// agreedOn tells what a process has agreed on in slots before: the last mark that all who are in
-// step have too with the slot that it is of, and that of a slot, 0 if it is not known.
+// agreedOn returns what a process has agreed on in earlier slots: lately returns the last mark that all
+// processes in step have too, with its slot; marked returns the mark of a slot, 0 if it is not known.
 type agreedOn interface {
 	lately() (slot, mark uint64)
 	marked(slot uint64) uint64
 }
 
-// slot is interactive consistency on the digests of batches.
+// slot returns interactive consistency on the digests of batches.
 func slot(c Config, of agreedOn) lockstep.Protocol {
 	parts := agreements(c)
 	p := mux.OfSources("vouch", parts)
@@ -54,11 +53,11 @@ func slot(c Config, of agreedOn) lockstep.Protocol {
 	return p
 }
 
-// envelope is more than the wire form of a message has beside its body.
+// envelope bounds the bytes of a message on the wire in addition to its body.
 const envelope = 64
 
-// longest is how many bytes a frame of a round has at most: the batch, or of each agreement
-// a value for every path of so many processes, the longest of which are digests.
+// longest bounds the bytes of a frame of a round: the batch, or for each agreement a value for every path of
+// that length; the longest values are digests.
 func (c Config) longest(round int) int {
 	if round == 0 {
 		return c.Batch + envelope
@@ -70,7 +69,7 @@ func (c Config) longest(round int) int {
 	return min(c.N*(envelope+paths*(blake2b.Size256+8))+envelope, parley.MaxBody)
 }
 
-// agreements are those on each process's digest; the default, no bytes, is no batch.
+// agreements returns the agreements on each process's digest; the default value, no bytes, means no batch.
 func agreements(c Config) []lockstep.Protocol {
 	parts := make([]lockstep.Protocol, c.N)
 	for i := range parts {
@@ -79,7 +78,7 @@ func agreements(c Config) []lockstep.Protocol {
 	return parts
 }
 
-// agreed are the agreements side by side.
+// agreed is the agreements side by side.
 type agreed interface {
 	lockstep.Rounds
 	lockstep.Reusable
@@ -93,19 +92,19 @@ type vouch struct {
 	last       int
 	agreements agreed
 
-	heard   parley.Set // whose round 0 has brought something
-	held    [][]byte   // batches that came in round 0, and the own one
+	heard   parley.Set // processes from which round 0 has brought something
+	held    [][]byte   // batches that arrived in round 0, and the own one
 	sums    [][]byte   // their digests
 	digests [][]byte   // decided on
-	came    parley.Set // whose frame of this round came
-	before  parley.Set // and of the one before it
-	told    parley.Set // who has told whom it heard
-	sure    int        // so many of them heard this process
-	apart   bool       // in some round too few came, or heard it; or it strays
-	strays  parley.Set // who has agreed on something else in earlier slots
+	came    parley.Set // processes whose frame of this round arrived
+	before  parley.Set // the same for the previous round
+	told    parley.Set // processes that have reported whose frames they received
+	sure    int        // how many of them received this process's frame
+	apart   bool       // in some round too few frames arrived, or reached others; or it diverges
+	strays  parley.Set // processes that have agreed on something else in earlier slots
 }
 
-// Request: the own batch.
+// Request takes the own batch.
 func (p *vouch) Request(s *parley.Step, m parley.Msg) {
 	if p.held[p.self] == nil {
 		p.held[p.self], p.sums[p.self] = m.Body, digest(m.Body)
@@ -113,7 +112,6 @@ func (p *vouch) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit.
 func (p *vouch) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	p.agreements.Emit(s, r)
@@ -129,8 +127,7 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 		s.SendAll(word)
 		return
 	}
-	// Round 0: the batch itself goes to all in the place of its digest, which whoever
-	// receives it finds out by himself.
+	// Round 0: the batch itself goes to all in place of its digest, which a receiver computes itself.
 	s.Take(mark, func(e *parley.Effect) bool { return e.Op == parley.OpSend })
 	if own := p.held[p.self]; own != nil {
 		s.SendAll(parley.Msg{Kind: Batch, Body: own})
@@ -139,9 +136,8 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 	}
 }
 
-// Absorb. A process holds what it received, and vouches for the digest of that alone:
-// to the agreements it is the source's order. A batch that is none, or too large, is as
-// good as none.
+// Absorb: a process holds what it received, and vouches only for the digest of that: to the agreements it is
+// the source's order. A malformed or too large batch counts as none.
 func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	p.came.Add(from)
 	switch {
@@ -174,24 +170,24 @@ func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 }
 
-// well tells whether bytes are a batch, or what a process says in the place of one in the
-// first slot of an era that begins anew.
+// well reports whether bytes are a batch, or a claim, which a process sends in place of one in the first slot
+// of a reset.
 func (p *vouch) well(body []byte) bool {
 	_, _, ok := readClaim(body, p.c.N)
 	return (ok || well(body, p.c.Batch)) && len(body) <= p.c.Batch
 }
 
-// Close. When the last round is over each digest is known that was decided on, and with
-// it the batch, if this process holds that; otherwise another correct one does. One that
-// fewer hear, or are heard by, than are correct is itself cut off, or too late: it may have
-// slept until others were through, which no clock tells who had nothing to wait for.
+// Close: after the last round it knows each digest that was decided on, and the batch, if this process holds
+// it; otherwise another correct one does. A process that receives from fewer, or reaches fewer, than there
+// are other correct processes is itself cut off, or too late: it may have been paused until others had
+// finished, and if it had nothing to wait for, its clock does not show that.
 func (p *vouch) Close(s *parley.Step, r int) {
 	mark := s.Mark()
 	p.agreements.Close(s, r)
 	if most := p.c.N - 1 - p.c.M; r > 0 && (p.came.Len() < most || p.sure < most) {
 		p.apart = true
 	}
-	strays := p.strays.Len() >= p.c.N-p.c.M // all that are correct if this process is not
+	strays := p.strays.Len() >= p.c.N-p.c.M // all correct ones, if this process is not correct
 	p.apart = p.apart || strays
 	p.before, p.came, p.told, p.sure = p.came, parley.Set{}, parley.Set{}, 0
 	if r < p.last {
@@ -224,7 +220,7 @@ func (p *vouch) Close(s *parley.Step, r int) {
 	}
 }
 
-// Reset is for the next slot.
+// Reset prepares for the next slot.
 func (p *vouch) Reset() {
 	p.agreements.Reset()
 	p.heard, p.came, p.before, p.told = parley.Set{}, parley.Set{}, parley.Set{}, parley.Set{}

@@ -1,50 +1,45 @@
-// Package causal is causal broadcast, in two forms: one carries what a message may
-// depend on along with it, the other says what that is in a vector clock.
+// Package causal is causal broadcast, in two forms: one sends along with a message what the message may
+// depend on, the other sends a vector clock that counts it.
 //
-// The problem: causal broadcast. It is reliable broadcast, and if the broadcast of m
-// causally precedes that of m' (its sender broadcast or delivered m before, or did so
-// with a message that m causally precedes), no correct process delivers m' unless it
-// has delivered m before. Messages of which neither precedes the other may be
-// delivered in any order, at each process in another.
+// The problem: causal broadcast. It is reliable broadcast, and if the broadcast of m causally precedes that
+// of m' (its sender broadcast or delivered m before, or did so with a message that m causally precedes), no
+// correct process delivers m' unless it has delivered m before. Messages of which neither precedes the other
+// may be delivered in any order, which may differ between processes.
 //
-// The model is that of the broadcast beneath: asynchronous, with crashes, and nobody
-// lies: who piggybacks a message vouches for it, and could forge it. What is promised
-// beneath of validity and agreement, uniform or not, holds here as well.
+// The model is that of the broadcast beneath: asynchronous, with crashes and without liars, because a process
+// that piggybacks a message could forge it. The validity and agreement of the broadcast beneath, uniform or
+// not, hold here as well.
 //
-// Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast takes
-// along, whole and in order, all that its sender has delivered since its broadcast
-// before (prevDlvs, its own messages too); who receives it delivers first those of
-// them that it has not delivered. It works because each message that precedes m' rides
-// with m' or with an earlier message of the same sender, or with one that rides
-// there. Nothing is ever held back. Bundles are numbered, so that a process notices if
-// the layer beneath is not FIFO, and then delivers no more of that sender. The price
-// is length: a message grows with what its sender has delivered since its last
-// broadcast. Whoever has delivered Config.Most messages without a broadcast of its own
-// broadcasts them alone, so that neither memory nor messages grow without bound.
+// Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast contains, whole and in order,
+// all that its sender has delivered since its previous broadcast (prevDlvs, including its own messages); a
+// receiver first delivers those of them that it has not delivered. It works because each message that
+// precedes m' is in the bundle of m' or in an earlier bundle of the same sender, or in the bundle of a
+// message that is there. Nothing is ever held back. Bundles are numbered, so that a process notices if the
+// layer beneath is not FIFO, and then delivers no more of that sender. The cost is length: a bundle grows
+// with what its sender has delivered since its last broadcast. A process that has delivered Config.Most
+// messages without a broadcast of its own broadcasts them alone, so that neither memory nor messages grow
+// without bound.
 //
-// Vector clocks work on top of any reliable broadcast. A message says how many
-// messages of each life of each process its sender had delivered, and is held back
-// until that many have been delivered here. It works because a sender's messages are
-// delivered in the order of their numbers, so that a count says which they were. Its
-// price is a vector on each message, and waiting.
+// Vector clocks work on top of any reliable broadcast. A message says how many messages of each incarnation
+// of each process its sender had delivered, and is held back until that many have been delivered here. It
+// works because a sender's messages are delivered in the order of their numbers, so that a count identifies
+// them. The cost is a vector on each message, and waiting.
 //
-// Both deliver the same set of messages, not the same order: where m' overtakes its
-// predecessor m, piggyback delivers m at once, from the copy, and with vector clocks
-// m' waits while others go ahead.
+// Both deliver the same set of messages, but not in the same order: where m' overtakes its predecessor m,
+// piggyback delivers m at once, from the copy, while with vector clocks m' waits and others are delivered
+// first.
 //
-// Duplicates: in both forms a life's messages are delivered in order, so that one
-// number a life tells what was delivered. That is all the memory there is beside
-// prevDlvs and, with vector clocks, at most Config.Window messages of a life held
-// back. A vector that is more than Config.Window ahead in some place is refused. What
-// is refused is lost, and whatever depends on it waits for ever or is refused too:
-// causal order holds beyond the model, and delivery does not.
+// Duplicates: in both forms the messages of an incarnation are delivered in order, so that one number for
+// each incarnation records what was delivered. The only other memory is prevDlvs and, with vector clocks, at
+// most Config.Window held-back messages of an incarnation. A vector that is more than Config.Window ahead in
+// some place is refused. What is refused is lost, and whatever depends on it waits forever or is refused too:
+// causal order holds beyond the model, but delivery does not.
 //
-// Lives: a process that comes back after a crash is another sender with an empty
-// past. The last problem.MaxLives incarnations of a process are remembered.
+// Incarnations: a process that restarts after a crash is another sender with an empty past. The last
+// problem.MaxLives incarnations of a process are remembered.
 //
-// Source: the lecture on broadcast, causal broadcast using FIFO broadcast, with
-// prevDlvs read as a sequence; vector clocks as in Birman, Schiper and Stephenson
-// (1991), counting lives instead of processes.
+// Source: the lecture on broadcast, causal broadcast using FIFO broadcast, with prevDlvs read as a sequence;
+// vector clocks as in Birman, Schiper and Stephenson (1991), counting incarnations instead of processes.
 package causal
 
 import (
@@ -54,45 +49,42 @@ import (
 
 // The messages. They are broadcast beneath, never sent on links.
 const (
-	// Bundle is prevDlvs and a message, or prevDlvs alone. Value: the sender's
-	// incarnation, from 1. Seq: the bundle's number in that life, from 1. Body: the
-	// messages, see [Unpack].
+	// Bundle is prevDlvs and a message, or prevDlvs alone. Value: the sender's incarnation, from 1. Seq: the
+	// bundle's number in that incarnation, from 1. Body: the messages, see [Unpack].
 	Bundle parley.Kind = iota + 1
-	// Stamped is a message with a vector clock. Value: the sender's incarnation. Seq:
-	// the message's number in that life, from 1. Body: the vector and the payload, see
-	// [ReadStamp].
+	// Stamped is a message with a vector clock. Value: the sender's incarnation. Seq: the message's number in
+	// that incarnation, from 1. Body: the vector and the payload, see [ReadStamp].
 	Stamped
 )
 
-// Form is how a message tells what it depends on.
+// Form is how a message says what it depends on.
 type Form uint8
 
 // The forms.
 const (
-	Piggyback Form = iota // the messages themselves travel along
-	Vector                // how many of whom
+	Piggyback Form = iota // a message contains the messages that it depends on
+	Vector                // a message has a vector that counts them
 )
 
 func (f Form) String() string { return [...]string{"piggyback", "vector"}[f] }
 
-// process is one process.
 type process struct {
 	parley.Base
 	c Config
 
 	me     problem.Incarnation
-	seq    uint64                  // of the last message that it broadcast in this life
+	seq    uint64                  // of its last broadcast in this incarnation
 	sender []problem.Lives[stream] // by sender
 
 	prevDlvs []Message // piggyback: C-delivered since the last C-broadcast, in order
-	bundles  uint64    // piggyback: how many it broadcast in this life
+	bundles  uint64    // piggyback: its own bundles in this incarnation
 }
 
-// stream is what comes from one life of a sender.
+// stream is what this process has received from one incarnation of a sender.
 type stream struct {
-	delivered uint64                          // how many: those with the first numbers
-	opened    uint64                          // piggyback: how many bundles
-	broken    bool                            // piggyback: something is missing in what it sent
+	delivered uint64                          // number of delivered messages: those with the first numbers
+	opened    uint64                          // piggyback: number of opened bundles
+	broken    bool                            // piggyback: a message or bundle of this sender is missing
 	waiting   problem.Sorted[uint64, stamped] // vector: by number
 }
 
@@ -100,14 +92,14 @@ type stream struct {
 type Message struct {
 	Sender parley.ID
 	Life   uint64 // the sender's incarnation
-	Seq    uint64 // its number in that life, from 1
+	Seq    uint64 // its number in that incarnation, from 1
 	Body   []byte // the payload
 }
 
 // Start: prevDlvs is empty.
 func (p *process) Start(s *parley.Step) { p.me.Begin(s) }
 
-// Request: to execute broadcast(C, m).
+// Request executes broadcast(C, m).
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind != parley.Carried {
 		s.Refuse(s.Self, "request that is no broadcast")
@@ -123,14 +115,14 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.bundle(s, append(p.prevDlvs, own))
 }
 
-// bundle broadcasts messages and begins prevDlvs anew.
+// bundle broadcasts messages and empties prevDlvs.
 func (p *process) bundle(s *parley.Step, all []Message) {
 	p.bundles++
 	s.Broadcast(parley.Msg{Kind: Bundle, Seq: p.bundles, Value: uint64(p.me), Body: Pack(all)})
 	p.prevDlvs = nil
 }
 
-// Receive is from the layer beneath.
+// Receive handles a message of the layer beneath.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local: // an indication
@@ -164,9 +156,9 @@ func (p *process) open(s *parley.Step, from parley.ID, m parley.Msg) {
 	for _, one := range all {
 		f := p.sender[one.Sender].At(one.Life)
 		switch {
-		case f == nil || one.Seq <= f.delivered: // delivered, or of a life long past
+		case f == nil || one.Seq <= f.delivered: // delivered, or of a forgotten incarnation
 		case one.Seq > f.delivered+1:
-			// This process was down, and missed what precedes it. The rest depends on it.
+			// This process was down, and missed the predecessor. The rest of the bundle depends on it.
 			s.Refuse(from, "piggybacked message without its predecessor")
 			p.sender[from].At(m.Value).broken = true
 			return
@@ -207,6 +199,5 @@ func (m *Message) state(v *parley.Vars) {
 	v.Bytes("body", &m.Body)
 }
 
-// Previous returns prevDlvs of a machine: what it has delivered since its last
-// broadcast, in order.
+// Previous returns prevDlvs of a machine: what it has delivered since its last broadcast, in order.
 func Previous(m parley.Machine) []Message { return m.(*process).prevDlvs }

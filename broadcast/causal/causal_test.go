@@ -16,7 +16,7 @@ import (
 	"parley/stack"
 )
 
-// hall is a few machines; what each F-broadcasts is kept for the test to F-deliver.
+// hall is a few machines; it keeps what each F-broadcasts for the test to F-deliver.
 type hall struct {
 	parley.Host
 	machines []parley.Machine
@@ -37,7 +37,7 @@ func newHall(c causal.Config) *hall {
 
 func (h *hall) Refused(_, _ parley.ID, why string) { h.refused = append(h.refused, why) }
 
-// do runs a clause of a process and takes note of what comes of it.
+// do runs a clause of a process and records the effects.
 func (h *hall) do(id parley.ID, clause func(parley.Machine, *parley.Step)) {
 	s := &parley.Step{Self: id, N: len(h.log), Host: h, Carried: true}
 	clause(h.machines[id], s)
@@ -74,8 +74,8 @@ func payloads(all []causal.Message) (out []string) {
 	return out
 }
 
-// prevDlvs is what was C-delivered since the last C-broadcast, in order, one's own
-// messages too, and is empty after the next.
+// prevDlvs is what was C-delivered since the last C-broadcast, in order, including own messages. It is empty
+// after the next one.
 func TestPrevDlvs(t *testing.T) {
 	h := newHall(causal.Config{N: 3})
 	prev := func(want ...string) {
@@ -110,9 +110,9 @@ func TestPrevDlvs(t *testing.T) {
 	}
 }
 
-// Where the orders part: at 2 the response overtakes the article, and a letter comes
-// between them. Piggyback has the article at once; with vector clocks the response
-// waits, and the letter goes ahead. Both are causal, and the set is the same.
+// Where the orders differ: at 2 the response overtakes the article, and a letter arrives between them.
+// Piggyback has the article at once; with vector clocks the response waits, and the letter is delivered
+// first. Both orders are causal, and the set is the same.
 func TestWhereTheOrdersPart(t *testing.T) {
 	for form, want := range map[causal.Form][]string{
 		causal.Piggyback: {"article", "response", "letter"},
@@ -132,8 +132,8 @@ func TestWhereTheOrdersPart(t *testing.T) {
 	}
 }
 
-// Whoever never broadcasts has at most Most messages in prevDlvs: then it broadcasts
-// them alone, and begins anew. Whoever receives such a bundle delivers what is in it.
+// A process that never broadcasts has at most Most messages in prevDlvs: then it broadcasts them alone, and
+// empties prevDlvs. A receiver of such a bundle delivers its messages.
 func TestMost(t *testing.T) {
 	h := newHall(causal.Config{N: 3, Most: 4})
 	for k := range 11 {
@@ -151,12 +151,12 @@ func TestMost(t *testing.T) {
 	if want := []string{"0", "1", "2", "3", "4", "5", "6", "7"}; !slices.Equal(h.log[2], want) || len(h.refused) > 0 {
 		t.Errorf("%v, refused %v", h.log[2], h.refused)
 	}
-	h.broadcast(1, "own") // with what is left
+	h.broadcast(1, "own") // with the remaining messages
 	h.arrive(2, 1, 3)
 	if want := []string{"8", "9", "10", "own"}; !slices.Equal(h.log[2][8:], want) {
 		t.Errorf("%v", h.log[2])
 	}
-	for k := range 11 { // the messages themselves come late
+	for k := range 11 { // the messages themselves arrive late
 		h.arrive(2, 0, k+1)
 	}
 	if len(h.log[2]) != 12 || len(h.refused) > 0 {
@@ -172,8 +172,7 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// news lets processes answer one another: each broadcasts at random times, often just
-// after it delivered something.
+// news makes processes answer one another: each broadcasts at random times, often directly after a delivery.
 func news(n int, r *rand.Rand) []sim.Request {
 	var out []sim.Request
 	for id := range parley.ID(n) {
@@ -206,9 +205,9 @@ func system(seed uint64) (opt sim.Options, c diffusion.Config) {
 	return opt, c
 }
 
-// Slide "Causal Broadcast": reliable broadcast and causal order in both forms, on
-// links that double and reorder, with processes that crash in the middle of a send.
-// FIFO broadcast must be seen to break causal order.
+// Slide "Causal Broadcast": reliable broadcast and causal order hold in both forms, on links that double and
+// reorder, with processes that crash in the middle of a send. FIFO broadcast must break causal order in some
+// run.
 func TestOrder(t *testing.T) {
 	disorder := 0
 	for seed := range uint64(300) {
@@ -230,16 +229,15 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// On one schedule both forms send the same messages at the same times. They deliver
-// the same sets, and both in an order that extends one happened-before relation: that
-// of the run with vector clocks, since with piggyback a process has at any time
-// delivered all that it has with vector clocks, and maybe more. In some runs the
+// On one schedule both forms send the same messages at the same times. They deliver the same sets, and both
+// in an order that extends one happened-before relation: that of the run with vector clocks, because with
+// piggyback a process has at any time delivered at least what it has with vector clocks. In some runs the
 // orders differ.
 func TestFormsAgree(t *testing.T) {
 	differ := 0
 	for seed := range uint64(300) {
 		opt, c := system(seed)
-		opt.Crashes = nil // by steps, and a step does not do the same in both
+		opt.Crashes = nil // they are placed by steps, which differ between the forms
 		var logs [2][][]string
 		var runs [2]*sim.Sim
 		for i, form := range []causal.Form{causal.Piggyback, causal.Vector} {
@@ -282,8 +280,8 @@ func TestFormsAgree(t *testing.T) {
 	}
 }
 
-// happenedBefore returns the pairs of messages of which the broadcast of the first
-// causally precedes that of the second: by the definition, step by step.
+// happenedBefore returns the pairs of messages of which the broadcast of the first causally precedes that of
+// the second, computed by the definition, step by step.
 func happenedBefore(h *parley.History) map[[2]string]bool {
 	out := make(map[[2]string]bool)
 	for _, q := range h.Requests {
@@ -316,9 +314,8 @@ func happenedBefore(h *parley.History) map[[2]string]bool {
 	}
 }
 
-// Vector clocks need no FIFO order beneath. Piggyback does: without it causal order
-// still holds, for what is not the next of its sender is refused, and all behind it, but
-// not all is delivered.
+// Vector clocks need no FIFO order beneath. Piggyback does: without it causal order still holds, because a
+// bundle that is not the next of its sender is refused, and all after it, but not everything is delivered.
 func TestOnDiffusionAlone(t *testing.T) {
 	refused := uint64(0)
 	for seed := range uint64(150) {

@@ -9,11 +9,11 @@ import (
 	"parley/broadcast/problem"
 )
 
-// item is the kind of a message inside a bundle. Origin: who broadcast it. Value: the
-// incarnation. Seq: the number. Body: the payload.
+// item is the kind of a message inside a bundle. Origin: its sender. Value: the sender's incarnation. Seq:
+// the number. Body: the payload.
 const item parley.Kind = 1
 
-// What may be wrong with a body.
+// Errors of malformed bodies.
 var (
 	errItem  = errors.New("bundle with something that is no message")
 	errEmpty = errors.New("bundle of nothing")
@@ -29,8 +29,8 @@ func Pack(all []Message) []byte {
 	return b
 }
 
-// Unpack returns the messages in the body of a bundle, of n processes: what travels,
-// the sender's own message last.
+// Unpack returns the messages in the body of a bundle, among n processes. The sender's own message is the
+// last one.
 func Unpack(b []byte, n int) ([]Message, error) {
 	var all []Message
 	for len(b) > 0 {
@@ -49,8 +49,8 @@ func Unpack(b []byte, n int) ([]Message, error) {
 	return all, nil
 }
 
-// AppendStamp appends the body of a stamped message: how many places the vector has,
-// the places, and the payload. Places are in the order of senders and lives.
+// AppendStamp appends the body of a stamped message: the number of places of the vector, the places, and the
+// payload. Places must be in the order of senders and incarnations.
 func AppendStamp(b []byte, vector []Count, payload []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(vector)))
 	for _, c := range vector {
@@ -61,7 +61,7 @@ func AppendStamp(b []byte, vector []Count, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// ReadStamp reads what AppendStamp wrote, of n processes.
+// ReadStamp decodes what AppendStamp encoded, among n processes.
 func ReadStamp(b []byte, n int) (vector []Count, payload []byte, err error) {
 	places, b, err := parley.ReadUvarint(b, uint64(n)*problem.MaxLives)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-// What does not fit is refused and changes nothing.
+// Malformed messages are refused and change nothing.
 func TestRefused(t *testing.T) {
 	piggy, vector := causal.Config{N: 3, Window: 4}, causal.Config{N: 3, Window: 4, Form: causal.Vector}
 	inner := func(m parley.Msg) parley.Msg {
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		before := parley.Save(h.machines[0], 0, nil)
 		h.receive(0, c.from, c.m)
 		known := bytes.Equal(before, parley.Save(h.machines[0], 0, nil))
-		// That a life is heard of may be remembered.
+		// The machine may remember that an incarnation exists.
 		if !slices.Equal(h.refused, []string{c.why}) || len(h.log[0]) > 0 || !known && len(parley.Save(h.machines[0], 0, nil)) > len(before)+8 {
 			t.Errorf("case %d: %v, delivered %v", i, h.refused, h.log[0])
 		}
@@ -117,8 +117,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// With vector clocks a message comes once from beneath: another copy is refused, one
-// that waits and one that was delivered.
+// With vector clocks the layer beneath delivers a message once: another copy is refused, whether the first
+// one waits or was delivered.
 func TestVectorDuplicates(t *testing.T) {
 	h := newHall(causal.Config{N: 3, Form: causal.Vector})
 	h.receive(0, 1, stamped(2))
@@ -132,8 +132,8 @@ func TestVectorDuplicates(t *testing.T) {
 	}
 }
 
-// At most a window of messages of a life waits, and a vector may be a window ahead:
-// what waits is delivered as soon as what it counts is, all of it, and is then gone.
+// At most a window of messages of an incarnation waits, and a vector may be a window ahead. All waiting
+// messages are delivered, and released, as soon as what they count is delivered.
 func TestVectorWindow(t *testing.T) {
 	h := newHall(causal.Config{N: 3, Form: causal.Vector, Window: 4})
 	for seq := uint64(1); seq <= 6; seq++ {
@@ -155,7 +155,7 @@ func TestVectorWindow(t *testing.T) {
 	}
 }
 
-// Exactly as many as the vector counts are waited for, of each life for itself.
+// A message waits for exactly as many messages as its vector counts, of each incarnation separately.
 func TestVectorCounts(t *testing.T) {
 	h := newHall(causal.Config{N: 3, Form: causal.Vector})
 	h.receive(0, 1, stamped(1, causal.Count{2, 1, 1}, causal.Count{2, 2, 2}))
@@ -178,14 +178,13 @@ func TestVectorCounts(t *testing.T) {
 		t.Error(vector, string(payload), err)
 	}
 	h.receive(0, 0, h.sent[0][0])
-	h.broadcast(0, "another") // has no place for its own life
+	h.broadcast(0, "another") // has no place for its own incarnation
 	if vector, _, _ = causal.ReadStamp(h.sent[0][1].Body, 3); len(vector) != 3 {
 		t.Error(vector)
 	}
 }
 
-// A place for a life that is forgotten holds nothing up: all that is delivered of it
-// was.
+// A place for a forgotten incarnation delays nothing: it counts as completely delivered.
 func TestVectorForgottenLife(t *testing.T) {
 	h := newHall(causal.Config{N: 3, Form: causal.Vector})
 	for life := uint64(1); life <= problem.MaxLives+1; life++ {
@@ -195,15 +194,14 @@ func TestVectorForgottenLife(t *testing.T) {
 	}
 	n := len(h.log[0])
 	h.receive(0, 1, stamped(1, causal.Count{2, 1, 1}))
-	h.receive(0, 1, stamped(2, causal.Count{2, problem.MaxLives + 2, 1})) // one not yet heard of does
+	h.receive(0, 1, stamped(2, causal.Count{2, problem.MaxLives + 2, 1})) // one that is not yet known does
 	if n != problem.MaxLives+1 || len(h.log[0]) != n+1 {
 		t.Error(h.log[0])
 	}
 }
 
-// Behind a piggybacked message whose predecessor is missing, and behind a bundle that
-// is not the sender's next, nothing of that sender is delivered, whatever follows;
-// others go on.
+// After a piggybacked message whose predecessor is missing, and after a bundle that is not the sender's next,
+// nothing of that sender is delivered; other senders are not affected.
 func TestPiggybackGap(t *testing.T) {
 	h := newHall(causal.Config{N: 3})
 	h.receive(0, 1, bundle(1, message(2, 1, 1), message(2, 1, 3), message(1, 1, 1)))

@@ -18,26 +18,25 @@ import (
 // Most is the default of Config.Most.
 const Most = 1024
 
-// Config is what all processes must know beforehand, and know alike.
+// Config must be identical on all processes.
 type Config struct {
 	N    int
 	Form Form
-	// Most is how many messages prevDlvs may have before it is broadcast alone; 0
-	// stands for Most, the constant, and -1 for no such broadcast, as in the lecture.
+	// Most is how many messages prevDlvs may have before it is broadcast alone; 0 means the constant Most,
+	// and -1 means never, as in the lecture.
 	Most int
-	// Window bounds, for vector clocks, how many messages of one life of a sender are
-	// held back, and how far ahead a vector may be; 0 stands for diffusion.Window.
+	// Window bounds, for vector clocks, how many messages of one incarnation of a sender are held back, and
+	// how far ahead a vector may be; 0 means diffusion.Window.
 	Window int
-	// Beneath is what the broadcast beneath promises of validity, agreement and
-	// integrity; nil stands for diffusion on a complete graph.
+	// Beneath is the Promises function of the broadcast beneath, for validity, agreement and integrity; nil
+	// means diffusion on a complete graph.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform tells that the broadcast beneath is uniform, and so this one is.
+	// Uniform declares that the broadcast beneath is uniform; then this one is, too.
 	Uniform bool
 }
 
-// New returns the protocol as a layer, which hears its peers through the broadcast
-// beneath alone: for Piggyback that must be FIFO broadcast. A Config that makes no
-// sense panics.
+// New returns the protocol as a layer that receives messages only through the broadcast beneath: for
+// Piggyback that must be FIFO broadcast. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Most < -1 || c.Window < 0 || c.Form > Vector {
 		panic(fmt.Sprintf("causal: %d processes, form %d, most %d, window %d", c.N, c.Form, c.Most, c.Window))
@@ -72,7 +71,7 @@ func New(c Config) parley.Protocol {
 	return p
 }
 
-// promises adds the order to what is promised beneath.
+// promises adds the order to the promises of the broadcast beneath.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "whatever precedes a message travels with it or came earlier from the same sender (lecture)"
 	if c.Form == Vector {
@@ -88,10 +87,9 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		problem.Promise(a, problem.CausalOrder, because))
 }
 
-// explain shows a bundle as its messages, each with sender, number and payload, and
-// the number of the sender's life if it is not the first: 1#1 article, 2#1 response.
-// It shows a stamped message as its number and payload, and how many of whom it
-// comes after: #1 response after 1#1.
+// explain shows a bundle as its messages, each with sender, number and payload, and the sender's incarnation
+// if it is not the first: 1#1 article, 2#1 response. It shows a stamped message as its number and payload,
+// and the last message of each sender that it follows: #1 response after 1#1.
 func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		var rows []string
@@ -119,14 +117,13 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 	}
 }
 
-// tower is what the flags of Tower say.
+// tower holds the values of the flags of Tower.
 type tower struct {
 	diffusion.Config
 	form Form
 }
 
-// Tower returns causal broadcast on top of FIFO broadcast on top of diffusion: a
-// protocol that runs by itself.
+// Tower returns causal broadcast on top of FIFO broadcast on top of diffusion: a complete protocol.
 func Tower(form Form, c diffusion.Config) parley.Protocol {
 	beneath := diffusion.New(c)
 	order := fifo.New(fifo.Config{N: c.N, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform})

@@ -7,14 +7,14 @@ import (
 	"parley"
 )
 
-// Count is one place of a vector clock: that many messages of a life of a process.
+// Count is one place of a vector clock: the first Seq messages of an incarnation of a process.
 type Count struct {
 	Sender parley.ID
 	Life   uint64
 	Seq    uint64 // at least 1
 }
 
-// stamped is a message that waits for what precedes it.
+// stamped is a message that waits for its predecessors.
 type stamped struct {
 	seq    uint64
 	vector []Count
@@ -23,8 +23,8 @@ type stamped struct {
 
 func (w stamped) Compare(seq uint64) int { return cmp.Compare(w.seq, seq) }
 
-// stamp broadcasts a message with the counts of all that was delivered here. Of the
-// sender's own life its number says it.
+// stamp broadcasts a message with the counts of all that was delivered here. The vector has no place for the
+// sender's own incarnation: the message's number covers it.
 func (p *process) stamp(s *parley.Step, own Message) {
 	var vector []Count
 	for q := range p.sender {
@@ -37,7 +37,7 @@ func (p *process) stamp(s *parley.Step, own Message) {
 	s.Broadcast(parley.Msg{Kind: Stamped, Seq: own.Seq, Value: uint64(p.me), Body: AppendStamp(nil, vector, own.Body)})
 }
 
-// hold enters a message among those that wait, and delivers what is ready.
+// hold adds a message to those that wait, and delivers what is ready.
 func (p *process) hold(s *parley.Step, from parley.ID, m parley.Msg) {
 	vector, body, err := ReadStamp(m.Body, s.N)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *process) hold(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// delivered is how many messages were delivered of the life that a place of a vector
-// is about. Of a life long past all that ever will be.
+// delivered returns how many messages were delivered of the incarnation of a place of a vector. A forgotten
+// incarnation counts as completely delivered.
 func (p *process) delivered(c Count) uint64 {
 	if f := p.sender[c.Sender].Known(c.Life); f != nil {
 		return f.delivered
@@ -106,8 +106,8 @@ func (p *process) release(s *parley.Step) {
 	}
 }
 
-// ready tells whether a message is the next of its life and all that its vector
-// counts has been delivered.
+// ready reports whether a message is the next of its incarnation, and all that its vector counts has been
+// delivered.
 func (p *process) ready(f *stream, w *stamped) bool {
 	return w.seq == f.delivered+1 &&
 		!slices.ContainsFunc(w.vector, func(c Count) bool { return p.delivered(c) < c.Seq })

@@ -14,24 +14,23 @@ import (
 // Window is the default of Config.Window.
 const Window = 1 << 16
 
-// Config is what all processes of one broadcast must know beforehand, and know alike.
+// Config must be identical on all processes of one broadcast.
 type Config struct {
 	N int
-	// M is how many processes may crash: 0 stands for as many as the theorem allows,
-	// which are n-1, or with Uniform (n-1)/2. With a Graph it is how many may crash
-	// wherever they are and leave the others joined, and 0 then means none; more may crash as
-	// long as the others are joined, which a run shows.
+	// M is how many processes may crash. 0 means as many as the theorem allows: n-1, or with Uniform (n-1)/2.
+	// With a Graph, M is how many may crash, whichever they are, without disconnecting the others, and 0
+	// means none; more may crash as long as the others stay connected, which a run shows.
 	M int
-	// Graph has the neighbours of each process; empty: all others. Links go both ways.
+	// Graph has the neighbors of each process; empty: all others. Links go both ways.
 	Graph []parley.Set
-	// Uniform delivers only what a majority holds.
+	// Uniform makes a process deliver only what a majority holds.
 	Uniform bool
-	// Window is how far beyond the first gap the messages of one sender are accepted,
-	// in messages; 0 stands for Window, the constant.
+	// Window is how far beyond the first gap the messages of one sender are accepted, in messages; 0 means
+	// the constant Window.
 	Window int
 }
 
-// checked returns the Config with what was left out filled in, or what is wrong.
+// checked returns c with defaults in place of zero fields, or an error.
 func (c Config) checked() (Config, error) {
 	wrong := func(flag, form string, args ...any) (Config, error) {
 		return c, parley.FlagErrorf(flag, form, args...)
@@ -67,7 +66,7 @@ func (c Config) checked() (Config, error) {
 	return c, nil
 }
 
-// New returns the protocol. A Config that makes no sense panics.
+// New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	given := c
 	c, err := c.checked()
@@ -99,7 +98,7 @@ func New(c Config) parley.Protocol {
 	return p
 }
 
-// promises says what holds of a run, by the argument in the package's comment.
+// promises returns what holds in a run, by the argument in the package comment.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "along a path of correct processes each relays before it delivers (lecture)"
 	names := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
@@ -123,7 +122,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return out
 }
 
-// Bound says that the uniform form needs a majority of correct processes.
+// Bound returns nil if the uniform form has a majority of correct processes, that is, if n > 2m.
 func Bound(n, m int) error {
 	if n > 2*m {
 		return nil
@@ -132,8 +131,8 @@ func Bound(n, m int) error {
 		n, (n-1)/2, m)
 }
 
-// cost is the lecture's count for one broadcast: the sender writes to its neighbours
-// and itself, each other process once to its neighbours. Complete: n(n-1)+1 messages.
+// cost is the lecture's count for one broadcast: the sender sends to its neighbors and itself, each other
+// process once to its neighbors. On a complete graph: n(n-1)+1 messages.
 func (c Config) cost(n, _ int) parley.Cost {
 	links := uint64(n) * uint64(n-1)
 	if len(c.Graph) > 0 {
@@ -145,13 +144,13 @@ func (c Config) cost(n, _ int) parley.Cost {
 	return parley.Cost{Rounds: 1, PerRound: []parley.Traffic{{Messages: links + 1}}}
 }
 
-// explain shows a message as its sender, the number of the sender's life if it is
-// not the first, its sequence number and the payload: 2#7 hello, or 2.3#1 again.
+// explain shows a message as its sender, the sender's incarnation if it is not the first, its sequence number
+// and the payload: 2#7 hello, or 2.3#1 again.
 func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return slices.Values([]string{problem.Number(name(m.Origin), m.Value, m.Seq) + " " + parley.Printable(m.Body)})
 }
 
-// Flags declares the flags of diffusion, and of every tower on top of it.
+// Flags declares the flags of diffusion, and of every stack on top of it.
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (default: as many as the theorem allows)")

@@ -1,37 +1,31 @@
-// Package diffusion is reliable broadcast by message diffusion: whoever receives a
-// message for the first time sends it on to all its neighbours before it delivers it.
+// Package diffusion is reliable broadcast by message diffusion: a process that receives a message for the
+// first time sends it to all its neighbors before it delivers it.
 //
-// The problem: reliable broadcast. What a correct process broadcasts, and what a
-// correct process delivers, all correct processes deliver; nobody delivers anything
-// twice, or anything that was not broadcast.
+// The problem: reliable broadcast. All correct processes deliver what a correct process broadcasts, and what
+// a correct process delivers. No process delivers anything twice, or anything that was not broadcast.
 //
-// The model: asynchronous; processes crash, any number of them, as long as every
-// two correct ones are joined by a path of correct processes and of links that lose
-// nothing. Links may double and reorder. Relays are trusted: a process that lies can
-// speak in the name of any other. Nothing is promised of processes that come back
-// after a crash but that they do no harm: what they missed nobody repeats.
+// The model: asynchronous; any number of processes may crash, as long as every two correct ones are connected
+// by a path of correct processes and of links that lose nothing. Links may double and reorder. Relays are
+// trusted: a lying process can broadcast in the name of any other. The only promise about processes that
+// restart after a crash is that they violate nothing: no process repeats what they missed.
 //
-// Why it works: along the path from a correct process that delivers m to any other
-// each one has sent m to the next before it delivered m itself.
+// Why it works: on the path from a correct process that delivers m to any other, each one has sent m to the
+// next before it delivered m itself.
 //
-// Uniform or not: the plain form is not uniform. A process may deliver and crash,
-// and what it sent be lost with it, or get no further than neighbours that crash
-// too. (On a complete graph, if what was sent arrives whatever becomes of its
-// sender, it happens to be uniform, for sending comes before delivering.) With
-// Config.Uniform a process delivers only when it has received copies from more than
-// half of all processes, itself included. With fewer than half of them crashing one
-// of those is correct, so that all correct processes receive a copy from it, relay
-// it, and receive each other's relays. It needs a complete graph.
+// Uniform or not: the plain form is not uniform. A process may deliver and crash, and what it sent may be
+// lost with it, or reach only neighbors that crash too. (On a complete graph, if what was sent arrives
+// whatever becomes of its sender, it happens to be uniform, because sending comes before delivering.) With
+// Config.Uniform a process delivers only when it has received copies from more than half of all processes,
+// itself included. If fewer than half of them crash, one of those is correct, so all correct processes
+// receive a copy from it, relay it, and receive each other's relays. The uniform form needs a complete graph.
 //
-// Memory: a message is known by its sender, the sender's incarnation and a sequence
-// number. Of each sender and incarnation a process remembers up to which number it
-// has delivered all, and what it has delivered beyond that, as ranges; both are
-// exact, and nothing else is kept. A message further than Config.Window beyond the
-// first gap is refused, and is lost to this process unless another copy comes when
-// the gap is filled. A gap does not last: within one life a sender has sent every
-// message before it sends the next. So the window must be as large as what one
-// sender can have on its way at a time. Only the last problem.MaxLives incarnations
-// of a process are remembered.
+// Memory: sender, incarnation and sequence number identify a message. For each incarnation of a sender a
+// process stores up to which number it has delivered all messages, and which ones beyond that, as ranges.
+// Both are exact, and nothing else is kept. A message that is Config.Window or more beyond the first gap is
+// refused; this process loses it unless another copy arrives after the gap is filled. A gap does not last:
+// within one incarnation a sender has sent every message before it sends the next. So the window must be as
+// large as the number of messages that one sender can have in flight. Only the last problem.MaxLives
+// incarnations of a process are remembered.
 //
 // Source: the lecture on broadcast, reliable broadcast by message diffusion; the
 // uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and
@@ -45,31 +39,29 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Data is a broadcast message on its way. Origin: its sender. Value: the sender's
-// incarnation, from 1. Seq: its number among what the sender broadcast in that
-// life, from 1. Body: the payload.
+// Data is a broadcast message in transit. Origin: its sender. Value: the sender's incarnation, from 1. Seq:
+// its number among the broadcasts of that incarnation, from 1. Body: the payload.
 const Data parley.Kind = 1
 
-// process is one process.
 type process struct {
 	parley.Base
 	c Config
 
 	me    problem.Incarnation
-	seq   uint64                // of the last message that it broadcast in this life
+	seq   uint64                // of its last broadcast in this incarnation
 	heard []problem.Lives[life] // by sender
 }
 
-// life is what a process knows of the messages of one life of a sender.
+// life is what a process knows about the messages of one incarnation of a sender.
 type life struct {
 	delivered problem.Numbers
-	held      problem.Sorted[uint64, held] // uniform: received and not delivered, by number
+	held      problem.Sorted[uint64, held] // uniform: received but not delivered, by number
 }
 
 // held is a message that waits for copies from more processes.
 type held struct {
 	seq    uint64
-	copies parley.Set // who has sent one
+	copies parley.Set // the processes that have sent one
 	body   []byte
 }
 
@@ -79,7 +71,7 @@ func newProcess(c Config) *process {
 	return &process{c: c, heard: make([]problem.Lives[life], c.N)}
 }
 
-// Start begins a life.
+// Start begins an incarnation.
 func (p *process) Start(s *parley.Step) {
 	p.me.Begin(s)
 }
@@ -98,10 +90,9 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.arrive(s, s.Self, tagged)
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Kind >= parley.Local: // an indication: diffusion asks nothing of detectors
+	case m.Kind >= parley.Local: // an indication: diffusion uses no detector
 	case m.Kind != Data || int(m.Origin) >= s.N || m.Seq == 0 || m.Value == 0:
 		s.Refuse(from, "no message of a broadcast")
 	case !p.neighbour(s, from):
@@ -113,9 +104,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// arrive is upon receive(m): deliver m unless that was done before, and if m is not
-// one's own send it to all neighbours first. What one broadcast in another life is
-// as good as another's.
+// arrive: upon receive(m): deliver m unless that was done before, and if m is not one's own send it to all
+// neighbors first. A message of an earlier incarnation of this process counts like one of another process.
 func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 	l := p.heard[m.Origin].At(m.Value)
 	if l == nil {
@@ -137,8 +127,8 @@ func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.deliver(s, l, m)
 		return
 	}
-	// Uniform: relay the first copy, count them all, and deliver when more than half
-	// of the processes have sent one. To relay is to have sent one, too.
+	// Uniform: relay the first copy, count all copies, and deliver when more than half of the processes have
+	// sent one. Relaying counts as sending one.
 	h, first := l.held.Put(m.Seq, held{seq: m.Seq, body: m.Body})
 	if first && !own {
 		p.relay(s, m)
@@ -156,7 +146,7 @@ func (p *process) deliver(s *parley.Step, l *life, m parley.Msg) {
 	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: m.Body})
 }
 
-// relay sends m to all neighbours.
+// relay sends m to all neighbors.
 func (p *process) relay(s *parley.Step, m parley.Msg) {
 	if len(p.c.Graph) == 0 {
 		s.SendAll(m)

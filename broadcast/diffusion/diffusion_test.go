@@ -18,7 +18,7 @@ import (
 	"parley/sim"
 )
 
-// ring has neighbours on both sides.
+// ring returns a graph in which each process has two neighbors.
 func ring(n int) []parley.Set {
 	out := make([]parley.Set, n)
 	for i := range n {
@@ -36,13 +36,13 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := diffusion.New(c)
-			p.Cost = nil // that is of one broadcast
+			p.Cost = nil // it counts one broadcast
 			parleytest.Suite(t, p, parleytest.Options{Seeds: 100, Sim: sim.Options{Twice: 0.1}})
 		})
 	}
 }
 
-// One broadcast costs what the lecture's rules come to.
+// One broadcast costs what the lecture's rules yield.
 func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		config diffusion.Config
@@ -65,7 +65,7 @@ func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, diffusion.New(diffusion.Config{N: 4, Uniform: true, Window: 8}))
 }
 
-// bench is one machine of process 0 of n and what it refused.
+// bench is one machine, process 0 of n, and its refusals.
 type bench struct {
 	parley.Host
 	parley.Machine
@@ -81,7 +81,7 @@ func newBench(c diffusion.Config) *bench {
 	return b
 }
 
-// receive hands a message over and returns the payloads that it releases.
+// receive passes a message to the machine and returns the payloads that it delivers.
 func (b *bench) receive(from parley.ID, m parley.Msg) []string {
 	b.step.Effects = b.step.Effects[:0]
 	b.Receive(&b.step, from, m)
@@ -100,9 +100,8 @@ func data(origin parley.ID, life, seq uint64) parley.Msg {
 		Body: fmt.Appendf(nil, "%d.%d.%d", origin, life, seq)}
 }
 
-// A message of which nothing is missing before it is delivered at any time; one that
-// is a window ahead of the first gap is refused, and delivered from a later copy when
-// the gap is filled. Nothing is delivered twice.
+// A message is delivered at once, even if earlier ones are missing. One that is a window ahead of the first
+// gap is refused, and delivered from a later copy after the gap is filled. Nothing is delivered twice.
 func TestWindow(t *testing.T) {
 	for _, uniform := range []bool{false, true} {
 		b := newBench(diffusion.Config{N: 3, Uniform: uniform, Window: 4})
@@ -127,7 +126,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// The uniform form holds at most a window of messages back.
+// The uniform form holds at most a window of messages.
 func TestHeldIsBounded(t *testing.T) {
 	b := newBench(diffusion.Config{N: 5, Uniform: true, Window: 10})
 	for seq := range uint64(1000) {
@@ -137,7 +136,7 @@ func TestHeldIsBounded(t *testing.T) {
 	if len(b.refused) != 990 || small > 400 {
 		t.Errorf("%d refused, %d bytes", len(b.refused), small)
 	}
-	for seq := range uint64(10) { // what was held comes from a third process
+	for seq := range uint64(10) { // the held messages arrive from a third process
 		if have := b.receive(2, data(1, 1, seq+1)); len(have) != 1 {
 			t.Errorf("number %d releases %v", seq+1, have)
 		}
@@ -147,8 +146,8 @@ func TestHeldIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever the order in which they come, each message is delivered once; and when all
-// have come, next to nothing is remembered.
+// Each message is delivered once, whatever the order of arrival; after all have arrived, hardly any memory is
+// used.
 func TestDuplicatesAreNotRemembered(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -173,7 +172,7 @@ func TestDuplicatesAreNotRemembered(t *testing.T) {
 	}
 }
 
-// Lives of one sender do not touch each other, and only the last few are remembered.
+// Incarnations of one sender are independent, and only the last few are remembered.
 func TestLives(t *testing.T) {
 	b := newBench(diffusion.Config{N: 3})
 	for life := uint64(1); life <= 20; life++ {
@@ -195,7 +194,7 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// What does not fit is refused and changes nothing.
+// Malformed messages are refused and change nothing.
 func TestRefused(t *testing.T) {
 	b := newBench(diffusion.Config{N: 4, M: 1, Graph: ring(4)})
 	b.Request(&b.step, problem.Request([]byte("own")))
@@ -220,7 +219,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v: %v, %v", c.m, b.refused, b.step.Effects)
 		}
 	}
-	for _, quiet := range []parley.Msg{data(0, 1, 1), {Kind: parley.Suspect, Origin: 2}} { // one's own relayed; a detector
+	for _, quiet := range []parley.Msg{data(0, 1, 1), {Kind: parley.Suspect, Origin: 2}} { // own, relayed; a detector's
 		b.refused = nil
 		if b.receive(1, quiet); len(b.step.Effects) > 0 || b.refused != nil {
 			t.Errorf("%v: %v, %v", quiet, b.refused, b.step.Effects)
@@ -235,7 +234,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The incarnation is one more than any of the log, and the first thing of a life.
+// The incarnation is one more than any in the log, and is the first thing that a start makes durable.
 func TestIncarnation(t *testing.T) {
 	m := diffusion.New(diffusion.Config{N: 3}).New(0)
 	s := &parley.Step{N: 3, Restart: true, Log: []parley.Record{{Body: binary.AppendUvarint(nil, 300)}}}
@@ -244,8 +243,8 @@ func TestIncarnation(t *testing.T) {
 	if s.Effects[0].Op != parley.OpAppend || s.Effects[1].Msg.Value != 301 || s.Effects[1].Msg.Seq != 1 {
 		t.Errorf("%+v", s.Effects)
 	}
-	// What it broadcast in another life it sends on like anybody's: maybe it had not
-	// written to all when it crashed.
+	// It relays a message of its earlier incarnation like any other: it may have crashed before it had sent
+	// it to all.
 	s.Effects = nil
 	m.Receive(s, 1, data(0, 300, 7))
 	if len(s.Effects) != 2 || s.Effects[0].Op != parley.OpSend || s.Effects[1].Op != parley.OpDeliver {
@@ -279,7 +278,7 @@ func TestConfig(t *testing.T) {
 			diffusion.New(c.config)
 		}()
 		if len(c.config.Graph) > 0 || c.config.Window != 0 {
-			continue // not to be said by flags
+			continue // not expressible by flags
 		}
 		var why *parley.FlagError
 		if _, err := remade(c.config, c.config.N, c.config.M); !errors.As(err, &why) || why.Flag != c.flag {
@@ -298,7 +297,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// remade makes a protocol by the flags of another.
+// remade makes a protocol with the flags of another.
 func remade(c diffusion.Config, n, m int) (parley.Protocol, error) {
 	fs := flag.NewFlagSet("", flag.PanicOnError)
 	remake := diffusion.New(diffusion.Config{N: 4, Uniform: c.Uniform}).Flags(fs)
@@ -308,7 +307,7 @@ func remade(c diffusion.Config, n, m int) (parley.Protocol, error) {
 	return remake(nil)
 }
 
-// What is promised, and what not for want of a majority or of links.
+// Which promises hold, and which do not because there is no majority or links lose messages.
 func TestPromises(t *testing.T) {
 	promised := func(c diffusion.Config, f func(a *parley.RunConditions)) (out []string) {
 		a := parley.RunConditions{N: c.N, M: 2, Faulty: 2}

@@ -9,9 +9,9 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through every order of arrivals among three processes, with a crash after
-// each effect of each step. Nothing breaks. Uniform agreement, which is promised of the uniform
-// form alone, holds of the other one too: it sends before it delivers, and what was sent arrives.
+// TestExplored searches every order of arrivals among three processes, with a crash after each effect of each
+// step. Nothing breaks. Uniform agreement, which is promised only of the uniform form, also holds of the
+// plain one here: it sends before it delivers, and what was sent arrives.
 func TestExplored(t *testing.T) {
 	system := func(uniform bool, m explore.Model, casts ...string) explore.Options {
 		p := diffusion.New(diffusion.Config{N: 3, Uniform: uniform})

@@ -13,7 +13,7 @@ import (
 	"parley/sim"
 )
 
-// talk lets each process broadcast a few messages, some of them at once.
+// talk makes each process broadcast a few messages, some of them at once.
 func talk(n int, r *rand.Rand) []sim.Request {
 	var out []sim.Request
 	for id := range parley.ID(n) {
@@ -25,7 +25,7 @@ func talk(n int, r *rand.Rand) []sim.Request {
 	return out
 }
 
-// crashes stops up to m processes in the middle of what they do.
+// crashes crashes up to m processes in the middle of a step.
 func crashes(n, m int, r *rand.Rand) []sim.Crash {
 	var out []sim.Crash
 	for _, i := range r.Perm(n)[:r.IntN(m+1)] {
@@ -34,7 +34,7 @@ func crashes(n, m int, r *rand.Rand) []sim.Crash {
 	return out
 }
 
-// graph draws a graph: a tree, and some more links.
+// graph draws a random connected graph: a tree with some more links.
 func graph(n int, r *rand.Rand) []parley.Set {
 	out := make([]parley.Set, n)
 	link := func(a, b int) { out[a].Add(parley.ID(b)); out[b].Add(parley.ID(a)) }
@@ -49,10 +49,9 @@ func graph(n int, r *rand.Rand) []parley.Set {
 	return out
 }
 
-// Slide "Reliable Broadcast by Message Diffusion": validity, agreement and integrity
-// hold wherever every two correct processes are joined by correct ones. Links double
-// and reorder, and processes crash in the middle of a send. Where correct processes
-// are apart, agreement must be seen to break.
+// Slide "Reliable Broadcast by Message Diffusion": validity, agreement and integrity hold if every two
+// correct processes are connected by correct ones. Links double and reorder, and processes crash in the
+// middle of a send. Where correct processes are disconnected, some run must break agreement.
 func TestReliableOnAnyGraph(t *testing.T) {
 	joined, apart, broke := 0, 0, 0
 	for seed := range uint64(600) {
@@ -80,8 +79,8 @@ func TestReliableOnAnyGraph(t *testing.T) {
 	}
 }
 
-// Each process relays before it delivers: on a complete graph, if what was sent
-// arrives, what anybody delivered all correct processes deliver.
+// Each process relays before it delivers: on a complete graph, if what was sent arrives, all correct
+// processes deliver what any process delivered.
 func TestRelayComesFirst(t *testing.T) {
 	crashed := 0
 	for seed := range uint64(300) {
@@ -99,8 +98,8 @@ func TestRelayComesFirst(t *testing.T) {
 	}
 }
 
-// The plain form is not uniform on a graph: 0 delivers its own message, and its only
-// neighbour crashes before it relays.
+// The plain form is not uniform on a graph: 0 delivers its own message, and its only neighbor crashes before
+// it relays.
 func TestPlainIsNotUniform(t *testing.T) {
 	c := diffusion.Config{N: 4, M: 2, Graph: []parley.Set{
 		parley.SetOf(1), parley.SetOf(0, 2), parley.SetOf(1, 3), parley.SetOf(2)}}
@@ -113,8 +112,8 @@ func TestPlainIsNotUniform(t *testing.T) {
 	}
 }
 
-// doomed lets up to m processes crash after a time in which all that they send is
-// lost, as when a machine goes down with its buffers full.
+// doomed makes up to m processes crash after a period in which all that they send is lost, as when a computer
+// fails with full buffers.
 func doomed(opt *sim.Options, n, m int, r *rand.Rand) {
 	for _, i := range r.Perm(n)[:r.IntN(m+1)] {
 		since := parley.Tick(1 + r.IntN(2000))
@@ -123,9 +122,9 @@ func doomed(opt *sim.Options, n, m int, r *rand.Rand) {
 	}
 }
 
-// With fewer than half of the processes crashing the uniform form is reliable and
-// uniform, even if what a process sent before it crashed is lost. The plain form in
-// the same runs must be seen to deliver what no correct process does.
+// If fewer than half of the processes crash, the uniform form is reliable and uniform, even if what a process
+// sent before its crash is lost. In some of the same runs the plain form must deliver what no correct process
+// delivers.
 func TestUniform(t *testing.T) {
 	uniform, plain := 0, 0
 	for seed := range uint64(400) {
@@ -157,8 +156,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// A process delivers when it has copies from more than half: the sender's and its own
-// are two of three, and two of four are not enough.
+// A process delivers when it has copies from more than half: its own and the sender's are two of three, but
+// two of four are not enough.
 func TestMajority(t *testing.T) {
 	for _, c := range []struct{ n, copies int }{{1, 1}, {2, 2}, {3, 2}, {4, 3}, {5, 3}, {6, 4}, {7, 4}} {
 		m := diffusion.New(diffusion.Config{N: c.n, Uniform: true}).New(0)
@@ -191,9 +190,9 @@ func TestMajority(t *testing.T) {
 	}
 }
 
-// A restarted process begins another incarnation with number 1: what it broadcasts
-// then is no duplicate of what it broadcast before, even of its first message, and
-// what is still on its way from its first life is delivered once as well.
+// A restarted process begins another incarnation with number 1: what it broadcasts then is no duplicate of an
+// earlier broadcast, even of its first one, and messages in transit from its first incarnation are delivered
+// once as well.
 func TestRestart(t *testing.T) {
 	again := 0
 	for seed := range uint64(300) {
@@ -212,7 +211,7 @@ func TestRestart(t *testing.T) {
 		if s.Stats.Restarts == 0 {
 			continue
 		}
-		// For those that were never down all is as it would be without the restart.
+		// Processes that were never down see no effect of the restart.
 		s.History.Faulty.Add(opt.Crashes[0].At)
 		for _, property := range opt.Protocol.Properties {
 			if err := property.Check(&s.History); err != nil && property.Mode != parley.Sometimes {
@@ -230,8 +229,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Without its disk a process uses its old numbers again, and what it broadcasts is
-// taken for what it broadcast before. That is not promised.
+// Without its disk a process reuses its old numbers, and its broadcasts are taken for earlier ones. So
+// nothing is promised then.
 func TestLostDisk(t *testing.T) {
 	p := diffusion.New(diffusion.Config{N: 3})
 	s := sim.Run(sim.Options{Protocol: p,

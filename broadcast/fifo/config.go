@@ -12,21 +12,21 @@ import (
 	"parley/stack"
 )
 
-// Config is what all processes must know beforehand, and know alike.
+// Config must be identical on all processes.
 type Config struct {
 	N int
-	// Window is how far ahead of what was delivered the messages of one life of a
-	// sender are accepted; 0 stands for diffusion.Window.
+	// Window is how far ahead of the last delivery the messages of one incarnation of a sender are accepted,
+	// in messages; 0 means diffusion.Window.
 	Window int
-	// Beneath is what the broadcast beneath promises of validity, agreement and
-	// integrity; nil stands for diffusion on a complete graph.
+	// Beneath is the Promises function of the broadcast beneath, for validity, agreement and integrity; nil
+	// means diffusion on a complete graph.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform tells that the broadcast beneath is uniform, and so this one is.
+	// Uniform declares that the broadcast beneath is uniform; then this one is, too.
 	Uniform bool
 }
 
-// New returns the protocol as a layer, which hears its peers through the broadcast
-// beneath alone. A Config that makes no sense panics.
+// New returns the protocol as a layer that receives messages only through the broadcast beneath. It panics if
+// c is invalid.
 func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Window < 0 {
 		panic(fmt.Sprintf("fifo: %d processes and a window of %d", c.N, c.Window))
@@ -56,14 +56,14 @@ func New(c Config) parley.Protocol {
 	return p
 }
 
-// promises adds FIFO order to what is promised beneath.
+// promises adds FIFO order to the promises of the broadcast beneath.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return append(c.Beneath(a),
 		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)"))
 }
 
-// explain shows a message as its number and payload, and the number of the sender's
-// life if it is not the first: #7 hello, or 3#1 again.
+// explain shows a message as its number and payload, and the sender's incarnation if it is not the first: #7
+// hello, or 3#1 again.
 func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 	life := ""
 	if m.Value != 1 {
@@ -72,7 +72,7 @@ func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[stri
 	return slices.Values([]string{fmt.Sprintf("%s#%d %s", life, m.Seq, parley.Printable(m.Body))})
 }
 
-// Tower returns FIFO broadcast on top of diffusion: a protocol that runs by itself.
+// Tower returns FIFO broadcast on top of diffusion: a complete protocol.
 func Tower(c diffusion.Config) parley.Protocol {
 	beneath := diffusion.New(c)
 	p := stack.New(beneath, New(Config{N: c.N, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))

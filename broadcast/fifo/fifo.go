@@ -1,33 +1,30 @@
-// Package fifo is FIFO broadcast on top of any reliable broadcast: messages carry
-// the sender's own sequence numbers, and who receives one early puts it into a bag.
+// Package fifo is FIFO broadcast on top of any reliable broadcast: messages carry the sender's own sequence
+// numbers, and a receiver puts an early message into a bag.
 //
-// The problem: FIFO broadcast. It is reliable broadcast, and if a process broadcasts
-// m before m', no correct process delivers m' unless it has delivered m before.
+// The problem: FIFO broadcast. It is reliable broadcast, and if a process broadcasts m before m', no correct
+// process delivers m' unless it has delivered m before.
 //
-// The model is that of the broadcast beneath: asynchronous, with crashes. What that
-// promises of validity and agreement, uniform or not, holds here as well, since a
-// process of one life broadcasts all before m' before m', so that no gap lasts. A gap
-// is never skipped: behind one that does last, because something was lost in spite
-// of the model, nothing more of that life of the sender is delivered.
+// The model is that of the broadcast beneath: asynchronous, with crashes. Its validity and agreement, uniform
+// or not, hold here as well, because an incarnation of a process broadcasts all messages before m' before it
+// broadcasts m', so that no gap lasts. A gap is never skipped: if a message is lost although the model
+// excludes it, nothing after it is delivered of that incarnation of the sender.
 //
-// Why it works: next[q] numbers the one message of q that may be delivered, and it
-// goes up by one with each delivery.
+// Why it works: next[q] is the number of the only message of q that may be delivered, and it increases by one
+// with each delivery.
 //
-// Lives: a process that comes back after a crash begins with number 1 in its next
-// incarnation, and that is a sender of its own. What it broadcast before and what it
-// broadcasts then is in no order; no receiver could tell whether the last message
-// before a crash was ever sent. A receiver that comes back begins with an empty state
-// as well: of those who broadcast before it delivers nothing until they start anew.
+// Incarnations: a process that restarts after a crash begins with number 1 in its next incarnation, and that
+// is a sender of its own. There is no order between its broadcasts before and after the crash: no receiver
+// could know whether the last message before a crash was ever sent. A restarted receiver begins with an empty
+// state as well: it delivers nothing of incarnations that broadcast before.
 //
-// Bounds: the bag holds at most Config.Window messages of one life of a sender, those
-// with the next numbers. One further ahead is refused and, as the layer beneath
-// delivers once, lost: a window as large as that of the layer beneath never is too
-// small. The last problem.MaxLives incarnations of a process are remembered.
+// Bounds: the bag holds at most Config.Window messages of one incarnation of a sender, those with the next
+// numbers. One further ahead is refused and lost, because the layer beneath delivers once. A window as large
+// as that of the layer beneath is always large enough. The last problem.MaxLives incarnations of a process
+// are remembered.
 //
-// The lecture's pseudocode is read with the removal from the bag inside the loop,
-// else all but the last would stay in it; with numbers of the layer's own, as other
-// messages of the layer beneath would leave gaps; and numbers below next[q] are
-// dropped.
+// The lecture's pseudocode is read with three changes. The removal from the bag is inside the loop, otherwise
+// all but the last message would stay in it. The numbers are the layer's own, because other messages of the
+// layer beneath would leave gaps. Numbers below next[q] are dropped.
 //
 // Source: the lecture on broadcast, FIFO broadcast built on reliable broadcast.
 package fifo
@@ -40,23 +37,21 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Data is a message of an F-broadcast. It is R-broadcast, never sent on a link; the
-// sender is told by the layer beneath. Value: the sender's incarnation, from 1. Seq:
-// its number among what the sender F-broadcast in that life, from 1. Body: the
-// payload.
+// Data is a message of an F-broadcast. It is R-broadcast, never sent on a link; the layer beneath names the
+// sender. Value: the sender's incarnation, from 1. Seq: its number among the F-broadcasts of that
+// incarnation, from 1. Body: the payload.
 const Data parley.Kind = 1
 
-// process is one process.
 type process struct {
 	parley.Base
 	c Config
 
 	me     problem.Incarnation
-	seq    uint64                  // of the last message that it broadcast in this life
+	seq    uint64                  // of its last broadcast in this incarnation
 	sender []problem.Lives[stream] // by sender
 }
 
-// stream is what comes from one life of a sender.
+// stream is what this process has received from one incarnation of a sender.
 type stream struct {
 	delivered uint64                        // next[q] - 1
 	bag       problem.Sorted[uint64, early] // by number
@@ -70,8 +65,7 @@ type early struct {
 
 func (e early) Compare(seq uint64) int { return cmp.Compare(e.seq, seq) }
 
-// Start: next[q] = 1 for all q, and an empty bag; both are so when a life of q is
-// first heard of.
+// Start: next[q] = 1 for all q, and an empty bag; both hold when an incarnation of q is first seen.
 func (p *process) Start(s *parley.Step) { p.me.Begin(s) }
 
 // Request: to execute broadcast(F, m), execute broadcast(R, m).
@@ -137,8 +131,8 @@ func (p *process) State(v *parley.Vars) {
 	})
 }
 
-// Next returns the number of the message of q, in q's given life, that the machine
-// will deliver next, and the numbers of those in its bag.
+// Next returns the number of the next message that the machine will deliver of the given incarnation of q,
+// and the numbers of those in its bag.
 func Next(m parley.Machine, q parley.ID, life uint64) (next uint64, bag []uint64) {
 	f := m.(*process).sender[q].Known(life)
 	if f == nil {

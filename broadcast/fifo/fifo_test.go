@@ -17,7 +17,7 @@ import (
 	"parley/stack"
 )
 
-// bench is one machine, of process 0, that R-delivers what a test says.
+// bench is one machine, of process 0, that R-delivers what a test passes to it.
 type bench struct {
 	parley.Host
 	parley.Machine
@@ -34,7 +34,7 @@ func newBench(c fifo.Config) *bench {
 
 func (b *bench) Refused(_, _ parley.ID, why string) { b.refused = append(b.refused, why) }
 
-// arrive R-delivers a message and returns what is F-delivered.
+// arrive R-delivers a message and returns the F-deliveries.
 func (b *bench) arrive(q parley.ID, m parley.Msg) []string {
 	b.step.Effects = b.step.Effects[:0]
 	b.step.Carried = true
@@ -53,8 +53,8 @@ func data(life, seq uint64, body string) parley.Msg {
 	return parley.Msg{Kind: fifo.Data, Value: life, Seq: seq, Body: []byte(body)}
 }
 
-// Every order of arrival of five messages, any of them twice and any of them missing:
-// what is delivered at any time are the first ones without a gap, in order.
+// Every order of arrival of five messages, any of them twice and any of them missing: the deliveries at any
+// time are the first messages without a gap, in order.
 func TestEveryOrder(t *testing.T) {
 	orders := 0
 	var perm func(left []uint64, taken []uint64)
@@ -85,7 +85,7 @@ func TestEveryOrder(t *testing.T) {
 		}
 	}
 	perm([]uint64{1, 2, 3, 4, 5}, nil)
-	if orders != 326 { // the arrangements of up to five
+	if orders != 326 { // the arrangements of up to five messages
 		t.Errorf("%d orders", orders)
 	}
 }
@@ -112,7 +112,7 @@ func TestBagIsBounded(t *testing.T) {
 	}
 }
 
-// What does not fit is refused and changes nothing.
+// Malformed messages are refused and change nothing.
 func TestRefused(t *testing.T) {
 	b := newBench(fifo.Config{N: 3, Window: 4})
 	b.arrive(1, data(1, 1, "one"))
@@ -150,7 +150,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// chain broadcasts bursts, so that many messages of a process are on their way at once.
+// chain broadcasts bursts, so that many messages of a process are in flight at once.
 func chain(n int, r *rand.Rand) []sim.Request {
 	var out []sim.Request
 	for id := range parley.ID(n) {
@@ -165,9 +165,9 @@ func chain(n int, r *rand.Rand) []sim.Request {
 	return out
 }
 
-// Slide "Build FIFO Broadcast Using Reliable Broadcast": on links that double and
-// reorder, with processes that crash in the middle of a send, all that reliable
-// broadcast is, and FIFO order. Diffusion alone must be seen to break FIFO order.
+// Slide "Build FIFO Broadcast Using Reliable Broadcast": on links that double and reorder, with processes
+// that crash in the middle of a send, the properties of reliable broadcast and FIFO order hold. Diffusion
+// alone must break FIFO order in some run.
 func TestOrder(t *testing.T) {
 	disorder := 0
 	for seed := range uint64(400) {
@@ -181,7 +181,7 @@ func TestOrder(t *testing.T) {
 		}
 		s := sim.Run(opt)
 		parleytest.Judge(t, p, s, seed)
-		for _, property := range p.Properties { // not only what is promised
+		for _, property := range p.Properties { // not only those that are promised
 			if err := property.Check(&s.History); err != nil && property.Mode != parley.Sometimes {
 				t.Fatalf("seed %d: %s: %v", seed, property.Name, err)
 			}
@@ -196,8 +196,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Behind a message that was lost, against the model, nothing more is delivered of its
-// sender; order holds, and of other senders all is delivered.
+// After a message that was lost, outside the model, nothing more of its sender is delivered; order holds, and
+// all messages of other senders are delivered.
 func TestGapLasts(t *testing.T) {
 	stuck := 0
 	for seed := range uint64(100) {
@@ -224,8 +224,8 @@ func TestGapLasts(t *testing.T) {
 	}
 }
 
-// A sender that comes back begins with number 1, as another sender: its messages are
-// neither duplicates nor behind a gap.
+// A restarted sender begins with number 1, as another sender: its messages are neither duplicates nor after a
+// gap.
 func TestRestart(t *testing.T) {
 	again := 0
 	for seed := range uint64(200) {
@@ -267,8 +267,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// The layer has numbers of its own: what others broadcast by the same layer beneath
-// leaves no gap. Two layers of FIFO on one diffusion, each under the other.
+// The layer has its own numbers: broadcasts of others on the same layer beneath leave no gap. The test runs
+// two FIFO layers on one diffusion, in both orders.
 func TestOwnNumbers(t *testing.T) {
 	beneath := diffusion.New(diffusion.Config{N: 3})
 	p := stack.New(beneath, fifo.New(fifo.Config{N: 3}), fifo.New(fifo.Config{N: 3}))
@@ -320,7 +320,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A lost disk is the one thing that FIFO order is not promised under.
+// FIFO order is promised unless a disk is lost.
 func TestPromises(t *testing.T) {
 	p := fifo.New(fifo.Config{N: 3})
 	holds := func(a parley.RunConditions) (out []string) {

@@ -8,26 +8,26 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Config is what all processes must know alike.
+// Config must be identical on all processes.
 type Config struct {
 	N int
-	// Tree has for each process its children in the broadcasts of Root. In those of
-	// another process, that one and Root change places. nil: a heap, in which process
-	// i has the children k*i+1 to k*i+k, and Root is 0.
+	// Tree has for each process its children in the broadcasts of Root. In those of another process, that one
+	// and Root change places. nil means a heap, in which process i has the children k*i+1 to k*i+k, and Root
+	// is 0.
 	Tree [][]parley.ID
 	Root parley.ID
 	// Fanout is the k of the heap: 1 is a chain, n-1 a star; by default 2.
 	Fanout int
-	// Window is how many of its own broadcasts a process has under way at a time, by
-	// default 64; the others wait. With 1 the next broadcast is, as in the lecture, the
-	// sign that the last one is complete. It bounds what the others must hold.
+	// Window is how many of its own broadcasts a process may have in flight, by default 64; further ones
+	// wait. With 1 the next broadcast is, as in the lecture, the sign that the last one is complete. Window
+	// bounds what the others must hold.
 	Window int
-	// Notice has the root say that a broadcast is complete by a message of its own.
-	// Without it the next broadcast says so.
+	// Notice makes the root report with a message of its own that a broadcast is complete. Without it the
+	// next broadcast reports that.
 	Notice bool
 }
 
-// check returns the tree of Root, or what is wrong with the configuration.
+// check returns the tree of Root, or an error if the configuration is invalid.
 func (c Config) check() (tree, error) {
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
@@ -44,7 +44,7 @@ func (c Config) check() (tree, error) {
 	return heap(c.N, c.Fanout), nil
 }
 
-// flags declares the flags of the protocol; what is not given is taken from def.
+// flags declares the flags of the protocol; their defaults are the fields of c.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n, fanout := c.N, c.Fanout
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
@@ -60,8 +60,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// cost counts one broadcast without faults: every process but the root gets
-// the message, acknowledges it, and with Notice is told that it is complete.
+// cost counts one broadcast without faults: every process but the root gets the message, acknowledges it, and
+// with Notice gets the notice.
 func cost(c Config, n int) parley.Cost {
 	each := parley.Traffic{Messages: 2}
 	if c.Notice {
@@ -70,7 +70,7 @@ func cost(c Config, n int) parley.Cost {
 	return parley.Cost{PerRound: []parley.Traffic{each.Times(uint64(max(n-1, 0)))}}
 }
 
-// promises says what holds in the circumstances of a run.
+// promises returns which properties hold under the conditions of a run.
 func promises(a parley.RunConditions) []parley.Promise {
 	return []parley.Promise{
 		problem.Promise(a, problem.Validity, "the root takes over from crashed processes below it"),
@@ -80,8 +80,8 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 }
 
-// explain says which broadcast a message is about: its sender, the number of the
-// sender's life if it is not the first, and its own; 2#7, or 2.3#1.
+// explain shows which broadcast a message is about: its sender, the sender's incarnation if it is not the
+// first, and its number; 2#7, or 2.3#1.
 func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {

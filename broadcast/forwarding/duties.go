@@ -2,10 +2,9 @@ package forwarding
 
 import "parley"
 
-// serve sends a broadcast to whom I have to: to my children, to those of a child
-// that has failed, and so on; and if all above me have failed, in the place of the
-// root to its children, and so on. Who is suspected is written to all the same, and
-// before those below it.
+// serve sends a broadcast to the processes that this one must serve: to its children, to those of a child
+// that has failed, and so on; and if all above it have failed, in place of the root to the root's children,
+// and so on. A suspected process still gets the message, before those below it.
 func (p *process) serve(s *parley.Step, root parley.ID, l *life, c *cast) {
 	m := parley.Msg{Kind: Data, Origin: root, Seq: c.seq, Value: l.number, Body: c.body}
 	p.forward(s, c, p.self, m)
@@ -14,7 +13,7 @@ func (p *process) serve(s *parley.Step, root parley.ID, l *life, c *cast) {
 	}
 }
 
-// forward does the duties of process q.
+// forward serves the children of process q.
 func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
 	for child := range parley.ID(p.c.N) {
 		if child == q || child == p.self || c.tree.parent(child) != q {
@@ -23,24 +22,24 @@ func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
 		if c.written.Add(child) {
 			s.Send(child, m)
 		}
-		if c.gone.Has(child) && !c.acked.Has(child) {
+		if c.failed.Has(child) && !c.acked.Has(child) {
 			p.forward(s, c, child, m)
 		}
 	}
 }
 
-// heads tells whether all above me have failed, the root too.
+// heads reports whether all processes above this one have failed, including the root.
 func (p *process) heads(root parley.ID, c *cast) bool {
 	for q := p.self; q != root; {
-		if q = c.tree.parent(q); !c.gone.Has(q) {
+		if q = c.tree.parent(q); !c.failed.Has(q) {
 			return false
 		}
 	}
 	return p.self != root
 }
 
-// settle does what is due when more is known of those below: if all are served it
-// acknowledges, and if that is the whole tree lets go of the broadcast.
+// settle acts on news about the processes below: if all are served it acknowledges, and if that is the whole
+// tree it releases the broadcast.
 func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 	if !c.served {
 		if !p.below(c, p.self) {
@@ -62,12 +61,12 @@ func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 		l.done = l.held[0].seq - 1
 	}
 	if p.c.Notice && l.done > before {
-		p.tell(s, root, l, c)
+		p.sendNotice(s, root, l, c)
 	}
 }
 
-// below tells whether all below process q are served: its children say so, or have
-// failed and all below them are.
+// below reports whether all processes below q are served: each child has acknowledged, or has failed and all
+// below it are served.
 func (p *process) below(c *cast, q parley.ID) bool {
 	for child := range parley.ID(p.c.N) {
 		if child == q || c.tree.parent(child) != q {
@@ -76,7 +75,7 @@ func (p *process) below(c *cast, q parley.ID) bool {
 		switch {
 		case child == p.self && c.served:
 		case c.acked.Has(child):
-		case c.gone.Has(child) && p.below(c, child):
+		case c.failed.Has(child) && p.below(c, child):
 		default:
 			return false
 		}
@@ -84,8 +83,8 @@ func (p *process) below(c *cast, q parley.ID) bool {
 	return true
 }
 
-// replace takes a process to have failed, in all that is not complete but its own
-// broadcasts of a life and of those after it.
+// replace treats q as failed in all incomplete broadcasts, except q's own broadcasts of incarnation but and
+// later ones.
 func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 	for sender := range parley.ID(p.c.N) {
 		for number, l := range p.senders[sender].All() {
@@ -94,7 +93,7 @@ func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 			}
 			for i := 0; i < len(l.held); {
 				c := l.held[i]
-				c.gone.Add(q)
+				c.failed.Add(q)
 				p.serve(s, sender, l, c)
 				p.settle(s, sender, l, c)
 				if i < len(l.held) && l.held[i] == c { // it is still held
@@ -105,8 +104,8 @@ func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 	}
 }
 
-// tell passes the notice on to the children in the tree of a broadcast.
-func (p *process) tell(s *parley.Step, root parley.ID, l *life, c *cast) {
+// sendNotice passes the notice on to the children in the tree of a broadcast.
+func (p *process) sendNotice(s *parley.Step, root parley.ID, l *life, c *cast) {
 	for id := range parley.ID(p.c.N) {
 		if id != root && c.tree.parent(id) == p.self {
 			s.Send(id, parley.Msg{Kind: Done, Origin: root, Value: l.number, Seq: l.done})

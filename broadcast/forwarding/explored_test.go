@@ -8,9 +8,9 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through every order of arrivals and of suspicions, right ones and wrong
-// ones, with crashes after each effect of each step. Suspicions may overtake what was on its way.
-// Nothing breaks, although with wrong suspicions that is promised by nobody.
+// TestExplored searches every order of arrivals and of suspicions, true and false ones, with crashes after
+// each effect of each step. Suspicions may overtake messages in transit. Nothing breaks, although nothing is
+// promised under false suspicions.
 func TestExplored(t *testing.T) {
 	type config = forwarding.Config
 	chain, star := config{N: 3, Fanout: 1, Window: 1}, config{N: 3, Window: 1, Notice: true}

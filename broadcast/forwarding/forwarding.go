@@ -1,50 +1,41 @@
-// Package forwarding is reliable broadcast along a tree: a process forwards a
-// message to its children alone, and those who live do the duties of those who
-// crash.
+// Package forwarding is reliable broadcast along a tree: a process forwards a message only to its children,
+// and the remaining processes take over the duties of those that crash.
 //
-// The problem: whatever a correct process broadcasts, or delivers, all correct
-// processes deliver, once, though processes crash in the middle of forwarding.
+// The problem: all correct processes deliver, once, whatever a correct process broadcasts or delivers,
+// although processes crash in the middle of forwarding.
 //
-// The model: crashes, asynchronous but for what is suspected. The bound: any number
-// of crashes, up to n-1, if links lose nothing and every crash is suspected in the
-// end by all that are left. The layer hears of suspicions from a detector beneath,
-// as in stack.New(detector, forwarding), or from the host. A suspicion may be false:
-// as all that are suspected are written to all the same, it costs messages and no
-// property.
+// The model: crashes; asynchronous except for suspicions. The bound: any number of crashes, up to n-1, if
+// links lose nothing and all remaining processes eventually suspect every crash. The layer receives
+// suspicions from a detector beneath, as in stack.New(detector, forwarding), or from the host. A suspicion
+// may be false: suspected processes still get all messages, so it costs messages but breaks no property.
 //
-// Without faults a broadcast takes n-1 messages and as many acknowledgements, and
-// no process sends to more than its children: diffusion takes n(n-1)+1.
+// Without faults a broadcast takes n-1 messages and as many acknowledgements, and no process sends to more
+// than its children: diffusion takes n(n-1)+1.
 //
-// Why it works: a process acknowledges when everybody below it in the tree holds
-// the message or has crashed. Until then the one above, which holds it too, stands
-// in for it: it serves the children of a child that it suspects, their children if
-// it suspects them as well, and so on. That leaves the top of the tree. Who holds
-// the message and suspects all of those above it, the root included, serves the tree
-// from the root down in the same way. Now let a correct process hold the message.
-// On its way down a message passes nobody by without being sent to that one, too:
-// so of the correct processes above the holder, itself included, the uppermost holds
-// it as well. That is the root, or it stands in for the root; so all branches are
-// served down to the first correct process of each, and from there on by that one.
-// The message carries the whole tree, for that must be known to whoever stands in.
+// Why it works: a process acknowledges when every process below it in the tree holds the message or has
+// crashed. Until then its parent, which holds it too, stands in for it: the parent serves the children of a
+// child that it suspects, their children if it suspects them as well, and so on. That leaves the top of the
+// tree. A process that holds the message and suspects all above it, including the root, serves the tree from
+// the root down in the same way. Now let a correct process hold the message. On its way down a message is
+// also sent to every process that it passes. So of the correct processes from the holder up, itself included,
+// the uppermost holds it as well. That one is the root, or it stands in for the root; so all branches are
+// served down to the first correct process of each, and from there on by that one. The message carries the
+// whole tree, because a process that stands in must know it.
 //
-// When a broadcast is complete, which is when the root's children have all
-// acknowledged or failed and been replaced, nobody needs to hold it any longer. The
-// others learn it in the lecture's two ways: each message says up to which one its
-// sender's broadcasts are complete, so that the next broadcast tells of the last;
-// and with Config.Notice the root says so by a message of its own, passed down the
-// tree. The lecture's root is done when it has sent to all its children. That is not
-// enough for two crashes: a child may have failed before it forwarded anything, and
-// the root with it, and nobody would serve its subtree.
+// A broadcast is complete when the root's children have all acknowledged, or failed and been replaced. Then
+// no process needs to hold it any longer. The others learn that in the lecture's two ways: each message says
+// up to which one its sender's broadcasts are complete, so that the next broadcast reports on the last; and
+// with Config.Notice the root reports it with a message of its own, which is passed down the tree. The
+// lecture's root is done when it has sent to all its children. That does not survive two crashes: a child may
+// have failed before it forwarded anything, and the root with it, and no process would serve its subtree.
 //
-// A message is known by its sender, the sender's incarnation and a number. The
-// incarnation is durable: a process that comes back numbers its broadcasts from 1
-// in a life of its own, and is a new process to the others. With its disk it loses
-// its number of lives, and then must not use its old name.
+// Sender, incarnation and number identify a message. The incarnation is durable: a restarted process numbers
+// its broadcasts from 1 in an incarnation of its own, and is a new process to the others. With its disk a
+// process loses its incarnation number, and then must not use its old name.
 //
-// Not promised: that what a process delivered before it crashed is delivered by the
-// others (no uniformity: the root's crash may leave a leaf alone with the message);
-// any order; that a process which comes back has what it missed; anything over links
-// that lose messages, since nothing is sent again.
+// Not promised: that the others deliver what a process delivered before it crashed (no uniformity: the root's
+// crash may leave a leaf alone with the message); any order; that a restarted process gets what it missed;
+// anything over links that lose messages, because nothing is resent.
 //
 // Source: the lecture, reliable broadcast by message forwarding, with the reading
 // that step 2 acknowledges only after step 3 was acknowledged.
@@ -60,24 +51,22 @@ import (
 
 // The messages. Origin: the sender of the broadcast, which is the root of its tree.
 const (
-	// Data is the broadcast. Seq: its number in this life of the sender, from 1.
-	// Value: the life. Body: up to which number the sender's broadcasts are complete,
-	// as a varint; for each process one byte that names its parent in the tree, and
-	// the root itself; the payload.
+	// Data is the broadcast. Seq: its number in this incarnation of the sender, from 1. Value: the
+	// incarnation. Body: up to which number the sender's broadcasts are complete, as a varint; for each
+	// process one byte that names its parent in the tree, which for the root is the root itself; the payload.
 	Data parley.Kind = iota + 1
-	// Ack says that everybody below its sender in the tree is served. Seq, Value: as
-	// in Data.
+	// Ack reports that every process below its sender in the tree is served. Seq, Value: as in Data.
 	Ack
-	// Done says that all broadcasts up to Seq in life Value are complete.
+	// Done reports that all broadcasts up to Seq in incarnation Value are complete.
 	Done
-	// Hello says that its sender, which is Origin, has come back in life Value.
+	// Hello reports that its sender, which is Origin, has restarted in incarnation Value.
 	Hello
 )
 
-// trust is the indication by which a detector takes a suspicion back.
+// trust is the indication by which a detector revokes a suspicion.
 const trust = parley.Indication + 0x10
 
-// New returns the protocol. It panics on a configuration that makes no sense.
+// New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c.Window, c.Fanout = cmp.Or(c.Window, 64), cmp.Or(c.Fanout, 2)
 	t, err := c.check()
@@ -105,21 +94,20 @@ func New(c Config) parley.Protocol {
 	}
 }
 
-// process is one process.
 type process struct {
 	parley.Base
 	c     Config
 	self  parley.ID
-	shape tree // of my own broadcasts
+	shape tree // of this process's own broadcasts
 
 	me        problem.Incarnation
-	sent      uint64 // my broadcasts in this life
+	sent      uint64 // own broadcasts in this incarnation
 	waiting   [][]byte
 	suspected parley.Set
 	senders   []problem.Lives[life] // by sender
 }
 
-// Start begins a new life, and makes it known if there was one before.
+// Start begins a new incarnation, and announces it if there was one before.
 func (p *process) Start(s *parley.Step) {
 	if s.Restart {
 		p.me = max(p.me, 1) // it may have crashed before anything was durable
@@ -140,7 +128,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.next(s)
 }
 
-// next broadcasts what waits, as long as no more than a window is under way.
+// next broadcasts what waits, as long as the window has room.
 func (p *process) next(s *parley.Step) {
 	for len(p.waiting) > 0 {
 		l := p.lifeOf(p.self, uint64(p.me))
@@ -159,13 +147,12 @@ func (p *process) next(s *parley.Step) {
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
 		p.suspect(s, m.Origin)
 	case m.Kind == trust:
-		p.suspected.Remove(m.Origin) // for what is broadcast from now on
+		p.suspected.Remove(m.Origin) // for later broadcasts
 	case m.Kind >= parley.Local:
 	case int(m.Origin) >= p.c.N || m.Value == 0 || m.Kind != Hello && m.Seq == 0 || m.Kind != Data && len(m.Body) > 0:
 		s.Refuse(from, "malformed message")
@@ -183,8 +170,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.next(s)
 }
 
-// data: upon receiving a message, a process sends it to all its children; a second
-// copy, by (sender, life, number), it drops, and only says that it has it.
+// data: upon receiving a message, a process sends it to all its children; it drops a second copy, by (sender,
+// incarnation, number), and only acknowledges it.
 func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 	complete, t, payload, ok := read(m.Body, p.c.N)
 	if !ok || t.check(m.Origin) != nil || m.Origin == p.self {
@@ -211,7 +198,7 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 	c := newCast(m.Seq, m.Body, p.c.N, p.suspected)
 	c.owed.Add(from)
 	if m.Value < p.newest(m.Origin) {
-		c.gone.Add(m.Origin) // that life is over
+		c.failed.Add(m.Origin) // that incarnation has ended
 	}
 	l.held.Put(c.seq, c)
 	p.serve(s, m.Origin, l, c)
@@ -231,8 +218,8 @@ func (p *process) ack(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// done: the root says that all its broadcasts up to one are complete. Who did not
-// know it tells its children.
+// done: the root reports that all its broadcasts up to one are complete. A process to which that is new
+// informs its children.
 func (p *process) done(s *parley.Step, from parley.ID, m parley.Msg) {
 	l := p.senders[m.Origin].Known(m.Value)
 	if l == nil || m.Origin == p.self {
@@ -240,12 +227,12 @@ func (p *process) done(s *parley.Step, from parley.ID, m parley.Msg) {
 		return
 	}
 	if last := l.complete(m.Seq); last != nil {
-		p.tell(s, m.Origin, l, last)
+		p.sendNotice(s, m.Origin, l, last)
 	}
 }
 
-// suspect: who gets no acknowledgement since the other has failed takes over its
-// duties, in everything that is not complete.
+// suspect: a process that gets no acknowledgement because the other has failed takes over the other's duties,
+// in everything that is not complete.
 func (p *process) suspect(s *parley.Step, q parley.ID) {
 	if q == p.self || int(q) >= p.c.N {
 		return
@@ -254,8 +241,8 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 	p.replace(s, q, math.MaxUint64)
 }
 
-// lived takes note of a life of a process. If a new one has begun, what it had to
-// do in those before is for others to do. It returns nil for a life of long ago.
+// lived records an incarnation of a process. If a new one has begun, others must take over the duties of the
+// earlier ones. It returns nil for a forgotten incarnation.
 func (p *process) lived(s *parley.Step, q parley.ID, number uint64) *life {
 	before := p.newest(q)
 	l := p.lifeOf(q, number)

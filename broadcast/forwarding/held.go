@@ -8,27 +8,26 @@ import (
 	"parley/broadcast/problem"
 )
 
-// cast is one broadcast that a process holds because it is not known to be
-// complete.
+// cast is one broadcast that a process holds because it is not known to be complete.
 type cast struct {
 	seq     uint64
 	body    []byte
-	written parley.Set // to whom I have sent it
-	acked   parley.Set // whose subtree is served, as they say
-	gone    parley.Set // who was suspected since I hold it, or before
-	owed    parley.Set // who waits for my acknowledgement
-	served  bool       // my own subtree is served
-	tree    tree       // in body
+	written parley.Set // the processes that this one has sent it to
+	acked   parley.Set // the processes that have acknowledged: their subtrees are served
+	failed  parley.Set // the processes suspected while this one holds it, or before
+	owed    parley.Set // the processes that wait for this one's acknowledgement
+	served  bool       // this process's own subtree is served
+	tree    tree       // decoded from body
 }
 
-// newCast takes a body that has been read before.
+// newCast takes a body that read has accepted.
 func newCast(seq uint64, body []byte, n int, gone parley.Set) *cast {
-	c := &cast{seq: seq, body: body, gone: gone}
+	c := &cast{seq: seq, body: body, failed: gone}
 	_, c.tree, _, _ = read(body, n)
 	return c
 }
 
-// Compare is by numbers.
+// Compare compares numbers.
 func (c *cast) Compare(seq uint64) int { return cmp.Compare(c.seq, seq) }
 
 func (c *cast) state(v *parley.Vars, n int) {
@@ -36,7 +35,7 @@ func (c *cast) state(v *parley.Vars, n int) {
 	v.Bytes("body", &c.body)
 	v.Set("written", &c.written)
 	v.Set("acked", &c.acked)
-	v.Set("gone", &c.gone)
+	v.Set("gone", &c.failed)
 	v.Set("owed", &c.owed)
 	v.Bool("served", &c.served)
 	if v.Loading() {
@@ -44,12 +43,12 @@ func (c *cast) state(v *parley.Vars, n int) {
 	}
 }
 
-// life is what a process knows of the broadcasts of one incarnation of a sender.
+// life is what a process knows about the broadcasts of one incarnation of a sender.
 type life struct {
 	number uint64 // of the incarnation
 	seen   problem.Numbers
 	done   uint64                        // all broadcasts up to this one are complete
-	held   problem.Sorted[uint64, *cast] // the others that came, in order of their numbers
+	held   problem.Sorted[uint64, *cast] // broadcasts that are not known to be complete, by number
 }
 
 // find returns a broadcast that is held, or nil.
@@ -60,8 +59,7 @@ func (l *life) find(seq uint64) *cast {
 	return nil
 }
 
-// complete lets go of all broadcasts up to one. It returns the last of them that
-// was held, or nil.
+// complete releases all broadcasts up to a number. It returns the last of them that was held, or nil.
 func (l *life) complete(upTo uint64) (last *cast) {
 	l.done = max(l.done, upTo)
 	for len(l.held) > 0 && l.held[0].seq <= l.done {
@@ -83,14 +81,13 @@ func (l *life) state(v *parley.Vars, n int) {
 	})
 }
 
-// gaps is how many gaps there may be among the numbers that came from one life of
-// a sender. Without false suspicions there are fewer than a sender has broadcasts
-// under way. With them a message may be overtaken by many that were complete, as
-// their sender thought, before it.
+// gaps bounds the gaps among the received numbers of one incarnation of a sender. Without false suspicions
+// there are fewer gaps than a sender may have broadcasts in flight. With them, many later broadcasts that
+// their sender considers complete may overtake a message.
 const gaps = 1 << 10
 
-// lifeOf returns what is known of a life of a sender; nil if the life is older than
-// all that are remembered.
+// lifeOf returns what is known about an incarnation of a sender; nil if it is older than all that are
+// remembered.
 func (p *process) lifeOf(sender parley.ID, number uint64) *life {
 	l := p.senders[sender].At(number)
 	if l != nil {
@@ -99,7 +96,7 @@ func (p *process) lifeOf(sender parley.ID, number uint64) *life {
 	return l
 }
 
-// newest is the number of the newest life known of a sender.
+// newest returns the newest known incarnation of a sender.
 func (p *process) newest(sender parley.ID) (newest uint64) {
 	for number := range p.senders[sender].All() {
 		newest = number

@@ -12,7 +12,7 @@ import (
 	"parley/trace"
 )
 
-// one is a machine by itself, whose refusals do not matter.
+// one is a single machine, whose refusals do not matter.
 type one struct {
 	parley.Machine
 	parley.Host
@@ -28,7 +28,7 @@ func alone(c forwarding.Config, self parley.ID) *one {
 	return m
 }
 
-// receive gives the machine a message and returns what it sends and delivers.
+// receive passes a message to the machine and returns what it sends and delivers.
 func (m *one) receive(from parley.ID, q parley.Msg) (out []string) {
 	m.step.Effects = m.step.Effects[:0]
 	m.Receive(&m.step, from, q)
@@ -58,7 +58,7 @@ func (m *one) asked() (out []string) {
 	return out
 }
 
-// sent returns the n-th broadcast of a root as its machine sends it.
+// sent returns the broadcasts of a root as its machine sends them.
 func sent(c forwarding.Config, root parley.ID, payloads ...string) (out []parley.Msg) {
 	m := alone(c, root)
 	for _, payload := range payloads {
@@ -80,8 +80,8 @@ func expect(t *testing.T, what string, have []string, want ...string) {
 	}
 }
 
-// Steps 2 and 3 as adopted: a process acknowledges when its children have, and not
-// when it receives. Step 4: it takes over from a child that does not.
+// Steps 2 and 3 as adopted: a process acknowledges when its children have, and not when it receives. Step 4:
+// it takes over from a child that does not.
 func TestAcknowledgesAfterItsSubtree(t *testing.T) {
 	c := forwarding.Config{N: 5, Tree: [][]parley.ID{0: {1}, 1: {2, 3}, 2: {4}}}
 	m := sent(c, 0, "m")[0]
@@ -93,11 +93,11 @@ func TestAcknowledgesAfterItsSubtree(t *testing.T) {
 	expect(t, "its child acknowledged", p.receive(4, ack), "ack 0.1#1 to 0")
 	leaf := alone(c, 4)
 	expect(t, "a leaf", leaf.receive(2, m), "deliver m", "ack 0.1#1 to 2")
-	// Step 5: duplicates are dropped; but who took over waits for an acknowledgement.
+	// Step 5: duplicates are dropped; but a process that took over waits for an acknowledgement.
 	expect(t, "a duplicate", leaf.receive(1, m), "ack 0.1#1 to 1")
 }
 
-// Who got it twice acknowledges to both, when its subtree is served.
+// A process that received a message twice acknowledges to both senders, when its subtree is served.
 func TestAcknowledgesToAll(t *testing.T) {
 	c := forwarding.Config{N: 4, Tree: [][]parley.ID{0: {1}, 1: {2}, 2: {3}}}
 	m := sent(c, 0, "m")[0]
@@ -108,8 +108,8 @@ func TestAcknowledgesToAll(t *testing.T) {
 		"ack 0.1#1 to 0", "ack 0.1#1 to 1")
 }
 
-// Takeover is recursive, downward and, when all above have failed, from the root
-// on; and it makes no difference whether the suspicion or the message comes first.
+// Takeover is recursive, downward and, if all above have failed, from the root on; and it makes no difference
+// whether the suspicion or the message comes first.
 func TestTakesOverAllThatFailed(t *testing.T) {
 	c := forwarding.Config{N: 7, Tree: [][]parley.ID{0: {1, 2}, 1: {3}, 3: {4}, 2: {5}, 5: {6}}}
 	m := sent(c, 0, "m")[0]
@@ -125,13 +125,13 @@ func TestTakesOverAllThatFailed(t *testing.T) {
 	}
 	expect(t, "late message", p.receive(3, m), "data 0.1#1 to 1", "data 0.1#1 to 3", "data 0.1#1 to 2", "data 0.1#1 to 5",
 		"deliver m", "ack 0.1#1 to 3")
-	// When all are served nobody needs to hold it, and nobody is written to again.
+	// When all are served, no process needs to hold it, and no process is sent it again.
 	expect(t, "served", p.receive(5, parley.Msg{Kind: forwarding.Ack, Origin: 0, Seq: 1, Value: 1}))
 	expect(t, "complete", p.suspect(5))
 }
 
-// The root is done, first way: it tells its children when all are served, and they
-// theirs. Whoever knows that does not take over from it.
+// Completion, first way: the root informs its children when all are served, and they inform theirs. A process
+// that knows that does not take over from the root.
 func TestCompletionNotice(t *testing.T) {
 	c := forwarding.Config{N: 5, Tree: [][]parley.ID{0: {1, 2}, 1: {3, 4}}, Notice: true}
 	root, child := alone(c, 0), alone(c, 1)
@@ -153,7 +153,7 @@ func TestCompletionNotice(t *testing.T) {
 	expect(t, "who knows does not", child.suspect(0))
 }
 
-// The root is done, second way: the next broadcast says so.
+// Completion, second way: the next broadcast reports it.
 func TestNextBroadcast(t *testing.T) {
 	c := forwarding.Config{N: 4, Tree: [][]parley.ID{0: {1, 2}, 1: {3}}, Window: 1}
 	root, child := alone(c, 0), alone(c, 1)
@@ -173,8 +173,8 @@ func TestNextBroadcast(t *testing.T) {
 	expect(t, "without the second", before.suspect(0), "data 0.1#1 to 2")
 }
 
-// As many broadcasts as the window has are under way, and the next ones say which
-// are complete: all before the first that is not.
+// At most a window of broadcasts is in flight, and the next ones report which are complete: all before the
+// first that is not.
 func TestWindow(t *testing.T) {
 	c := forwarding.Config{N: 2, Window: 3}
 	root, child := alone(c, 0), alone(c, 1)
@@ -203,8 +203,7 @@ func held(m *one) (n int) {
 	return n
 }
 
-// A suspicion that the detector takes back holds for what is under way, and not for
-// later broadcasts.
+// A suspicion that the detector revokes still applies to broadcasts in flight, but not to later ones.
 func TestTrust(t *testing.T) {
 	c := forwarding.Config{N: 3, Tree: [][]parley.ID{0: {1}, 1: {2}}}
 	p := alone(c, 0)
@@ -215,8 +214,7 @@ func TestTrust(t *testing.T) {
 	expect(t, "later", p.request("o"), "data 0.1#3 to 1", "deliver o")
 }
 
-// The tree is that of the root; in the broadcasts of another process they change
-// places.
+// The tree is that of the root; in the broadcasts of another process the two change places.
 func TestAnyInitiator(t *testing.T) {
 	c := forwarding.Config{N: 6, Tree: [][]parley.ID{0: {1, 2}, 1: {3, 4}, 2: {5}}}
 	for initiator, want := range map[parley.ID][][2]parley.ID{

@@ -12,7 +12,7 @@ import (
 	"parley/sim"
 )
 
-// One of each kind, as it travels and as people read it.
+// One message of each kind, as it travels and as people read it.
 func TestMessages(t *testing.T) {
 	c := forwarding.Config{N: 4, Tree: [][]parley.ID{0: {1, 2}, 1: {3}}}
 	data := sent(c, 0, "hello")[0]
@@ -43,7 +43,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What no peer would send is refused and changes nothing.
+// Messages that no peer would send are refused and change nothing.
 func TestRefuses(t *testing.T) {
 	c := forwarding.Config{N: 3}
 	good := parley.Msg{Kind: forwarding.Data, Origin: 0, Seq: 1, Value: 1, Body: []byte("\x00\x00\x00\x00m")}
@@ -84,8 +84,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Memory is bounded: after many broadcasts of all, processes hold no more than what
-// is under way, and remember one range of numbers of each sender.
+// Memory is bounded: after many broadcasts of all processes, they hold no more than what is in flight, and
+// store one range of numbers for each sender.
 func TestStateIsBounded(t *testing.T) {
 	const n, rounds = 4, 300
 	for _, notice := range []bool{false, true} {
@@ -114,8 +114,8 @@ func TestStateIsBounded(t *testing.T) {
 	}
 }
 
-// A process that comes back begins its numbers anew in a new life, which survives
-// another crash; and it says that it is back.
+// A restarted process numbers its broadcasts from 1 in a new incarnation, which survives another crash; and
+// it announces itself.
 func TestIncarnation(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: forwarding.New(forwarding.Config{N: 2}),
 		Requests: []sim.Request{
@@ -138,8 +138,8 @@ func TestIncarnation(t *testing.T) {
 	}
 }
 
-// A message of a life that is over is for others to forward, even if it comes first
-// after the process was back and had been trusted again.
+// Others forward a message of an ended incarnation, even if it first arrives after the process had restarted
+// and was trusted again.
 func TestMessageOfAnOldLife(t *testing.T) {
 	c := forwarding.Config{N: 3, Tree: [][]parley.ID{0: {1, 2}}}
 	m := sent(c, 0, "m")[0]

@@ -16,7 +16,7 @@ import (
 	"parley/stack"
 )
 
-// randomTree is a tree of n processes with a given root, of any shape.
+// randomTree returns a random tree of n processes with a given root.
 func randomTree(r *rand.Rand, n int, root parley.ID) [][]parley.ID {
 	out := make([][]parley.ID, n)
 	in := []parley.ID{root}
@@ -30,8 +30,8 @@ func randomTree(r *rand.Rand, n int, root parley.ID) [][]parley.ID {
 	return out
 }
 
-// drawn is a run with broadcasts of several processes, and with crashes in the
-// middle of steps, while they go on.
+// drawn returns a run with broadcasts of several processes, and with crashes in the middle of steps while
+// they are in flight.
 func drawn(seed uint64, n int) (forwarding.Config, sim.Options) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	c := forwarding.Config{N: n, Root: parley.ID(r.IntN(n)), Window: 1 + r.IntN(3), Notice: r.IntN(2) == 0}
@@ -46,7 +46,7 @@ func drawn(seed uint64, n int) (forwarding.Config, sim.Options) {
 	return c, opt
 }
 
-// crashing adds crashes of up to n-1 processes, and tells the others in the end.
+// crashing adds crashes of up to n-1 processes, and informs the others eventually.
 func crashing(opt *sim.Options, n, most int, told bool) {
 	r := rand.New(rand.NewPCG(opt.Seed, 2))
 	for _, i := range r.Perm(n)[:r.IntN(most+1)] {
@@ -61,7 +61,7 @@ func crashing(opt *sim.Options, n, most int, told bool) {
 	}
 }
 
-// check demands everything that is promised, and that it is promised.
+// check demands every property, and that each is promised.
 func check(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
 	t.Helper()
 	if s.Stats.OutOfSteps {
@@ -85,8 +85,8 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-// With up to n-1 crashes in the middle of forwarding and of taking over everything holds, however the processes that are
-// left come to know of them.
+// With up to n-1 crashes in the middle of forwarding and of taking over everything holds, however the
+// remaining processes learn of the crashes.
 func TestManyCrashes(t *testing.T) {
 	beneath := func(d detector.Config, layers ...func(forwarding.Config) parley.Protocol) func(*rand.Rand, forwarding.Config, *sim.Options) {
 		return func(_ *rand.Rand, c forwarding.Config, opt *sim.Options) {
@@ -100,16 +100,16 @@ func TestManyCrashes(t *testing.T) {
 	}
 	for name, x := range map[string]struct {
 		seeds uint64
-		told  bool // of crashes by the host, some time after the last message of the crashed one
+		told  bool // the host reports crashes, some time after the last message of the crashed process
 		alter func(r *rand.Rand, c forwarding.Config, opt *sim.Options)
-		seen  func(s *sim.Sim) uint64 // what must come about in some run
+		seen  func(s *sim.Sim) uint64 // what must occur in some run
 	}{
 		"told": {3200, true, nil, func(s *sim.Sim) uint64 { return s.Stats.Crashes / 7 }},
-		// It finds out by itself, or is often wrong, takes suspicions back, and is wrong again.
+		// It detects crashes itself, or is often wrong, revokes suspicions, and is wrong again.
 		"detector": {seeds: 400, alter: beneath(detector.Config{})},
 		"unsure detector": {200, false, beneath(detector.Config{Timeout: 700, Again: 1}),
 			func(s *sim.Sim) uint64 { return s.Stats.FalseSuspicions }},
-		// All that are suspected are written to all the same: only messages are wasted.
+		// All suspected processes still get all messages: false suspicions only waste messages.
 		"false suspicions": {800, true, func(r *rand.Rand, c forwarding.Config, opt *sim.Options) {
 			for range 1 + r.IntN(2*c.N) {
 				opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: parley.ID(r.IntN(c.N)), Of: parley.ID(r.IntN(c.N)),
@@ -117,7 +117,7 @@ func TestManyCrashes(t *testing.T) {
 			}
 		}, func(s *sim.Sim) uint64 { return s.Stats.Refused["duplicate"] }},
 		"doubled": {seeds: 300, told: true, alter: func(_ *rand.Rand, _ forwarding.Config, opt *sim.Options) { opt.Twice = 0.5 }},
-		// The lecture's tower stands on this broadcast as well as on diffusion.
+		// The lecture's stack works on this broadcast as well as on diffusion.
 		"tower": {seeds: 150, alter: beneath(detector.Config{},
 			func(c forwarding.Config) parley.Protocol {
 				return fifo.New(fifo.Config{N: c.N, Beneath: forwarding.New(c).Promises})
@@ -148,9 +148,8 @@ func TestManyCrashes(t *testing.T) {
 	}
 }
 
-// Processes come back after a crash, at once or later, detected or not. What they
-// missed they missed; all others keep what is promised, and so does what they
-// broadcast in their new life.
+// Processes restart after a crash, at once or later, detected or not. What they missed stays lost to them;
+// all promises hold for the others, and for the broadcasts of the new incarnations.
 func TestRestarts(t *testing.T) {
 	returned := uint64(0)
 	for seed := range seeds(600) {
@@ -164,7 +163,7 @@ func TestRestarts(t *testing.T) {
 				crash := &opt.Crashes[i]
 				crash.Back = 1 + parley.Tick(r.IntN(4000))
 				back.Add(crash.At)
-				// In the new life: nothing crashes after 9000+1000.
+				// In the new incarnation: nothing crashes after 9000+1000.
 				opt.Requests = append(opt.Requests, sim.Request{At: crash.At, When: 20000,
 					Msg: problem.Request(fmt.Appendf(nil, "again %d", crash.At))})
 			}
@@ -198,8 +197,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// Beyond the model: over links that lose messages a broadcast is lost, and nobody
-// claims otherwise; and without anybody to tell of a crash its subtree is lost.
+// Beyond the model: over links that lose messages a broadcast is lost, and no promise is claimed; and if no
+// process learns of a crash, the subtree of the crashed process is lost.
 func TestBeyondTheModel(t *testing.T) {
 	lost, blind := 0, 0
 	for seed := range uint64(50) {
@@ -222,8 +221,7 @@ func TestBeyondTheModel(t *testing.T) {
 	}
 }
 
-// It is not uniform: the root writes to a leaf alone, which delivers, and both
-// crash.
+// Forwarding is not uniform: the root sends only to a leaf, which delivers, and both crash.
 func TestNotUniform(t *testing.T) {
 	c := forwarding.Config{N: 4, Tree: [][]parley.ID{0: {1, 2}, 2: {3}}}
 	s := sim.Run(sim.Options{Protocol: forwarding.New(c), Delay: sim.Delay{Least: 1, Most: 1},

@@ -13,8 +13,7 @@ import (
 	"parley/stack"
 )
 
-// detected puts the protocol on top of a detector that lives long enough for a run
-// of the suite.
+// detected puts the protocol on top of a detector that sends enough heartbeats for a run of the suite.
 func detected(c forwarding.Config) parley.Protocol {
 	p := stack.New(detector.New(detector.Config{N: c.N, Beats: 60}), forwarding.New(c))
 	p.M = c.N - 1

@@ -9,12 +9,12 @@ import (
 	"parley"
 )
 
-// tree is a tree of n processes: for each its parent, and for the root itself. A
-// parent is one byte, for there are at most 256 processes.
+// tree is a tree of n processes: it has the parent of each, and for the root the root itself. A parent is one
+// byte, because there are at most 256 processes.
 type tree []byte
 
-// heap is the tree in which process i has the children k*i+1 to k*i+k: a chain for
-// k = 1, a star for k = n-1.
+// heap returns the tree in which process i has the children k*i+1 to k*i+k: a chain for k = 1, a star for k =
+// n-1.
 func heap(n, k int) tree {
 	t := make(tree, n)
 	for i := 1; i < n; i++ {
@@ -23,7 +23,7 @@ func heap(n, k int) tree {
 	return t
 }
 
-// ofChildren makes a tree of the children of each process.
+// ofChildren makes a tree from the children of each process.
 func ofChildren(n int, root parley.ID, children [][]parley.ID) (tree, error) {
 	t := make(tree, n)
 	t[root] = byte(root)
@@ -47,7 +47,7 @@ func ofChildren(n int, root parley.ID, children [][]parley.ID) (tree, error) {
 
 var errTree = errors.New("no tree of all processes")
 
-// check tells whether every process comes to the root by going up.
+// check returns an error unless every process reaches the root by going up.
 func (t tree) check(root parley.ID) error {
 	n := len(t)
 	if int(root) >= n || t.parent(root) != root {
@@ -70,7 +70,7 @@ func (t tree) check(root parley.ID) error {
 
 func (t tree) parent(q parley.ID) parley.ID { return parley.ID(t[q]) }
 
-// of is the tree of another initiator: it and the root change places.
+// of returns the tree of another initiator: it and the root change places.
 func (t tree) of(initiator, root parley.ID) tree {
 	place := func(q parley.ID) parley.ID {
 		switch q {
@@ -88,8 +88,8 @@ func (t tree) of(initiator, root parley.ID) tree {
 	return out
 }
 
-// body is what travels: how many broadcasts of the sender are complete, the tree,
-// and the payload.
+// body encodes what a message carries: up to which number the sender's broadcasts are complete, the tree, and
+// the payload.
 func body(done uint64, t tree, payload []byte) []byte {
 	b := make([]byte, 0, binary.MaxVarintLen64+len(t)+len(payload))
 	b = binary.AppendUvarint(b, done)
@@ -97,7 +97,7 @@ func body(done uint64, t tree, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// read takes a body apart.
+// read decodes a body.
 func read(b []byte, n int) (done uint64, t tree, payload []byte, ok bool) {
 	r := parley.Reader{Rest: b}
 	if done = r.Number(math.MaxUint64); r.Bad || len(r.Rest) < n {

@@ -11,9 +11,9 @@ import (
 // NoContamination is the name of the property Clean.
 const NoContamination = "no contamination"
 
-// Clean is the property that no correct process delivers a message from a state that
-// lacks a delivery: of a process that never delivered what a correct one had delivered
-// longer than grace before it broadcast.
+// Clean is the property that no correct process delivers a message from a state that lacks a delivery: a
+// message of a process that never delivered what a correct one had delivered longer than grace before the
+// broadcast.
 func Clean(grace parley.Tick) parley.Property {
 	return parley.Property{
 		Name: NoContamination, Mode: parley.Eventually,
@@ -33,8 +33,8 @@ func Clean(grace parley.Tick) parley.Property {
 	}
 }
 
-// Taint is one step of contamination: At delivered a payload of From, which had
-// never delivered the payload Missed of Origin, or had itself delivered the like.
+// Taint is one step of contamination: At delivered Payload of From, which had never delivered the payload
+// Missed of Origin, or had itself delivered a contaminated message.
 type Taint struct {
 	At, From parley.ID
 	When     parley.Tick
@@ -49,14 +49,14 @@ type cast struct {
 	payload string
 }
 
-// delivery is a broadcast, which processes delivered it, and when the first correct one did.
+// delivery is a broadcast, the processes that delivered it, and when the first correct one did.
 type delivery struct {
 	cast
 	by parley.Set
 	at parley.Tick
 }
 
-// deliveries returns what correct processes delivered, in the order in which the first of them did.
+// deliveries returns what correct processes delivered, in the order of their first deliveries.
 func deliveries(h *parley.History) (order []*delivery) {
 	all, known := make(map[cast]*delivery), make(map[cast]bool)
 	for i := range h.Deliveries {
@@ -78,10 +78,10 @@ func deliveries(h *parley.History) (order []*delivery) {
 	return order
 }
 
-// Spread follows contamination through a run, message by message, in order of time.
-// Whoever delivers what came from a wrong state has a wrong state from then on.
+// Spread returns the contamination of a run, message by message, in time order. A process that delivers a
+// message from a wrong state has a wrong state from then on.
 func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
-	wrong := misled(h.N, grace, deliveries(h))
+	wrong := wrongStates(h.N, grace, deliveries(h))
 	sent := make(map[cast]Taint)
 	requests := h.Requests
 	for i := range h.Deliveries {
@@ -103,9 +103,10 @@ func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
 	return out
 }
 
-// misled returns which processes have a wrong state since when, and for lack of what: the earliest first, because
-// nobody misses what such a process broadcasts. The grace is not waited for then: some may have refused that already.
-func misled(n int, grace parley.Tick, delivered []*delivery) map[parley.ID]Taint {
+// wrongStates returns which processes have a wrong state, since when, and which delivery they lack. The earliest
+// comes first, because missing a broadcast of such a process is no omission. For these broadcasts there is no
+// grace: some processes may already have refused them.
+func wrongStates(n int, grace parley.Tick, delivered []*delivery) map[parley.ID]Taint {
 	wrong := make(map[parley.ID]Taint)
 	for {
 		first := Taint{At: parley.All}

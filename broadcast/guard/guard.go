@@ -1,41 +1,38 @@
-// Package guard keeps a process that missed a delivery from contaminating the
-// others.
+// Package guard prevents a process that missed a delivery from contaminating the others.
 //
-// Problem: a process that omits to deliver what all others delivered goes on from a
-// state that is not theirs. What it broadcasts then reflects that state, is delivered
-// by everybody, and with it the whole system may become wrong.
+// Problem: a process that omits to deliver what all others delivered continues from a state that differs from
+// theirs. Its next broadcasts reflect that state, all processes deliver them, and the whole system may become
+// wrong.
 //
-// Model: one process that omits, or any number that crash; messages in bounded time. A
-// broadcast in FIFO order, with nothing left out, lies beneath: stack.New(diffusion,
-// fifo, guard).
+// Model: one process that omits, or any number that crash; messages in bounded time. The layer beneath is a
+// FIFO broadcast that leaves nothing out: stack.New(diffusion, fifo, guard).
 //
-// Source: the lecture, remarks on broadcasts: a message carries what its receiver
-// needs to see whether it is safe to deliver it, and a process that fails stops.
+// Source: the lecture, remarks on broadcasts: a message carries what its receiver needs to see whether it is
+// safe to deliver it, and a process that fails stops.
 //
-// Why it works: with FIFO order what a process has delivered of another is told by
-// a number. Every message carries these numbers. Of any two correct processes one
-// has delivered a message at most Bound later than the other. So who has not
-// delivered what I did, and that longer ago than Bound before it could have been
-// sent, has omitted it: I refuse its message, and all that it broadcasts later. And
-// if two others have delivered what I still have not, longer ago than Bound, one of them
-// is correct and it is I who omitted it: I stop, before I send again.
+// Why it works: with FIFO order a number says what a process has delivered of another. Every message carries
+// these numbers. Of any two correct processes one delivers a message at most Bound later than the other. So
+// if a message arrives whose sender had not delivered what this process delivered more than Bound ago, the
+// sender has omitted it: this process refuses its message and all later ones. And if two others have
+// delivered what this process has not delivered for longer than Bound, one of them is correct and this
+// process has omitted it: it stops, before it sends again.
 //
-// With two that omit, one may alone have delivered a message of the other: then it takes
-// all others for those that omit, and its state for the right one. To tell who is right
+// With two processes that omit, one may be the only one to have delivered a message of the other: then it
+// takes all others for omitting ones, and its own state for the right one. To find out which state is right
 // they would have to agree, as in membership/group.
 //
-// Not promised: that correct processes agree on the messages of a process that was
-// found out. One may have delivered the last of them just before another refused it.
-// Without a bound on time nothing tells an omission from a slow link: then the guard
-// takes a slow process for a failed one, which is safe, and stops it.
+// Not promised: that correct processes agree on the messages of a process that was found out. One may have
+// delivered the last of them just before another refused it. Without a bound on time an omission looks like a
+// slow link: then the guard takes a slow process for a failed one, which is safe, and stops it.
 //
 // # Decisions
 //
-// The contamination guard counts and has a bound on time. A message tells how much of each sender its
-// own sender had delivered, over FIFO order; who lacks what I have had for longer than the bound is
-// refused, and who finds himself so far behind stops. Motive: a number a process is all that FIFO order
-// needs to tell one's history. Cost: without a bound on delays a slow process is stopped; and of the
-// last messages of a process that was found out, correct processes may have delivered different ones.
+// The contamination guard counts, and has a bound on time. A message says how much of each sender its own
+// sender had delivered, in FIFO order; a sender that lacks what this process has had for longer than the
+// bound is refused, and a process that finds itself so far behind stops. Motive: one number per process is
+// all that FIFO order needs to describe a history. Cost: without a bound on delays a slow process is stopped;
+// and of the last messages of a process that was found out, correct processes may have delivered different
+// ones.
 package guard
 
 import (
@@ -50,41 +47,39 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Time is the default of Config.Bound, in ticks: it fits broadcasts by two steps
-// in the simulator, whose messages take at most 900.
+// Time is the default of Config.Bound, in ticks: it fits broadcasts in two steps in the simulator, whose
+// messages take at most 900.
 const Time parley.Tick = 5000
 
 // The indications of a guard.
 const (
-	// Contaminated tells that Origin has omitted what this process delivered: Seq
-	// counts its messages delivered so far, and no more of them follow.
+	// Contaminated reports that Origin has omitted what this process delivered. Seq is the number of its
+	// messages delivered so far; no more of them follow.
 	Contaminated = parley.Indication + 0x28
-	// Behind tells that this process itself has omitted a message of Origin, and
-	// that it has stopped.
+	// Behind reports that this process itself has omitted a message of Origin, and has stopped.
 	Behind = parley.Indication + 0x29
 )
 
-// Config is what all processes know beforehand, and know alike.
+// Config must be identical on all processes.
 type Config struct {
 	N int
-	// Bound is how much later than one correct process another one delivers a
-	// message at most, plus the time that a message is on its way. 0 stands for the
-	// constant Time.
+	// Bound is how much later than one correct process another one delivers a message at most, plus the time
+	// that a message is in transit, in ticks. 0 means the constant Time.
 	Bound parley.Tick
-	// Off lets everything pass: for runs that show what the guard prevents.
+	// Off disables the guard: for runs that show what the guard prevents.
 	Off bool
 }
 
-// The messages. Body: of each process one more than how much of it was delivered, or 0
-// if it was found out; then, of data, the payload.
+// The messages. Body: for each process, one more than the number of its delivered messages, or 0 if it was
+// found out; then, for data, the payload.
 const (
 	data parley.Kind = iota + 1
-	// tally has no payload. It follows a delivery within a quarter of the bound, if
-	// nothing else is broadcast, so that what is true becomes known without traffic.
+	// tally has no payload. It follows a delivery within a quarter of the bound if nothing else is broadcast,
+	// so that counts become known without traffic.
 	tally
 )
 
-// New returns the protocol, a layer for the top of a stack.
+// New returns the protocol, a layer for the top of a stack. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Bound < 0 {
 		panic(fmt.Sprintf("guard: n = %d, bound %d", c.N, c.Bound))
@@ -117,35 +112,34 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// process is one process.
 type process struct {
 	parley.Base
 	c       Config
-	seen    []origin   // of each process, what was delivered
-	refused parley.Set // who has omitted something
+	seen    []origin   // by process: what was delivered
+	refused parley.Set // the processes that have omitted something
 	stopped bool
-	due     bool // a tally
+	due     bool // a tally is due
 }
 
-// origin is what a process knows of the messages of another.
+// origin is what a process knows about the messages of another.
 type origin struct {
-	count  uint64
-	recent []parley.Tick // when the last of them were delivered; older ones are older than the bound
-	told   []uint64      // how many of them each process says it has delivered
-	known  uint64        // how many of them a correct one of the others has delivered
-	since  parley.Tick   // since when that is more than count
+	count    uint64
+	recent   []parley.Tick // when the last of them were delivered; earlier deliveries are older than the bound
+	reported []uint64      // by process: how many of them it says it has delivered
+	known    uint64        // how many of them some correct other process has delivered
+	since    parley.Tick   // since when known exceeds count
 }
 
 func newProcess(c Config) *process {
 	p := &process{c: c, seen: make([]origin, c.N)}
 	for i := range p.seen {
-		p.seen[i].told = make([]uint64, c.N)
+		p.seen[i].reported = make([]uint64, c.N)
 	}
 	return p
 }
 
-// Request: to broadcast m, broadcast it with what I have delivered. Who has stopped
-// broadcasts nothing.
+// Request: to broadcast m, broadcast it with what this process has delivered. A stopped process broadcasts
+// nothing.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind != parley.Carried {
 		s.Refuse(s.Self, "request of another kind")
@@ -158,7 +152,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.broadcast(s, data, m.Body)
 }
 
-// broadcast broadcasts what was delivered, and a payload behind it.
+// broadcast broadcasts the counts of what was delivered, followed by a payload.
 func (p *process) broadcast(s *parley.Step, kind parley.Kind, payload []byte) {
 	body := make([]byte, 0, len(payload)+2*p.c.N)
 	for i := range p.seen {
@@ -175,13 +169,13 @@ func (p *process) broadcast(s *parley.Step, kind parley.Kind, payload []byte) {
 	}
 }
 
-// Receive: upon delivery beneath of a message of q, deliver it if what q had
-// delivered fits what I have.
+// Receive: upon delivery beneath of a message of q, deliver it if what q had delivered fits what this process
+// has.
 func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 	if m.Kind >= parley.Local || p.stopped {
 		return
 	}
-	counts, payload, ok := open(m.Body, p.c.N)
+	counts, payload, ok := decode(m.Body, p.c.N)
 	switch {
 	case m.Kind != data && m.Kind != tally || m.Kind == tally && len(payload) > 0 || !ok || int(q) >= p.c.N:
 		s.Refuse(q, "no message of a guard")
@@ -203,18 +197,18 @@ func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 	}
 }
 
-// omitted tells whether a sender with these counts lacks what it should have: what I
-// delivered longer ago than the bound. My own messages count if
-// two others have them, for else it may be I who has not sent them; and those of who was found out, by me or by the
-// sender, do not: of these one may have delivered more than another.
+// omitted reports whether a sender with these counts lacks what this process delivered longer ago than the
+// bound. This process's own messages count only if two others have them, because otherwise it may itself have
+// failed to send them. Messages of a process found out, by this one or by the sender, do not count: one
+// process may have delivered more of them than another.
 func (p *process) omitted(s *parley.Step, counts []uint64) bool {
 	for id, count := range counts {
 		mine := &p.seen[id]
 		if count--; p.refused.Has(parley.ID(id)) || count >= mine.count ||
 			parley.ID(id) == s.Self && count >= mine.known {
-			continue // a count of 0 has become the largest number there is
+			continue // a count of 0 has wrapped around to the largest number
 		}
-		lacks := mine.count - count // the oldest of these that it lacks is the first
+		lacks := mine.count - count // it lacks the last ones, the first of which is the oldest
 		if lacks > uint64(len(mine.recent)) || s.Now-mine.recent[len(mine.recent)-int(lacks)] > p.c.Bound {
 			return true
 		}
@@ -222,17 +216,17 @@ func (p *process) omitted(s *parley.Step, counts []uint64) bool {
 	return false
 }
 
-// learn takes note of what a sender has delivered. What two others say they have, a
-// correct one has, and then so must I in time.
+// learn records what a sender has delivered. If two others say that they have delivered a message, a correct
+// one has, and this process must deliver it in time.
 func (p *process) learn(s *parley.Step, q parley.ID, counts []uint64) {
 	for id, count := range counts {
 		mine := &p.seen[id]
-		if q == s.Self || count <= mine.told[q]+1 || p.refused.Has(parley.ID(id)) {
+		if q == s.Self || count <= mine.reported[q]+1 || p.refused.Has(parley.ID(id)) {
 			continue
 		}
-		mine.told[q] = count - 1
+		mine.reported[q] = count - 1
 		before := mine.known
-		mine.known = max(before, confirmed(mine.told))
+		mine.known = max(before, confirmed(mine.reported))
 		if mine.known > mine.count && before <= mine.count {
 			mine.since = s.Now
 			s.SetTimer(parley.Timer(id), p.c.Bound+1)
@@ -240,7 +234,7 @@ func (p *process) learn(s *parley.Step, q parley.ID, counts []uint64) {
 	}
 }
 
-// confirmed is the largest number that two have told, or exceeded.
+// confirmed returns the largest number that at least two processes have reached.
 func confirmed(told []uint64) uint64 {
 	var first, second uint64
 	for _, n := range told {
@@ -249,8 +243,8 @@ func confirmed(told []uint64) uint64 {
 	return second
 }
 
-// Timeout: if by now I have not delivered what others had, it is I who omitted it,
-// and I stop. A later lack has a timer of its own.
+// Timeout: if this process has not yet delivered what others had, it has omitted it, and stops. A later lack
+// has its own timer.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	if int(t) == p.c.N {
 		if p.due && !p.stopped && !p.c.Off {
@@ -270,7 +264,7 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	s.Indicate(parley.Msg{Kind: Behind, Origin: parley.ID(t), Seq: mine.count})
 }
 
-// deliver delivers and keeps the time, and forgets those that are old.
+// deliver delivers a message and records the time; it drops times older than the bound.
 func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
 	mine := &p.seen[q]
 	mine.count++
@@ -289,8 +283,8 @@ func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
 	s.Deliver(q, parley.Msg{Kind: parley.Carried, Origin: q, Body: payload})
 }
 
-// open reads the counts and the payload of a message.
-func open(b []byte, n int) (counts []uint64, payload []byte, ok bool) {
+// decode decodes the counts and the payload of a message.
+func decode(b []byte, n int) (counts []uint64, payload []byte, ok bool) {
 	r := parley.Reader{Rest: b}
 	counts = make([]uint64, n)
 	for i := range counts {
@@ -306,14 +300,13 @@ func (p *process) State(v *parley.Vars) {
 	parley.PerProcess(v, "seen", p.seen, func(_ parley.ID, o *origin) {
 		parley.Num(v, "count", &o.count)
 		parley.Num(v, "known", &o.known)
-		parley.PerProcess(v, "told", o.told, func(_ parley.ID, n *uint64) { parley.Num(v, "count", n) })
+		parley.PerProcess(v, "told", o.reported, func(_ parley.ID, n *uint64) { parley.Num(v, "count", n) })
 		v.Time("since", &o.since)
 		parley.Slice(v, "recent", &o.recent, func(_ int, t *parley.Tick) { v.Time("delivered", t) })
 	})
 }
 
-// shown writes what a sender had delivered: a number a process, - for one that it
-// found out.
+// shown formats what a sender had delivered: a number for each process, - for one that it found out.
 func shown(counts []uint64) string {
 	text := ""
 	for _, count := range counts {
@@ -336,7 +329,7 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 			case Behind:
 				yield("missed a message of " + name(m.Origin) + ", and stops")
 			case data, tally:
-				if counts, payload, ok := open(m.Body, n); ok {
+				if counts, payload, ok := decode(m.Body, n); ok {
 					text := "tally"
 					if m.Kind == data {
 						text = parley.Printable(payload) + " after"

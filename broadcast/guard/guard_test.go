@@ -21,8 +21,8 @@ func tower(n int, off bool) parley.Protocol {
 		guard.New(guard.Config{N: n, Off: off}))
 }
 
-// deaf is a run in which process 1 hears nothing of the first broadcast of process
-// 0, and all broadcast before and after.
+// deaf is a run in which process 1 receives nothing of the first broadcast of process 0, and all broadcast
+// before and after.
 func deaf(n int, off bool, seed uint64) *sim.Sim {
 	opt := sim.Options{
 		Protocol: tower(n, off), Seed: seed,
@@ -32,7 +32,7 @@ func deaf(n int, off bool, seed uint64) *sim.Sim {
 		opt.Requests = append(opt.Requests, sim.Request{At: at, When: when, Msg: problem.Request([]byte(what))})
 	}
 	ask(0, 10, "deposit")
-	ask(1, 8500, "in ignorance") // when it should have known, and before it can find out
+	ask(1, 8500, "in ignorance") // when it should have delivered it, and before it can detect the omission
 	for id := range parley.ID(n) {
 		for k := range 4 {
 			ask(id, parley.Tick(5000+9000*k)+parley.Tick(id)*200, fmt.Sprintf("report %d.%d", id, k))
@@ -41,9 +41,8 @@ func deaf(n int, off bool, seed uint64) *sim.Sim {
 	return sim.Run(opt)
 }
 
-// Without the guard what process 1 says without knowing of the deposit is delivered
-// by all, and what they say from then on is contaminated too (lecture, remarks on
-// broadcasts).
+// Without the guard all deliver what process 1 broadcasts without knowing of the deposit, and what they
+// broadcast from then on is contaminated too (lecture, remarks on broadcasts).
 func TestSpreadsWithoutTheGuard(t *testing.T) {
 	s := deaf(4, true, 1)
 	steps := guard.Spread(&s.History, 2*guard.Time)
@@ -62,8 +61,8 @@ func TestSpreadsWithoutTheGuard(t *testing.T) {
 	}
 }
 
-// With it nothing spreads, whatever the seed: the others refuse process 1, or it
-// finds out first and stops.
+// With the guard nothing spreads, whatever the seed: the others refuse process 1, or it detects its omission
+// first and stops.
 func TestStopsWithTheGuard(t *testing.T) {
 	found := make(map[parley.Kind]int)
 	for seed := range uint64(200) {
@@ -82,7 +81,7 @@ func TestStopsWithTheGuard(t *testing.T) {
 				t.Fatalf("seed %d: process %d delivers %s of process 1", seed, d.At, d.Msg.Body)
 			}
 		}
-		// The others go on: nobody misses anything of one of them.
+		// The others continue: none misses a message of another.
 		for id := range parley.ID(4) {
 			if id == 1 {
 				continue
@@ -103,8 +102,8 @@ func TestStopsWithTheGuard(t *testing.T) {
 	}
 }
 
-// Nobody is found out while nothing is missed: crashes, doubled and overtaken
-// messages are none of the guard's business.
+// No process is found out while nothing is missed: the guard ignores crashes, and doubled and overtaken
+// messages.
 func TestLeavesTheRestAlone(t *testing.T) {
 	for seed := range uint64(200) {
 		p := tower(5, false)
@@ -123,8 +122,8 @@ func TestLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
-// Whatever one process omits to send or to receive, and whoever crashes: nothing is
-// contaminated, and no correct process is stopped or found out.
+// Whatever one process omits to send or to receive, and whichever processes crash: nothing is contaminated,
+// and no correct process is stopped or found out.
 func TestOneOmits(t *testing.T) {
 	omitted := uint64(0)
 	for seed := range uint64(600) {
@@ -160,7 +159,7 @@ func TestSuite(t *testing.T) {
 	parleytest.Suite(t, tower(5, false), parleytest.Options{Seeds: 30, NothingBeyond: "crashes harm nothing"})
 }
 
-// What a liar sends is refused, and counted.
+// What a liar sends is refused and counted.
 func TestRefuses(t *testing.T) {
 	p := guard.New(guard.Config{N: 3})
 	for _, m := range []parley.Msg{{Kind: 1}, {Kind: 1, Body: []byte{1, 1}}, {Kind: 3, Body: []byte{1, 1, 1}},

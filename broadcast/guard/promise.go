@@ -7,7 +7,7 @@ import (
 	"parley/broadcast/problem"
 )
 
-// promises says what holds of a run, by the argument in the package's comment.
+// promises returns what holds in a run, by the argument in the package comment.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	several := a.Faulty > 1 && a.Worst > parley.CrashFaults // more than one process does worse than crash
 	late := ""                                              // what made a process late
@@ -48,7 +48,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		"each message lists what its sender had delivered, and is refused if something is missing", lacks))
 }
 
-// Bound tells why n processes cannot tolerate m that omit.
+// Bound returns nil if n processes tolerate m that omit, otherwise the reason why not.
 func Bound(n, m int) error {
 	switch {
 	case m > 1:

@@ -9,14 +9,14 @@ import (
 	"parley"
 )
 
-// Incarnation is the number of the life that a process is in: 0 before its first
-// start, then 1, and one more after each crash. Messages are told apart by sender,
-// incarnation and sequence number: without it the first message after a restart
-// would be taken for the first one ever. It is a variable of a machine which
-// appends nothing else to its log.
+// Incarnation is the number of a process's current incarnation: 0 before its first start, then 1, and one
+// more after each crash. Messages are distinguished by sender, incarnation and sequence number: without the
+// incarnation, the first message after a restart would be taken for the first one ever. It is a variable of a
+// machine that appends nothing else to its log.
 type Incarnation uint64
 
-// Begin begins the next life, in Start. It is durable before anything leaves.
+// Begin begins the next incarnation, in Start. The number is durable before any message leaves. Begin panics
+// if the log holds other records.
 func (i *Incarnation) Begin(s *parley.Step) {
 	for _, rec := range s.Log {
 		number, rest, err := parley.ReadUvarint(rec.Body, 1<<63)
@@ -34,11 +34,11 @@ func (i *Incarnation) State(v *parley.Vars) {
 	v.Durable(func() { parley.Num(v, "incarnation", i) })
 }
 
-// MaxLives is how many lives of one process are remembered. When it begins more,
-// the oldest is forgotten, and what still comes of that is refused.
+// MaxLives is how many incarnations of one process are remembered. When the process begins another one, the
+// oldest is forgotten, and its remaining messages are refused.
 const MaxLives = 8
 
-// Lives has something for each of the latest lives of one process.
+// Lives maps the latest incarnations of one process to values. The zero value is empty and ready to use.
 type Lives[T any] struct {
 	forgotten uint64 // up to this one
 	lives     []life[T]
@@ -49,8 +49,8 @@ type life[T any] struct {
 	of     T
 }
 
-// At returns what belongs to a life, and makes room for it. It returns nil if the
-// life is forgotten, or is none. The next call may move what was returned.
+// At returns the value of an incarnation, and makes room for it. It returns nil if the incarnation is
+// forgotten, older than all remembered ones, or 0. The pointer is valid until the next call of At.
 func (l *Lives[T]) At(number uint64) *T {
 	if x := l.Known(number); x != nil || number <= l.forgotten {
 		return x
@@ -71,7 +71,7 @@ func (l *Lives[T]) At(number uint64) *T {
 	return &l.lives[i].of
 }
 
-// Known returns what belongs to a life, nil if nothing does.
+// Known returns the value of an incarnation, nil if there is none.
 func (l *Lives[T]) Known(number uint64) *T {
 	for i := range l.lives {
 		if l.lives[i].number == number {
@@ -81,10 +81,10 @@ func (l *Lives[T]) Known(number uint64) *T {
 	return nil
 }
 
-// Forgotten tells whether a life is too old to be remembered.
+// Forgotten reports whether an incarnation is too old to be remembered.
 func (l *Lives[T]) Forgotten(number uint64) bool { return number <= l.forgotten }
 
-// All goes through the lives, the oldest first.
+// All iterates over the incarnations, the oldest first.
 func (l *Lives[T]) All() iter.Seq2[uint64, *T] {
 	return func(yield func(number uint64, of *T) bool) {
 		for i := range l.lives {
@@ -95,7 +95,7 @@ func (l *Lives[T]) All() iter.Seq2[uint64, *T] {
 	}
 }
 
-// State visits all lives; each visits what belongs to one.
+// State visits all incarnations; each visits the value of one.
 func (l *Lives[T]) State(v *parley.Vars, each func(of *T)) {
 	parley.Num(v, "forgotten", &l.forgotten)
 	parley.Slice(v, "lives", &l.lives, func(_ int, one *life[T]) {

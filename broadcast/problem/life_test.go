@@ -8,7 +8,7 @@ import (
 	"parley/broadcast/problem"
 )
 
-// diary is a machine that has nothing but lives.
+// diary is a machine that consists only of incarnations.
 type diary struct {
 	parley.Base
 	me    problem.Incarnation
@@ -22,8 +22,8 @@ func (d *diary) State(v *parley.Vars) {
 	d.heard.State(v, func(n *int) { parley.Num(v, "heard", n) })
 }
 
-// Every start begins another life, whether the number comes from the log, from the
-// durable variables or from both.
+// Every start begins another incarnation, whether the number comes from the log, from the durable variables
+// or from both.
 func TestIncarnation(t *testing.T) {
 	var log []parley.Record
 	var state []byte
@@ -53,7 +53,7 @@ func TestIncarnation(t *testing.T) {
 	(&diary{}).Start(&parley.Step{N: 1, Log: []parley.Record{{Body: []byte{0x80}}}})
 }
 
-// Lives are remembered in order, the latest few, whatever order they come in.
+// The latest few incarnations are remembered, in order, whatever order they arrive in.
 func TestLives(t *testing.T) {
 	d := &diary{}
 	numbers := func() (out []uint64) {
@@ -67,7 +67,7 @@ func TestLives(t *testing.T) {
 		lives  []byte
 		known  bool
 	}{
-		{0, nil, false}, // that is none
+		{0, nil, false}, // no incarnation has number 0
 		{5, []byte{5}, true}, {3, []byte{3, 5}, true}, {9, []byte{3, 5, 9}, true}, {5, []byte{3, 5, 9}, true},
 		{10, []byte{3, 5, 9, 10}, true}, {11, []byte{3, 5, 9, 10, 11}, true}, {4, []byte{3, 4, 5, 9, 10, 11}, true},
 		{20, []byte{3, 4, 5, 9, 10, 11, 20}, true}, {21, []byte{3, 4, 5, 9, 10, 11, 20, 21}, true},
@@ -109,7 +109,7 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// What each promise lacks.
+// The reasons why promises do not hold.
 func TestPromise(t *testing.T) {
 	all := parley.RunConditions{N: 3, M: 2, Faulty: 2}
 	with := func(f func(a *parley.RunConditions)) parley.RunConditions {

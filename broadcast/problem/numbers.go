@@ -7,14 +7,14 @@ import (
 	"parley"
 )
 
-// Numbers is a set of sequence numbers from 1 on, nearly all of them from the first on without a gap: ranges, in
-// order, that do not touch.
+// Numbers is a set of sequence numbers from 1, stored as ordered ranges that do not touch. It is compact if
+// nearly all numbers form one range from 1. The zero value is the empty set.
 type Numbers []span
 
-// span is the numbers from first to last, both included.
+// span is the range of numbers from first to last, both included.
 type span struct{ first, last uint64 }
 
-// Next is the first number that is missing.
+// Next returns the first missing number.
 func (n Numbers) Next() uint64 {
 	if len(n) == 0 || n[0].first != 1 {
 		return 1
@@ -28,13 +28,13 @@ func (n Numbers) find(seq uint64) (int, bool) {
 	return i, i < len(n) && n[i].first <= seq
 }
 
-// Has tells whether a number is in the set.
+// Has reports whether a number is in the set.
 func (n Numbers) Has(seq uint64) bool {
 	_, has := n.find(seq)
 	return has
 }
 
-// Add puts a number in and tells whether it is new. Ranges that then touch become one.
+// Add adds a number and reports whether it is new. It joins ranges that then touch.
 func (n *Numbers) Add(seq uint64) bool {
 	list := *n
 	i, has := list.find(seq)
@@ -57,7 +57,7 @@ func (n *Numbers) Add(seq uint64) bool {
 	return true
 }
 
-// Fill closes the lowest gap if there are more ranges than most: what is missing there counts as come.
+// Fill closes the lowest gap if there are more ranges than most: the missing numbers count as received.
 func (n *Numbers) Fill(most int) {
 	if list := *n; len(list) > most {
 		list[1].first = list[0].first

@@ -9,7 +9,7 @@ import (
 	"parley/broadcast/problem"
 )
 
-// counted is a machine that has nothing but a set of numbers.
+// counted is a machine that consists only of a set of numbers.
 type counted struct {
 	parley.Base
 	problem.Numbers
@@ -17,7 +17,7 @@ type counted struct {
 
 func (c *counted) State(v *parley.Vars) { c.Numbers.State(v, "numbers") }
 
-// In whatever order numbers come, a set has those that came, and ranges that touch are one.
+// A set has the numbers that were added in any order, and ranges that touch are joined.
 func TestNumbers(t *testing.T) {
 	var c counted
 	for i, x := range []struct {
@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// numbered is an item of a list.
+// numbered is an element of a list.
 type numbered struct {
 	seq  uint64
 	text string
@@ -53,7 +53,7 @@ type numbered struct {
 
 func (n numbered) Compare(seq uint64) int { return cmp.Compare(n.seq, seq) }
 
-// A list holds one item of each key, in their order, whatever order they come in.
+// A list holds one element of each key, in the order of keys, whatever the order of insertion.
 func TestSorted(t *testing.T) {
 	var l problem.Sorted[uint64, numbered]
 	for _, x := range []numbered{{3, "c"}, {1, "a"}, {2, "b"}, {3, "again"}} {
@@ -68,7 +68,7 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// A property says why it demands nothing of a run.
+// A property gives the reason why it demands nothing of a run.
 func TestVacuous(t *testing.T) {
 	for _, c := range []struct{ property, story, says string }{
 		{"validity", "x0 0:a", "no correct process broadcasts anything"}, {"validity", "0:a", ""},

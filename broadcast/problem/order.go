@@ -6,15 +6,14 @@ import (
 	"parley"
 )
 
-// sequence is what one life of a process delivered, in order, each once.
+// sequence is what one incarnation of a process delivered, in order, each message once.
 type sequence struct {
 	at    parley.ID
 	casts []int
 	place map[int]int // of each cast in casts
 }
 
-// sequences returns those of the processes meant, in the order of processes and
-// lives.
+// sequences returns the sequences of the given processes, ordered by process and incarnation.
 func (r *run) sequences(of whose) []sequence {
 	lives := make([][]sequence, r.h.N)
 	for _, d := range r.deliveries {
@@ -35,7 +34,7 @@ func (r *run) sequences(of whose) []sequence {
 	return out
 }
 
-// pairs compares what each two processes of those meant have delivered.
+// pairs calls check for each two sequences of the given processes.
 func pairs(h *parley.History, of whose, check func(r *run, a, b *sequence) error) error {
 	r := read(h)
 	all := r.sequences(of)
@@ -49,7 +48,7 @@ func pairs(h *parley.History, of whose, check func(r *run, a, b *sequence) error
 	return nil
 }
 
-// sameOrder goes through what a has delivered: the places at b must go up.
+// sameOrder checks that what a delivered has increasing places at b.
 func sameOrder(r *run, a, b *sequence) error {
 	if len(b.casts) < len(a.casts) {
 		a, b = b, a
@@ -69,7 +68,7 @@ func sameOrder(r *run, a, b *sequence) error {
 	return nil
 }
 
-// prefix compares what two processes delivered of the messages to both.
+// prefix compares, of the messages to both processes, what each has delivered.
 func prefix(r *run, a, b *sequence) error {
 	common := func(s *sequence) (out []int) {
 		for _, c := range s.casts {

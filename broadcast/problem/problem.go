@@ -1,16 +1,13 @@
-// Package problem states what it is to broadcast: reliably, in FIFO order, in
-// causal order, in one total order, and uniformly or not. Protocols solve it; this
-// package says what it is to have solved it.
+// Package problem states the problem of broadcast: reliable, FIFO, causal and total order, uniform or not. It
+// has the properties that a solution must have; protocols solve the problem.
 //
-// A process is asked to broadcast by a [Request] and delivers a message of kind
-// Carried with the sender and the payload. A broadcast is known by both: that a
-// payload is broadcast twice by one sender is allowed, and then the k-th delivery
-// at a process is that of the k-th broadcast.
+// A process broadcasts upon a [Request], and delivers a message of kind Carried with the sender and the
+// payload. Sender and payload identify a broadcast. One sender may broadcast a payload twice; then the k-th
+// delivery at a process is that of the k-th broadcast.
 //
-// A process that crashes and comes back begins another life. As far as order goes
-// each life is a sender of its own, as in any system in which a member is a process
-// together with its incarnation: what a process broadcast before a crash and what
-// it broadcasts afterwards is in no order.
+// A process that restarts after a crash begins another incarnation. Each incarnation is a sender of its own
+// with respect to order, as in any system in which a member is a process together with its incarnation: there
+// is no order between what a process broadcast before a crash and what it broadcasts afterwards.
 //
 // Source: the lecture on broadcast, its definitions of reliable, FIFO, causal and
 // atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).
@@ -23,8 +20,8 @@ import (
 	"parley"
 )
 
-// CarryTo asks to carry a payload to named receivers alone. It is of local kind:
-// only a Request. Body: the receivers and the payload, see [RequestTo].
+// CarryTo requests to carry a payload to named receivers only. It is of local kind: a Request, never a
+// message. Body: the receivers and the payload, see [RequestTo].
 const CarryTo parley.Kind = parley.Local + 0x10
 
 // The names of the properties.
@@ -38,26 +35,26 @@ const (
 	UniformAgreement  = "uniform agreement"
 	UniformTotalOrder = "uniform total order"
 	UniformPrefix     = "uniform prefix"
-	// SenderIntegrity is integrity where senders may lie: what a faulty process is
-	// said to have broadcast need not have been asked of it.
+	// SenderIntegrity is integrity if senders may lie: a faulty process may be named as the sender of a
+	// broadcast that was not requested of it.
 	SenderIntegrity = "integrity of correct senders"
-	// Delivery guards against runs in which nothing happens.
+	// Delivery detects runs in which nothing is delivered.
 	Delivery = "delivery"
 )
 
-// Request returns what asks a process to broadcast the payload to all.
+// Request returns the request to broadcast the payload to all.
 func Request(payload []byte) parley.Msg {
 	return parley.Msg{Kind: parley.Carried, Body: payload}
 }
 
-// RequestTo returns what asks a process to send the payload to the processes of
-// a set, by a broadcast that goes to selected receivers.
+// RequestTo returns the request to send the payload to a set of processes, by a broadcast to selected
+// receivers.
 func RequestTo(to parley.Set, payload []byte) parley.Msg {
 	return parley.Msg{Kind: CarryTo, Body: append(parley.AppendSet(nil, to), payload...)}
 }
 
-// Decode returns the receivers and the payload of a request of either kind, of n
-// processes. Receivers beyond n are an error, and so is an empty set of them.
+// Decode returns the receivers and the payload of a request of either kind, among n processes. It returns an
+// error if receivers are beyond n or there are none.
 func Decode(m parley.Msg, n int) (to parley.Set, payload []byte, err error) {
 	switch m.Kind {
 	case parley.Carried:
@@ -76,18 +73,18 @@ var (
 	errNobody = errors.New("broadcast: a request to nobody")
 )
 
-// Delivered returns the sender and the payload of a delivery, and whether it is
-// that of a broadcast at all.
+// Delivered returns the sender and the payload of a delivery, and reports whether it is that of a broadcast.
 func Delivered(d *parley.ExternalEvent) (sender parley.ID, payload []byte, ok bool) {
 	return d.From, d.Msg.Body, d.Msg.Kind == parley.Carried
 }
 
-// Name is how a broadcast is called in what is said to people.
+// Name returns the name of a broadcast for people.
 func Name(h *parley.History, sender parley.ID, payload []byte) string {
 	return fmt.Sprintf("%s of %s", parley.Printable(payload), h.Name(sender))
 }
 
-// InLife names a life of a process, by the name alone if it is the first: 2, or 2.3.
+// InLife returns the name of an incarnation of a process: the process name alone for the first one, as 2,
+// otherwise as 2.3.
 func InLife(process string, life uint64) string {
 	if life == 1 {
 		return process
@@ -95,12 +92,12 @@ func InLife(process string, life uint64) string {
 	return fmt.Sprintf("%s.%d", process, life)
 }
 
-// Number names a broadcast by its sender, the sender's life and its number in that: 2#7, or 2.3#1.
+// Number returns the name of a broadcast: sender, incarnation and sequence number, as 2#7 or 2.3#1.
 func Number(sender string, life, seq uint64) string {
 	return fmt.Sprintf("%s#%d", InLife(sender, life), seq)
 }
 
-// RenameOrigin is the Rename of messages that name a process in Origin alone.
+// RenameOrigin is the Rename function for messages that name a process only in Origin.
 func RenameOrigin(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	if int(m.Origin) < len(perm) {
 		m.Origin = perm[m.Origin]

@@ -12,9 +12,9 @@ import (
 	"parley/broadcast/problem"
 )
 
-// story reads a history from words, in order of time: 0:a is process 0's broadcast
-// of a, 0:a>12 its broadcast of a to 1 and 2 alone, 1<0:a process 1's delivery of
-// that, and 1! process 1's return after a crash. x0 first says that 0 is faulty.
+// story reads a history from words, in time order: 0:a means that process 0 broadcasts a; 0:a>12 that it
+// broadcasts a to 1 and 2 only; 1<0:a that process 1 delivers a of process 0; 1! that process 1 restarts
+// after a crash. x0 at the start means that 0 is faulty.
 func story(text string) *parley.History {
 	h := &parley.History{N: 4, Over: true, Naming: func(id parley.ID) string { return "P" + id.String() }}
 	id := func(c byte) parley.ID { return parley.ID(c - '0') }
@@ -47,8 +47,8 @@ func story(text string) *parley.History {
 
 func check(name string, h *parley.History) error { return problem.Of(name)[0].Check(h) }
 
-// Each property with histories in which it holds and, with what is then said, others
-// in which it does not.
+// Each property is tried with histories in which it holds, and with others in which it does not and returns
+// the error.
 func TestProperties(t *testing.T) {
 	for _, c := range []struct{ property, story, says string }{
 		{"validity", "0:a 0<0:a 1<0:a 2<0:a 3<0:a", ""},
@@ -57,7 +57,7 @@ func TestProperties(t *testing.T) {
 		{"validity", "x0 0:a 1<0:a", ""},
 		{"validity", "0:a>12 1<0:a 2<0:a", ""},
 		{"validity", "0:a>12 1<0:a 0<0:a", "P2 did not deliver a of P0"},
-		{"validity", "1<0:lie", ""}, // that it was not broadcast is a matter of integrity
+		{"validity", "1<0:lie", ""}, // integrity covers that it was not broadcast
 		{"validity", "0:a 0:a 0<0:a 0<0:a 1<0:a 1<0:a 2<0:a 2<0:a 3<0:a", "P3 did not deliver a of P0"},
 
 		{"agreement", "x0 0:a", ""},
@@ -79,7 +79,7 @@ func TestProperties(t *testing.T) {
 		{"integrity", "0:a 0:a 1<0:a 1<0:a", ""},
 		{"integrity", "0:a 0:a 1<0:a 1<0:a 1<0:a", "P1 delivered a of P0 more often"},
 		{"integrity", "0:a 0:a 1<0:a 2<0:a 1<0:a 0:a 1<0:a 2<0:a 2<0:a 2<0:a", "P2 delivered a of P0 more often"},
-		{"integrity", "0:a 1<0:a 1! 1<0:a", ""}, // another life
+		{"integrity", "0:a 1<0:a 1! 1<0:a", ""}, // another incarnation
 		{"integrity", "0:a 1! 1<0:a 1<0:a", "more often"},
 		{"integrity", "1<0:a 0:a", "P1 delivered a of P0 before it was broadcast"},
 		{"integrity", "0:a 1<1:a", "P1 delivered a of P1, which was not broadcast"},
@@ -94,25 +94,25 @@ func TestProperties(t *testing.T) {
 		{"FIFO order", "0:a 0:b 1<0:b", "P1 delivered b of P0 and had not delivered a of P0, which the sender broadcast before"},
 		{"FIFO order", "0:a 0:b 1<0:b 1<0:a", "P1 delivered b of P0 and had not delivered a of P0"},
 		{"FIFO order", "x1 0:a 0:b 1<0:b 1<0:a", ""},
-		{"FIFO order", "x0 0:a 0:b 1<0:b", "P1 delivered b of P0 and had not"}, // of any sender
+		{"FIFO order", "x0 0:a 0:b 1<0:b", "P1 delivered b of P0 and had not"}, // for any sender
 		{"FIFO order", "0:a 2:b 1<2:b 1<0:a", ""},
 		{"FIFO order", "0:a>12 0:b>23 2<0:a 3<0:b 2<0:b", ""},
 		{"FIFO order", "0:a>12 0:b>23 2<0:b 3<0:b 2<0:a", "P2 delivered b of P0"},
-		{"FIFO order", "0:a 0! 0:b 0:c 1<0:b", ""}, // another life
+		{"FIFO order", "0:a 0! 0:b 0:c 1<0:b", ""}, // another incarnation
 		{"FIFO order", "0:a 0! 0:b 0:c 1<0:c", "P1 delivered c of P0 and had not delivered b of P0"},
 		{"FIFO order", "0:a 0:a 0:b 1<0:a 1<0:b", "P1 delivered b of P0 and had not delivered a of P0"},
-		{"FIFO order", "0:a 0:b 1<0:a 1! 1<0:b", ""}, // delivered before, if in another life
+		{"FIFO order", "0:a 0:b 1<0:a 1! 1<0:b", ""}, // delivered before, in another incarnation
 
 		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b", ""},
 		{"causal order", "0:a 1<0:a 1:b 2<1:b 2<0:a", "P2 delivered b of P1 and had not delivered a of P0, which came before its broadcast"},
 		{"causal order", "0:a 1:b 1<0:a 2<1:b 2<0:a", ""},                                           // concurrent
-		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b 2:c 3<2:c", "P3 delivered c of P2 and had not"}, // through another
+		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b 2:c 3<2:c", "P3 delivered c of P2 and had not"}, // indirectly
 		{"causal order", "0:a 1<0:a 1:b 2<1:b 2:c 3<1:b", "and had not delivered a of P0"},
 		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b 2:c 3<2:c", "P3 delivered c of P2 and had not delivered a of P0"},
 		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b", ""},
 		{"causal order", "0:a 0:b 1<0:b", "P1 delivered b of P0 and had not delivered a of P0"}, // FIFO is a part of it
-		{"causal order", "0:a 1<0:a 1! 1:b 2<1:b", ""},                                          // another life knows of nothing
-		{"causal order", "0:a>13 1<0:a 1:b 2<1:b", ""},                                          // it was not for 2
+		{"causal order", "0:a 1<0:a 1! 1:b 2<1:b", ""},                                          // it knows nothing
+		{"causal order", "0:a>13 1<0:a 1:b 2<1:b", ""},                                          // it was not addressed to 2
 		{"causal order", "0:a>13 1<0:a 1:b 3<1:b", "P3 delivered b of P1"},
 		{"causal order", "0:a 0:b 1<0:a 1:c 2<1:c", "P2 delivered c of P1 and had not delivered a of P0"},
 		{"causal order", "0:a 0:b 1<0:a 1:c 2<0:a 2<1:c 2<0:b", ""},
@@ -143,7 +143,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// What is to hold in the end is not asked of a run that goes on.
+// An unfinished run does not violate a property that must hold eventually.
 func TestEventually(t *testing.T) {
 	for _, name := range []string{problem.Validity, problem.Agreement, problem.UniformAgreement} {
 		h := story("0:a 0<0:a")
@@ -160,12 +160,12 @@ func TestEventually(t *testing.T) {
 	}
 }
 
-// slow says by the definitions, word for word and without regard to time, whether
-// FIFO, causal and total order hold of a history without restarts.
+// slow checks FIFO, causal and total order of a history without restarts literally by their definitions, and
+// slowly.
 type slow struct {
 	h      *parley.History
 	n      int
-	before [][]bool // of requests: the broadcast of one causally precedes that of another
+	before [][]bool // of requests: whether the broadcast of one causally precedes that of another
 }
 
 func newSlow(h *parley.History) *slow {
@@ -188,7 +188,7 @@ func newSlow(h *parley.History) *slow {
 	return s
 }
 
-// delivery is when a process delivered the k-th request, 0 if it never did.
+// delivery returns when a process delivered the k-th request, 0 if it never did.
 func (s *slow) delivery(at parley.ID, k int) uint64 {
 	for _, d := range s.h.Deliveries {
 		if d.At == at && d.From == s.h.Requests[k].At && bytes.Equal(d.Msg.Body, s.h.Requests[k].Msg.Body) {
@@ -223,7 +223,7 @@ func (s *slow) holds(name string) bool {
 	return true
 }
 
-// The properties judge random histories as the definitions do.
+// The properties agree with the definitions on random histories.
 func TestAgainstDefinitions(t *testing.T) {
 	names := []string{problem.FIFOOrder, problem.CausalOrder, problem.TotalOrder}
 	held, broke := make(map[string]int), make(map[string]int)
@@ -321,7 +321,7 @@ func ExampleOf() {
 	// validity process 1 did not deliver hello of process 0, which the sender, which is correct, broadcast
 }
 
-// large is a history of n processes in which all deliver all, in one order.
+// large returns a history of n processes in which all deliver all messages, in one order.
 func large(n, deliveries int) *parley.History {
 	h := &parley.History{N: n, Over: true}
 	order := uint64(0)

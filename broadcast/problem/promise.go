@@ -2,10 +2,9 @@ package problem
 
 import "parley"
 
-// Promise says what theory promises of one of the properties for a broadcast that
-// sends each message once, in the crash model: it needs links that lose nothing
-// and correct processes that are joined by correct ones, and it does not help who
-// was down. because is the reason if it holds.
+// Promise returns whether theory promises property for a broadcast that sends each message once, in the crash
+// model: it needs links that lose nothing and correct processes connected by correct ones, and does not
+// repeat what a process missed while it was down. because is the reason if it holds.
 func Promise(a parley.RunConditions, property, because string) parley.Promise {
 	lacks := ""
 	switch property {
@@ -21,7 +20,7 @@ func Promise(a parley.RunConditions, property, because string) parley.Promise {
 	return parley.Promised(property, because, lacks)
 }
 
-// losses tells why a message may not reach a correct process, "" if it does.
+// losses returns why a message may not reach a correct process, or "".
 func losses(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut:

@@ -8,8 +8,7 @@ import (
 	"parley"
 )
 
-// Of returns the properties with the given names. It panics if there is none of a
-// name.
+// Of returns the properties with the given names. It panics if a name is unknown.
 func Of(names ...string) []parley.Property {
 	out := make([]parley.Property, len(names))
 	for i, name := range names {
@@ -22,7 +21,7 @@ func Of(names ...string) []parley.Property {
 	return out
 }
 
-// properties are all that there are.
+// properties holds all properties of broadcast.
 var properties = []parley.Property{
 	{
 		Name: Validity, Mode: parley.Eventually,
@@ -98,19 +97,19 @@ var properties = []parley.Property{
 	},
 }
 
-// whose says of which processes something is demanded.
+// whose selects the processes that a property covers.
 type whose uint8
 
 const (
 	anyone  whose = iota // correct or not
 	correct              // correct processes
-	senders              // in place of delivering: having broadcast, and being correct
+	senders              // correct processes, which have broadcast rather than delivered
 )
 
 func (w whose) among(h *parley.History, id parley.ID) bool { return w == anyone || h.Correct(id) }
 
-// everywhere demands that what was delivered by somebody of the given ones, or was
-// broadcast by a correct sender, is delivered by every correct process that it is for.
+// everywhere demands that every correct addressee delivers what one of the given processes delivered or, for
+// senders, what a correct process broadcast.
 func everywhere(h *parley.History, by whose) error {
 	if !h.Over {
 		return nil
@@ -140,7 +139,7 @@ func everywhere(h *parley.History, by whose) error {
 	return nil
 }
 
-// integrity looks at the deliveries of correct processes one by one.
+// integrity checks each delivery of a correct process.
 func integrity(h *parley.History, of whose) error {
 	r := read(h)
 	for _, d := range r.deliveries {
@@ -162,15 +161,15 @@ func integrity(h *parley.History, of whose) error {
 	return nil
 }
 
-// fifoOrder demands of each delivery that all before it of the same sender, in the
-// same life, have been delivered.
+// fifoOrder demands, for each delivery, that all earlier messages of the same incarnation of the sender have
+// been delivered.
 func fifoOrder(h *parley.History) error {
 	r := read(h)
 	p := r.progress()
 	for _, d := range r.deliveries {
 		cast := &r.casts[d.cast]
 		if d.again || cast.invented {
-			continue // a matter of integrity
+			continue // covered by integrity
 		}
 		if h.Correct(d.at) {
 			if missed := p.missing(d.at, cast.chain, cast.place); missed >= 0 {
@@ -183,13 +182,13 @@ func fifoOrder(h *parley.History) error {
 	return nil
 }
 
-// causalOrder goes through the run in time. Each life of a process is a chain of
-// what it broadcast. What a broadcast may depend on is then the beginning of each
-// chain, up to a length: a vector clock made from the history alone.
+// causalOrder walks through the run in time order. Each incarnation of a process is a chain of its
+// broadcasts. What a broadcast may depend on is then a prefix of each chain, given by its length: a vector
+// clock derived from the history alone.
 func causalOrder(h *parley.History) error {
 	r := read(h)
 	p := r.progress()
-	clocks := make([][]int32, h.N) // of the life that the process is in
+	clocks := make([][]int32, h.N) // of the current incarnation of each process
 	begin := func(id parley.ID) { clocks[id] = make([]int32, len(r.chains)) }
 	for id := range parley.ID(h.N) {
 		begin(id)

@@ -13,18 +13,18 @@ type cast struct {
 	to       parley.Set
 	payload  []byte
 	order    uint64 // of the request
-	invented bool   // it was delivered and nobody had asked for it
-	chain    int32  // the sender's life
+	invented bool   // it was delivered but not requested
+	chain    int32  // the sender's incarnation
 	place    int32  // in the chain, from 0
 }
 
 // delivery is one delivery of a run.
 type delivery struct {
 	at    parley.ID
-	life  int // of the process, from 0
+	life  int // incarnation of the process, from 0
 	order uint64
 	cast  int
-	again bool // more often than it was broadcast, within one life
+	again bool // more often than it was broadcast, within one incarnation
 }
 
 // run is a history with deliveries matched to broadcasts.
@@ -33,12 +33,12 @@ type run struct {
 	casts      []cast
 	deliveries []delivery
 	chains     [][]int    // by chain: its casts
-	delivered  [][]uint64 // by process: a bit for each cast that it delivered in any life
-	requested  int        // casts that are not invented; they come first
+	delivered  [][]uint64 // by process: a bit for each cast that it delivered in any incarnation
+	requested  int        // number of casts that are not invented; they come first
 	of         map[key][]int
 }
 
-// key is who sent what.
+// key is the sender and the payload.
 type key struct {
 	from    parley.ID
 	payload string
@@ -47,7 +47,7 @@ type key struct {
 // read matches the deliveries of a history to its broadcasts.
 func read(h *parley.History) *run {
 	r := &run{h: h, of: make(map[key][]int, len(h.Requests))}
-	chainOf := make([]int32, h.N) // of the life that a process is in
+	chainOf := make([]int32, h.N) // of the current incarnation of each process
 	for id := range chainOf {
 		chainOf[id] = -1
 	}
@@ -76,7 +76,7 @@ func read(h *parley.History) *run {
 	return r
 }
 
-// add takes note of a cast.
+// add records a cast and returns its index.
 func (r *run) add(c cast) int {
 	i, k := len(r.casts), key{c.from, string(c.payload)}
 	r.casts = append(r.casts, c)
@@ -84,13 +84,12 @@ func (r *run) add(c cast) int {
 	return i
 }
 
-// match finds the broadcast of each delivery: that of the same sender and payload
-// which this life of the process has not yet delivered. There are lives only
-// where there are restarts.
+// match finds the broadcast of each delivery: the first with the same sender and payload that this
+// incarnation of the process has not yet delivered. A process has several incarnations only if it restarts.
 func (r *run) match() {
 	restarts, lives := r.h.Restarts, make([]int, r.h.N)
 	r.delivered = make([][]uint64, r.h.N)
-	inLife := make([][]uint64, r.h.N) // the same for the life that the process is in
+	inLife := make([][]uint64, r.h.N) // the same for the current incarnation of each process
 	r.deliveries = make([]delivery, 0, len(r.h.Deliveries))
 	for i := range r.h.Deliveries {
 		d := &r.h.Deliveries[i]
@@ -129,10 +128,10 @@ func withBit(set []uint64, i int) []uint64 {
 	return set
 }
 
-// has tells whether a process delivered a cast in any of its lives.
+// has reports whether a process delivered a cast in any of its incarnations.
 func (r *run) has(id parley.ID, c int) bool { return bit(r.delivered[id], c) }
 
-// deliverer returns the first process of those meant that delivered a cast, or All.
+// deliverer returns the first of the given processes that delivered a cast, or All.
 func (r *run) deliverer(c int, of whose) parley.ID {
 	for id := range parley.ID(r.h.N) {
 		if of.among(r.h, id) && r.has(id, c) {
@@ -142,14 +141,14 @@ func (r *run) deliverer(c int, of whose) parley.ID {
 	return parley.All
 }
 
-// name is how a cast is called.
+// name returns the name of a cast for people.
 func (r *run) name(c int) string { return Name(r.h, r.casts[c].from, r.casts[c].payload) }
 
-// progress says how far along each chain each process has come.
+// progress tracks how much of each chain each process has delivered.
 type progress struct {
 	r *run
-	// before counts, by process and chain, the casts at the beginning of the chain
-	// that are delivered or not for the process.
+	// before counts, by process and chain, the casts at the start of the chain that the process has delivered
+	// or that are not addressed to it.
 	before [][]int32
 	done   [][]uint64 // by process: a bit for each cast delivered so far
 }
@@ -164,8 +163,8 @@ func (r *run) progress() *progress {
 
 func (p *progress) deliver(id parley.ID, c int) { p.done[id] = withBit(p.done[id], c) }
 
-// missing returns the first of the given number of casts at the beginning of a
-// chain that is for the process and not yet delivered by it, or -1.
+// missing returns the first of the given number of casts at the start of a chain that is addressed to the
+// process and not yet delivered by it, or -1.
 func (p *progress) missing(id parley.ID, chain, length int32) int {
 	at := &p.before[id][chain]
 	for ; *at < length; *at++ {
@@ -177,7 +176,7 @@ func (p *progress) missing(id parley.ID, chain, length int32) int {
 	return -1
 }
 
-// event is a delivery, or a request, or with a negative cast a restart.
+// event is a delivery, a request, or a restart (negative cast).
 type event struct {
 	delivery bool
 	at       parley.ID
@@ -186,7 +185,7 @@ type event struct {
 	again    bool
 }
 
-// inTime returns all that happened in one order.
+// inTime returns all events in time order.
 func (r *run) inTime() []event {
 	out := make([]event, 0, len(r.casts)+len(r.deliveries)+len(r.h.Restarts))
 	for c := range r.casts[:r.requested] {

@@ -2,8 +2,8 @@ package problem
 
 import "parley"
 
-// none returns the Vacuous of a property that speaks of what the given processes deliver,
-// or, of senders, of what correct processes broadcast.
+// none returns the Vacuous function of a property about what the given processes deliver or, for senders,
+// about what correct processes broadcast.
 func none(by whose) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		r := read(h)
@@ -27,8 +27,8 @@ func none(by whose) func(h *parley.History) string {
 	}
 }
 
-// apart returns the Vacuous of a property that compares what two processes deliver: it
-// demands something if two of them deliver so many messages in common.
+// apart returns the Vacuous function of a property that compares what two processes deliver: it demands
+// something only if two of them deliver the given number of messages in common.
 func apart(of whose, number int) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		r := read(h)
@@ -52,8 +52,8 @@ func apart(of whose, number int) func(h *parley.History) string {
 	}
 }
 
-// unrelated returns the Vacuous of an order between a message and those before it: of its
-// sender, or of all that its sender had broadcast or delivered.
+// unrelated returns the Vacuous function of an order between a message and earlier ones: those of its sender
+// or, if causal, all that its sender had broadcast or delivered.
 func unrelated(causal bool) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		r := read(h)

@@ -11,7 +11,7 @@ import (
 	"parley/trace"
 )
 
-// busy has each member broadcast the same few bytes in turn, and counts deliveries.
+// busy makes each member broadcast the same few bytes in turn, and counts deliveries.
 func busy(c timestamp.Config, many int, every parley.Tick, delivered *int) sim.Options {
 	k, body := 0, []byte("something")
 	return sim.Options{
@@ -30,8 +30,8 @@ func busy(c timestamp.Config, many int, every parley.Tick, delivered *int) sim.O
 	}
 }
 
-// BenchmarkBroadcasts has four members broadcast as fast as the window lets them, with
-// acknowledgements one by one and in batches.
+// BenchmarkBroadcasts makes four members broadcast as fast as the window allows, with acknowledgements one by
+// one and in batches.
 func BenchmarkBroadcasts(b *testing.B) {
 	const many = 20_000
 	for _, x := range []struct {

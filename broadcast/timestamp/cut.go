@@ -10,9 +10,9 @@ import (
 	"parley/membership/group"
 )
 
-// try: while the head m of pending, sequence k of sender s, has ack[q][s] >= k for
-// every q in the view, or somebody is known to have delivered it: remove it; last :=
-// its key; deliver. Then there may be room for own messages that wait.
+// try: while the head m of pending, sequence k of sender s, has ack[q][s] >= k for every q in the view, or is
+// known to be delivered somewhere: remove it; last := its key; deliver. Then there may be room for own
+// messages that wait.
 func (l *layer) try(s *parley.Step) {
 	for sent := true; sent; sent = l.send(s) {
 		k := 0
@@ -38,15 +38,14 @@ func (l *layer) deliver(s *parley.Step, h held) {
 	s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
 }
 
-// Waiting tells whether anything is not yet delivered: what is missing for that may
-// have been the last message of a link that broke.
+// Waiting reports whether a message is not yet delivered: what is missing for it may have been the last
+// message of a link that broke.
 func (l *layer) Waiting() bool { return len(l.pending)+len(l.queue) > 0 }
 
 // Report: pending with bodies, last.
 func (l *layer) Report() []byte { return appendHeld(appendKey(nil, l.last), l.pending) }
 
-// Cut: union of the pending lists, sorted by key. One that cannot be read is none of
-// ours and has nothing.
+// Cut: union of the pending lists, sorted by key. A malformed report counts as empty.
 func (l *layer) Cut(reports [][]byte) []byte {
 	var union []held
 	for _, report := range reports {
@@ -60,15 +59,15 @@ func (l *layer) Cut(reports [][]byte) []byte {
 	return appendHeld(nil, slices.CompactFunc(union, func(a, b held) bool { return a.key == b.key }))
 }
 
-// Reads tells whether bytes are a cut.
+// Reads reports whether bytes are a cut.
 func (l *layer) Reads(cut []byte) bool {
 	_, ok := readHeld(parley.Reader{Rest: cut}, l.n)
 	return ok
 }
 
-// Install delivers those of the cut with key > last, in key order. What this member
-// holds is in the cut, but for what it had delivered before it came back from its
-// log, which is delivered again. Then all counters of the view are 0.
+// Install delivers those of the cut with key > last, in key order. What this member holds is in the cut,
+// except what it had delivered before it restarted from its log; that is delivered again. Then all counters
+// of the view are 0.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	list, ok := readHeld(parley.Reader{Rest: cut}, l.n)
 	if !ok && cut != nil {
@@ -90,10 +89,10 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	l.try(s)
 }
 
-// Snapshot is the key of the last delivery.
+// Snapshot returns the key of the last delivery.
 func (l *layer) Snapshot() []byte { return appendKey(nil, l.last) }
 
-// Restore takes a joiner to where its sponsor stands.
+// Restore sets the state of a joiner to that of its sponsor.
 func (l *layer) Restore(snapshot []byte) bool {
 	r := parley.Reader{Rest: snapshot}
 	last := readKey(&r, l.n)
@@ -103,7 +102,7 @@ func (l *layer) Restore(snapshot []byte) bool {
 	return r.Done()
 }
 
-// Replay takes a message that this member held before a crash.
+// Replay restores a message that this member held before a crash.
 func (l *layer) Replay(rec []byte) bool {
 	list, ok := readHeld(parley.Reader{Rest: rec}, l.n)
 	if !ok || len(list) != 1 {
@@ -115,7 +114,7 @@ func (l *layer) Replay(rec []byte) bool {
 	return true
 }
 
-// record is what the log keeps of a message.
+// record encodes a message for the log.
 func record(h held) []byte { return appendHeld(nil, []held{h}) }
 
 func compare(a, b held) int {
@@ -128,8 +127,7 @@ func appendKey(b []byte, k key) []byte {
 
 func readKey(r *parley.Reader, n int) key { return key{r.Number(views.Limit), r.ID(n)} }
 
-// appendHeld appends how many there are, and each with its key, its count and its
-// payload.
+// appendHeld appends the number of messages, and each with its key, its count and its payload.
 func appendHeld(b []byte, list []held) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, h := range list {
@@ -139,7 +137,7 @@ func appendHeld(b []byte, list []held) []byte {
 	return b
 }
 
-// readHeld reads what appendHeld wrote, of n processes, to the end.
+// readHeld decodes what appendHeld encoded, among n processes, up to the end.
 func readHeld(r parley.Reader, n int) (list []held, ok bool) {
 	for i := r.Count(); i > 0; i-- {
 		h := held{readKey(&r, n), r.Number(views.Limit), r.Bytes()}
@@ -151,7 +149,7 @@ func readHeld(r parley.Reader, n int) (list []held, ok bool) {
 	return list, r.Done()
 }
 
-// State visits every variable. In durable mode what is not delivered is durable.
+// State visits every variable. In durable mode undelivered messages are durable.
 func (l *layer) State(v *parley.Vars) {
 	l.Member.State(v, l.c.Durable, func() {
 		parley.Num(v, "clock", &l.clock)

@@ -10,8 +10,8 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through all runs of three members, whose views change when one suspects
-// another, rightly or not. Nothing breaks. No run ends: members look at their clocks for ever.
+// TestExplored searches all runs of three members, whose views change when one suspects another, rightly or
+// not. Nothing breaks. No run ends, because the periodic timers of the members never stop.
 func TestExplored(t *testing.T) {
 	system := func(window int, m explore.Model, casts ...string) explore.Options {
 		m.FIFO = true

@@ -13,7 +13,7 @@ import (
 	"parley/membership/group"
 )
 
-// trio is the layers of three members of a view, and what each has asked for.
+// trio is the layers of three members of a view, and the effects of each.
 type trio struct {
 	parley.Host
 	layers  [3]group.Layer
@@ -64,7 +64,7 @@ func (x *trio) install(cut []byte, next group.View) {
 	}
 }
 
-// delivered are the payloads that a member has delivered.
+// delivered returns the payloads that a member has delivered.
 func (x *trio) delivered(at parley.ID) (out []string) {
 	for _, e := range x.effects[at] {
 		if e.Op == parley.OpDeliver {
@@ -74,7 +74,7 @@ func (x *trio) delivered(at parley.ID) (out []string) {
 	return out
 }
 
-// sent is the last message from a member to another.
+// sent returns the last message from a member to another.
 func (x *trio) sent(from, to parley.ID) (m parley.Msg) {
 	for _, e := range x.effects[from] {
 		if e.Op == parley.OpSend && e.To == to {
@@ -84,7 +84,7 @@ func (x *trio) sent(from, to parley.ID) (m parley.Msg) {
 	return m
 }
 
-// What no member sends changes nothing: neither what is held, nor what is acknowledged.
+// Messages that no member sends change nothing: neither what is held, nor what is acknowledged.
 func TestGarbage(t *testing.T) {
 	x := newTrio(timestamp.Config{})
 	x.cast(0, "a")
@@ -125,7 +125,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// state is a layer as far as its state goes.
+// state exposes only the state of a layer.
 type state struct {
 	parley.Base
 	l group.Layer
@@ -133,8 +133,8 @@ type state struct {
 
 func (s state) State(v *parley.Vars) { s.l.State(v) }
 
-// Reports, cuts, records and snapshots from nowhere stop nobody, and a cut that can be
-// read names processes that there are.
+// Malformed reports, cuts, records and snapshots stop no member, and a well-formed cut names only processes
+// that exist.
 func TestGarbageInCuts(t *testing.T) {
 	x := newTrio(timestamp.Config{})
 	for _, text := range []string{"a", "b", "c"} {
@@ -182,7 +182,7 @@ func TestGarbageInCuts(t *testing.T) {
 	if readable == 0 || readable == 5000 {
 		t.Errorf("%d of 5000 can be read", readable)
 	}
-	// One record, of a fourth process.
+	// One record, of a fourth process, which does not exist.
 	rec := binary.AppendUvarint(nil, 1)
 	for _, x := range []uint64{7, 3, 1, 0} {
 		rec = binary.AppendUvarint(rec, x)
@@ -192,8 +192,8 @@ func TestGarbageInCuts(t *testing.T) {
 	}
 }
 
-// A member whose clock has come to the end broadcasts nothing more in this view, and
-// waits: so the group asks for the next one, where clocks begin again.
+// A member whose clock has reached its maximum broadcasts nothing more in this view, and waits. So the group
+// asks for the next view, where clocks restart.
 func TestLastTime(t *testing.T) {
 	x := newTrio(timestamp.Config{})
 	x.cast(2, "a")
@@ -219,7 +219,7 @@ func TestLastTime(t *testing.T) {
 	}
 }
 
-// What a reader sees of a message: what it carries, and what its sender holds of each.
+// The row of a message shows what it carries, and how much its sender holds of each process.
 func TestExplain(t *testing.T) {
 	x := newTrio(timestamp.Config{})
 	x.cast(0, "pay 7")
@@ -240,8 +240,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What a member sends has greater and greater keys, and none below what others have delivered by its word: a message
-// that breaks that is a gap, and is not delivered out of its order.
+// The keys of a member's messages increase, and are never below what others have delivered because of its
+// acknowledgements. A message that violates this is a gap, and is not delivered out of order.
 func TestKeysGoUp(t *testing.T) {
 	data := func(seq, time uint64, body ...byte) parley.Msg {
 		return parley.Msg{Kind: timestamp.Data, Seq: seq, Value: time, Body: body}

@@ -13,7 +13,8 @@ import (
 	"parley/sim"
 )
 
-// doubting is a durable group of five that believes no single word, with the times of a cluster: a tick is a millisecond.
+// doubting is a durable group of five that believes no single process, with the times of a cluster: a tick is
+// a millisecond.
 func doubting() timestamp.Config {
 	return timestamp.Config{Config: group.Config{
 		N: 5, Liars: 1, Durable: true, Return: true,
@@ -22,8 +23,8 @@ func doubting() timestamp.Config {
 	}}
 }
 
-// changed is a run of five in which two are killed, then the other three, and then one of these comes back with the
-// two. It returns how long after that a view of the three begins at all of them, 0: never.
+// changed is a run of five in which two are killed, then the other three, and then one of these restarts
+// together with the two. It returns how long after that all three are in a view of the three, 0: never.
 func changed(seed uint64, c timestamp.Config, away [2]parley.ID, one parley.ID) parley.Tick {
 	back := parley.Tick(8000 + seed%7*37)
 	opt := sim.Options{
@@ -58,8 +59,8 @@ func changed(seed uint64, c timestamp.Config, away [2]parley.ID, one parley.ID) 
 	return 0
 }
 
-// A majority that has one process alone in common with the last one goes on within seconds, although what that one
-// says of the last view is not believed at once.
+// A majority that shares only one process with the last one continues within seconds, although the others do
+// not at once believe what that process says about the last view.
 func TestChangedMajority(t *testing.T) {
 	var took []parley.Tick
 	for seed := range uint64(4) {

@@ -10,10 +10,10 @@ import (
 	"parley/membership/group"
 )
 
-// OneSequence is the name of the property that says most.
+// OneSequence is the name of the strongest property.
 const OneSequence = "one sequence"
 
-// properties returns those of the broadcast, beside those of views.
+// properties returns the properties of the broadcast, in addition to those of views.
 func properties() []parley.Property {
 	return append([]parley.Property{{
 		Name: OneSequence, Mode: parley.Always,
@@ -37,14 +37,14 @@ type broadcast struct {
 	payload string
 }
 
-// unknown is a position that may be any: durable mode repeats deliveries after a restart.
-const unknown = 1<<64 - 1
+// anyPosition means that the next position may be any: in durable mode a restarted process delivers again.
+const anyPosition = 1<<64 - 1
 
-// oneSequence looks at the positions. Within one life they go up by one, from where
-// the process joined.
+// oneSequence checks the positions. Within one incarnation they increase by one, from where the process
+// joined.
 func oneSequence(h *parley.History) error {
 	at := make(map[uint64]*parley.ExternalEvent)
-	asked := make(map[broadcast]int) // how often, and has no position
+	asked := make(map[broadcast]int) // number of requests that have no position yet
 	for _, q := range h.Requests {
 		if _, payload, err := problem.Decode(q.Msg, h.N); err == nil {
 			asked[broadcast{q.At, string(payload)}]++
@@ -59,7 +59,7 @@ func oneSequence(h *parley.History) error {
 			continue
 		}
 		for ; len(restarts) > 0 && restarts[0].Order < d.Order; restarts = restarts[1:] {
-			last[restarts[0].At] = unknown
+			last[restarts[0].At] = anyPosition
 		}
 		for ; len(told) > 0 && told[0].Order < d.Order; told = told[1:] {
 			if told[0].Msg.Kind == group.SnapshotInstalled {
@@ -67,7 +67,7 @@ func oneSequence(h *parley.History) error {
 			}
 		}
 		place := d.Msg.Seq
-		if last[d.At] != unknown && place != last[d.At]+1 {
+		if last[d.At] != anyPosition && place != last[d.At]+1 {
 			return fmt.Errorf("%s delivers position %d after position %d", h.Name(d.At), place, last[d.At])
 		}
 		last[d.At] = place
@@ -88,7 +88,7 @@ func oneSequence(h *parley.History) error {
 	return nil
 }
 
-// promises says what theory promises of them.
+// promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return views.Promises(c.Config, a, "all members hold a delivered message, and each has reported that its clock is past it",
 		[]string{OneSequence, problem.Integrity, problem.UniformTotalOrder}, []string{problem.FIFOOrder},

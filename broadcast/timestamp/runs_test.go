@@ -15,7 +15,7 @@ import (
 
 var seeds = flag.Int("seeds", 200, "runs of each size in TestStorm")
 
-// safe are the properties that hold whatever happens.
+// safe names the properties that hold in every run.
 var safe = []string{
 	group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, timestamp.OneSequence,
 	problem.Integrity, problem.UniformTotalOrder,
@@ -30,15 +30,15 @@ func storms(t *testing.T, c timestamp.Config) {
 	viewtest.Storms(t, timestamp.New(c), c.Config, *seeds, safe, also)
 }
 
-// What anyone delivers, in whatever storm, is a beginning of one sequence, in agreed
-// views; and afterwards all goes on if a majority of all processes is left.
+// Under any combination of faults the deliveries of every process are a prefix of one sequence, in agreed
+// views; and afterwards there is progress if a majority of all processes is left.
 func TestStorm(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true}})
 	}
 }
 
-// So it is where not every word is believed, although nobody says what is wrong.
+// The same where single messages are not believed, although no process lies.
 func TestStormDoubting(t *testing.T) {
 	for _, n := range []int{4, 5} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true, Liars: 1}})
@@ -46,7 +46,7 @@ func TestStormDoubting(t *testing.T) {
 	}
 }
 
-// Those who are excluded and do not return: FIFO order is promised all the same.
+// Excluded processes that do not rejoin: FIFO order is still promised.
 func TestPromisesOfExclusion(t *testing.T) {
 	outs := 0
 	for seed := range uint64(300) {
@@ -70,14 +70,14 @@ func TestPromisesOfExclusion(t *testing.T) {
 	}
 }
 
-// The same with acknowledgements in batches and few messages under way.
+// The same with batched acknowledgements and few messages in flight.
 func TestStormInBatches(t *testing.T) {
 	for _, n := range []int{3, 4} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true}, Window: 2, Hold: 400})
 	}
 }
 
-// The same where a process that comes back goes on from its log.
+// The same where a restarted process resumes from its log.
 func TestStormDurable(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true, Durable: true, Compact: 6}})
@@ -87,8 +87,8 @@ func TestStormDurable(t *testing.T) {
 	}
 }
 
-// noneMissed demands that a process which comes back begins with no later position
-// than the next one: what is above it remembers all that was delivered before.
+// noneMissed demands that a restarted process begins with no later position than the next one: the layer
+// above remembers all that was delivered before.
 func noneMissed(h *parley.History) error {
 	last, restarts, told := make([]uint64, h.N), h.Restarts, h.Indications
 	fresh := make([]bool, h.N)

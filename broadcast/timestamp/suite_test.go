@@ -24,7 +24,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// What flags and configurations may say, and which flag is wrong if they may not.
+// Which flags and configurations are valid, and which flag the error names if they are not.
 func TestConfig(t *testing.T) {
 	p := timestamp.New(timestamp.Config{Config: group.Config{N: 3}})
 	for line, wrong := range map[string]string{

@@ -1,41 +1,35 @@
-// Package timestamp is total order among the members of a view, uniform and in two
-// message delays.
+// Package timestamp is total order among the members of a view, uniform and in two message delays.
 //
-// The problem: reliable broadcast in one total order, in which whatever anyone has
-// delivered, crashed and excluded processes too, is a beginning of the same sequence.
-// All that install two views have delivered the same in between.
+// The problem: reliable broadcast in one total order, in which the deliveries of any process, even a crashed
+// or excluded one, are a prefix of the same sequence. All that install two consecutive views have delivered
+// the same in between.
 //
-// The bound: asynchronous messages on FIFO links that may lose but neither reorder
-// nor double, crash faults, false suspicions. What is delivered is right whatever
-// happens to time. To go on it takes a majority of the current view, see
-// membership/group. One silent member stops all deliveries until the view excludes it.
-// Of the messages that a crashed or excluded sender had under way the outcome is
-// unknown: they may be delivered or not, but everywhere alike. FIFO order is promised
-// within a view and across them; causal order, too.
+// The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
+// false suspicions. Safety does not depend on time. Progress takes a majority of all processes, see
+// membership/group. One silent member stops all deliveries until the view excludes it. Messages that a
+// crashed or excluded sender had in flight may be delivered or not, but the outcome is the same everywhere.
+// FIFO order is promised within a view and across views; causal order, too.
 //
-// The key of a message is fixed when it is sent: (clock of the sender, sender), with
-// logical clocks. Each member tells all others how much it has received from each. A
-// member delivers the message of the smallest key when every member of the view has
-// acknowledged it: two message delays after it was broadcast, and up to three if
-// somebody whose clock lags broadcasts at the same time, whose message has the smaller
-// key and must be held by all too.
+// The key of a message is fixed when it is sent: (clock of the sender, sender), with logical clocks. Each
+// member reports to all others how much it has received from each. A member delivers the message with the
+// smallest key when every member of the view has acknowledged it: two message delays after its broadcast, and
+// up to three if a process with a lagging clock broadcasts at the same time, because that message has the
+// smaller key and must be held by all too.
 //
-// Why it works: an acknowledgement of q that covers m leaves q after its clock has
-// passed the time of m: later messages of q have larger keys. Earlier ones came before
-// on the FIFO link, and the vector's own entry proves that none is missing. So
-// when all have acknowledged m every smaller key is here: that is the order. And
-// whoever delivered m knows that every member holds m or has delivered it. So m is in
-// every report when the view ends, or delivered by the reporter, and the union of the
-// reports has all that anyone delivered: that is uniformity.
+// Why it works: an acknowledgement of q that covers m leaves q after q's clock has passed the time of m:
+// later messages of q have larger keys. Earlier ones arrived before on the FIFO link, and the vector's own
+// entry proves that none is missing. So when all have acknowledged m, every message with a smaller key has
+// arrived: that gives the order. A process that delivered m knows that every member holds m or has delivered
+// it. So when the view ends, m is in every report or delivered by the reporter, and the union of the reports
+// has all that any process delivered: that gives uniformity.
 //
-// Nothing need be kept after its delivery, for all hold it. A sender has at most W
-// messages undelivered, so that its message s says that it has delivered message s-W:
-// then all hold that one, and all before it, and whoever hears of it delivers them.
-// Memory is therefore at most n*W messages, however slow one link is.
+// A message need not be kept after its delivery, because all hold it. A sender has at most W undelivered
+// messages, so its message s implies that it has delivered message s-W: then all hold that one, and all
+// before it, and a receiver of message s delivers them. Memory is therefore at most n*W messages, however
+// slow one link is.
 //
-// Clocks and counts begin again in each view. Should a clock come to its end within
-// one, 2^56, then its member broadcasts no more until there is another view, which the
-// group asks for since something waits.
+// Clocks and counts restart in each view. If a clock reaches its maximum within a view, 2^56, its member
+// broadcasts no more until the next view, which the group asks for because a message waits.
 //
 // Source: logical clocks and their total order from Lamport (1978); the end of a view
 // as in membership/group.
@@ -52,26 +46,24 @@ import (
 	"parley/membership/group"
 )
 
-// The messages of the layer. Value of Data: the sender's clock; behind its vector: the payload.
+// The messages of the layer. Value of Data: the sender's clock; after its vector: the payload.
 const (
 	Data = views.Data
 	Ack  = views.Ack
 )
 
-// Config is one system.
+// Config must be identical on all members, see group.Config.
 type Config struct {
 	group.Config
-	// Window is how many own messages of a member may be undelivered; up to Queue more
-	// wait in the sender, and what is beyond that is refused. By default 64.
+	// Window is how many own messages of a member may be undelivered; up to Queue more wait in the sender,
+	// and it refuses any beyond that. By default 64.
 	Window int
-	// Hold is how long, in ticks, an acknowledgement may wait for more to acknowledge
-	// with it; 0: not at all.
+	// Hold is how long, in ticks, an acknowledgement may wait for more messages to acknowledge; 0: no wait.
 	Hold parley.Tick
 }
 
-// New returns the protocol. It carries what it is asked to by problem.Request, from
-// the members of the view to all of them, and delivers it with its sender and its
-// position, from 1, as Seq.
+// New returns the protocol. It broadcasts upon problem.Request, from a member of the view to all, and
+// delivers a message with its sender and its position, from 1, as Seq. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("timestamp: " + err.Error())
@@ -108,7 +100,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// LayerSpec is the broadcast as a layer of a group.
+// LayerSpec describes the broadcast as a layer of a group.
 func LayerSpec(c Config) group.LayerSpec {
 	c.Config = c.Config.WithDefaults()
 	c.Window = cmp.Or(c.Window, 64)
@@ -118,7 +110,7 @@ func LayerSpec(c Config) group.LayerSpec {
 	})
 }
 
-// key is the place of a message in the order of its view. No message has key 0.
+// key is the place of a message in the order of its view. No message has the zero key.
 type key struct {
 	time   uint64
 	sender parley.ID
@@ -133,7 +125,7 @@ type held struct {
 	body []byte
 }
 
-// pending are the messages that are not yet delivered, by key.
+// pending holds the messages that are not yet delivered, by key.
 type pending []held
 
 func (p *pending) insert(h held) {
@@ -151,11 +143,11 @@ type layer struct {
 	n int
 
 	clock   uint64
-	recv    []uint64 // by process: messages received; of oneself, sent
-	done    []uint64 // and delivered
+	recv    []uint64 // by process: messages received; for this process, sent
+	done    []uint64 // by process: messages delivered
 	pending pending
 	last    key      // of the last delivery
-	known   key      // up to which somebody is known to have delivered
+	known   key      // some process is known to have delivered up to here
 	queue   [][]byte // own messages beyond the window
 }
 
@@ -165,7 +157,7 @@ func newLayer(c Config, self parley.ID, n int) *layer {
 	}
 }
 
-// Request is upon broadcast(m), fewer than W own messages undelivered, else queue.
+// Request: upon broadcast(m), fewer than W own messages undelivered, else queue.
 func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	if len(l.queue) >= l.c.Queue {
 		s.Refuse(l.Self, "too many requests for the window")
@@ -175,7 +167,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	l.try(s)
 }
 
-// send broadcasts the next own message if there is one and it may.
+// send broadcasts the next own message if there is one and the window allows it.
 func (l *layer) send(s *parley.Step) bool {
 	if len(l.queue) == 0 || l.recv[l.Self]-l.done[l.Self] >= uint64(l.c.Window) || l.clock >= views.Limit {
 		return false
@@ -193,7 +185,7 @@ func (l *layer) send(s *parley.Step) bool {
 	return true
 }
 
-// hold keeps a message in its place.
+// hold keeps a message in key order.
 func (l *layer) hold(s *parley.Step, h held) {
 	if l.c.Durable {
 		s.Append(record(h))
@@ -201,7 +193,7 @@ func (l *layer) hold(s *parley.Step, h held) {
 	l.pending.insert(h)
 }
 
-// Receive is DATA or ACK of another member.
+// Receive handles DATA or ACK of another member.
 func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 	body, why := l.Open(q, m, l.recv[l.Self], views.Limit, "no such time")
 	if why != "" {
@@ -230,8 +222,8 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 	return false
 }
 
-// follows tells whether a key is above that of all messages of its sender so far, and above that of the
-// last delivery: messages of a sender that does not lie have no other.
+// follows reports whether a key is greater than the keys of all messages of its sender so far, and than that
+// of the last delivery. All messages of a sender that does not lie satisfy this.
 func (l *layer) follows(k key) bool {
 	for i := len(l.pending) - 1; i >= 0 && !k.after(l.pending[i].key); i-- {
 		if l.pending[i].sender == k.sender {
@@ -254,7 +246,7 @@ func (l *layer) learn(q parley.ID, seq uint64) {
 	}
 }
 
-// Timeout ends a batch.
+// Timeout ends a batch of acknowledgements.
 func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
 	l.Flush(s, t, l.recv)
 	l.try(s)

@@ -25,8 +25,8 @@ func casts(at parley.ID, when parley.Tick, texts ...string) (out []sim.Request) 
 	return out
 }
 
-// "Two when no smaller key is in flight": alone, a message is delivered everywhere
-// two delays after it was broadcast.
+// "Two when no smaller key is in flight": alone, a message is delivered everywhere two delays after its
+// broadcast.
 func TestTwoDelays(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7} {
 		s := sim.Run(sim.Options{
@@ -39,7 +39,7 @@ func TestTwoDelays(t *testing.T) {
 		for _, d := range s.History.Deliveries {
 			when := parley.Tick(1200)
 			if n == 2 && d.At == 0 {
-				when = 1100 // it holds the message, and so did the sender
+				when = 1100 // it holds the message, and knows that the sender did
 			}
 			if d.When != when {
 				t.Errorf("n = %d: process %d delivers at %d", n, d.At, d.When)
@@ -69,8 +69,8 @@ func TestThreeDelays(t *testing.T) {
 	}
 }
 
-// And never more than three, if nobody must wait for the window: whoever may still send
-// something with a smaller key does so before the message has come to it.
+// Never more than three, if no process must wait for the window: a process that may still send a message with
+// a smaller key does so before the message has reached it.
 func TestNeverMoreThanThreeDelays(t *testing.T) {
 	three := 0
 	for seed := range uint64(200) {
@@ -103,7 +103,7 @@ func TestNeverMoreThanThreeDelays(t *testing.T) {
 	}
 }
 
-// "A batch shares them": with acknowledgements held back, one is for all that came.
+// "A batch shares them": with delayed acknowledgements, one acknowledges all messages that arrived.
 func TestBatch(t *testing.T) {
 	count := func(hold parley.Tick) (acks int) {
 		log := &trace.Log{Keep: true}
@@ -126,8 +126,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// "Fewer than W own messages undelivered (else queue)": so many of one sender, and no
-// more, are held anywhere; and all are delivered.
+// "Fewer than W own messages undelivered (else queue)": no process holds more of one sender, and all are
+// delivered.
 func TestWindow(t *testing.T) {
 	const n, window, each = 3, 3, 20
 	opt := sim.Options{
@@ -180,9 +180,9 @@ func TestSilentMember(t *testing.T) {
 
 var many = flag.Int("broadcasts", 12_000, "broadcasts in TestFlat")
 
-// However many broadcasts there are, and though members are silent until the view
-// excludes them, and come back, a member holds no more than the window of each and its
-// queue; what is beyond that is refused. Memory does not grow with the run.
+// A member holds no more than the window of each member and its queue, whatever the number of broadcasts, and
+// although members are silent until the view excludes them, and rejoin. It refuses what is beyond that.
+// Memory does not grow with the run.
 func TestFlat(t *testing.T) {
 	const n, window, queue, every = 4, 12, 20, 12
 	c := timestamp.Config{Config: group.Config{N: n, Return: true, Queue: queue}, Window: window, Hold: 60}
@@ -208,7 +208,7 @@ func TestFlat(t *testing.T) {
 	}
 	held, waiting, before := 0, 0, 0
 	opt.Between = func(s *sim.Sim) {
-		if events++; events%100 != 0 || delivered > before { // not while all is well
+		if events++; events%100 != 0 || delivered > before { // not during normal operation
 			before = delivered
 			return
 		}
@@ -241,8 +241,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// A link that loses a message shows it by the next one, whatever that is, and the view
-// change brings what was lost.
+// The next message of a link, of any kind, reveals a loss on it, and the view change brings what was lost.
 func TestGap(t *testing.T) {
 	for _, lost := range []sim.Link{
 		{From: parley.SetOf(0), To: parley.SetOf(2), Since: 1000, Until: 1001, Loss: 1}, // DATA

@@ -12,17 +12,16 @@ import (
 	"parley/membership/group"
 )
 
-// Config is one system.
+// Config must be identical on all members, see group.Config.
 type Config struct {
 	group.Config
-	// Level is the level of messages of which nothing else is said; by default Causal. It is also
-	// what is promised of a run.
+	// Level is the level of messages whose request names none; by default Causal. It also selects the
+	// properties that are promised of a run.
 	Level Level
-	// Window is how many own messages of a member may not be known to be with all; up to
-	// Queue more wait in the sender, and what is beyond that is refused. By default 64.
+	// Window is how many own messages of a member may be in flight, that is, not known to be held by all; up
+	// to Queue more wait in the sender, and it refuses any beyond that. By default 64.
 	Window int
-	// Hold is how long, in ticks, an acknowledgement may wait for more to acknowledge
-	// with it; 0: not at all.
+	// Hold is how long, in ticks, an acknowledgement may wait for more messages to acknowledge; 0: no wait.
 	Hold parley.Tick
 }
 
@@ -35,9 +34,9 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// New returns the protocol. It carries what it is asked to by problem.Request, or with a
-// level for the request's Value, from the members of the view to all of them, and delivers
-// it with its sender and, as Seq, its position among the deliveries of the process.
+// New returns the protocol. It broadcasts upon problem.Request, at the level in the request's Value if there
+// is one, from a member of the view to all. It delivers a message with its sender and, as Seq, its position
+// among the deliveries of the process. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c, err := c.checked()
 	if err != nil {
@@ -63,8 +62,8 @@ func (c Config) checked() (Config, error) {
 	switch {
 	case c.Level > Causal:
 		return c, parley.FlagErrorf("level", "there is no level %d", c.Level)
-	case c.Window < 0 || c.Window > most:
-		return c, parley.FlagErrorf("window", "%d messages: allowed are 1 to %d", c.Window, most)
+	case c.Window < 0 || c.Window > maxWindow:
+		return c, parley.FlagErrorf("window", "%d messages: allowed are 1 to %d", c.Window, maxWindow)
 	case c.Hold < 0:
 		return c, parley.FlagErrorf("hold", "%d ticks: a time is not negative", c.Hold)
 	}
@@ -84,7 +83,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 			return parley.FlagErrorf("level", "%q: allowed are reliable, uniform, fifo, causal", *level)
 		}
 		if c.Level = Level(at); c.Window == 0 {
-			c.Window = -1 // no default stands for it here
+			c.Window = -1 // no default replaces 0 here
 		}
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err
@@ -94,7 +93,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// LayerSpec is the broadcast as a layer of a group.
+// LayerSpec describes the broadcast as a layer of a group.
 func LayerSpec(c Config) group.LayerSpec {
 	layer := func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) }
 	return views.LayerSpec("vector", layer, func(m parley.Msg, payload []byte) (string, []byte) {
@@ -110,7 +109,7 @@ func LayerSpec(c Config) group.LayerSpec {
 	})
 }
 
-// properties returns what the level of the Config promises.
+// properties returns the names of the properties that the level of the Config promises.
 func (c Config) properties() []string {
 	all := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
 	switch c.Level {
@@ -124,7 +123,7 @@ func (c Config) properties() []string {
 	return all
 }
 
-// promises says what theory promises of them.
+// promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return views.Promises(c.Config, a, "a link delivers everything sent before, and each process that continues reports what it received",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},

@@ -16,17 +16,17 @@ const (
 	delivers = 2 // the name of one that was delivered
 )
 
-// message is one with its name.
+// message is a message and its name.
 type message struct {
 	name
 	held
 }
 
-// Report: all that this member holds.
+// Report returns all that this member holds.
 func (l *layer) Report() []byte {
 	var list []message
-	for q := range l.lines {
-		ln := &l.lines[q]
+	for q := range l.streams {
+		ln := &l.streams[q]
 		for i, h := range ln.held {
 			list = append(list, message{name{parley.ID(q), ln.gone + uint64(i) + 1}, h})
 		}
@@ -34,7 +34,7 @@ func (l *layer) Report() []byte {
 	return appendMessages(nil, list)
 }
 
-// Cut: the union of the reports. One that cannot be read is none of ours and has nothing.
+// Cut: the union of the reports. A malformed report counts as empty.
 func (l *layer) Cut(reports [][]byte) []byte {
 	var union []message
 	for _, report := range reports {
@@ -50,44 +50,44 @@ func compare(a, b message) int {
 	return cmp.Or(cmp.Compare(a.sender, b.sender), cmp.Compare(a.seq, b.seq))
 }
 
-// Reads tells whether bytes are a cut.
+// Reads reports whether bytes are a cut.
 func (l *layer) Reads(cut []byte) bool {
 	_, ok := readMessages(cut, l.n)
 	return ok
 }
 
-// Install delivers what of the cut this member has not, each message at its level. What
-// then cannot be delivered depends on what nobody has who goes on, and is not delivered
-// by any of them. Then all counters of the view are 0.
+// Install delivers the messages of the cut that this member has not delivered, each at its level. A message
+// that cannot be delivered then depends on one that no continuing member has, and none of them delivers it.
+// Then all counters of the view are 0.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	list, ok := readMessages(cut, l.n)
 	if !ok && cut != nil {
 		panic("vector: the cut of the view cannot be read")
 	}
 	for _, id := range l.again {
-		ln := &l.lines[id.sender]
+		ln := &l.streams[id.sender]
 		s.Deliver(id.sender, parley.Msg{Kind: parley.Carried, Origin: id.sender, Body: ln.at(id.seq).body})
 	}
 	for _, m := range list {
-		l.lines[m.sender].fill(m)
+		l.streams[m.sender].fill(m)
 	}
 	if cut != nil {
 		l.release(s, true)
 	}
 	l.Begin(next)
 	l.again = nil
-	clear(l.lines)
-	if len(l.queue) > 0 { // what it delivers of that it delivers in the next view
+	clear(l.streams)
+	if len(l.queue) > 0 { // their own deliveries belong to the next view
 		s.SetTimer(opening, 1)
 	}
 }
 
-// Snapshot is what was delivered in this view: of each process up to where, and what
+// Snapshot returns what was delivered in this view: for each process up to which number, and which numbers
 // beyond.
 func (l *layer) Snapshot() []byte {
 	var b []byte
-	for q := range l.lines {
-		ln := &l.lines[q]
+	for q := range l.streams {
+		ln := &l.streams[q]
 		var beyond []uint64
 		for i := ln.done - ln.gone; i < uint64(len(ln.held)); i++ {
 			if ln.held[i].delivered {
@@ -103,16 +103,16 @@ func (l *layer) Snapshot() []byte {
 	return b
 }
 
-// Restore takes a joiner to where its sponsor stands. Of what was delivered beyond the first
-// message that was not, and of that, it has no more than the place.
+// Restore sets the state of a joiner to that of its sponsor. Of the messages delivered beyond the first
+// undelivered one, and of that one, the joiner has only the place.
 func (l *layer) Restore(snapshot []byte) bool {
-	lines, r := make([]line, l.n), parley.Reader{Rest: snapshot}
+	lines, r := make([]stream, l.n), parley.Reader{Rest: snapshot}
 	for q := range lines {
 		ln := &lines[q]
 		ln.done = r.Number(views.Limit)
 		ln.gone, ln.top = ln.done, ln.done
 		for i := r.Count(); i > 0; i-- {
-			seq := ln.done + r.Number(most)
+			seq := ln.done + r.Number(maxWindow)
 			if r.Bad || seq <= ln.received()+1 {
 				return false
 			}
@@ -122,25 +122,25 @@ func (l *layer) Restore(snapshot []byte) bool {
 		}
 	}
 	if r.Done() {
-		l.lines = lines
+		l.streams = lines
 	}
 	return r.Done()
 }
 
-// Replay takes a record of before a crash: a message that this member held, or the name of
-// one that it had delivered.
+// Replay restores a record from before a crash: a message that this member held, or the name of one that it
+// had delivered.
 func (l *layer) Replay(rec []byte) bool {
 	r := parley.Reader{Rest: rec}
 	switch r.Number(delivers) {
 	case holds:
 		m := readMessage(&r, l.n)
-		if ln := &l.lines[m.sender]; r.Done() && m.seq == ln.received()+1 {
+		if ln := &l.streams[m.sender]; r.Done() && m.seq == ln.received()+1 {
 			ln.held = append(ln.held, m.held)
 			return true
 		}
 	case delivers:
 		id := readName(&r, l.n)
-		if ln := &l.lines[id.sender]; r.Done() && id.seq > ln.gone && id.seq <= ln.received() {
+		if ln := &l.streams[id.sender]; r.Done() && id.seq > ln.gone && id.seq <= ln.received() {
 			ln.deliver(id.seq)
 			l.again = append(l.again, id)
 			return true
@@ -159,7 +159,7 @@ func readName(r *parley.Reader, n int) name {
 	return id
 }
 
-// appendMessages appends how many there are, and each.
+// appendMessages appends the number of messages, and each of them.
 func appendMessages(b []byte, list []message) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, m := range list {
@@ -168,8 +168,8 @@ func appendMessages(b []byte, list []message) []byte {
 	return b
 }
 
-// appendMessage appends a message: its name, its level, for level Causal how many
-// messages of each process come before it, and its payload with the length.
+// appendMessage appends a message: its name, its level, for level Causal how many messages of each process
+// precede it, and its payload with the length.
 func appendMessage(b []byte, m message) []byte {
 	b = append(appendName(b, m.name), byte(m.level))
 	if m.level == Causal {
@@ -180,7 +180,7 @@ func appendMessage(b []byte, m message) []byte {
 	return parley.AppendBytes(b, m.body)
 }
 
-// readMessages reads what appendMessages wrote, of n processes, which takes up all of b.
+// readMessages decodes what appendMessages encoded, among n processes, which must be all of b.
 func readMessages(b []byte, n int) (list []message, ok bool) {
 	r := parley.Reader{Rest: b}
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
@@ -200,11 +200,11 @@ func readMessage(r *parley.Reader, n int) message {
 	return m
 }
 
-// State visits every variable. In durable mode what came and what was delivered of it is
+// State visits every variable. In durable mode the received messages, and which of them were delivered, are
 // durable.
 func (l *layer) State(v *parley.Vars) {
 	l.Member.State(v, l.c.Durable, func() {
-		parley.PerProcess(v, "from", l.lines, func(_ parley.ID, ln *line) { ln.state(v, l.n) })
+		parley.PerProcess(v, "from", l.streams, func(_ parley.ID, ln *stream) { ln.state(v, l.n) })
 		parley.Slice(v, "again", &l.again, func(_ int, id *name) {
 			v.ID("sender", &id.sender)
 			parley.Num(v, "count", &id.seq)

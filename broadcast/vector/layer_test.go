@@ -11,7 +11,7 @@ import (
 	"parley/membership/group"
 )
 
-// bench is one member of a view of three, and what it refused.
+// bench is one member of a view of three, and its refusals.
 type bench struct {
 	parley.Host
 	*layer
@@ -43,7 +43,7 @@ func (b *bench) ask(level Level, payload string) (sent []parley.Msg, delivered [
 	})
 }
 
-// hear receives a message, which shows no gap.
+// hear receives a message, which must show no gap.
 func (b *bench) hear(from parley.ID, m parley.Msg) (sent []parley.Msg, delivered []string) {
 	return b.after(func() {
 		if b.Receive(&b.step, from, m) {
@@ -82,7 +82,7 @@ func ack(holds ...uint64) parley.Msg {
 	return parley.Msg{Kind: Ack, Body: views.AppendVector(nil, three.Members, holds)}
 }
 
-// Each level waits for what it says, and for nothing else.
+// Each level waits for what it promises, and for nothing else.
 func TestLevels(t *testing.T) {
 	b := newBench(t, 0, Config{})
 	for i, c := range []struct {
@@ -100,7 +100,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("message %d: %q is delivered", i+1, delivered)
 		}
 	}
-	// A causal message counts what its sender has delivered, although it overtook another.
+	// A causal message counts what its sender has delivered, even a message that overtook another.
 	b = newBench(t, 0, Config{})
 	b.hear(1, data(Uniform, 1, []uint64{0, 1, 0}, nil, "uniform"))
 	b.hear(1, data(Reliable, 2, []uint64{0, 2, 0}, nil, "reliable"))
@@ -112,7 +112,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// What is missing is noticed, by the next message and by an acknowledgement.
+// A missing message is noticed by the next message, and by an acknowledgement.
 func TestGaps(t *testing.T) {
 	for _, m := range []parley.Msg{data(Reliable, 2, []uint64{0, 2, 0}, nil, "second"), ack(0, 1, 0)} {
 		b := newBench(t, 0, Config{})
@@ -122,7 +122,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// What does not fit is refused, and changes nothing.
+// Malformed messages are refused and change nothing.
 func TestRefused(t *testing.T) {
 	b := newBench(t, 0, Config{Window: 4})
 	b.ask(FIFO, "own")
@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 		data(Reliable, 0, []uint64{0, 0, 0}, nil, "no number"), data(Reliable, 1, []uint64{0, 2, 0}, nil, "another count"),
 		data(Causal, 1, []uint64{0, 1, 0}, []uint64{0, 1, 0}, "after itself"),
 		data(Causal, 1, []uint64{0, 1, 0}, []uint64{0, 0, 5}, "far ahead"),
-		ack(2, 0, 0), // that was not sent
+		ack(2, 0, 0), // of messages that were not sent
 	} {
 		b.why = nil
 		if sent, delivered := b.hear(1, m); len(b.why) != 1 || len(sent)+len(delivered) > 0 {
@@ -153,14 +153,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// holder lends a layer the rest of a machine.
+// holder embeds a layer in a machine.
 type holder struct{ *layer }
 
 func (holder) Start(*parley.Step)                            {}
 func (h holder) Receive(*parley.Step, parley.ID, parley.Msg) {}
 
-// No more own messages than the window are on their way, and no more wait than the queue has
-// room for; one goes for each that all have.
+// No more own messages than the window are in flight, and no more wait than the queue has room for; each
+// message that all members hold makes room for one.
 func TestWindow(t *testing.T) {
 	c := Config{Window: 2, Level: Reliable}
 	c.Queue = 3
@@ -182,8 +182,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// An acknowledgement waits for more to acknowledge, but not of level Uniform, nor when half
-// of the sender's window waits for it.
+// An acknowledgement waits for more messages to acknowledge, but not of level Uniform, nor when half of the
+// sender's window waits for it.
 func TestHold(t *testing.T) {
 	b := newBench(t, 0, Config{Window: 4, Hold: 100})
 	acks := func(seq uint64, level Level) bool {
@@ -203,8 +203,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A joiner begins where its sponsor stands: what overtook another message it does not deliver
-// again, and what its sponsor waited for it delivers with the cut.
+// A joiner begins where its sponsor is: it does not deliver again a message that overtook another, and
+// delivers with the cut what its sponsor waited for.
 func TestJoiner(t *testing.T) {
 	sponsor, joiner := newBench(t, 0, Config{}), newBench(t, 1, Config{})
 	sponsor.hear(2, data(Reliable, 1, []uint64{0, 0, 1}, nil, "first"))

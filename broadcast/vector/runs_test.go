@@ -14,7 +14,7 @@ import (
 	"parley/sim"
 )
 
-// safe are the properties that hold whatever happens.
+// safe names the properties that hold in every run.
 var safe = []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.Integrity}
 
 func storms(t *testing.T, c vector.Config, seeds int) {
@@ -26,8 +26,8 @@ func storms(t *testing.T, c vector.Config, seeds int) {
 	viewtest.Storms(t, vector.New(c), c.Config, seeds, safe, also)
 }
 
-// Whatever happens, those who go on from one view to the next have delivered the same; and
-// afterwards all goes on if a majority of the last view is left.
+// Under any combination of faults the members that continue from one view to the next have delivered the
+// same; and afterwards there is progress if a majority is left.
 func TestStorm(t *testing.T) {
 	for _, level := range levels {
 		for _, n := range []int{3, 4, 5} {
@@ -36,22 +36,22 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// Those who are excluded and do not return.
+// Excluded processes do not rejoin.
 func TestStormWithoutReturn(t *testing.T) {
 	for _, level := range levels {
 		storms(t, vector.Config{Config: group.Config{N: 4}, Level: level, Window: 2}, 40)
 	}
 }
 
-// Acknowledgements that wait, and a small window.
+// Delayed acknowledgements, and a small window.
 func TestStormWithHold(t *testing.T) {
 	for _, level := range levels {
 		storms(t, vector.Config{Config: group.Config{N: 4, Return: true}, Level: level, Window: 2, Hold: 1500}, 40)
 	}
 }
 
-// With a log a process goes on from where it crashed, and delivers again, in the same
-// places, what it may have delivered before.
+// With a log a process resumes from where it crashed, and delivers again, in the same places, what it may
+// have delivered before.
 func TestStormDurable(t *testing.T) {
 	for _, level := range levels {
 		for _, compact := range []int{1, 8, 0} {
@@ -61,8 +61,8 @@ func TestStormDurable(t *testing.T) {
 	}
 }
 
-// samePlaces demands that a process delivers one message at each of its positions, unless
-// it has joined in between.
+// samePlaces demands that a process delivers only one message at each of its positions, unless it has joined
+// in between.
 func samePlaces(h *parley.History) error {
 	at := make([]map[uint64]string, h.N)
 	told := h.Indications
@@ -84,8 +84,8 @@ func samePlaces(h *parley.History) error {
 	return nil
 }
 
-// Messages of all levels in one group: each comes after what its level says, and one of
-// level Reliable waits for nothing.
+// Messages of all levels in one group: each follows what its level demands, and one of level Reliable waits
+// for nothing.
 func TestMixedLevels(t *testing.T) {
 	overtook := 0
 	for seed := range uint64(300) {
@@ -129,9 +129,9 @@ func TestMixedLevels(t *testing.T) {
 	}
 }
 
-// pasts are what must be delivered before each message by its level: of FIFO what its
-// sender broadcast before, and of Causal moreover what it had delivered. For the others
-// it is the same as for FIFO, and may be passed over.
+// pasts returns what must be delivered before each message by its level: for FIFO what its sender broadcast
+// before, and for Causal also what it had delivered. For the other levels it is the same as for FIFO, and may
+// be overtaken.
 func pasts(h *parley.History, level map[string]vector.Level) map[string][]string {
 	past, sofar, got := make(map[string][]string), make([][]string, h.N), make([][]string, h.N)
 	deliveries := h.Deliveries
@@ -149,8 +149,8 @@ func pasts(h *parley.History, level map[string]vector.Level) map[string][]string
 	return past
 }
 
-// What a member of level Uniform has delivered all who stay deliver, although its sender
-// and it are gone; with level Reliable there are runs in which they do not.
+// All remaining members deliver what a member delivered at level Uniform, although its sender and that member
+// are gone; at level Reliable there are runs in which they do not.
 func TestUniformOrNot(t *testing.T) {
 	for _, level := range []vector.Level{vector.Reliable, vector.Uniform} {
 		lost := 0

@@ -29,8 +29,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// beyond is half of the members that crash: nobody is left to change the view, and what one
-// of the others has received the rest is not told.
+// beyond is a crash of half of the members: no majority is left to change the view, and the rest does not
+// receive what one of the others has.
 func beyond(level vector.Level) []parleytest.Beyond {
 	return []parleytest.Beyond{{Protocol: vector.New(vector.Config{Config: group.Config{N: 4}, Level: level}), Faulty: 2}}
 }
@@ -41,7 +41,7 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// What flags and configurations may say, and which flag is wrong if they may not.
+// Which flags and configurations are valid, and which flag the error names if they are not.
 func TestConfig(t *testing.T) {
 	p := vector.New(vector.Config{Config: group.Config{N: 3}})
 	for line, wrong := range map[string]string{

@@ -1,50 +1,48 @@
-// Package vector is reliable broadcast among the members of a view, in no order, in FIFO
-// order or in causal order, each message as its sender asks.
+// Package vector is reliable broadcast among the members of a view, in no order, in FIFO order or in causal
+// order; the sender chooses the level of each message.
 //
-// The problem: reliable broadcast, FIFO broadcast and causal broadcast, for as long as a
-// system runs and whoever comes and goes. All that install two views have delivered the
-// same messages in between. A message of level
+// The problem: reliable broadcast, FIFO broadcast and causal broadcast, for as long as a system runs and
+// whichever processes join and leave. All that install two consecutive views have delivered the same messages
+// in between. A message of level
 //
-//   - Reliable is delivered when it comes;
+//   - Reliable is delivered when it arrives;
 //   - Uniform, when all members hold it;
 //   - FIFO, when all that its sender broadcast before it in the view is delivered;
-//   - Causal, when moreover all is delivered that its sender had delivered.
+//   - Causal, when moreover all that its sender had delivered is delivered.
 //
-// The bound: asynchronous messages on FIFO links that may lose but neither reorder nor
-// double, crash faults, false suspicions. To go on it takes a majority of the current view,
-// see membership/group. A message that all members but a crashed or excluded one lack is
-// lost, and with it whatever cannot be delivered without it; it is so at all who stay. But
-// for level Uniform the one who is gone may have delivered it: those levels are not
-// uniform.
+// The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
+// false suspicions. Progress takes a majority of all processes, see membership/group. A message that only a
+// crashed or excluded member has is lost, and with it whatever cannot be delivered without it; it is lost at
+// all remaining members. Except for level Uniform, the member that is gone may have delivered it: the other
+// levels are not uniform.
 //
-// Why it works: messages of one sender come in its order and are numbered, so that a member
-// that missed one knows. A member keeps what it has received until it is told that all
-// members have received it: when the view ends, what any of those who go on has received
-// is in a report, and the cut is all that is in the reports. What a causal message depends
-// on its sender has delivered: if the sender goes on that is in its report, or held by
-// all. A level Uniform message is held by all before anyone delivers it, hence is in every
-// report, or delivered by who gives that.
+// Why it works: messages of one sender arrive in its order and are numbered, so that a member notices that it
+// missed one. A member keeps what it has received until it knows that all members have received it: when the
+// view ends, what any of the continuing members has received is in a report, and the cut is the union of the
+// reports. The sender of a causal message has delivered what the message depends on: if the sender continues,
+// this is in its report, or held by all. All members hold a level Uniform message before any of them delivers
+// it, so it is in every report, or delivered by the reporter.
 //
-// A vector counts the messages of each member in the view. It has as many places as the
-// view has members, and all counts begin again with the next view; so it does not grow
-// with those who were members once, and no gap outlives a view. A count stands for all
-// messages up to it, those too that overtook a Uniform one on the way: a causal message may
-// wait for more than it must, but never for what waits for it, for that was sent later.
+// A vector counts the messages of each member in the view. It has as many places as the view has members, and
+// all counts restart with the next view; so it does not grow with former members, and no gap outlives a view.
+// A count covers all messages up to it, including those that overtook a Uniform one in transit: a causal
+// message may wait for more than it must, but never for a message that waits for it, because that was sent
+// later.
 //
-// Memory is at most n*W messages: a sender has W messages at most that it does not know to
-// be received by all. Where acknowledgements may wait (Hold) they do so for at most half of
-// that, and not for messages that are delivered by them.
+// Memory is at most n*W messages: a sender has at most W messages that it does not know to be received by
+// all. With Hold, acknowledgements wait for at most half of that, and never for level Uniform, whose delivery
+// depends on them.
 //
 // Source: causal broadcast with vector times in views, stability and flush, from Birman,
 // Schiper and Stephenson (1991); the end of a view as in membership/group.
 //
 // # Decisions
 //
-// Groups without a common order have views too. One machine, broadcast/vector, serves all their levels,
-// on the same views as total order, and each message may have its own. Motive: diffusion and the towers
-// on it relay to everybody, lose what a link loses, and keep the counts of all lives; a node that was
-// cut off for a moment would wait for a gap for ever. Cost: they too need a majority, and FIFO and
-// causal broadcast exist twice.
+// Groups without a common order have views too. One machine, broadcast/vector, serves all their levels, on
+// the same views as total order, and each message may have its own level. Motive: diffusion and the protocols
+// on top of it relay to all processes, lose what a link loses, and keep the counts of all incarnations; a
+// node that was cut off for a moment would wait for a gap forever. Cost: these groups need a majority too,
+// and FIFO and causal broadcast exist twice.
 package vector
 
 import (
@@ -54,17 +52,17 @@ import (
 	"parley/broadcast/views"
 )
 
-// The messages of the layer. Value of Data: the level; behind its vector: for level Causal another one, of the last
-// message of each that the sender has delivered, and the payload.
+// The messages of the layer. Value of Data: the level. After its vector: for level Causal a second vector, of
+// the last message of each member that the sender has delivered, and the payload.
 const (
 	Data = views.Data
 	Ack  = views.Ack
 )
 
-// Level is what a message is promised of order, and of those who fail.
+// Level is what is promised about the order of a message, and about processes that fail.
 type Level uint8
 
-// The levels. A request may have one for its Value; 0 stands for that of the Config.
+// The levels. A request may name one in its Value; 0 means that of the Config.
 const (
 	Reliable Level = iota + 1
 	Uniform
@@ -72,30 +70,30 @@ const (
 	Causal
 )
 
-// held is a message that not all are known to have received, or that is not delivered.
+// held is a message that is not delivered, or not known to be received by all.
 type held struct {
 	level     Level
-	need      []uint64 // Causal: by process: which messages come before it
+	need      []uint64 // Causal: by process: how many messages precede it
 	body      []byte
 	delivered bool
 }
 
-// line is what came from one member in this view.
-type line struct {
-	gone uint64 // all up to here are delivered and with all members
-	held []held // those that follow
+// stream is what arrived from one member in this view.
+type stream struct {
+	gone uint64 // all up to here are delivered, and held by all members
+	held []held // the following ones
 	done uint64 // all up to here are delivered
-	top  uint64 // the last that is
+	top  uint64 // the last delivered one
 }
 
-// received is how many messages came.
-func (l *line) received() uint64 { return l.gone + uint64(len(l.held)) }
+// received returns the number of the last received message.
+func (l *stream) received() uint64 { return l.gone + uint64(len(l.held)) }
 
-// at is the message of a number, which is held.
-func (l *line) at(seq uint64) *held { return &l.held[seq-l.gone-1] }
+// at returns the message with a number, which must be held.
+func (l *stream) at(seq uint64) *held { return &l.held[seq-l.gone-1] }
 
-// deliver notes that a message is delivered, and returns it.
-func (l *line) deliver(seq uint64) *held {
+// deliver marks a message as delivered, and returns it.
+func (l *stream) deliver(seq uint64) *held {
 	h := l.at(seq)
 	h.delivered = true
 	l.top = max(l.top, seq)
@@ -105,8 +103,8 @@ func (l *line) deliver(seq uint64) *held {
 	return h
 }
 
-// fill takes in a message of the cut that has not been received.
-func (l *line) fill(m message) {
+// fill adds a message of the cut unless it was received.
+func (l *stream) fill(m message) {
 	switch {
 	case m.seq <= l.gone:
 	case m.seq == l.received()+1:
@@ -118,8 +116,8 @@ func (l *line) fill(m message) {
 	}
 }
 
-// forget lets go of the messages that are delivered and with all, as those up to stable are.
-func (l *line) forget(stable uint64) {
+// forget drops the messages up to stable, which all members hold, as far as they are delivered.
+func (l *stream) forget(stable uint64) {
 	if upto := min(stable, l.done); upto > l.gone {
 		l.held = slices.Delete(l.held, 0, int(upto-l.gone))
 		l.gone = upto
@@ -127,7 +125,7 @@ func (l *line) forget(stable uint64) {
 }
 
 // state visits every variable, among n processes.
-func (l *line) state(v *parley.Vars, n int) {
+func (l *stream) state(v *parley.Vars, n int) {
 	parley.Num(v, "with all", &l.gone)
 	parley.Num(v, "delivered", &l.done)
 	parley.Num(v, "last delivered", &l.top)
@@ -144,16 +142,16 @@ func (l *line) state(v *parley.Vars, n int) {
 	})
 }
 
-// name is a message of the view.
+// name identifies a message of the view.
 type name struct {
 	sender parley.ID
 	seq    uint64
 }
 
-// most is how many own messages may be on their way at most.
-const most = 1 << 16
+// maxWindow bounds the window.
+const maxWindow = 1 << 16
 
-// opening is the timer of a view that has begun while own messages wait; views has 1.
+// opening is the timer for own messages that wait when a view begins; views uses timer 1.
 const opening parley.Timer = 2
 
 // request is an own message beyond the window.
@@ -168,22 +166,22 @@ type layer struct {
 	c Config
 	n int
 
-	lines []line // by process
-	queue []request
-	again []name   // durable: delivered before a crash, and to be delivered once more
-	have  []uint64 // scratch: see received
+	streams []stream // by process
+	queue   []request
+	again   []name   // durable: delivered before a crash, to be delivered again
+	have    []uint64 // scratch: the result of received
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
 	return &layer{
-		Member: views.NewMember(self, n, c.Hold), c: c, n: n, lines: make([]line, n), have: make([]uint64, n),
+		Member: views.NewMember(self, n, c.Hold), c: c, n: n, streams: make([]stream, n), have: make([]uint64, n),
 	}
 }
 
-// received is how many messages of each member came, until the next call.
+// received returns how many messages of each member arrived. The result is valid until the next call.
 func (l *layer) received() []uint64 {
-	for q := range l.lines {
-		l.have[q] = l.lines[q].received()
+	for q := range l.streams {
+		l.have[q] = l.streams[q].received()
 	}
 	return l.have
 }
@@ -205,10 +203,9 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	l.settle(s)
 }
 
-// send broadcasts the next own message if there is one, and fewer than W are not known to
-// be with all.
+// send broadcasts the next own message if there is one, and fewer than W are not known to be held by all.
 func (l *layer) send(s *parley.Step) bool {
-	own := &l.lines[l.Self]
+	own := &l.streams[l.Self]
 	if len(l.queue) == 0 || own.received()-l.stable(l.Self) >= uint64(l.c.Window) {
 		return false
 	}
@@ -218,9 +215,9 @@ func (l *layer) send(s *parley.Step) bool {
 	if r.level == Causal {
 		h.need = make([]uint64, l.n)
 		for q := range h.need {
-			h.need[q] = l.lines[q].top
+			h.need[q] = l.streams[q].top
 		}
-		h.need[l.Self] = 0 // its number says that
+		h.need[l.Self] = 0 // the message's own number covers that
 	}
 	l.hold(s, l.Self, h)
 	m := parley.Msg{Kind: Data, Seq: own.received(), Value: uint64(r.level)}
@@ -236,14 +233,14 @@ func (l *layer) send(s *parley.Step) bool {
 // hold keeps the next message of a sender.
 func (l *layer) hold(s *parley.Step, q parley.ID, h held) {
 	if l.c.Durable {
-		s.Append(appendMessage([]byte{holds}, message{name{q, l.lines[q].received() + 1}, h}))
+		s.Append(appendMessage([]byte{holds}, message{name{q, l.streams[q].received() + 1}, h}))
 	}
-	l.lines[q].held = append(l.lines[q].held, h)
+	l.streams[q].held = append(l.streams[q].held, h)
 }
 
-// Receive is DATA or ACK of another member.
+// Receive handles DATA or ACK of another member.
 func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
-	body, why := l.Open(q, m, l.lines[l.Self].received(), uint64(Causal), "no such number or level")
+	body, why := l.Open(q, m, l.streams[l.Self].received(), uint64(Causal), "no such number or level")
 	if why != "" {
 		s.Refuse(q, why)
 		return false
@@ -258,13 +255,13 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 			}
 		}
 		// the messages of a sender come in its order, or one is missing
-		if m.Seq != l.lines[q].received()+1 {
+		if m.Seq != l.streams[q].received()+1 {
 			return true
 		}
 		l.hold(s, q, h)
 		urgent = h.level == Uniform || 2*(m.Seq-l.Acks[l.Self][q]) >= uint64(l.c.Window)
 	}
-	if l.Said(q) != l.lines[q].received() {
+	if l.Said(q) != l.streams[q].received() {
 		return true
 	}
 	l.Note(q)
@@ -275,8 +272,8 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 	return false
 }
 
-// need reads what a causal message of q comes after. No member can have delivered more of
-// another than that has sent, which is at most W beyond what has come from there.
+// need decodes which messages precede a causal message of q. No member can have delivered more of another
+// than the other has sent, which is at most W more than this one has received.
 func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool) {
 	vec, body, ok := views.ReadVector(nil, b)
 	if !ok || len(vec) != l.View.Members.Len() {
@@ -286,7 +283,7 @@ func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool
 	rank := 0
 	for id := range l.View.Members.All() {
 		need[id] = vec[rank]
-		if id == q && vec[rank] != 0 || vec[rank] > l.lines[id].received()+uint64(l.c.Window) {
+		if id == q && vec[rank] != 0 || vec[rank] > l.streams[id].received()+uint64(l.c.Window) {
 			return nil, nil, false
 		}
 		rank++
@@ -294,47 +291,48 @@ func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool
 	return need, body, true
 }
 
-// Timeout ends a batch, or begins with what waits.
+// Timeout ends a batch of acknowledgements, or sends own messages that waited for the view.
 func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
 	l.Flush(s, t, l.received())
 	l.settle(s)
 }
 
-// settle delivers what can be, lets go of what is with all, and sends what then may be.
+// settle delivers the messages that can be, drops those that all members hold, and sends what the window then
+// allows.
 func (l *layer) settle(s *parley.Step) {
 	for sent := true; sent; sent = l.send(s) {
 		l.release(s, false)
 		for q := range l.View.Members.All() {
-			if ln := &l.lines[q]; len(ln.held) > 0 {
+			if ln := &l.streams[q]; len(ln.held) > 0 {
 				ln.forget(l.stable(q))
 			}
 		}
 	}
 }
 
-// stable is how many messages of a member all members say that they hold.
+// stable returns how many messages of a member all members are known to hold.
 func (l *layer) stable(sender parley.ID) uint64 {
 	least := uint64(views.Limit)
 	for q := range l.View.Members.All() {
 		if q == l.Self {
-			continue // it holds what it has
+			continue // min below covers this process
 		}
 		least = min(least, l.Acks[q][sender])
 	}
-	return min(least, l.lines[sender].received())
+	return min(least, l.streams[sender].received())
 }
 
-// release delivers messages that wait for nothing more, until there are none. At the end
-// of a view (over) all that are here are with all who go on.
+// release delivers messages that wait for nothing more, until there are none. At the end of a view (over) all
+// continuing members hold all of them.
 func (l *layer) release(s *parley.Step, over bool) {
 	for more := true; more; {
 		more = false
-		for q := range l.lines {
-			ln := &l.lines[q]
+		for q := range l.streams {
+			ln := &l.streams[q]
 			for i := ln.done - ln.gone; i < uint64(len(ln.held)); i++ {
 				id := name{parley.ID(q), ln.gone + i + 1}
 				if h := &ln.held[i]; !h.delivered && l.ready(id, h, over) {
-					if l.c.Durable && !over { // at the end of a view the cut says it
+					if l.c.Durable && !over { // at the end of a view the cut records it
 						s.Append(appendName([]byte{delivers}, id))
 					}
 					body := ln.deliver(id.seq).body
@@ -346,9 +344,9 @@ func (l *layer) release(s *parley.Step, over bool) {
 	}
 }
 
-// ready tells whether a message can be delivered.
+// ready reports whether a message can be delivered.
 func (l *layer) ready(id name, h *held, over bool) bool {
-	before := l.lines[id.sender].done >= id.seq-1
+	before := l.streams[id.sender].done >= id.seq-1
 	switch h.level {
 	case Reliable:
 		return true
@@ -358,23 +356,23 @@ func (l *layer) ready(id name, h *held, over bool) bool {
 		return before
 	case Causal:
 		for q, count := range h.need {
-			before = before && l.lines[q].done >= count
+			before = before && l.streams[q].done >= count
 		}
 		return before
 	}
-	return false // a joiner has nothing of it but its place
+	return false // a joiner has only its place
 }
 
-// Waiting tells whether anything is not yet delivered: what is missing for that may have
-// been the last message of a link that broke.
+// Waiting reports whether a message is not yet delivered: what is missing for it may have been the last
+// message of a link that broke.
 func (l *layer) Waiting() bool {
-	return len(l.queue) > 0 || slices.ContainsFunc(l.lines, func(ln line) bool { return ln.done < ln.received() })
+	return len(l.queue) > 0 || slices.ContainsFunc(l.streams, func(ln stream) bool { return ln.done < ln.received() })
 }
 
-// Oldest is the oldest own message that is not known to be with all: the link to somebody
-// may have lost it.
+// Oldest returns the number of the oldest own message that is not known to be held by all, or 0: a link may
+// have lost it.
 func (l *layer) Oldest() uint64 {
-	if stable := l.stable(l.Self); stable < l.lines[l.Self].received() {
+	if stable := l.stable(l.Self); stable < l.streams[l.Self].received() {
 		return stable + 1
 	}
 	return 0

@@ -7,34 +7,34 @@ import (
 	"parley/membership/group"
 )
 
-// The messages of a layer. Their Body begins with a vector: how many members the view has, and how many messages of
-// each the sender has received, in the order of ids.
+// The messages of a layer. Their Body begins with a vector: the number of members of the view, and for each
+// member, in the order of ids, how many of its messages the sender has received.
 const (
-	// Data is a broadcast. Seq: the sender's count in this view, from 1. Body: the vector, and what the layer puts
-	// behind it.
+	// Data is a broadcast. Seq: the sender's count in this view, from 1. Body: the vector, followed by the
+	// layer's own content.
 	Data parley.Kind = iota + 1
-	// Ack acknowledges. Body: the vector.
+	// Ack acknowledges messages. Body: the vector.
 	Ack
 )
 
-// Limit is above every count and clock of a view without a liar.
+// Limit is greater than every count and clock of a view without liars.
 const Limit = 1 << 56
 
-// flushing is the timer of an acknowledgement that is held back.
+// flushing is the timer of a delayed acknowledgement.
 const flushing parley.Timer = 1
 
-// Member is one member of a view: what each member has acknowledged, as a matrix clock, and whether this one owes an
-// acknowledgement.
+// Member is the state of one member of a view: what each member has acknowledged, as a matrix clock, and
+// whether this one owes an acknowledgement.
 type Member struct {
 	Self parley.ID
 	View group.View
-	Acks [][]uint64 // Acks[q][s]: how many of s's messages q says it has received
-	Vec  []uint64   // scratch: the vector of the message that has come
+	Acks [][]uint64 // Acks[q][s]: how many of s's messages q has acknowledged
+	Vec  []uint64   // scratch: the vector of the current message
 	hold parley.Tick
 	owes bool
 }
 
-// NewMember returns a member among n processes that holds an acknowledgement back for some ticks.
+// NewMember returns member self of n processes. hold is the delay of acknowledgements, in ticks; 0: no delay.
 func NewMember(self parley.ID, n int, hold parley.Tick) Member {
 	m := Member{Self: self, Acks: make([][]uint64, n), hold: hold}
 	for q := range m.Acks {
@@ -43,7 +43,7 @@ func NewMember(self parley.ID, n int, hold parley.Tick) Member {
 	return m
 }
 
-// Begin begins a view, in which nothing is acknowledged.
+// Begin begins a view, in which nothing is acknowledged yet.
 func (m *Member) Begin(next group.View) {
 	m.View, m.owes = next, false
 	for _, row := range m.Acks {
@@ -51,8 +51,9 @@ func (m *Member) Begin(next group.View) {
 	}
 }
 
-// Open reads the vector of a message of q and returns the body behind it, or why the message is refused. sent is how
-// many messages this member has sent; values of Data are 1 to most, and badValue says that one is not.
+// Open decodes the vector of a message of q and returns the body after it, or the reason to refuse the
+// message. sent is how many messages this member has sent. Values of Data must be 1 to most; badValue is the
+// reason for others.
 func (m *Member) Open(q parley.ID, msg parley.Msg, sent, most uint64, badValue string) (body []byte, refused string) {
 	var ok bool
 	m.Vec, body, ok = ReadVector(m.Vec[:0], msg.Body)
@@ -71,7 +72,7 @@ func (m *Member) Open(q parley.ID, msg parley.Msg, sent, most uint64, badValue s
 	return body, refused
 }
 
-// Said is how many messages of a member the message that has come acknowledges.
+// Said returns how many messages of a member the current message acknowledges.
 func (m *Member) Said(id parley.ID) uint64 {
 	rank := 0
 	for member := range m.View.Members.All() {
@@ -83,7 +84,7 @@ func (m *Member) Said(id parley.ID) uint64 {
 	return m.Vec[rank]
 }
 
-// Note enters what the message of q that has come acknowledges.
+// Note records what the current message, of q, acknowledges.
 func (m *Member) Note(q parley.ID) {
 	rank := 0
 	for id := range m.View.Members.All() {
@@ -92,7 +93,7 @@ func (m *Member) Note(q parley.ID) {
 	}
 }
 
-// Owe acknowledges what was received: at once, or if it is not urgent at the end of a batch.
+// Owe acknowledges what was received: at once if urgent, otherwise at the end of a batch.
 func (m *Member) Owe(s *parley.Step, received []uint64, urgent bool) {
 	switch {
 	case urgent || m.hold == 0:
@@ -103,7 +104,7 @@ func (m *Member) Owe(s *parley.Step, received []uint64, urgent bool) {
 	}
 }
 
-// Flush ends a batch at its timer.
+// Flush ends a batch when its timer expires.
 func (m *Member) Flush(s *parley.Step, t parley.Timer, received []uint64) {
 	if t == flushing && m.owes {
 		m.owes = false
@@ -111,13 +112,13 @@ func (m *Member) Flush(s *parley.Step, t parley.Timer, received []uint64) {
 	}
 }
 
-// tell sends ACK(received) to all others.
+// tell sends ACK(received) to all other members.
 func (m *Member) tell(s *parley.Step, received []uint64) {
 	s.SendTo(m.View.Members, parley.Msg{Kind: Ack, Body: m.Acknowledge(s, received, 0)})
 }
 
-// Acknowledge returns the vector of what was received, with room behind it for a payload. It is about to be sent, so
-// nothing is owed any more.
+// Acknowledge returns the vector of what was received, with capacity for a payload after it. The caller must
+// send it: the pending acknowledgement is canceled.
 func (m *Member) Acknowledge(s *parley.Step, received []uint64, room int) []byte {
 	copy(m.Acks[m.Self], received)
 	if m.owes {
@@ -127,7 +128,7 @@ func (m *Member) Acknowledge(s *parley.Step, received []uint64, room int) []byte
 	return AppendVector(make([]byte, 0, 1+3*len(received)+room), m.View.Members, received)
 }
 
-// AppendVector appends the number of members, and of each its count.
+// AppendVector appends the number of members, and the count of each.
 func AppendVector(b []byte, members parley.Set, counts []uint64) []byte {
 	b = binary.AppendUvarint(b, uint64(members.Len()))
 	for id := range members.All() {
@@ -136,7 +137,8 @@ func AppendVector(b []byte, members parley.Set, counts []uint64) []byte {
 	return b
 }
 
-// ReadVector appends the counts of a vector to vec, and returns the bytes behind it.
+// ReadVector appends the counts of a vector to vec, and returns the bytes after it. ok reports whether it is
+// valid.
 func ReadVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
 	r := parley.Reader{Rest: b}
 	for i := r.Number(parley.MaxProcesses); i > 0 && !r.Bad; i-- {
@@ -145,8 +147,8 @@ func ReadVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
 	return vec, r.Rest, !r.Bad
 }
 
-// State visits the view and what the layer keeps, which are durable in a durable group, and then the acknowledgements,
-// which are not.
+// State visits the view and what the layer keeps, which are durable in a durable group, and the
+// acknowledgements, which are not.
 func (m *Member) State(v *parley.Vars, durable bool, kept func()) {
 	v.DurableIf(durable, func() {
 		parley.Num(v, "view", &m.View.Number)
@@ -157,7 +159,7 @@ func (m *Member) State(v *parley.Vars, durable bool, kept func()) {
 	v.Bool("owe", &m.owes)
 }
 
-// Counts visits a number for each process.
+// Counts visits one number for each process.
 func Counts(v *parley.Vars, name string, counts []uint64) {
 	parley.PerProcess(v, name, counts, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 }

@@ -1,9 +1,10 @@
-// Package views has what broadcasts in the views of membership/group share: acknowledgements by vectors, their
-// layer as hosts see it, and what is promised of a run.
+// Package views has what broadcasts in the views of membership/group share: acknowledgement vectors, the
+// description of their layer for hosts, and what is promised about a run.
 //
-// A member tells the others how many messages of each it has received, by a vector with each message and by
-// acknowledgements. On FIFO links a vector stands for all messages up to its counts, so that a member which lacks one
-// notices by the next vector of its sender. What all members have acknowledged nobody needs to hold any longer.
+// A member reports to the others how many messages of each it has received, in a vector with each message and
+// in acknowledgements. On FIFO links a vector covers all messages up to its counts, so a member that lacks
+// one notices with the next vector of that message's sender. No process needs to hold what all members have
+// acknowledged.
 //
 // Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
 package views
@@ -19,8 +20,8 @@ import (
 	"parley/membership/group"
 )
 
-// LayerSpec describes a layer of Data and Ack. data is the row that a reader sees for a Data message and what
-// stands behind its vector: what it is, "" if that cannot be read, and the payload.
+// LayerSpec describes a layer of Data and Ack. data describes, for readers, a Data message and the content
+// after its vector: it returns what the message is, or "" if the content is malformed, and the payload.
 func LayerSpec(
 	name string, layer func(self parley.ID, n int) group.Layer,
 	data func(m parley.Msg, behind []byte) (what string, payload []byte),
@@ -47,7 +48,7 @@ func LayerSpec(
 	}
 }
 
-// Complete adds to the protocol of a group what its broadcast promises.
+// Complete adds to the protocol of a group the properties and promises of its broadcast.
 func Complete(
 	p *parley.Protocol, c group.Config, properties []parley.Property, promises func(parley.RunConditions) []parley.Promise,
 ) {
@@ -56,16 +57,17 @@ func Complete(
 	p.Promises = func(a parley.RunConditions) []parley.Promise { return append(ofViews(a), promises(a)...) }
 }
 
-// Cost counts one broadcast when nobody else sends: to n-1 others, and from each of them an acknowledgement to n-1. It
-// takes two message delays.
+// Cost returns the cost of one broadcast when no other process sends: one message to n-1 others, and from
+// each of them an acknowledgement to n-1. It takes two message delays.
 func Cost(n, _ int) parley.Cost {
 	others := uint64(n - 1)
 	return parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: others}, {Messages: others * others}}}
 }
 
-// Promises says what holds of the properties of a broadcast, and of Delivery: the safe ones on links that keep the
-// order, because of the argument given; the whole ones unless a process joins and so does not deliver what came
-// before; and the live ones if moreover no correct process is excluded and views go on.
+// Promises returns which properties of a broadcast, and of Delivery, hold. The safe ones hold on links that
+// keep the order, for the reason because. The whole ones hold unless a process joins and so does not deliver
+// what came before. The live ones hold if moreover no correct process is excluded and the views make
+// progress.
 func Promises(c group.Config, a parley.RunConditions, because string, safe, whole, live []string) []parley.Promise {
 	c = c.WithDefaults()
 	var out []parley.Promise

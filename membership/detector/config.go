@@ -8,36 +8,35 @@ import (
 	"parley"
 )
 
-// Config is what all processes must know alike. What is left 0 has a default that
-// fits the simulator's usual delays. All times are ticks.
+// Config must be identical on all processes. Zero fields have defaults that fit the simulator's usual delays.
+// All times are in ticks.
 type Config struct {
 	N int
 	// Period is the time between two heartbeats; by default 500.
 	Period parley.Tick
-	// Timeout is how long a process may be silent before it is suspected, at the
-	// beginning; by default 1800.
+	// Timeout is how long a process may be silent at first before it is suspected; by default 1800.
 	Timeout parley.Tick
-	// Grow is added to the timeout of one process after each false suspicion of it,
-	// by default Period, until the timeout is Most, by default 8 times Timeout.
+	// Grow is added to the timeout of a process after each false suspicion of it, by default Period, until
+	// the timeout is Most, by default 8 times Timeout.
 	Grow, Most parley.Tick
-	// Late is how late a process's own timer may come before the process takes it
-	// that it was paused; by default 100.
+	// Late is how late a process's own timer may fire before the process concludes that it was paused; by
+	// default 100.
 	Late parley.Tick
-	// Again is how many heartbeats in a row, none of them a timeout after the one
-	// before, clear a suspicion; by default 2. With 1 the first sign of life does.
+	// Again is how many consecutive heartbeats, none of them more than a timeout after the one before, clear
+	// a suspicion; by default 2. With 1 the first sign of life clears it.
 	Again int
-	// Grace is how long a link must be broken before heartbeats say so, by default 100: one
-	// that is mended meanwhile never was.
+	// Grace is how long a link must be broken before heartbeats report it, by default 100. A link that is
+	// mended within it counts as never broken.
 	Grace parley.Tick
-	// Delay is the bound on message delays that the operator vouches for; by default
-	// 900. Nothing but Accurate depends on it.
+	// Delay is the bound on message delays that the operator guarantees; by default 900. Only Accurate,
+	// Detection and the promises depend on it.
 	Delay parley.Tick
-	// Beats is how many heartbeats a process sends before it rests, so that a
-	// simulated run ends; 0: it never rests.
+	// Beats is how many heartbeats a process sends before it rests, so that a simulated run ends; 0 means no
+	// limit.
 	Beats int
 }
 
-// WithDefaults returns the configuration with what was left out filled in.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	c.Period, c.Timeout = cmp.Or(c.Period, 500), cmp.Or(c.Timeout, 1800)
 	c.Grow, c.Most = cmp.Or(c.Grow, c.Period), cmp.Or(c.Most, 8*c.Timeout)
@@ -46,11 +45,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Accurate returns nil if nobody is suspected that has not crashed, as long as no
-// message takes longer than Delay, no timer comes later than Late, no link loses
-// anything and clocks run at one rate: two heartbeats of a process then leave at
-// most Period+Late apart and come at most Delay later, and who looks may itself be
-// Late by one more. A suspicion then also comes after the last message of the link.
+// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that no
+// message takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run
+// at one rate. Two heartbeats of a process then leave at most Period+Late apart and arrive at most Delay
+// later, and the process that checks may itself be another Late behind. A suspicion then also comes after the
+// last message of the link.
 func (c Config) Accurate() error {
 	c = c.WithDefaults()
 	if need := c.Period + 2*c.Late + c.Delay; c.Timeout < need {
@@ -60,15 +59,14 @@ func (c Config) Accurate() error {
 	return nil
 }
 
-// Detection is the time, in ticks, within which a crash is suspected, if delays and
-// timers keep their bounds: the last heartbeat arrives, the timeout passes, and
-// somebody looks.
+// Detection is the time, in ticks, within which a crash is suspected if delays and timers keep their bounds:
+// the last heartbeat arrives, the timeout passes, and a process checks.
 func (c Config) Detection() parley.Tick {
 	c = c.WithDefaults()
 	return c.Delay + c.Timeout + c.Period + 2*c.Late
 }
 
-// Check tells what is wrong with a configuration.
+// Check returns an error that names the first fault of c, or nil.
 func (c Config) Check() error {
 	c = c.WithDefaults()
 	switch err := parley.CheckN(c.N, 1); {

@@ -1,53 +1,50 @@
 // Package detector guesses which processes have crashed, from their silence.
 //
-// The problem: processes crash; those that have not must come to know who has.
-// Every process sends a heartbeat to all others once a period, and suspects
-// whoever has been silent for longer than a timeout.
+// The problem: processes crash, and those that have not must learn which ones have. Every process sends a
+// heartbeat to all others once a period, and suspects a process that has been silent for longer than a
+// timeout.
 //
-// The bound: a crash is always suspected in the end, by all correct processes and
-// with any number of crashes (completeness). That nobody else is suspected
-// (accuracy) holds where delays are bounded and the timeout is chosen by the bound:
+// The bound: every correct process eventually suspects every crash, with any number of crashes
+// (completeness). No other process is suspected (accuracy) if delays are bounded, the timeout respects the
+// bound:
 //
 //	timeout >= period + 2 lateness + delay
 //
-// and no heartbeat is lost. A suspicion then also comes after the last message of
-// the link. Otherwise it is a guess. The detector mends its guesses: heartbeats in
-// a row clear a suspicion, and the timeout of that process grows. If delays are
-// bounded at all, by less than the largest timeout, it is wrong about a process a
-// few times only (eventual accuracy).
+// and no heartbeat is lost. A suspicion then also comes after the last message of the link. Otherwise a
+// suspicion is a guess, and the detector corrects its guesses: consecutive heartbeats clear a suspicion, and
+// the timeout of that process grows. If delays are bounded by less than the largest timeout, it is wrong
+// about a process only a few times (eventual accuracy).
 //
-// Why it works: a crashed process sends no heartbeat, and its silence is measured
-// until it is as long as any timeout. A process that lives sends one a period, and
-// they come no further apart than a period and the delay. And it must be the other
-// one that was silent: a process whose own timer comes late was paused itself,
-// holds unread heartbeats, and suspects nobody before it has listened for a whole
-// timeout again. It takes more to clear a suspicion than a single heartbeat, so
-// that a process at the edge of its timeout is not taken back and dropped in turn.
+// Why it works: a crashed process sends no heartbeat, and its silence grows until it exceeds any timeout. A
+// live process sends one heartbeat a period, and they arrive no further apart than a period and the delay.
+// The silence must be that of the other process: a process whose own timer fires late was paused itself, has
+// unread heartbeats, and suspects no process until it has listened for another whole timeout. Clearing a
+// suspicion takes more than a single heartbeat, so that a process at the edge of its timeout is not trusted
+// and suspected in turn.
 //
-// A host that sees its links break need not wait that long: it says so ([Broke]), and a
-// process whose links with more than half of all are broken, as these say in their
-// heartbeats, is suspected at once. One link that breaks, or is mended within the grace,
-// makes nobody suspect.
+// A host that sees its links break need not wait that long: it reports them ([Broke]). A process whose links
+// with more than half of all processes are broken, as their heartbeats report, is suspected at once. One link
+// that breaks, or is mended within the grace period, makes no process suspected.
 //
 //	upon broken(q) for Grace, or mended(q):  send BEAT(broken) to all
 //	upon BEAT(b) from p:                     b[p] := b
 //	upon q in b[p] for more than n/2 p that are not suspected:  suspect q
 //
-// Not promised: that two processes suspect the same ones, or at one time; anything
-// of a process that crashes and is back before its timeout is over. A suspicion is
-// no exclusion: whoever acts on it must live with its being wrong.
+// Not promised: that two processes suspect the same ones, or at the same time; anything about a process that
+// crashes and restarts before its timeout is over. A suspicion is no exclusion: a layer that acts on it must
+// tolerate that it is wrong.
 //
-// Source: the lecture, which has process failures detected by timeouts; completeness
-// and accuracy, and timeouts that grow, as in Chandra and Toueg (1996).
+// Source: the lecture, which has process failures detected by timeouts; completeness and accuracy, and
+// timeouts that grow, as in Chandra and Toueg (1996).
 //
 // # Decisions
 //
-// A broken connection is a reason to suspect, once a majority has lost theirs. A host tells the machines
-// of views (detector.Broke, Mended); heartbeats carry the word, and more than half of all processes must
-// say it. Motive: a process that is killed costs some milliseconds, not a second of silence, and the
-// decision stays in machines that are simulated and explored. Cost: a node that loses its connections to
-// a majority at once, for longer than 4 ms, is left out although it lives; it joins again. A link that
-// breaks with messages under way costs a view, in which all stay.
+// Broken connections are a reason to suspect, once a majority has lost theirs. A host reports them to the
+// machines of views (detector.Broke, Mended); heartbeats carry them, and more than half of all processes must
+// report them. Motive: a killed process costs some milliseconds instead of a second of silence, and the
+// decision stays in machines that are simulated and explored. Cost: a node that loses its connections to a
+// majority at once, for longer than 4 ms, is excluded although it is alive; it joins again. A link that
+// breaks with messages in flight costs a view, in which all stay.
 package detector
 
 import (
@@ -57,22 +54,22 @@ import (
 	"parley"
 )
 
-// Beat is a heartbeat. Value: 1 if it is the last one, for its sender rests; else 0. Body: the
-// processes with whom the sender's links are broken, if there are any.
+// Beat is a heartbeat. Value: 1 if it is the last one before its sender rests, otherwise 0. Body: the
+// processes with which the sender's links are broken, see [Monitor.Word]; empty if there are none.
 const Beat parley.Kind = 1
 
-// What is indicated, beside parley.Suspect (Origin: who).
+// The indications, in addition to parley.Suspect (Origin: the suspected process).
 const (
-	// Trust takes a suspicion back. Origin: of whom. A layer above may ignore it.
+	// Trust revokes a suspicion. Origin: the process. A layer above may ignore it.
 	Trust parley.Kind = parley.Indication + 0x10 + iota
-	// Resting is indicated by a process that has sent all the heartbeats it is to
-	// send. Origin: itself. A crash after that is not indicated.
+	// Resting reports that the process has sent all its heartbeats. Origin: itself. A crash after that is not
+	// indicated.
 	Resting
 )
 
-// Requests to a detector: what its host sees of the process's own links. They are local kinds.
+// Requests to a detector: the host reports the state of the process's own links. They are local kinds.
 const (
-	// Broke says that the link with Origin is broken, and Mended that it is whole again.
+	// Broke reports that the link with Origin is broken, and Mended that it works again.
 	Broke parley.Kind = parley.Local + 0x28 + iota
 	Mended
 )
@@ -83,8 +80,7 @@ const (
 	grace
 )
 
-// New returns the detector as the lowest layer of a stack, or alone. It panics on a
-// configuration that makes no sense.
+// New returns the detector as the lowest layer of a stack, or alone. It panics if c does not pass Check.
 func New(c Config) parley.Protocol {
 	c = c.WithDefaults()
 	if err := c.Check(); err != nil {
@@ -110,24 +106,22 @@ func New(c Config) parley.Protocol {
 	}
 }
 
-// process is one process.
 type process struct {
 	parley.Base
 	c       Config
 	monitor Monitor
 	sent    int  // heartbeats
-	ticking bool // the timer is set
+	ticking bool // the heartbeat timer is set
 }
 
-// Start watches all others. Heartbeats of different processes fall into different
-// parts of the period.
+// Start watches all others. Processes send their heartbeats at different times within the period.
 func (p *process) Start(s *parley.Step) {
 	p.monitor.Watch(s.Now, parley.Everyone(s.N))
 	p.beat(s)
 	p.sleep(s, p.c.Period*parley.Tick(s.Self+1)/parley.Tick(s.N))
 }
 
-// Request: a link broke, or is mended.
+// Request handles a broken or mended link.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch m.Kind {
 	case Broke:
@@ -139,7 +133,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// Timeout: once a period look at the others, and let them hear me.
+// Timeout checks the others once a period, and sends a heartbeat.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case beat:
@@ -154,7 +148,7 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	}
 }
 
-// links lets the others hear at once which links are broken, if that has changed.
+// links reports to the others at once which links are broken, if that has changed.
 func (p *process) links(s *parley.Step) {
 	if p.monitor.Links(s.Now) {
 		p.beat(s)
@@ -168,7 +162,7 @@ func (p *process) suspect(s *parley.Step, who parley.Set) {
 	}
 }
 
-// beat sends a heartbeat, if there is one left.
+// beat sends a heartbeat, unless the process rests.
 func (p *process) beat(s *parley.Step) {
 	if p.rests() {
 		return
@@ -183,8 +177,7 @@ func (p *process) beat(s *parley.Step) {
 
 func (p *process) rests() bool { return p.c.Beats > 0 && p.sent >= p.c.Beats }
 
-// sleep sets the timer, unless there is nothing left to say and nobody left to
-// suspect.
+// sleep sets the timer, unless there is no heartbeat left to send and no process left to suspect.
 func (p *process) sleep(s *parley.Step, period parley.Tick) {
 	if p.rests() && p.monitor.Watched().Minus(p.monitor.Suspected()) == (parley.Set{}) {
 		return
@@ -193,8 +186,7 @@ func (p *process) sleep(s *parley.Step, period parley.Tick) {
 	s.SetTimer(beat, period)
 }
 
-// Receive: a heartbeat is a sign of life. Whoever sends its last one is alive and
-// is watched no more.
+// Receive: a heartbeat is a sign of life. A process that sends its last one is alive and no longer watched.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	if m.Kind >= parley.Local {
 		return
@@ -224,7 +216,7 @@ func (p *process) State(v *parley.Vars) {
 	v.Bool("ticking", &p.ticking)
 }
 
-// explainWord says with whom a sender's links are broken.
+// explainWord describes which links of a sender are broken.
 func explainWord(word []byte, name func(parley.ID) string) (text string) {
 	for i, b := range word {
 		for id := parley.ID(8 * i); b > 0; id, b = id+1, b>>1 {

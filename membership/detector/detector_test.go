@@ -17,7 +17,7 @@ func run(c detector.Config, opt sim.Options) *sim.Sim {
 	return sim.Run(opt)
 }
 
-// must demands the properties of a run by name.
+// must fails the test unless the named properties of a run hold.
 func must(t *testing.T, s *sim.Sim, names ...string) {
 	t.Helper()
 	for _, p := range detector.New(detector.Config{N: 2}).Properties {
@@ -51,8 +51,8 @@ func TestSuite(t *testing.T) {
 
 func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, detector.New(detector.Config{N: 4, Beats: 12})) }
 
-// Accuracy: with bounded delays and a timeout of period, twice the lateness and
-// delay nobody is suspected who has not crashed.
+// Accuracy: with bounded delays and a timeout of period, twice the lateness and delay, only crashed processes
+// are suspected.
 func TestAccuracyWithinTheBound(t *testing.T) {
 	c := detector.Config{N: 5, Period: 400, Delay: 900, Late: 50, Timeout: 400 + 2*50 + 900, Beats: 40}
 	if err := c.Accurate(); err != nil {
@@ -64,8 +64,8 @@ func TestAccuracyWithinTheBound(t *testing.T) {
 	}
 }
 
-// Beyond it, there are false suspicions: with a timeout of a period and half the
-// delay some gap between two heartbeats is longer.
+// Beyond the bound there are false suspicions: with a timeout of a period and half the delay, some gap
+// between two heartbeats is longer.
 func TestInaccuracyBeyondTheBound(t *testing.T) {
 	c := detector.Config{N: 5, Period: 400, Timeout: 800, Beats: 40}
 	if c.Accurate() == nil {
@@ -87,17 +87,17 @@ func TestInaccuracyBeyondTheBound(t *testing.T) {
 	}
 }
 
-// The bound is sharp. One heartbeat comes at once, and the next as late as may be:
-// a timeout a tick shorter than period and delay is too short.
+// The bound is sharp. One heartbeat arrives at once, and the next as late as possible: a timeout one tick
+// shorter than period and delay is too short.
 func TestTheBoundIsSharp(t *testing.T) {
 	for _, short := range []parley.Tick{0, 2} {
 		c := detector.Config{N: 2, Period: 500, Late: 1, Timeout: 500 + 2 + 900 - short}.WithDefaults()
 		if got := c.Accurate() == nil; got != (short == 0) {
 			t.Errorf("%d ticks short: accurate is %v", short, got)
 		}
-		// A heartbeat that leaves at 499 and takes a tick, one that leaves a period and
-		// the lateness after it and takes as long as may be, and a look just before it is
-		// read: at that tick, by a process that is itself one tick late in reading.
+		// A heartbeat that leaves at 499 and takes one tick; one that leaves a period and the lateness after
+		// it and takes as long as possible; and a check just before it is read: at that tick, by a process
+		// that is itself one tick late in reading.
 		m := detector.NewMonitor(c, 1)
 		m.Watch(0, parley.Everyone(2))
 		m.Check(500)
@@ -111,7 +111,7 @@ func TestTheBoundIsSharp(t *testing.T) {
 	}
 }
 
-// Completeness, with any number of crashes, in time, over links that lose nothing.
+// Completeness, with any number of crashes, within the time bound, over links that lose nothing.
 func TestCrashesAreDetectedInTime(t *testing.T) {
 	for _, n := range []int{2, 4, 7} {
 		c := detector.Config{N: n, Beats: 60}
@@ -133,8 +133,8 @@ func TestCrashesAreDetectedInTime(t *testing.T) {
 	}
 }
 
-// talker sends a message every 100 ticks above a detector, and notes what comes of
-// whom it has been told to suspect.
+// talker sends a message every 100 ticks above a detector, and records messages of processes that it was told
+// to suspect.
 type talker struct {
 	parley.Base
 	suspected parley.Set
@@ -162,8 +162,7 @@ func (p *talker) Receive(_ *parley.Step, from parley.ID, m parley.Msg) {
 
 func (p *talker) State(*parley.Vars) {}
 
-// Within the bound a suspicion comes after the last message of the link, of the
-// layers above too.
+// Within the bound a suspicion comes after the last message of the link, including messages of layers above.
 func TestSuspicionComesLast(t *testing.T) {
 	for _, short := range []bool{false, true} {
 		c := detector.Config{N: 4, Period: 500, Delay: 900, Timeout: 1600, Beats: 30}
@@ -185,12 +184,12 @@ func TestSuspicionComesLast(t *testing.T) {
 	}
 }
 
-// First the own pause: who was paused suspects nobody, although it has heard
-// nothing; the others suspect it, and take that back.
+// A paused process suspects no process, although it has heard nothing; the others suspect it, and later trust
+// it again.
 func TestPausedProcessSuspectsNobody(t *testing.T) {
 	c := detector.Config{N: 4, Beats: 60}
 	for seed := range uint64(20) {
-		// The pause begins just before the process would look at the others.
+		// The pause begins just before the process would check the others.
 		s := run(c, sim.Options{Seed: seed, Pauses: []sim.Pause{{At: 3, From: 2400 + parley.Tick(seed)*29, For: 6000}}})
 		for q := range parley.ID(3) {
 			if when := indicated(s, 3, parley.Suspect, q); len(when) > 0 {
@@ -204,8 +203,7 @@ func TestPausedProcessSuspectsNobody(t *testing.T) {
 	}
 }
 
-// It does not stay blind: a process that crashed during the pause is suspected
-// after it.
+// After its pause a process still suspects one that crashed during the pause.
 func TestCrashDuringOwnPause(t *testing.T) {
 	c := detector.Config{N: 3, Beats: 60}
 	s := run(c, sim.Options{Pauses: []sim.Pause{{At: 0, From: 2000, For: 5000}}, Crashes: []sim.Crash{{At: 2, When: 2500}}})
@@ -216,8 +214,8 @@ func TestCrashDuringOwnPause(t *testing.T) {
 	must(t, s, detector.Completeness)
 }
 
-// With delays that are longer than it was told, the detector is wrong, takes it
-// back, and waits longer: it is wrong a few times only, and in the end not at all.
+// With delays longer than configured, the detector is wrong, trusts again, and waits longer: it is wrong only
+// a few times, and eventually not at all.
 func TestTimeoutsGrow(t *testing.T) {
 	opt := sim.Options{Delay: sim.Delay{Least: 1, Most: 3000}, Promised: parley.ModelAssumptions{Delay: 900}}
 	total := 0
@@ -228,7 +226,7 @@ func TestTimeoutsGrow(t *testing.T) {
 		for at := range parley.ID(4) {
 			for of := range parley.ID(4) {
 				when := indicated(s, at, parley.Suspect, of)
-				// From 1000, by 500 each, it takes six times to reach 3000+500 and more.
+				// From 1000, in steps of 500, it takes six suspicions to exceed 3000+500.
 				if len(when) > 6 {
 					t.Fatalf("seed %d: process %d suspected %d %d times", seed, at, of, len(when))
 				}
@@ -241,8 +239,7 @@ func TestTimeoutsGrow(t *testing.T) {
 	}
 }
 
-// Lost heartbeats are no different from a crash; those who crash are found all
-// the same, and nothing is promised of accuracy.
+// Lost heartbeats look like a crash. Crashed processes are still found, and accuracy is not promised.
 func TestLoss(t *testing.T) {
 	c := detector.Config{N: 4, Beats: 30}
 	wrong := 0
@@ -257,8 +254,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// A process that comes back is trusted again, and if it crashes again it is
-// suspected again.
+// A restarted process is trusted again, and suspected again if it crashes again.
 func TestRestart(t *testing.T) {
 	s := run(detector.Config{N: 3, Beats: 60}, sim.Options{Crashes: []sim.Crash{
 		{At: 1, When: 2000, Back: 6000}, {At: 1, When: 15000},
@@ -271,7 +267,7 @@ func TestRestart(t *testing.T) {
 	must(t, s, detector.Completeness, detector.Accuracy)
 }
 
-// A run ends when all rest, and only when whoever crashed before is suspected.
+// A run ends when all processes rest, but not before earlier crashes are suspected.
 func TestResting(t *testing.T) {
 	c := detector.Config{N: 3, Beats: 5}
 	s := run(c, sim.Options{Crashes: []sim.Crash{{At: 2, When: 1700}}})
@@ -287,7 +283,7 @@ func TestResting(t *testing.T) {
 	}
 }
 
-// What is no heartbeat is none, and says nothing of life.
+// A malformed heartbeat is refused, and is no sign of life.
 func TestNoHeartbeat(t *testing.T) {
 	m := detector.New(detector.Config{N: 2}).New(0)
 	h := &refusals{}

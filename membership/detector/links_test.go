@@ -8,7 +8,7 @@ import (
 	"parley/sim"
 )
 
-// broke has processes say that their link with one is broken, and mended has it whole again.
+// broke makes processes report their link with one as broken, and mended as mended.
 func broke(of parley.ID, when parley.Tick, at ...parley.ID) (out []sim.Request) {
 	return told(detector.Broke, of, when, at)
 }
@@ -24,8 +24,8 @@ func told(kind parley.Kind, of parley.ID, when parley.Tick, at []parley.ID) (out
 	return out
 }
 
-// A process that crashes is suspected as soon as a majority has said that its links broke:
-// after the grace and the delay of a message, not after a timeout.
+// A crashed process is suspected as soon as a majority has reported broken links with it: after the grace and
+// the delay of a message, not after a timeout.
 func TestBrokenLinksOfACrash(t *testing.T) {
 	for n := 3; n <= 6; n++ {
 		c := detector.Config{N: n, Beats: 40}.WithDefaults()
@@ -51,8 +51,8 @@ func TestBrokenLinksOfACrash(t *testing.T) {
 	}
 }
 
-// Nobody is suspected for links that break while half of all still have theirs, or are mended
-// within the grace; and the word of one who is gone does not count.
+// No process is suspected while half of all still have their links with it, or if they are mended within the
+// grace period; and reports of a crashed process do not count.
 func TestBrokenLinksOfAFew(t *testing.T) {
 	c := detector.Config{N: 5, Beats: 40}.WithDefaults()
 	far := parley.Tick(1) + c.Grace
@@ -70,7 +70,7 @@ func TestBrokenLinksOfAFew(t *testing.T) {
 			}
 		}
 	}
-	// P4 says that its link with P5 broke, and crashes. P1 and P2 lose theirs later: that is two.
+	// P4 reports that its link with P5 broke, and crashes. P1 and P2 lose theirs later: that makes two.
 	requests := append(broke(4, 3000, 3), broke(4, 20_000, 0, 1)...)
 	for seed := range uint64(40) {
 		s := run(detector.Config{N: 5, Beats: 80}, sim.Options{
@@ -85,8 +85,8 @@ func TestBrokenLinksOfAFew(t *testing.T) {
 	}
 }
 
-// One that lives, of whom a majority says that its links broke, is suspected, and trusted
-// again when it has been heard. Accuracy speaks of processes that keep their links.
+// A live process with which a majority reports broken links is suspected, and trusted again after its next
+// heartbeats. Accuracy covers only processes that keep their links.
 func TestBrokenLinksOfOneThatLives(t *testing.T) {
 	c := detector.Config{N: 3, Beats: 40}
 	for seed := range uint64(40) {
@@ -104,7 +104,7 @@ func TestBrokenLinksOfOneThatLives(t *testing.T) {
 	}
 }
 
-// A word that is none is no heartbeat.
+// A malformed report of links is no heartbeat.
 func TestWord(t *testing.T) {
 	c := detector.Config{N: 9}.WithDefaults()
 	m := detector.NewMonitor(c, 0)

@@ -2,35 +2,35 @@ package detector
 
 import "parley"
 
-// Monitor judges by their silence who has failed. It is a part for machines that
-// send heartbeats of their own and have a timer for them: they tell it what they
-// hear and ask it once a Period. It has no effects.
+// Monitor judges from silence which processes have failed. It is a part of machines that send their own
+// heartbeats and have a timer for them: they report to it what they receive, and call Check once a Period. It
+// has no effects. It is not safe for concurrent use.
 type Monitor struct {
 	c                  Config
 	self               parley.ID
 	watched, suspected parley.Set
 	checked            parley.Tick   // when Check was last called
 	of                 []watch       // by process
-	broken             parley.Set    // the own links that are, of processes that are not watched too
-	lost               []parley.Tick // by process: since when
-	said               []parley.Set  // by process: with whom its links are broken, as it says
+	broken             parley.Set    // own broken links, including those with processes that are not watched
+	lost               []parley.Tick // by process: when the link broke
+	said               []parley.Set  // by process: its broken links, as it reports them
 }
 
-// watch is what a monitor knows of one process.
+// watch is the state of one watched process.
 type watch struct {
-	heard   parley.Tick // the last sign of life, or what is as good as one
+	heard   parley.Tick // the last sign of life, or what counts as one
 	timeout parley.Tick
-	again   int // heartbeats in a row since it was suspected
+	again   int // consecutive heartbeats since it was suspected
 }
 
-// NewMonitor returns a monitor that watches nobody yet.
+// NewMonitor returns a monitor that watches no process yet.
 func NewMonitor(c Config, self parley.ID) Monitor {
 	return Monitor{c: c.WithDefaults(), self: self, of: make([]watch, c.N),
 		lost: make([]parley.Tick, c.N), said: make([]parley.Set, c.N)}
 }
 
-// Watch sets the processes to watch from now on, without this one. One that was not
-// watched before has a whole timeout from now. One that is no longer watched is forgotten.
+// Watch sets the processes to watch from now on; self is never watched. The timeout of a process that was not
+// watched before starts now. A process that is no longer watched is forgotten.
 func (d *Monitor) Watch(now parley.Tick, who parley.Set) {
 	who.Remove(d.self)
 	if d.watched == (parley.Set{}) {
@@ -47,9 +47,8 @@ func (d *Monitor) Watch(now parley.Tick, who parley.Set) {
 	d.watched = who
 }
 
-// Heard takes a sign of life of a process: a heartbeat, or anything else that it
-// sent. It tells whether the process was suspected and no longer is; its timeout is
-// then longer than before.
+// Heard records a sign of life of q: a heartbeat, or any other message. It reports whether q was suspected
+// and no longer is; its timeout is then longer than before.
 func (d *Monitor) Heard(now parley.Tick, q parley.ID) (trusted bool) {
 	if !d.watched.Has(q) {
 		return false
@@ -71,12 +70,12 @@ func (d *Monitor) Heard(now parley.Tick, q parley.ID) (trusted bool) {
 	return true
 }
 
-// Check is to be called once a Period. It returns who is suspected from now on and
-// was not before.
+// Check must be called once a Period. It returns the processes that are suspected from now on and were not
+// before.
 func (d *Monitor) Check(now parley.Tick) (suspected parley.Set) {
 	late := now - d.checked - d.c.Period
 	d.checked = now
-	// First the own pause: if it was me who was silent I know nothing of the others.
+	// After an own pause this process knows nothing about the others.
 	if late > d.c.Late {
 		for id := range d.watched.Minus(d.suspected).All() {
 			d.of[id].heard = now
@@ -88,7 +87,7 @@ func (d *Monitor) Check(now parley.Tick) (suspected parley.Set) {
 		if now-w.heard <= w.timeout {
 			continue
 		}
-		w.heard = now - w.timeout - 1 // longer ago is no different
+		w.heard = now - w.timeout - 1 // a longer silence makes no difference
 		if d.suspected.Add(id) {
 			w.again = 0
 			suspected.Add(id)
@@ -97,18 +96,18 @@ func (d *Monitor) Check(now parley.Tick) (suspected parley.Set) {
 	return suspected
 }
 
-// Broke notes that the own link with q is broken.
+// Broke records that the own link with q is broken.
 func (d *Monitor) Broke(now parley.Tick, q parley.ID) {
 	if q != d.self && int(q) < d.c.N && d.broken.Add(q) {
 		d.lost[q] = now
 	}
 }
 
-// Mended notes that it is whole again.
+// Mended records that the own link with q works again.
 func (d *Monitor) Mended(q parley.ID) { d.broken.Remove(q) }
 
-// Links looks which of the own links have been broken for Grace at least, and tells whether
-// that has changed since the last look: the others are to hear of it then.
+// Links determines which of the own links have been broken for at least Grace. It reports whether that has
+// changed since the last call: the caller must then send a heartbeat.
 func (d *Monitor) Links(now parley.Tick) (changed bool) {
 	var broken parley.Set
 	for id := range d.broken.All() {
@@ -121,8 +120,8 @@ func (d *Monitor) Links(now parley.Tick) (changed bool) {
 	return changed
 }
 
-// Word is what heartbeats say of the own links: a bit for each process, from the lowest
-// of the first byte on, 1 if the link with it is broken; nil if none is.
+// Word encodes the own broken links for heartbeats: one bit for each process, the lowest bit of the first
+// byte for process 0, 1 if the link is broken. It returns nil if none is.
 func (d *Monitor) Word() []byte {
 	broken := d.said[d.self]
 	if broken == (parley.Set{}) {
@@ -135,7 +134,7 @@ func (d *Monitor) Word() []byte {
 	return word
 }
 
-// Said takes the word of a process, and tells whether it is one.
+// Said records the broken links that a process reports, and reports whether word is well-formed.
 func (d *Monitor) Said(from parley.ID, word []byte) bool {
 	var broken parley.Set
 	if len(word) > 0 {
@@ -155,8 +154,8 @@ func (d *Monitor) Said(from parley.ID, word []byte) bool {
 	return true
 }
 
-// Cut returns who is suspected from now on because more than half of all processes say that
-// their links with it are broken. The word of those who are suspected does not count.
+// Cut returns the processes that are suspected from now on because more than half of all processes report
+// their links with them as broken. Reports of suspected processes do not count.
 func (d *Monitor) Cut() (suspected parley.Set) {
 	speak := d.watched.Minus(d.suspected)
 	speak.Add(d.self)
@@ -203,7 +202,7 @@ func (d *Monitor) State(v *parley.Vars) {
 		if v.Loading() {
 			*w = watch{}
 		}
-		if !d.watched.Has(id) { // a time would be another one in every state
+		if !d.watched.Has(id) { // a stale time would make every state distinct
 			return
 		}
 		v.Time("heard", &w.heard)

@@ -9,8 +9,7 @@ import (
 	"parley/membership/detector"
 )
 
-// beats lets a monitor check once a period up to a time, and process 1 be heard
-// at each of these, if it is.
+// beats calls Check once a period up to a time, and lets process 1 be heard each time if heard is true.
 func beats(m *detector.Monitor, c detector.Config, from, to parley.Tick, heard bool) (suspected parley.Set) {
 	for now := from; now <= to; now += c.Period {
 		if heard {
@@ -27,7 +26,7 @@ func config() detector.Config {
 	return detector.Config{N: 3, Period: 100, Timeout: 350, Grow: 100, Most: 500}.WithDefaults()
 }
 
-// watching returns a monitor of process 0 that watches some processes from a time on.
+// watching returns a monitor of process 0 that watches some processes from now on.
 func watching(now parley.Tick, who parley.Set) (detector.Config, *detector.Monitor) {
 	c := config()
 	m := detector.NewMonitor(c, 0)
@@ -35,8 +34,8 @@ func watching(now parley.Tick, who parley.Set) (detector.Config, *detector.Monit
 	return c, &m
 }
 
-// A suspicion is cleared by heartbeats in a row and not by one alone; after each
-// the timeout is longer, up to the largest.
+// Consecutive heartbeats clear a suspicion, and a single one does not. After each suspicion the timeout is
+// longer, up to the largest.
 func TestHysteresis(t *testing.T) {
 	c, m := watching(0, parley.Everyone(3))
 	timeout := c.Timeout
@@ -45,7 +44,7 @@ func TestHysteresis(t *testing.T) {
 		now += c.Period
 		beats(m, c, now, now+500, true)
 		now += 500
-		silent := now + timeout - timeout%c.Period // the last time at which it is within its timeout
+		silent := now + timeout - timeout%c.Period // the last time within its timeout
 		if got := beats(m, c, now+c.Period, silent, false); got.Has(1) {
 			t.Fatalf("suspected at %d, %d after it was heard, with a timeout of %d", silent, silent-now, timeout)
 		}
@@ -69,7 +68,7 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-// Heartbeats in a row are those since the suspicion.
+// Heartbeats count as consecutive only since the suspicion.
 func TestHysteresisStartsAnew(t *testing.T) {
 	c := config()
 	c.Again = 3
@@ -86,7 +85,7 @@ func TestHysteresisStartsAnew(t *testing.T) {
 	}
 }
 
-// The first sign of life is enough where Again is 1.
+// With Again = 1 the first sign of life clears a suspicion.
 func TestNoHysteresis(t *testing.T) {
 	c := config()
 	c.Again = 1
@@ -100,8 +99,8 @@ func TestNoHysteresis(t *testing.T) {
 	}
 }
 
-// A process whose own timer comes late gives everyone a whole timeout anew, if it
-// is later than Late, and else does not.
+// A process whose own timer fires later than Late gives all processes a whole new timeout; otherwise it does
+// not.
 func TestOwnPause(t *testing.T) {
 	c := config()
 	for _, late := range []parley.Tick{c.Late, c.Late + 1} {
@@ -123,8 +122,8 @@ func TestOwnPause(t *testing.T) {
 	}
 }
 
-// Nobody is suspected who is not watched, oneself least of all; who is watched
-// anew has a whole timeout, and old suspicions are forgotten.
+// Only watched processes are suspected, and never the process itself. A process that is watched again has a
+// whole timeout, and old suspicions are forgotten.
 func TestWatch(t *testing.T) {
 	c := config()
 	m := detector.NewMonitor(c, 0)
@@ -159,7 +158,7 @@ func TestWatchLate(t *testing.T) {
 	}
 }
 
-// How long ago a suspected process was heard makes no difference: states repeat.
+// How long ago a suspected process was heard makes no difference, so that states repeat.
 func TestStatesRepeat(t *testing.T) {
 	c, m := watching(0, parley.Everyone(3))
 	beats(m, c, 100, 1000, false)
@@ -175,7 +174,7 @@ func TestStatesRepeat(t *testing.T) {
 	}
 }
 
-// monitored is a machine that is a monitor.
+// monitored is a machine made of a monitor.
 type monitored struct{ *detector.Monitor }
 
 func (monitored) Start(*parley.Step)                          {}

@@ -67,13 +67,13 @@ var properties = []parley.Property{
 	},
 }
 
-// accurate looks at each suspicion. A process that came back had crashed before.
+// accurate checks each suspicion. A process that restarted had crashed before.
 func accurate(h *parley.History) error {
 	var back parley.Set
 	for i := range h.Restarts {
 		back.Add(h.Restarts[i].At)
 	}
-	parted := make([]parley.Set, h.N) // by process: who said that its link with it broke
+	parted := make([]parley.Set, h.N) // by process: the processes that reported a broken link with it
 	for i := range h.Requests {
 		if q := &h.Requests[i]; q.Msg.Kind == Broke && int(q.Msg.Origin) < h.N {
 			parted[q.Msg.Origin].Add(q.At)
@@ -101,8 +101,8 @@ func resting(h *parley.History) parley.Set {
 	return rested
 }
 
-// finally asks at the end of a run, about each pair of a correct process and another one,
-// whether the first suspects the second. A process that comes back has forgotten.
+// finally calls ask at the end of a run, for each correct process and each other one, with whether the first
+// suspects the second. A restarted process has forgotten its suspicions.
 func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error) error {
 	if !h.Over {
 		return nil
@@ -138,7 +138,7 @@ func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error)
 	return nil
 }
 
-// promises says what holds in the circumstances of a run.
+// promises returns which properties hold under the conditions of a run.
 func promises(c Config, a parley.RunConditions) []parley.Promise {
 	const patient = "the timeout is at least the period, twice the lateness and the delay"
 	accuracy := parley.Promised(Accuracy, patient, guess(c, a))
@@ -153,7 +153,7 @@ func promises(c Config, a parley.RunConditions) []parley.Promise {
 	}
 }
 
-// guess tells why a suspicion may be wrong, or nothing.
+// guess returns why a suspicion may be wrong, or "".
 func guess(c Config, a parley.RunConditions) string {
 	switch err := c.Accurate(); {
 	case err != nil:
@@ -166,7 +166,7 @@ func guess(c Config, a parley.RunConditions) string {
 	return missing(a)
 }
 
-// missing tells why heartbeats may be missing for good, or nothing.
+// missing returns why heartbeats may be missing for good, or "".
 func missing(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:

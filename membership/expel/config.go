@@ -10,14 +10,14 @@ import (
 	"parley"
 )
 
-// Config is what all processes know beforehand.
+// Config must be identical on all processes.
 type Config struct {
 	// N is the number of processes, and M how many of them may be faulty in any way.
 	N, M int
 }
 
-// Check says what is wrong with a configuration. Whether n processes can tolerate m faults is
-// for Bound to say.
+// Check returns an error that names the first fault of c, or nil. It does not check whether n processes can
+// tolerate m faults: see Bound.
 func (c Config) Check() error {
 	if err := parley.CheckN(c.N, 1); err != nil || c.M >= 0 && c.M < c.N {
 		return err
@@ -25,7 +25,7 @@ func (c Config) Check() error {
 	return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 }
 
-// New returns the protocol. A Config that cannot be panics.
+// New returns the protocol. It panics if c does not pass Check.
 func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("expel: " + err.Error())
@@ -59,7 +59,7 @@ func newProcess(c Config, self parley.ID) *process {
 	return &process{m: c.M, self: self, peers: make([]peer, c.N)}
 }
 
-// Bound says when m+1 correct processes can be asked.
+// Bound returns nil if m+1 correct processes exist to be asked, that is, if n > 2m.
 func Bound(n, m int) error {
 	if n > 2*m {
 		return nil
@@ -68,7 +68,8 @@ func Bound(n, m int) error {
 		"tolerate at most m = %d, not %d", n, (n-1)/2, m)
 }
 
-// named reads the number of a process, from 1. All stands for 0: nobody.
+// named decodes the number of a process, from 1. It returns parley.All for 0 and for the process itself,
+// which both mean no process.
 func (p *process) named(body []byte) (id parley.ID, ok bool) {
 	number, err := strconv.ParseUint(string(body), 10, 16)
 	switch {
@@ -93,8 +94,8 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 	}
 }
 
-// lies: in place of a word a liar asks for the expulsion of anybody, tells the receiver that
-// it is expelled, or says nothing.
+// lies: in place of a message, a liar asks for the expulsion of any process, claims to the receiver that it
+// is expelled, or stays silent.
 func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, honest := range t.Honest {
@@ -162,7 +163,7 @@ func properties(m int) []parley.Property {
 	}}
 }
 
-// askers are the correct processes that were asked, before a time, to expel a process.
+// askers returns the correct processes that were asked, before a time, to expel a process.
 func askers(h *parley.History, of parley.ID, before uint64) parley.Set {
 	var all parley.Set
 	for _, q := range h.Requests {
@@ -177,8 +178,8 @@ func askers(h *parley.History, of parley.ID, before uint64) parley.Set {
 	return all
 }
 
-// demanded checks, at the end of a run, each pair of a correct process and one that it must take
-// for expelled.
+// demanded calls each, at the end of a run, for each correct process and each process that it must take for
+// expelled.
 func demanded(m int, each func(h *parley.History, at, of parley.ID) error) func(h *parley.History) error {
 	return func(h *parley.History) error {
 		for of := range parley.ID(h.N) {
@@ -195,8 +196,8 @@ func demanded(m int, each func(h *parley.History, at, of parley.ID) error) func(
 	}
 }
 
-// expellable tells whether more processes than may lie were asked to expel one, who are
-// correct and whom nobody was asked to expel.
+// expellable reports whether more than m correct processes, which none was asked to expel, were asked to
+// expel one.
 func expellable(h *parley.History, m int, of parley.ID) bool {
 	all := askers(h, of, ^uint64(0))
 	for id := range all.All() {

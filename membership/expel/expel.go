@@ -1,28 +1,27 @@
 // Package expel shuts a process out when enough others ask for it.
 //
-// Problem: an administrator asks processes, one by one, to expel another one. All correct
-// processes are to take nothing more from it, and it is to learn that, although up to m
-// processes lie, and one of these may ask for what nobody wants.
+// Problem: an administrator asks processes, one by one, to expel another one. All correct processes must
+// accept nothing more from it, and it must learn that, although up to m processes lie, and one of these may
+// ask for an expulsion that no administrator wants.
 //
-// Model: asynchronous, Byzantine, oral: links lose nothing and tell who is speaking.
+// Model: asynchronous, Byzantine, oral: links lose nothing and name the sender.
 //
-// Why it works: a process shuts another one out when m+1 processes have asked for it, and
-// believes that it is shut out itself when m+1 processes tell it so: of m+1 one is correct. A
-// process that was asked says so to all others. So if m+1 correct processes are asked, each
-// correct process counts m+1.
+// Why it works: a process shuts another one out when m+1 processes have asked for it, and believes that it is
+// shut out itself when m+1 processes say so: of m+1 one is correct. A process that was asked sends its vote
+// to all others. So if m+1 correct processes are asked, each correct process counts m+1.
 //
-// What only has to hold while nobody lies, such as an agreed view, may exclude a process
-// sooner: [Views] is shut for it at once, [All] by votes.
+// Services that hold only while no process lies, such as an agreed view, may exclude a process sooner:
+// [Views] is shut for it at once, [All] by votes.
 //
-// An expulsion is of one incarnation: a process that is started again is another one, and
-// counts as before. The host says which incarnation a link leads to, because a liar must not
-// say so itself, and what was sent while there was no link is then sent again.
+// An expulsion applies to one incarnation: a restarted process is another incarnation, and counts as before.
+// The host reports which incarnation a link leads to, because a liar must not claim that itself; what was
+// sent while there was no link is then sent again.
 //
-// Not promised: anything of a process that was asked and is expelled itself, because its votes
-// no longer count; nor of what was asked of a process before a crash.
+// Not promised: anything about votes of a process that is expelled itself, because they no longer count; nor
+// about what a process was asked before a crash.
 //
-// Source: the votes of this package are those of the lecture's masking of m faults by m+1
-// voices; the protocol is this module's own.
+// Source: the votes of this package are those of the lecture's masking of m faults by m+1 voices; the
+// protocol is this module's own.
 package expel
 
 import "parley"
@@ -31,61 +30,59 @@ import "parley"
 const (
 	// Vote asks to shut out Origin. Value: its incarnation, as in Told.
 	Vote parley.Kind = 1 + iota
-	// Told tells a process that it is shut out. Value: its incarnation; 0 if the host does not say
-	// which incarnations links lead to. Seq: 1 if from All.
+	// Told informs a process that it is shut out. Value: its incarnation; 0 if the host does not report which
+	// incarnations links lead to. Seq: 1 if it is shut out from All.
 	Told
 )
 
-// The requests beside Propose come from the host.
+// The requests in addition to Propose come from the host.
 const (
-	// Linked says that a link to Origin has come up. Value: its incarnation.
+	// Linked reports a new link to Origin. Value: its incarnation.
 	Linked parley.Kind = parley.Local + 0x20 + iota
-	// Excluded says that an agreed view has left Origin out because somebody asked for that.
+	// Excluded reports that an agreed view has excluded Origin on request.
 	Excluded
 )
 
 // The indications. Seq: Views or All.
 const (
-	// Shut says that Origin is shut out. Value: its incarnation.
+	// Shut reports that Origin is shut out. Value: its incarnation.
 	Shut parley.Kind = parley.Indication + 0x20 + iota
-	// Opened says that Origin is another incarnation now, and may be heard again.
+	// Opened reports that Origin is another incarnation now, and may be heard again.
 	Opened
-	// Expelled says that this process is shut out by the others.
+	// Expelled reports that the others have shut this process out.
 	Expelled
 )
 
-// From what a process is shut out.
+// What a process is shut out from.
 const (
-	Views uint64 = 1 + iota // what nobody lies in
-	All                     // that, and what tolerates liars
+	Views uint64 = 1 + iota // services that tolerate no liars
+	All                     // all services, including those that tolerate liars
 )
 
-// process is one process.
 type process struct {
 	parley.Base
 	m     int
 	self  parley.ID
 	life  uint64 // its own incarnation
-	knows bool   // the host says which incarnations links lead to
+	knows bool   // the host reports which incarnations links lead to
 	peers []peer
 
-	told, toldAll parley.Set // who says that this process is shut out, and who from All
+	told, toldAll parley.Set // the processes that say that this one is shut out, and those that say from All
 	expelled      uint64     // what this process is shut out from; 0: nothing
 }
 
-// peer is what a process knows of another one.
+// peer is what a process knows about another one.
 type peer struct {
 	life  uint64     // its incarnation
 	shut  uint64     // what it is shut out from; 0: nothing
-	votes parley.Set // who asks for it
-	mine  bool       // this process does
+	votes parley.Set // the processes that ask for its expulsion
+	mine  bool       // this process asks for it
 }
 
-// Start: a new incarnation knows nothing of what an earlier one was asked.
+// Start: a new incarnation does not know what an earlier one was asked.
 func (p *process) Start(s *parley.Step) { p.life = s.Life }
 
-// Request: Propose, with the number of a process from 1 in Body, asks this process to expel
-// that one.
+// Request: Propose, with the number of a process from 1 in Body, asks this process to expel that one.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch m.Kind {
 	case Linked:
@@ -101,7 +98,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// Receive: a vote, or the word that this process is shut out.
+// Receive handles a vote, or a message that says that this process is shut out.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch m.Kind {
 	case Vote:
@@ -110,7 +107,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 			s.Refuse(from, "vote on nobody else")
 		case p.peers[from].shut != 0:
 			s.Refuse(from, "vote of one that is shut out")
-		case m.Value < p.peers[id].life: // it has come back since
+		case m.Value < p.peers[id].life: // it has restarted since
 			s.Refuse(from, "vote on an earlier incarnation")
 		default:
 			p.vote(s, from, id)
@@ -140,15 +137,14 @@ func (p *process) ask(s *parley.Step, id parley.ID) {
 	}
 }
 
-// vote counts a process that asks for the expulsion of another one. When m+1 do, one of them is
-// correct.
+// vote counts a vote to expel a process. With m+1 votes, one is of a correct process.
 func (p *process) vote(s *parley.Step, from, id parley.ID) {
 	if p.peers[id].votes.Add(from); p.peers[id].votes.Len() > p.m {
 		p.shut(s, id, All)
 	}
 }
 
-// shut takes nothing more of a process, and tells it so.
+// shut accepts nothing more from a process, and informs it.
 func (p *process) shut(s *parley.Step, id parley.ID, what uint64) {
 	if id == p.self {
 		return
@@ -168,7 +164,7 @@ func (p *process) tell(s *parley.Step, id parley.ID) {
 	s.Send(id, m)
 }
 
-// count believes that this process is shut out when m+1 others say so.
+// count marks this process as shut out when m+1 others say so.
 func (p *process) count(s *parley.Step) {
 	from := uint64(0)
 	switch {
@@ -183,8 +179,7 @@ func (p *process) count(s *parley.Step) {
 	}
 }
 
-// linked: there is a link to an incarnation of another process. What it may have missed is
-// said again.
+// linked handles a new link to an incarnation of another process: it sends again what that may have missed.
 func (p *process) linked(s *parley.Step, id parley.ID, life uint64) {
 	p.knows = true
 	if q := &p.peers[id]; life != q.life {
@@ -202,7 +197,7 @@ func (p *process) linked(s *parley.Step, id parley.ID, life uint64) {
 	}
 }
 
-// State visits every variable. Nothing is durable: an expulsion is of one incarnation.
+// State visits every variable. Nothing is durable: an expulsion applies to one incarnation.
 func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "life", &p.life)
 	v.Bool("knows", &p.knows)

@@ -12,7 +12,7 @@ import (
 	"parley/sim"
 )
 
-// inputs ask about half of the processes to expel one, and now and then one to expel another.
+// inputs asks about half of the processes to expel one, and sometimes one process to expel another.
 func inputs(n int) func(r *rand.Rand) []sim.Request {
 	return func(r *rand.Rand) (out []sim.Request) {
 		whom := 1 + r.IntN(n)
@@ -43,7 +43,7 @@ func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, expel.New(expel.Config{N: 4, M: 1}), parleytest.Options{Inputs: inputs(4)})
 }
 
-// A process that is linked again is told what it missed; another incarnation counts as new.
+// A process that is linked again receives what it missed; another incarnation counts as new.
 func TestLinked(t *testing.T) {
 	m := expel.New(expel.Config{N: 3, M: 0}).New(0)
 	s := &parley.Step{N: 3, Host: new(refusals)}
@@ -87,8 +87,8 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// A process believes no word to another incarnation; one to none in particular it believes where
-// the host does not say which incarnations there are.
+// A process does not believe a message to another incarnation. It believes one to no particular incarnation
+// only if the host does not report incarnations.
 func TestToldOfAnEarlierLife(t *testing.T) {
 	for _, c := range []struct {
 		value           uint64
@@ -107,7 +107,7 @@ func TestToldOfAnEarlierLife(t *testing.T) {
 	}
 }
 
-// What a view excludes needs nobody who was asked, and breaks nothing.
+// A process excluded by a view needs no asked process, and violates nothing.
 func TestExcludedByViews(t *testing.T) {
 	for seed := range uint64(20) {
 		s := run.Spec{Protocol: expel.New(expel.Config{N: 4, M: 1}), Seed: seed, Plan: run.Plan{Requests: []sim.Request{

@@ -7,29 +7,29 @@ import (
 	"parley"
 )
 
-// What is believed of others although some may say what is wrong by chance ([Config].Liars).
-// How views end is decided by majorities, but is learned from one process, and who learns of a
-// later view gives up what it had. So one word is not enough for that, unless this process
-// has accepted the same itself: more than Liars processes say it, or one says the same in
-// several periods, each time it is asked. That is slower, and all there is if the others are down.
+// What this process believes although some processes may send wrong contents by accident ([Config].Liars).
+// Majorities decide how views end, but a process learns of that from one process, and a process that learns
+// of a later view gives up what it had. So one message is not enough, unless this process has accepted the
+// same itself: either more than Liars processes must say it, or one must say the same in several periods,
+// each time it is asked. The latter is slower, and is the only way if the others are down.
 
-// claims are what processes say of how later views came about.
+// claims holds what processes say about how later views came about.
 type claims struct {
 	liars int
-	of    []claim    // by process, with Liars
-	asked parley.Set // in this period, for what was missed
+	of    []claim    // by process; nil without Liars
+	asked parley.Set // in this period, about missed decisions
 }
 
-// claim is how the last view that a process reported came about.
+// claim is what a process last reported: how a view came about.
 type claim struct {
 	view  uint64
 	value []byte
-	times int  // in so many periods, asked again in each
-	fresh bool // in this one
+	times int  // in how many periods; it is asked again in each
+	fresh bool // said in this period
 }
 
-// insists is how often one process alone must say the same.
-const insists = 3
+// claimPeriods is in how many periods a single process must say the same to be believed.
+const claimPeriods = 3
 
 func newClaims(n, liars int) claims {
 	x := claims{liars: liars}
@@ -39,8 +39,7 @@ func newClaims(n, liars int) claims {
 	return x
 }
 
-// believes takes down what a process says of how a view came about, and tells whether that is
-// to be believed.
+// believes records what a process says about how a view came about, and reports whether to believe it.
 func (x *claims) believes(from parley.ID, view uint64, value []byte) bool {
 	if x.liars == 0 {
 		return true
@@ -54,10 +53,10 @@ func (x *claims) believes(from parley.ID, view uint64, value []byte) bool {
 		c.times++
 	}
 	voices := x.who(view, value).Len()
-	return voices > x.liars || c.times >= insists
+	return voices > x.liars || c.times >= claimPeriods
 }
 
-// who returns the processes that said that a view came about so.
+// who returns the processes that said that a view came about by value.
 func (x *claims) who(view uint64, value []byte) (all parley.Set) {
 	for id := range x.of {
 		if c := &x.of[id]; c.view == view && bytes.Equal(c.value, value) {
@@ -67,8 +66,8 @@ func (x *claims) who(view uint64, value []byte) (all parley.Set) {
 	return all
 }
 
-// ask tells whether to ask a process what ended the view: once in a period, and without liars
-// one process alone.
+// ask reports whether to ask a process what ended the view: once in a period, and without liars only one
+// process.
 func (x *claims) ask(id parley.ID) bool {
 	if x.liars == 0 && x.asked != (parley.Set{}) {
 		return false
@@ -76,7 +75,7 @@ func (x *claims) ask(id parley.ID) bool {
 	return x.asked.Add(id)
 }
 
-// again begins a period, in the given view. It returns those who say that there is a later one.
+// again begins a period in the given view. It returns the processes that say that there is a later one.
 func (x *claims) again(view uint64) (later parley.Set) {
 	x.asked = parley.Set{}
 	for id := range x.of {
@@ -92,7 +91,7 @@ func (x *claims) again(view uint64) (later parley.Set) {
 
 // State visits every variable.
 func (x *claims) State(v *parley.Vars) {
-	if x.liars == 0 { // that somebody was asked is all that counts
+	if x.liars == 0 { // all that matters is whether a process was asked
 		asked := x.asked != parley.Set{}
 		if v.Bool("asked", &asked); v.Loading() && !asked {
 			x.asked = parley.Set{}

@@ -10,7 +10,7 @@ import (
 	"parley/membership/group"
 )
 
-// later is what a process says that is in a view in which the others are not.
+// later is a decision that claims that a later view exists.
 func later(number byte) letter {
 	body := value(number, 4, parley.All, 0)
 	return letter{epoch: uint32(number) - 1, msg: parley.Msg{Kind: ballot.Decision, Body: body}}
@@ -28,8 +28,8 @@ func without(change func(lives, disks []byte) parley.Set) []byte {
 	return append(parley.AppendSet(b, parley.Set{}), 1, 0)
 }
 
-// Where one may say what is wrong by chance, its word alone makes nobody give up the view that it is in: all are
-// asked, and what two say counts.
+// With one possible liar, a single process cannot make another give up its view: all processes are asked, and
+// two equal claims count.
 func TestLaterViewOfOne(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
 	p.put(3, 0, later(9))
@@ -46,7 +46,7 @@ func TestLaterViewOfOne(t *testing.T) {
 	}
 	p.put(1, 0, later(9))
 	p.expect(0, "out 0")
-	// Those who told are asked again, in that view: a ballot may be under way there.
+	// The claimants are asked again, in that view: a ballot may be in progress there.
 	for id, want := range map[parley.ID]bool{1: true, 2: false, 3: true} {
 		asked := slices.ContainsFunc(p.links[0][id], func(l letter) bool { return l.msg.Kind == group.Ask && l.epoch == 9 })
 		if asked != want {
@@ -55,7 +55,7 @@ func TestLaterViewOfOne(t *testing.T) {
 	}
 }
 
-// A process with a ballot under way repeats it to a process that asks in the same view.
+// A process with a ballot in progress repeats it to a process that asks in the same view.
 func TestAskedInTheSameView(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1})
 	p.suspect(0, 3)
@@ -64,7 +64,7 @@ func TestAskedInTheSameView(t *testing.T) {
 	p.sent(0, 1, ballot.Prepare)
 }
 
-// If nobody else says anything, the word of one counts when it is the same in three periods.
+// If no other process says anything, a claim of one process counts when it is the same in three periods.
 func TestLaterViewInsists(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
 	for range 2 {
@@ -81,7 +81,7 @@ func TestLaterViewInsists(t *testing.T) {
 	p.expect(0, "out 0")
 }
 
-// How the present view ended is believed of one if this process has accepted that itself.
+// A process believes one other about how the present view ended if it has accepted that decision itself.
 func TestDecisionOfOne(t *testing.T) {
 	all := value(2, 4, parley.All, 0)
 	decision := letter{epoch: 1, msg: parley.Msg{Kind: ballot.Decision, Body: all}}
@@ -96,8 +96,8 @@ func TestDecisionOfOne(t *testing.T) {
 	p.expect(0, "view 2 [0 1 2 3]")
 }
 
-// A view that no correct process would choose is not accepted: one with too few members, with a member in a life that
-// it cannot have, or with the disk of one changed who is not in it.
+// A process does not accept a view that no correct process would choose: one with too few members, with a
+// member in an impossible incarnation, or with a changed disk of a process outside.
 func TestInsaneView(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(lives, disks []byte) parley.Set
@@ -119,8 +119,8 @@ func TestInsaneView(t *testing.T) {
 	}
 }
 
-// A process of which a view says another life than it has joins in a later one than that. If a view says another
-// disk, its votes count on; if it has come back, and was no member since, they do not.
+// A process to which a view ascribes another incarnation joins in a later one. If a view ascribes another
+// disk to it, its votes still count, unless it has restarted and was no member since.
 func TestOutnumbers(t *testing.T) {
 	wrong := without(func(lives, disks []byte) parley.Set { lives[1], disks[1] = 50, 7; return parley.SetOf(1, 2, 3) })
 	for _, back := range []bool{false, true} {
@@ -154,8 +154,8 @@ func TestOutnumbers(t *testing.T) {
 	p.expect(2, "refused: no incarnation")
 }
 
-// A process in whose name a liar has joined with a false disk, and which comes back with nothing, knows neither that view
-// nor that disk. It is told, and is let in.
+// A liar has joined in the name of a process with a false disk. The process restarts with an empty disk and
+// knows neither that view nor that disk number. The others inform it and admit it.
 func TestComesBackAfterALiar(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 50, Value: 7000}})
@@ -165,14 +165,14 @@ func TestComesBackAfterALiar(t *testing.T) {
 	p.down(3)
 	p.logs[3], p.state[3], p.said[3] = nil, nil, nil
 	p.restart(3)
-	p.all(22, 0, 1, 2, 3) // 8 more if it waits until its patience is over
+	p.all(22, 0, 1, 2, 3) // 8 more if it waits for its whole timeout
 	if got := p.heard(3); !strings.Contains(got, "[0 1 2 3]") {
 		t.Errorf("process 3 says %q; process 0 %q", got, p.heard(0))
 	}
 }
 
-// A process that hears of the view that lets it in before INSTALL has come waits for that: with another request it would
-// be none of the members, and so again and again.
+// A process that hears of the view that admits it before INSTALL arrives waits for INSTALL. If it sent
+// another request, that would not be the admitted incarnation, and this would repeat forever.
 func TestHearsOfItsViewFirst(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
 	p.logs[3], p.state[3], p.said[3] = nil, nil, nil
@@ -203,10 +203,10 @@ func TestHearsOfItsViewFirst(t *testing.T) {
 	}
 }
 
-// A report that its member cannot give, of another life than it has, does not count: the view is made of the others.
-// And one report alone has nobody expelled, but for the proposer's own.
+// A report that its member cannot give, such as one of another incarnation, does not count: the others make
+// the view. One report alone expels no member, except the proposer's own.
 func TestFalseReport(t *testing.T) {
-	const life, exclude = 1, 4 // where they stand in a promise
+	const life, exclude = 1, 4 // offsets in a promise
 	none, second := parley.AppendSet(nil, parley.Set{}), parley.AppendSet(nil, parley.SetOf(2))
 	for name, c := range map[string]struct {
 		change func(b []byte) []byte
@@ -234,8 +234,8 @@ func TestFalseReport(t *testing.T) {
 	}
 }
 
-// A process may be left out on request after it asked to join with another disk. The next view then names its old disk:
-// the others accept no view that names a new disk for a process outside.
+// A process may be excluded on request after it asked to join with another disk. The next view then names its
+// old disk: the others accept no view that names a new disk for a process outside.
 func TestExcludesLearner(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 3})
@@ -247,7 +247,7 @@ func TestExcludesLearner(t *testing.T) {
 	}
 }
 
-// However often tries have failed, the next one is soon.
+// However many tries have failed, the next one comes soon.
 func TestTriesAgainSoon(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1})
 	p.suspect(0, 3)

@@ -10,8 +10,8 @@ import (
 	"parley/membership/group"
 )
 
-// A view change without faults of others: who is suspected and silent is out of the
-// next view, and what the survivors hold is delivered before it.
+// A view change without further faults: the next view excludes a suspected and silent member, and the
+// survivors deliver what they hold before it.
 func TestViewChange(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.cast(2, "a")
@@ -87,8 +87,8 @@ func TestFlush(t *testing.T) {
 	p.expect(0, "view 2 [0 1 3]")
 }
 
-// "u = v-1: send DECIDE(u, founding decision)": who missed how its view ended is told
-// when it next says anything, an idle one by its signs of life.
+// "u = v-1: send DECIDE(u, founding decision)": a process that missed how its view ended learns it when it
+// next sends anything; an idle one by its heartbeats.
 func TestMissedDecision(t *testing.T) {
 	for _, excluded := range []bool{false, true} {
 		p := newPost(t, group.Config{N: 4})
@@ -109,8 +109,8 @@ func TestMissedDecision(t *testing.T) {
 	}
 }
 
-// Who says anything of a view long ago is told how the present one came about, and stops for
-// ever if it is no member.
+// A process that sends a message of a much earlier view learns how the present one came about, and stops for
+// good if it is no member.
 func TestSkipped(t *testing.T) {
 	p := newPost(t, group.Config{N: 5})
 	p.suspect(0, 4)
@@ -147,7 +147,7 @@ func TestAsk(t *testing.T) {
 	p.settle(0, 1)
 	p.arrive(0, 2, 1)
 	p.arrive(2, 0, 1)
-	p.settle(0, 1) // the decision is lost on its way to 2
+	p.settle(0, 1) // the decision is lost in transit to 2
 	p.lose(0, 2)
 	p.lose(1, 2)
 	p.cast(1, "a")
@@ -155,7 +155,7 @@ func TestAsk(t *testing.T) {
 	p.arrive(1, 2, 2)
 	p.sent(2, 1, group.Ask)
 	p.settle(0, 1, 2)
-	// What it dropped is a gap now, for which there is a view change.
+	// What it dropped is a gap now, which leads to a view change.
 	p.deliver(1, "c", 0, 1, 2)
 	p.period(500, 2)
 	p.period(9000, 2)
@@ -163,7 +163,7 @@ func TestAsk(t *testing.T) {
 	p.expect(2, "view 2 [0 1 2]; 1:a; 2:b; 3:c; view 3 [0 1 2]")
 }
 
-// A minority stops, and so does half of a view.
+// A minority stalls, and so does half of a view.
 func TestMinority(t *testing.T) {
 	p := newPost(t, group.Config{N: 4})
 	for _, pair := range [][2]parley.ID{{0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 0}, {2, 1}, {3, 0}, {3, 1}} {
@@ -181,7 +181,7 @@ func TestMinority(t *testing.T) {
 	}
 }
 
-// "Request leave": the next view is without the process, which is told so.
+// "Request leave": the next view excludes the process, which indicates that it left.
 func TestLeave(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.cast(0, "a")
@@ -193,7 +193,8 @@ func TestLeave(t *testing.T) {
 	p.expect(1, "2:b")
 }
 
-// Whoever has not yet heard that the view has ended says so in the old one, and is alive.
+// A message of the old view from a member that has not yet learned that it ended shows that the member is
+// alive.
 func TestOldViewIsASignOfLife(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.suspect(0, 2)
@@ -206,7 +207,7 @@ func TestOldViewIsASignOfLife(t *testing.T) {
 	for range 10 {
 		p.period(500, 0, 1, 2)
 		p.settle(0, 2)
-		p.arrive(1, 0, len(p.links[1][0])) // what ended view 1 is still on its way to 1
+		p.arrive(1, 0, len(p.links[1][0])) // what ended view 1 is still in transit to 1
 	}
 	p.expect(0, "")
 	p.lose(1, 0)

@@ -6,24 +6,21 @@ import (
 	"parley"
 )
 
-// What outlives a crash. In memory mode that is nothing: a process that crashed never goes
-// on, but joins as a new one. In durable mode it is all that the process knew of its view:
-// the ballot's records and the layers' stand in the log, and what was decided tells in which
-// view they belong. Of a process that joins it is its votes, and from when it is a member on
-// all that it was given for that.
+// What survives a crash. In memory mode nothing does: a process that crashed joins as a new one. In durable
+// mode all that the process knew of its view survives: the log holds the records of the ballot and of the
+// layers, and the decisions show to which view they belong. Of a joiner its votes survive, and from the
+// moment it is a member everything that it received for that.
 
-// The records of the group itself begin with these. The ballot's begin with kinds of its
-// messages.
+// The records of the group itself begin with these; the ballot's begin with kinds of its messages.
 const (
-	lifeKind    = 0x40 + iota // the disk, and the incarnation, 0 of a first member
-	foundKind                 // the decision that made a view in which the process is not
-	installKind               // what made a member of a joiner
+	lifeKind    = 0x40 + iota // the disk, and the incarnation, which is 0 for a first member
+	foundKind                 // the decision that made a view that does not include the process
+	installKind               // what made a joiner a member
 )
 
-// resume goes through the log from where it was last compacted, and delivers again
-// what it delivered. Then it is frozen: whoever holds messages that nobody else does
-// must report them, and cannot know what it missed. A process that was no member
-// joins, and so does one that finds nothing: it has lost its disk.
+// resume replays the log from its last compaction, and delivers again what it delivered. Then the process is
+// frozen: it must report messages that it alone may hold, and it cannot know what it missed. A process that
+// was no member joins, and so does one that finds nothing: it has lost its disk.
 func (g *machine) resume(s *parley.Step) {
 	if g.own.disk == 0 && len(s.Log) == 0 {
 		g.blank(s)
@@ -38,7 +35,7 @@ func (g *machine) resume(s *parley.Step) {
 	}
 	for _, r := range s.Log {
 		child := int(r.Path & (1<<g.layers.bits - 1))
-		if !g.again(s, child, r.Body) {
+		if !g.replayRecord(s, child, r.Body) {
 			panic(fmt.Sprintf("group: process %d finds a record that it did not write", s.Self))
 		}
 	}
@@ -55,8 +52,8 @@ func (g *machine) resume(s *parley.Step) {
 	g.gap = true
 }
 
-// again does what was done when a record was written, and tells whether it was one.
-func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
+// replayRecord repeats what was done when rec was written, and reports whether it was a record of the process.
+func (g *machine) replayRecord(s *parley.Step, child int, rec []byte) bool {
 	r := parley.Reader{Rest: rec}
 	if child > 0 {
 		return child <= len(g.layers.list) && (g.stage != member || g.layers.list[child-1].(Durable).Replay(rec))
@@ -73,7 +70,7 @@ func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
 	case installKind:
 		j := &g.joiner
 		j.start, j.state = r.Number(positions), r.Bytes()
-		j.came = deliveries(&r, g.c.N)
+		j.delivered = deliveries(&r, g.c.N)
 		value := r.Bytes()
 		d, ok := g.layers.read(value)
 		if !ok || !g.layers.restore(&r) {
@@ -89,7 +86,7 @@ func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
 	return !decided || g.replay(s, value, true)
 }
 
-// replay enters a view, or takes note of one in which the process is not.
+// replay enters a view, or notes one that does not include the process.
 func (g *machine) replay(s *parley.Step, value []byte, follows bool) bool {
 	d, ok := g.layers.read(value)
 	switch {
@@ -104,11 +101,11 @@ func (g *machine) replay(s *parley.Step, value []byte, follows bool) bool {
 	return true
 }
 
-// positions is above every position there is.
+// positions is greater than every position.
 const positions = 1 << 62
 
-// compact lets the state replace the records, in a step that delivered nothing: if it
-// crashed in the middle of that step it would never deliver it.
+// compact replaces the records by the state, but only in a step that delivered nothing: if the process
+// crashed in the middle of a delivering step, it would never deliver again what the state says was delivered.
 func (g *machine) compact(s *parley.Step, before uint64) {
 	if g.c.Durable && g.stage == member && g.history.position == before &&
 		g.layers.records >= max(g.c.Compact, len(g.history.kept)) {
@@ -120,8 +117,8 @@ func (g *machine) compact(s *parley.Step, before uint64) {
 // State visits every variable.
 func (g *machine) State(v *parley.Vars) {
 	v.DurableIf(g.c.Durable, func() { g.durableState(v) })
-	// In memory mode nothing of them outlives a crash. In durable mode they say
-	// themselves what does: not a ballot under way, nor what waits to be sent.
+	// In memory mode none of this survives a crash. In durable mode the ballot and the layers declare
+	// themselves what does: neither a ballot in progress nor what waits to be sent.
 	if g.c.Durable || !v.Skips() {
 		g.partsState(v)
 	}
@@ -134,7 +131,7 @@ func (g *machine) State(v *parley.Vars) {
 	g.joiner.State(v)
 }
 
-// durableState visits what the process knows of its view, and who it is. Disks have it in this order.
+// durableState visits who the process is and what it knows of its view. The order is that of the disk format.
 func (g *machine) durableState(v *parley.Vars) {
 	parley.Num(v, "disk", &g.own.disk)
 	parley.Num(v, "incarnation", &g.own.life)

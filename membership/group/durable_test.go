@@ -10,8 +10,8 @@ import (
 	"parley/membership/group"
 )
 
-// compacted returns a group of three in durable mode whose state is on the disk as of
-// the last period of process 0.
+// compacted returns a group of three in durable mode whose state is on disk as of the last period of process
+// 0.
 func compacted(t *testing.T) *post {
 	t.Helper()
 	p := newPost(t, group.Config{N: 3, Durable: true, Compact: 1})
@@ -19,8 +19,8 @@ func compacted(t *testing.T) *post {
 	return p
 }
 
-// A ballot ends with its owner's crash. If the state that is on the disk had it go on, it
-// would count promises from before and propose a second value under one number.
+// A ballot ends with its owner's crash. If the state on disk let it continue, the process would count
+// promises from before the crash and propose a second value under one ballot number.
 func TestBallotEndsWithItsOwner(t *testing.T) {
 	p := compacted(t)
 	p.suspect(0, 2) // PREPARE
@@ -29,11 +29,11 @@ func TestBallotEndsWithItsOwner(t *testing.T) {
 		t.Fatal("the log was not compacted")
 	}
 	p.arrive(0, 1, 1)
-	p.arrive(1, 0, len(p.links[1][0])) // PROMISE: the value is that 0 and 1 go on
+	p.arrive(1, 0, len(p.links[1][0])) // PROMISE: the value is the view of 0 and 1
 	p.arrive(0, 1, len(p.links[0][1])) // ACCEPT
 	p.lose(1, 0)
 	p.restart(0)
-	p.arrive(0, 2, 1) // of before the crash
+	p.arrive(0, 2, 1) // sent before the crash
 	p.arrive(2, 0, len(p.links[2][0]))
 	p.lose(0, 1)
 	if k := p.kinds(0, 2); slices.Contains(k[1:], ballot.Accept) {
@@ -41,8 +41,8 @@ func TestBallotEndsWithItsOwner(t *testing.T) {
 	}
 }
 
-// What waited in the sender when the state was written is not sent again by a process that
-// has sent it since: it is in the log.
+// A restarted process does not resend what waited in the sender when the state was written and was sent
+// afterwards: the log records that.
 func TestQueueEndsWithItsOwner(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Durable: true, Compact: 1})
 	for i := range 66 { // the window is 64
@@ -63,9 +63,9 @@ func TestQueueEndsWithItsOwner(t *testing.T) {
 	}
 }
 
-// A member that is alone decides on the next view, and delivers what it holds, in the step
-// in which it asks for one: that is not a step in which the state replaces the log, or a
-// crash in the middle of it would lose what it delivers.
+// A member that is alone decides on the next view, and delivers what it holds, in the step in which it asks
+// for one. The state must not replace the log in that step: a crash in the middle of it would lose the
+// deliveries.
 func TestNothingDeliveredIsCompacted(t *testing.T) {
 	p := newPost(t, group.Config{N: 1, Durable: true, Compact: 1})
 	p.cast(0, "a")
@@ -79,7 +79,7 @@ func TestNothingDeliveredIsCompacted(t *testing.T) {
 	p.expect(0, "1:a; view 1 [0]; 1:a; view 2 [0]; 2:b")
 }
 
-// Who finds in its log that the view went on without it is no member that comes back.
+// A process that finds in its log that a later view excludes it does not resume as a member.
 func TestExcludedJoinsAgain(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Durable: true})
 	p.suspect(0, 2)
@@ -93,12 +93,12 @@ func TestExcludedJoinsAgain(t *testing.T) {
 	p.expect(2, "view 1 [0 1 2]")
 }
 
-// Who comes back says behind which position that begins which it delivers again: the log has
-// no more.
+// A restarted process indicates the position after which it delivers again: the log has only later
+// deliveries.
 func TestResumesBehindAPosition(t *testing.T) {
 	p := newPost(t, group.Config{N: 1, Durable: true, Compact: 1})
 	p.restart(0)
-	p.expect(0, "view 1 [0]") // all that there was
+	p.expect(0, "view 1 [0]") // all deliveries so far
 	p.period(500, 0)
 	p.cast(0, "a")
 	p.cast(0, "b")

@@ -7,8 +7,8 @@ import (
 	"parley/membership/group"
 )
 
-// A member that is alive is left out if another one asks for it, of whatever rank: all are
-// told why, and it does not come back by itself.
+// A live member is excluded if another one requests it, of whatever rank: all members indicate it as
+// expelled, and it does not rejoin by itself.
 func TestExclude(t *testing.T) {
 	for _, asks := range []parley.ID{0, 2} {
 		p := newPost(t, group.Config{N: 4, Return: true})
@@ -23,7 +23,7 @@ func TestExclude(t *testing.T) {
 	}
 }
 
-// To exclude oneself, one who is no member, or all that there are does nothing.
+// A request to exclude oneself, a process that is no member, or all members has no effect.
 func TestExcludeNobody(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Initial: parley.SetOf(0, 1)})
 	for _, id := range []parley.ID{0, 2, 9} {
@@ -31,7 +31,7 @@ func TestExcludeNobody(t *testing.T) {
 	}
 	p.settle(0, 1)
 	p.expect(0, "")
-	// Each of two wants the other to go: both stay, for a view has a majority of all.
+	// Two members each want to exclude the other: both stay, because a view has a majority of all.
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
 	p.ask(1, parley.Msg{Kind: group.Exclude, Origin: 0})
 	p.settle(0, 1)

@@ -9,7 +9,7 @@ import (
 	"parley/agreement/ballot"
 )
 
-// explain goes through the rows that a reader would see for a message.
+// explain iterates over the rows that a reader sees for a message.
 func explain(
 	c Config, services []LayerSpec, e parley.Env, m parley.Msg, name func(parley.ID) string,
 ) iter.Seq[string] {
@@ -58,7 +58,7 @@ func row(c Config, layers int, e parley.Env, m parley.Msg, name func(parley.ID) 
 
 func place(position uint64) string { return fmt.Sprintf("at position %d", position) }
 
-// next says which view a decision makes.
+// next describes the view that a decision makes.
 func next(c Config, layers int, m parley.Msg, name func(parley.ID) string) string {
 	d, ok := readDecision(m.Body, c.N, layers)
 	if !ok {

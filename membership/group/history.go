@@ -6,18 +6,18 @@ import (
 	"parley"
 )
 
-// What was delivered lately, for those above who ask for it after the process has come back,
-// or has joined. It is a part of the durable state, and goes with the snapshot.
+// The last deliveries, for a layer above that requests them after the process has restarted or joined. They
+// are part of the durable state, and of the snapshot.
 
-// history is what a process delivers, one after the other.
+// history numbers the deliveries of a process, and keeps the last ones.
 type history struct {
-	most, bytes int        // that are kept: Config.Keep and KeepBytes
-	position    uint64     // deliveries so far, those of the sponsor before it joined too
-	kept        []delivery // the last ones, up to the present position
-	size        int        // scratch: of them; counted again when loaded
+	maxCount, maxBytes int        // limits of kept: Config.Keep and KeepBytes
+	position           uint64     // deliveries so far, including those of the sponsor before this process joined
+	kept               []delivery // the last deliveries, up to position
+	size               int        // scratch: of kept in bytes; recomputed on loading
 }
 
-// delivery is a message, and of whom.
+// delivery is a delivered payload and its sender.
 type delivery struct {
 	of   parley.ID
 	body []byte
@@ -28,26 +28,26 @@ func (x *delivery) state(v *parley.Vars) {
 	v.Bytes("body", &x.body)
 }
 
-// mostKept is how many bytes of deliveries are kept at most: they go in one message.
-const mostKept = 8 << 20
+// maxKeptBytes bounds the bytes of kept deliveries: they go in one message.
+const maxKeptBytes = 8 << 20
 
-// keptSize is what a delivery counts for beside its own bytes.
-const keptSize = 16
+// keptOverhead is what a delivery costs in addition to its own bytes.
+const keptOverhead = 16
 
-// add gives a delivery the next position, and remembers it. It lets go of the oldest ones.
+// add gives a delivery the next position and keeps it. It drops the oldest ones beyond the limits.
 func (h *history) add(of parley.ID, body []byte) {
-	if h.position++; h.most == 0 {
+	if h.position++; h.maxCount == 0 {
 		return
 	}
-	h.kept, h.size = append(h.kept, delivery{of, body}), h.size+keptSize+len(body)
-	for len(h.kept) > 1 && (len(h.kept) > h.most || h.size > h.bytes) {
-		h.size -= keptSize + len(h.kept[0].body)
+	h.kept, h.size = append(h.kept, delivery{of, body}), h.size+keptOverhead+len(body)
+	for len(h.kept) > 1 && (len(h.kept) > h.maxCount || h.size > h.maxBytes) {
+		h.size -= keptOverhead + len(h.kept[0].body)
 		h.kept[0] = delivery{}
 		h.kept = h.kept[1:]
 	}
 }
 
-// tell delivers what follows the present position.
+// tell delivers the list after the present position.
 func (h *history) tell(s *parley.Step, list []delivery) {
 	for _, x := range list {
 		h.add(x.of, x.body)
@@ -55,14 +55,14 @@ func (h *history) tell(s *parley.Step, list []delivery) {
 	}
 }
 
-// rewind goes back to before what is kept, and returns that.
+// rewind moves the position back before the kept deliveries, and returns them.
 func (h *history) rewind() []delivery {
 	kept := h.kept
 	h.position, h.kept, h.size = h.position-uint64(len(kept)), nil, 0
 	return kept
 }
 
-// appendDeliveries appends how many there are, and each.
+// appendDeliveries encodes the number of deliveries, and each of them.
 func appendDeliveries(b []byte, list []delivery) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, x := range list {
@@ -71,7 +71,7 @@ func appendDeliveries(b []byte, list []delivery) []byte {
 	return b
 }
 
-// deliveries reads what appendDeliveries wrote.
+// deliveries decodes what appendDeliveries encoded.
 func deliveries(r *parley.Reader, n int) (list []delivery) {
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
 		list = append(list, delivery{r.ID(n), r.Bytes()})
@@ -79,17 +79,17 @@ func deliveries(r *parley.Reader, n int) (list []delivery) {
 	return list
 }
 
-// given is what goes with a snapshot: what is kept, if anything is to be, and the state.
-func (h *history) given(state []byte) []byte {
-	if h.most == 0 {
+// encodeSnapshot encodes the body of a snapshot: the kept deliveries, if the group keeps any, and the state.
+func (h *history) encodeSnapshot(state []byte) []byte {
+	if h.maxCount == 0 {
 		return state
 	}
 	return append(appendDeliveries(nil, h.kept), state...)
 }
 
-// taken reads what given wrote.
-func (h *history) taken(b []byte, n int) (kept []delivery, state []byte, ok bool) {
-	if h.most == 0 {
+// decodeSnapshot decodes what encodeSnapshot encoded.
+func (h *history) decodeSnapshot(b []byte, n int) (kept []delivery, state []byte, ok bool) {
+	if h.maxCount == 0 {
 		return nil, b, true
 	}
 	r := parley.Reader{Rest: b}
@@ -98,12 +98,12 @@ func (h *history) taken(b []byte, n int) (kept []delivery, state []byte, ok bool
 }
 
 func (h *history) keptState(v *parley.Vars) {
-	if h.most == 0 {
+	if h.maxCount == 0 {
 		return
 	}
 	h.size = 0
 	parley.Slice(v, "kept", &h.kept, func(_ int, x *delivery) {
 		x.state(v)
-		h.size += keptSize + len(x.body)
+		h.size += keptOverhead + len(x.body)
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"parley/membership/group"
 )
 
-// What was delivered is delivered again, in its places, by a process that comes back, however
-// often its state has replaced its log; and by one that was excluded, with what it missed.
+// A restarted process delivers again, at the same positions, what it delivered, however often its state has
+// replaced its log. So does an excluded process, together with what it missed.
 func TestKept(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Durable: true, Return: true, Compact: 1, Keep: 3, KeepBytes: 1 << 10})
 	for _, text := range []string{"a", "b"} {
@@ -36,7 +36,7 @@ func TestKept(t *testing.T) {
 	p.expect(2, "resumed 1; 2:b; 3:d; 4:c")
 }
 
-// All that a group has delivered outlives its members' ends, one after the other and of all.
+// All deliveries of a group survive restarts of its members one after the other, and of all.
 func TestKeptOverRollingRestart(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Durable: true, Return: true, Compact: 2, Keep: 100, KeepBytes: 1 << 10})
 	p.cast(0, "a")

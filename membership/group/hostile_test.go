@@ -8,8 +8,8 @@ import (
 	"parley/membership/group"
 )
 
-// A member that lies must not bring others to a decision that none of them can read: not by
-// an accepted value in its promise, either.
+// A lying member must not bring others to a decision that none of them can read, not even by an accepted
+// value in its promise.
 func TestGarbage(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.suspect(0, 1) // PREPARE, of ballot 3
@@ -31,7 +31,7 @@ func TestGarbage(t *testing.T) {
 	p.expect(0, "view 2 [0 2]")
 }
 
-// What is too long for a cut that holds all that is under way is refused at once.
+// A request too long for a cut that holds everything in flight is refused at once.
 func TestTooLong(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Payload: 3})
 	p.cast(0, "abcd")
@@ -40,7 +40,7 @@ func TestTooLong(t *testing.T) {
 	p.expect(1, "1:abc")
 }
 
-// Times that would overflow when they are doubled, and limits that let nothing through.
+// Times that would overflow when they are doubled, and limits that admit nothing.
 func TestConfig(t *testing.T) {
 	for _, bad := range []group.Config{
 		{}, {N: 257}, {N: 3, M: 3}, {N: 3, Initial: parley.SetOf(3)}, {N: 3, Wait: 2500}, {N: 3, Wait: 1 << 60},
@@ -53,7 +53,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A sponsor that lies is given up; nothing is delivered in the name of no process.
+// A joiner abandons a lying sponsor, and delivers nothing in the name of a process that does not exist.
 func TestForwardOfNobody(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
@@ -61,7 +61,7 @@ func TestForwardOfNobody(t *testing.T) {
 	p.sent(3, 2, group.Join)
 }
 
-// A joiner keeps so many messages of the next view, and so many bytes, whoever sends them.
+// A joiner keeps a bounded number of messages of the next view, and of bytes, whoever sends them.
 func TestEarlyIsBounded(t *testing.T) {
 	for _, c := range []struct{ size, kept int }{{1, 8}, {20, 2}, {41, 0}} {
 		p := joiner(t, group.Config{Queue: 8, Payload: 5})
@@ -75,8 +75,8 @@ func TestEarlyIsBounded(t *testing.T) {
 	}
 }
 
-// value is a decision of a group with one layer, in its encoding, that n processes go on in
-// their first incarnations but for one who joins.
+// value encodes a decision of a group with one layer: n processes continue in their first incarnations,
+// except for one that joins.
 func value(number byte, n int, joins parley.ID, cut ...byte) []byte {
 	b := parley.AppendSet([]byte{number}, parley.Everyone(n))
 	for id := range parley.ID(n) {
@@ -93,11 +93,11 @@ func value(number byte, n int, joins parley.ID, cut ...byte) []byte {
 		}
 		b = append(b, disk)
 	}
-	b = parley.AppendSet(b, parley.Set{}) // nobody was excluded on request
+	b = parley.AppendSet(b, parley.Set{}) // no process was excluded on request
 	return append(append(b, byte(len(cut))), cut...)
 }
 
-// A decision on another view than the next one is none of this view's.
+// A decision that does not make the next view does not belong to this one.
 func TestDecisionOfAnotherView(t *testing.T) {
 	for number, want := range map[byte]string{
 		2: "view 2 [0 1 2]", 1: "refused: decision that cannot be read", 3: "refused: decision that cannot be read",
@@ -108,8 +108,8 @@ func TestDecisionOfAnotherView(t *testing.T) {
 	}
 }
 
-// A joiner looks at what its sponsor sends as members look at what they decide on: a cut
-// that a layer cannot read, or a view that does not follow, makes it give up.
+// A joiner checks what its sponsor sends as members check what they decide on. It gives up on a cut that a
+// layer cannot read, or a view that does not follow.
 func TestInstallOfGarbage(t *testing.T) {
 	for _, c := range []struct {
 		value []byte
@@ -128,7 +128,7 @@ func TestInstallOfGarbage(t *testing.T) {
 	}
 }
 
-// Nothing is heard of who is no member: not in the view, and not of what a joiner kept.
+// A process ignores non-members: in the view, and in what a joiner kept.
 func TestNoMember(t *testing.T) {
 	data := letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 1, Value: 1, Body: []byte{0, 0, 0, 'x'}}}
 	p := joiner(t, group.Config{})

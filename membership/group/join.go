@@ -7,31 +7,31 @@ import (
 	"parley/agreement/ballot"
 )
 
-// A process that is in no view asks one member, its sponsor, and takes down what that
-// delivers until it is a member itself: only then does it deliver anything.
+// A process that is in no view asks one member, its sponsor, and records what the sponsor delivers. It
+// delivers nothing until it is a member itself.
 
-// joiner is what a process knows while it joins.
+// joiner is the state of a process while it joins.
 type joiner struct {
-	sponsor  parley.ID
-	caught   bool              // the snapshot has come
-	since    parley.Tick       // of the last word from the sponsor, or of the request
-	patience parley.Tick       // for the snapshot
-	view     uint64            // in which the sponsor is
-	start    uint64            // the position of the snapshot
-	state    []byte            // and what came with it
-	came     []delivery        // what the sponsor has delivered since
-	early    []bufferedMessage // messages of the view that it will be in
+	sponsor   parley.ID
+	caught    bool              // the snapshot has arrived
+	since     parley.Tick       // when the sponsor last sent something, or the request was sent
+	patience  parley.Tick       // how long to wait for the snapshot
+	view      uint64            // of the sponsor
+	start     uint64            // the position of the snapshot
+	state     []byte            // the body of the snapshot
+	delivered []delivery        // what the sponsor has delivered since the snapshot
+	early     []bufferedMessage // messages of the view that the joiner will be in
 }
 
-// bufferedMessage is a message that came before the view that it belongs to.
+// bufferedMessage is a message that arrived before the view that it belongs to.
 type bufferedMessage struct {
 	from  parley.ID
 	child int
 	msg   parley.Msg
 }
 
-// Sponsor returns whom one of n processes asks to let it join after another one; 0 stands for that one
-// in the beginning.
+// Sponsor returns the process that self asks to admit it, after it asked last; n is the number of processes.
+// For the first request last is 0.
 func Sponsor(self, last parley.ID, n int) parley.ID {
 	next := (last + 1) % parley.ID(n)
 	if next == self {
@@ -40,24 +40,24 @@ func Sponsor(self, last parley.ID, n int) parley.ID {
 	return next
 }
 
-// position is up to where it has what the sponsor delivered.
-func (j *joiner) position() uint64 { return j.start + uint64(len(j.came)) }
+// position is the position up to which the joiner has what the sponsor delivered.
+func (j *joiner) position() uint64 { return j.start + uint64(len(j.delivered)) }
 
-// follow is FORWARD: what the sponsor delivered all hold that it is for. It tells whether that
-// is what follows, and not too much for its memory.
+// follow handles FORWARD: it appends a delivery of the sponsor. It reports whether the delivery is the next
+// one and within the memory limit.
 func (j *joiner) follow(now parley.Tick, c *Config, m parley.Msg) bool {
-	if int(m.Origin) >= c.N || m.Seq != j.position()+1 || len(j.came) >= mostQueues*c.Queue {
+	if int(m.Origin) >= c.N || m.Seq != j.position()+1 || len(j.delivered) >= maxJoinerQueues*c.Queue {
 		return false
 	}
-	j.came, j.since = append(j.came, delivery{m.Origin, m.Body}), now
+	j.delivered, j.since = append(j.delivered, delivery{m.Origin, m.Body}), now
 	return true
 }
 
-// mostQueues is how many times a queue of deliveries a joiner takes down.
-const mostQueues = 64
+// maxJoinerQueues bounds the deliveries that a joiner records, in multiples of Config.Queue.
+const maxJoinerQueues = 64
 
-// room tells whether a message of the next view can be kept: so many, and no more bytes
-// than as many requests might have.
+// room reports whether a message of the next view can be kept: at most Queue messages, with at most
+// Queue*Payload bytes.
 func (j *joiner) room(c *Config, m parley.Msg) bool {
 	size := len(m.Body)
 	for i := range j.early {
@@ -66,7 +66,7 @@ func (j *joiner) room(c *Config, m parley.Msg) bool {
 	return len(j.early) < c.Queue && size <= c.Queue*c.Payload
 }
 
-// over tells whether it has waited for too long.
+// over reports whether the joiner has waited for too long.
 func (j *joiner) over(now parley.Tick, c *Config) bool {
 	patience := j.patience
 	if j.caught {
@@ -75,12 +75,12 @@ func (j *joiner) over(now parley.Tick, c *Config) bool {
 	return now-j.since >= patience
 }
 
-// record is all that made a member of the joiner: the position and the state, what was
-// delivered since, and what INSTALL brought.
+// record encodes all that made the joiner a member: the position and the state, what was delivered since, and
+// the body of INSTALL.
 func (j *joiner) record(install []byte) []byte {
 	b := binary.AppendUvarint([]byte{installKind}, j.start)
 	b = parley.AppendBytes(b, j.state)
-	return append(appendDeliveries(b, j.came), install...)
+	return append(appendDeliveries(b, j.delivered), install...)
 }
 
 // State visits every variable.
@@ -92,7 +92,7 @@ func (j *joiner) State(v *parley.Vars) {
 	parley.Num(v, "view of the sponsor", &j.view)
 	parley.Num(v, "start", &j.start)
 	v.Bytes("state", &j.state)
-	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) { x.state(v) })
+	parley.Slice(v, "came", &j.delivered, func(_ int, x *delivery) { x.state(v) })
 	parley.Slice(v, "early", &j.early, func(_ int, e *bufferedMessage) {
 		v.ID("from", &e.from)
 		parley.Num(v, "layer", &e.child)
@@ -100,14 +100,14 @@ func (j *joiner) State(v *parley.Vars) {
 	})
 }
 
-// join: a new incarnation asks the next process there is. It delivers nothing, and sends
-// nothing but its votes, until it is in a view.
+// join makes a new incarnation ask the next process. It delivers nothing, and sends nothing but its votes,
+// until it is in a view.
 func (g *machine) join(s *parley.Step) {
 	next, patience := Sponsor(g.own.id, g.joiner.sponsor, g.c.N), g.c.First
 	if g.stage == joining && g.joiner.patience > 0 {
 		patience = min(2*g.joiner.patience, g.c.Admit)
 	} else if id, found := g.teller(); found {
-		next = id // who knows of the view is up
+		next = id // a process that knows of the view is up
 	}
 	queue := g.queue
 	g.forget()
@@ -122,14 +122,14 @@ func (g *machine) join(s *parley.Step) {
 	}
 }
 
-// learn is what a joiner makes of a message: its sponsor's words, what others say in the
-// view that it will be in, and what it is to vote on.
+// learn handles a message at a joiner: messages of its sponsor, messages of the view that it will be in, and
+// ballots that it votes on.
 func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg) {
 	j := &g.joiner
 	mine := child == 0 && from == j.sponsor && m.Value == g.own.life
 	switch {
 	case mine && m.Kind == Snapshot && !j.caught:
-		g.copy(s, m)
+		g.takeSnapshot(s, m)
 	case mine && m.Kind == Forward && j.caught:
 		// a position that is not its own, or too much for its memory: give up, take a new
 		// incarnation, join again
@@ -139,7 +139,7 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	case mine && m.Kind == Install && j.caught:
 		g.installed(s, m)
 	case child == 0 && (m.Kind <= ballot.Last || m.Kind == Ask):
-		if g.outside(s, from, m); g.misnamed() {
+		if g.voteOutside(s, from, m); g.misnamed() {
 			g.join(s)
 		}
 	case j.caught && uint64(s.Epoch) == j.view+1 && child > 0:
@@ -151,9 +151,9 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	}
 }
 
-// outside is what a process that is in no view makes of the ballots of others: it votes on
-// the end of the last view that there is, if it has the disk that is to vote.
-func (g *machine) outside(s *parley.Step, from parley.ID, m parley.Msg) {
+// voteOutside handles the ballots of others at a process that is in no view: it votes on the end of the last view
+// that it knows, if it has the disk whose votes count.
+func (g *machine) voteOutside(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch u := uint64(s.Epoch); {
 	case m.Kind == ballot.Decision:
 		g.follows(s, from, m)
@@ -166,10 +166,10 @@ func (g *machine) outside(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// copy: the sponsor's position, and the state above its layers.
-func (g *machine) copy(s *parley.Step, m parley.Msg) {
+// takeSnapshot handles SNAPSHOT: it takes the sponsor's position, and the state above its layers.
+func (g *machine) takeSnapshot(s *parley.Step, m parley.Msg) {
 	j := &g.joiner
-	if kept, _, ok := g.history.taken(m.Body, g.c.N); !ok || uint64(len(kept)) > m.Seq {
+	if kept, _, ok := g.history.decodeSnapshot(m.Body, g.c.N); !ok || uint64(len(kept)) > m.Seq {
 		s.Refuse(j.sponsor, "snapshot that cannot be read")
 		return
 	}
@@ -178,9 +178,9 @@ func (g *machine) copy(s *parley.Step, m parley.Msg) {
 	s.Send(j.sponsor, parley.Msg{Kind: Ready, Seq: g.own.life})
 }
 
-// installed is INSTALL, with self in next: take over the state, deliver what the sponsor has
-// since and the cut, install v+1, replay buffered messages of v+1. Otherwise follow into that
-// view.
+// installed handles INSTALL, with self in next: take over the state, deliver what the sponsor has delivered
+// since and the cut, install v+1, replay buffered messages of v+1. Otherwise it moves to that view as a
+// joiner.
 func (g *machine) installed(s *parley.Step, m parley.Msg) {
 	j := &g.joiner
 	r := parley.Reader{Rest: m.Body}
@@ -208,16 +208,16 @@ func (g *machine) installed(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// become makes a member of the joiner, whose layers are where those of its sponsor were, and
-// returns what has come of the view already.
+// become makes the joiner a member, whose layers are in the state of its sponsor's layers. It returns the
+// messages of the view that have arrived already.
 func (g *machine) become(s *parley.Step, d decision, value []byte) []bufferedMessage {
 	j := g.joiner
-	kept, state, _ := g.history.taken(j.state, g.c.N) // which was looked at when it came
+	kept, state, _ := g.history.decodeSnapshot(j.state, g.c.N) // valid: copy checked it
 	g.stage, g.joiner, g.history.position = member, joiner{}, j.start-uint64(len(kept))
 	s.Indicate(parley.Msg{Kind: SnapshotInstalled, Seq: g.history.position, Body: state})
 	g.history.tell(s, kept)
-	g.history.tell(s, j.came)
-	g.layers.records = max(g.c.Compact, g.c.Keep) // so that the state soon takes the place of the record
+	g.history.tell(s, j.delivered)
+	g.layers.records = max(g.c.Compact, g.c.Keep) // so that a compaction soon replaces the record
 	g.enter(s, d, value)
 	return j.early
 }

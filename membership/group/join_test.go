@@ -30,8 +30,8 @@ func (p *post) joinsAnew(after string) {
 	}
 }
 
-// The way into a view: SNAPSHOT, what the sponsor delivers meanwhile, INSTALL, the
-// cut. Then it is a member as all others are.
+// The way into a view: SNAPSHOT, what the sponsor delivers meanwhile, INSTALL, the cut. Then the joiner is a
+// member like all others.
 func TestJoin(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
@@ -51,7 +51,7 @@ func TestJoin(t *testing.T) {
 	p.expectOf("6:f", 2, 3)
 }
 
-// The state above is asked for, and the answer must be of the present position.
+// The group asks for the state above it, and the answer must be of the present position.
 func TestState(t *testing.T) {
 	p := joiner(t, group.Config{State: true})
 	p.expect(1, "wanted 2 for 3")
@@ -65,8 +65,8 @@ func TestState(t *testing.T) {
 	p.expect(3, "restored 3 abc; view 2 [0 1 2 3]")
 }
 
-// A member helps all who ask it to join, and also when it has reported: perhaps the view
-// cannot end without them.
+// A member helps all that ask it to join, even after it has reported: the view may be unable to end without
+// them.
 func TestLearners(t *testing.T) {
 	p := newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2)})
 	p.arrive(3, 1, 1)
@@ -80,19 +80,19 @@ func TestLearners(t *testing.T) {
 	p.suspect(0, 2)
 	p.arrive(0, 1, 1)
 	p.arrive(3, 1, 1)
-	p.settle(1, 3) // READY: it asks for a view that has the learner
+	p.settle(1, 3) // READY: it asks for a view that includes the learner
 	p.settle(0, 1, 2)
 	p.settle(1, 3)
 	p.expect(3, "restored 0 ; view 2 [0 1 2 3]")
-	// Whoever is not answered asks somebody else, as another incarnation.
+	// A process that gets no answer asks another one, as another incarnation.
 	p = newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
 	p.lose(3, 1)
 	p.period(4000, 3)
 	p.joinsAnew("after that")
 }
 
-// "From its sponsor only: FORWARD or INSTALL whose position is not its own -> give up,
-// take a new incarnation, join again", and DECIDE makes nobody a member who joins.
+// "From its sponsor only: FORWARD or INSTALL whose position is not its own -> give up, take a new
+// incarnation, join again"; and DECIDE makes no joiner a member.
 func TestJoinerIsStrict(t *testing.T) {
 	caught := func() *post {
 		p := joiner(t, group.Config{})
@@ -136,8 +136,8 @@ func TestJoinerIsStrict(t *testing.T) {
 	p.joinsAnew("after a FORWARD of another position")
 }
 
-// "Replay buffered messages of v+1": others may be in the view before the joiner, who
-// misses nothing of theirs.
+// "Replay buffered messages of v+1": others may be in the view before the joiner, which misses none of their
+// messages.
 func TestEarlyMessages(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
@@ -152,8 +152,7 @@ func TestEarlyMessages(t *testing.T) {
 	p.expect(3, "restored 2 ; view 2 [0 1 2 3]; 3:c; 4:d")
 }
 
-// A member that comes back is another incarnation: the old one leaves with the view
-// that the new one enters.
+// A restarted member is another incarnation: the old one leaves with the view that the new one enters.
 func TestReturn(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.deliver(0, "a", 0, 1, 2)
@@ -165,18 +164,18 @@ func TestReturn(t *testing.T) {
 	p.settle(0, 1, 2)
 	p.expect(2, "1:a; restored 1 ; view 2 [0 1 2]")
 	p.expect(1, "1:a; view 2 [0 1 2]")
-	// What was left of the old one on the links means nothing.
+	// Messages of the old incarnation that are left on the links have no effect.
 	p.put(2, 0, letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 9, Value: 9, Body: []byte{0, 0, 9, 'x'}}})
 	p.deliver(2, "b", 0, 1, 2)
 	p.expect(0, "1:a; view 2 [0 1 2]; 2:b")
 }
 
-// In durable mode a process goes on from its log: frozen, with all that it holds.
+// In durable mode a process resumes from its log: frozen, with all that it holds.
 func TestResume(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Durable: true})
 	p.deliver(0, "a", 0, 1, 2)
 	p.cast(0, "b")
-	p.arrive(0, 1, 1) // 1 alone has it, says so, and crashes; so does 0, for good
+	p.arrive(0, 1, 1) // only 1 has it, acknowledges it, and crashes; so does 0, for good
 	for id := range parley.ID(3) {
 		p.heard(id)
 		p.loseAll(id)
@@ -192,12 +191,12 @@ func TestResume(t *testing.T) {
 	p.settle(1, 2)
 	p.expect(2, "2:b; view 2 [1 2]; 3:c")
 	p.expect(1, "1:a; 2:b; view 2 [1 2]; 3:c")
-	// And once more: everything is delivered again, in the views that it was delivered in.
+	// Restart again: it delivers everything again, in the same views as before.
 	p.restart(1)
 	p.expect(1, "view 1 [0 1 2]; 1:a; 2:b; view 2 [1 2]")
 }
 
-// A sponsor whose learner has joined with somebody else's help needs no view for it.
+// A sponsor whose learner has joined with the help of another needs no view for it.
 func TestLearnerOfAnother(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
@@ -213,8 +212,8 @@ func TestLearnerOfAnother(t *testing.T) {
 	p.expect(3, "")
 }
 
-// "Learner not in next: forward the cut as usual, then INSTALL (it only moves the
-// learner to view v+1)": whoever has not caught up is not named in the report.
+// "Learner not in next: forward the cut as usual, then INSTALL (it only moves the learner to view v+1)": the
+// report does not name a learner that has not caught up.
 func TestTakenAlong(t *testing.T) {
 	p := newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2, 3)})
 	p.deliver(0, "a", 0, 1, 2, 3)
@@ -234,8 +233,8 @@ func TestTakenAlong(t *testing.T) {
 	p.expect(4, "restored 1 ; 2:b; 3:c; view 3 [0 1 2 4]; 4:d")
 }
 
-// "A member is (id, incarnation)": if the old one has reported it is in the next view,
-// and the new one is not it.
+// "A member is (id, incarnation)": if the old incarnation has reported, it is in the next view, and the new
+// one is not.
 func TestOldIncarnation(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.suspect(0, 1)
@@ -261,7 +260,7 @@ func TestOldIncarnation(t *testing.T) {
 	}
 }
 
-// A sponsor that leaves takes its learner to the next view, before it stops.
+// A sponsor that leaves moves its learner to the next view before it stops.
 func TestSponsorLeaves(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
@@ -275,8 +274,8 @@ func TestSponsorLeaves(t *testing.T) {
 	p.expect(3, "restored 2 ; 3:c; view 2 [0 2 3]")
 }
 
-// Two processes join at once, with a sponsor each, in one view. A sponsor gives up a learner
-// that says nothing.
+// Two processes join at once, each with its own sponsor, in one view. A sponsor drops a learner that is
+// silent.
 func TestTwoJoin(t *testing.T) {
 	p := newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2)})
 	p.arrive(3, 1, 1)
@@ -300,7 +299,7 @@ func TestTwoJoin(t *testing.T) {
 	}
 }
 
-// What is late of a process that asks to join, or asked as another incarnation, changes nothing.
+// Late messages of a process that asks to join, or has asked as another incarnation, change nothing.
 func TestLateJoin(t *testing.T) {
 	p := joiner(t, group.Config{})
 	join := letter{msg: parley.Msg{Kind: group.Join, Seq: 1, Value: 2}}
@@ -323,7 +322,7 @@ func TestLateJoin(t *testing.T) {
 	}
 }
 
-// Who leaves helps nobody to join, and who is on the way in may turn back.
+// A leaving member helps no process to join, and a joiner may leave.
 func TestLeaveAndJoin(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
 	p.ask(1, parley.Msg{Kind: group.Leave})
@@ -337,8 +336,8 @@ func TestLeaveAndJoin(t *testing.T) {
 	}
 }
 
-// A joiner that has caught up is patient with a sponsor that has nothing to say. The log of
-// its lives does not grow.
+// A joiner that has caught up waits longer for a sponsor that has nothing to send. Its log of incarnations
+// does not grow.
 func TestPatience(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)

@@ -6,18 +6,17 @@ import (
 	"parley"
 )
 
-// layers are the broadcasts of one process on the views of its group, and the timers that
-// they have set in the present one.
+// layers holds the broadcasts of one process, and the timers that they have set in the present view.
 type layers struct {
 	services []LayerSpec
 	list     []Layer // by service
 	n        int
-	bits     int // of a path, that name a layer
+	bits     int // of the part of a path that names a layer
 	armed    []timer
-	records  int // since the log was compacted
+	records  int // since the last compaction of the log
 }
 
-// timer is one that a layer has set.
+// timer is a timer that a layer has set.
 type timer struct {
 	layer  int
 	number parley.Timer
@@ -35,8 +34,8 @@ func newLayers(services []LayerSpec, self parley.ID, n int, durable bool) layers
 	return x
 }
 
-// place carries what layer i asked for since mark to its place, and to the view. It tells whether
-// there is something that it delivers, which is for the group.
+// place addresses the effects of layer i since mark: it adds the layer's path, and the view to messages. It
+// reports whether there are deliveries among them, which are left to the group.
 func (x *layers) place(s *parley.Step, mark, i int, view uint64) (delivers bool) {
 	child := parley.Path(i + 1)
 	for k := mark; k < len(s.Effects); k++ {
@@ -62,19 +61,19 @@ func (x *layers) place(s *parley.Step, mark, i int, view uint64) (delivers bool)
 	return delivers
 }
 
-// disarmed returns the timers without one.
+// disarmed returns the armed timers without timer t of layer i.
 func (x *layers) disarmed(i int, t parley.Timer) []timer {
 	return slices.DeleteFunc(x.armed, func(a timer) bool { return a == timer{i, t} })
 }
 
-// expired takes note that a timer has run out, and tells whether layer i had set it.
+// expired removes a timer that has expired, and reports whether layer i had set it.
 func (x *layers) expired(i int, t parley.Timer) bool {
 	armed := len(x.armed)
 	x.armed = x.disarmed(i, t)
 	return len(x.armed) < armed
 }
 
-// disarm stops the timers of all layers: those of one view mean nothing in another.
+// disarm stops the timers of all layers: they have no meaning in another view.
 func (x *layers) disarm(s *parley.Step) {
 	for _, t := range x.armed {
 		s.At(parley.Path(t.layer+1), 0, func() { s.StopTimer(t.number) })
@@ -82,10 +81,10 @@ func (x *layers) disarm(s *parley.Step) {
 	x.armed = nil
 }
 
-// waiting tells whether any of them has yet to deliver a message.
+// waiting reports whether any layer has yet to deliver a message.
 func (x *layers) waiting() bool { return slices.ContainsFunc(x.list, Layer.Waiting) }
 
-// unfinished tells whether any of them has, or a message of its own that is not finished.
+// unfinished reports whether any layer is waiting, or has an own message that is not finished.
 func (x *layers) unfinished() bool {
 	return x.waiting() || slices.ContainsFunc(x.list, func(l Layer) bool {
 		own, sends := l.(Sender)
@@ -93,7 +92,7 @@ func (x *layers) unfinished() bool {
 	})
 }
 
-// reports returns what each has to say of the view.
+// reports returns the report of each layer.
 func (x *layers) reports() (list [][]byte) {
 	for _, layer := range x.list {
 		list = append(list, layer.Report())
@@ -101,7 +100,7 @@ func (x *layers) reports() (list [][]byte) {
 	return list
 }
 
-// cuts makes one of the reports of each.
+// cuts computes the cut of each layer from the reports.
 func (x *layers) cuts(reports []report) (cuts [][]byte) {
 	for i, layer := range x.list {
 		var of [][]byte
@@ -113,7 +112,7 @@ func (x *layers) cuts(reports []report) (cuts [][]byte) {
 	return cuts
 }
 
-// read reads a decision, if its cuts can be installed.
+// read decodes a decision. It reports whether its cuts can be installed.
 func (x *layers) read(value []byte) (d decision, ok bool) {
 	if d, ok = readDecision(value, x.n, len(x.list)); !ok {
 		return d, false
@@ -126,7 +125,7 @@ func (x *layers) read(value []byte) (d decision, ok bool) {
 	return d, true
 }
 
-// appendSnapshots appends where they stand.
+// appendSnapshots appends a snapshot of each layer to b.
 func (x *layers) appendSnapshots(b []byte) []byte {
 	for _, layer := range x.list {
 		b = parley.AppendBytes(b, layer.Snapshot())
@@ -134,9 +133,9 @@ func (x *layers) appendSnapshots(b []byte) []byte {
 	return b
 }
 
-// restore takes them to where those of the sponsor stand, which is all that is left to read.
+// restore restores the layers from the sponsor's snapshots, which must be all that is left to read.
 func (x *layers) restore(r *parley.Reader) bool {
-	states := list(r, len(x.list))
+	states := readList(r, len(x.list))
 	for i, layer := range x.list {
 		if r.Bad || !layer.Restore(states[i]) {
 			return false
@@ -145,7 +144,7 @@ func (x *layers) restore(r *parley.Reader) bool {
 	return r.Done()
 }
 
-// visit visits the layers, which say themselves what is durable.
+// visit visits the layers, each of which declares what is durable.
 func (x *layers) visit(v *parley.Vars) {
 	for i, layer := range x.list {
 		v.Machine(x.services[i].Name, layer)

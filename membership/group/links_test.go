@@ -9,7 +9,7 @@ import (
 	"parley/membership/group"
 )
 
-// broke has processes hear from their host that a link is broken, and then for the grace.
+// broke reports a broken link to processes, and lets the grace period pass.
 func (p *post) broke(of parley.ID, at ...parley.ID) {
 	for _, id := range at {
 		p.ask(id, parley.Msg{Kind: detector.Broke, Origin: of})
@@ -20,8 +20,8 @@ func (p *post) broke(of parley.ID, at ...parley.ID) {
 	}
 }
 
-// A member whose links with a majority are broken is left out of the next view at once; with
-// one link fewer than that nothing happens.
+// A member whose links with a majority are broken is excluded at once; with one broken link fewer nothing
+// happens.
 func TestBrokenLinks(t *testing.T) {
 	for _, down := range []parley.ID{0, 2, 4} {
 		p := newPost(t, group.Config{N: 5})
@@ -47,7 +47,7 @@ func TestBrokenLinks(t *testing.T) {
 	}
 }
 
-// A link that is mended before the grace is over was never broken for the others.
+// The others never count a link as broken that is mended within the grace period.
 func TestMendedLinks(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	for _, id := range []parley.ID{0, 1} {
@@ -62,8 +62,8 @@ func TestMendedLinks(t *testing.T) {
 	p.expectOf("", 0, 1, 2)
 }
 
-// A link that is mended may have lost what somebody waits for: the view ends, with all in the
-// next one, and what was lost is delivered by its cut. If nothing is waited for it goes on.
+// A mended link may have lost a message that a process waits for: the view ends, all are in the next one, and
+// its cut delivers what was lost. If nothing is waited for, the view continues.
 func TestMendedLinkLostSomething(t *testing.T) {
 	for _, regains := range []parley.ID{0, 1} {
 		p := newPost(t, group.Config{N: 3})

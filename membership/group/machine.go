@@ -6,13 +6,13 @@ import (
 	"parley/membership/detector"
 )
 
-// tick is the timer that all times of the group are looked at with, once a period.
+// tick is the timer of the group's periodic checks of all its times.
 const tick parley.Timer = 1
 
 // grace is the timer for links that have been broken for some time.
 const grace parley.Timer = 2
 
-// machine is one process: it joins, is a member of one view after the other, and is out.
+// machine is one process: it joins, is a member of consecutive views, and is out.
 type machine struct {
 	membership
 	joiner joiner
@@ -26,8 +26,8 @@ func newMachine(self parley.ID, c *Config, services []LayerSpec) *machine {
 	return g
 }
 
-// Start: the first members are in view 1. A process that comes back goes on from
-// its log in durable mode, and otherwise joins.
+// Start: the first members install view 1. A process that restarts resumes from its log in durable mode, and
+// otherwise joins.
 func (g *machine) Start(s *parley.Step) {
 	g.now = s.Now
 	initial := g.c.Initial.Has(g.own.id)
@@ -38,7 +38,7 @@ func (g *machine) Start(s *parley.Step) {
 		g.blank(s)
 		g.join(s)
 	default:
-		g.remember(s) // a restart that finds nothing has lost its disk
+		g.remember(s) // so that a restart that finds no log has lost its disk
 		g.begin(s)
 	}
 	s.SetTimer(tick, 1+g.c.Detector.Period*parley.Tick(g.own.id)/parley.Tick(g.c.N))
@@ -54,7 +54,7 @@ func (g *machine) begin(s *parley.Step) {
 	g.enter(s, d, nil)
 }
 
-// Request: of the group itself, or of a layer, now or in the next view.
+// Request handles requests to the group, and passes others to a layer, now or in the next view.
 func (g *machine) Request(s *parley.Step, m parley.Msg) {
 	g.now = s.Now
 	switch {
@@ -70,7 +70,7 @@ func (g *machine) Request(s *parley.Step, m parley.Msg) {
 		g.leave(s)
 	case m.Kind == State:
 		if g.stage == member {
-			g.stateIs(s, g.view.Number, m)
+			g.answerSnapshot(s, g.view.Number, m)
 		}
 	case m.Kind == Exclude:
 		g.excluding(s, m.Origin)
@@ -87,7 +87,7 @@ func (g *machine) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// leave is a request to be left out of the next view. A process that is in no view is out.
+// leave is the request to be removed from the next view. A process that is in no view stops at once.
 func (g *machine) leave(s *parley.Step) {
 	g.leaving = true
 	if g.stage == joining {
@@ -97,7 +97,7 @@ func (g *machine) leave(s *parley.Step) {
 	g.consider(s)
 }
 
-// Receive is from a link, or a suspicion from beneath.
+// Receive handles a message of a link, or a suspicion of a layer beneath.
 func (g *machine) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	g.now = s.Now
 	child, before := int(s.Pop(g.layers.bits)), g.view.Number
@@ -117,7 +117,7 @@ func (g *machine) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// hear is what a member makes of a message.
+// hear handles a message at a member.
 func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) {
 	u := uint64(s.Epoch)
 	switch {
@@ -126,7 +126,7 @@ func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 	case child == 0 && m.Kind == Ready:
 		g.ready(s, from, m)
 	case u < g.view.Number:
-		// It says of a member that it lives, if not yet in this view.
+		// It shows that the member is alive, even if it is not yet in this view.
 		g.suspicions.monitor.Heard(g.now, from)
 		if child == 0 {
 			g.late(s, from, m)
@@ -150,8 +150,8 @@ func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 	}
 }
 
-// follows takes in how a view came about in which this process is not, and tells whether that
-// was news. It is durable before the process votes on the end of that view.
+// follows adopts the decision on a view that does not include this process, and reports whether the view was
+// new. The decision is durable before the process votes on the end of that view.
 func (g *machine) follows(s *parley.Step, from parley.ID, m parley.Msg) bool {
 	d, ok := g.layers.read(m.Body)
 	if !ok || d.next.view.Number != uint64(s.Epoch)+1 {
@@ -174,21 +174,21 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 	if !ok {
 		panic("group: the decision on a view cannot be read")
 	}
-	// send DECIDE(v, value) to all of M, so that it precedes what this member sends in
-	// view v+1 on each link. Joiners hear from their sponsors.
+	// send DECIDE(v, value) to all of M, so that it precedes what this member sends in view v+1 on each link.
+	// Joiners receive it from their sponsors.
 	if from != g.own.id {
 		g.ballot.Inform(s, g.view.Members.Minus(parley.SetOf(from)))
 	}
 	// learner in next: before the cut is delivered send INSTALL to it
 	g.admit(s, g.view.Number, d, value)
-	// self not in next: stop for ever
+	// self not in next: stop for good
 	if !d.next.has(g.own) {
 		g.adopt(d, value)
 		g.stop(s, d.excluded.Has(g.own.id))
 		return
 	}
 	g.enter(s, d, value)
-	g.takeAlong(s, g.view.Number, value)
+	g.advanceLearners(s, g.view.Number, value)
 	g.open(s)
 }
 
@@ -204,7 +204,7 @@ func (g *machine) open(s *parley.Step) {
 	}
 }
 
-// stop: no sends, no deliveries, no answers. Nothing is kept but who it was.
+// stop: no sends, no deliveries, no answers. It keeps only the identity of the process and its votes.
 func (g *machine) stop(s *parley.Step, excluded bool) {
 	asked := uint64(0)
 	switch {
@@ -223,7 +223,7 @@ func (g *machine) stop(s *parley.Step, excluded bool) {
 	}
 }
 
-// forget leaves nothing of the process but who it is, and its votes.
+// forget resets all but the identity of the process and its votes.
 func (g *machine) forget() {
 	fresh := newMembership(g.own.id, g.c, g.layers.services)
 	fresh.voter = g.voter
@@ -231,7 +231,7 @@ func (g *machine) forget() {
 	*g = machine{membership: fresh}
 }
 
-// Timeout: of a layer, or what the group does once a period.
+// Timeout handles the timers of layers and the group's periodic work.
 func (g *machine) Timeout(s *parley.Step, t parley.Timer) {
 	g.now = s.Now
 	if child := int(s.Pop(g.layers.bits)); child > 0 {
@@ -246,7 +246,7 @@ func (g *machine) Timeout(s *parley.Step, t parley.Timer) {
 	}
 	switch g.stage {
 	case joining:
-		// who waits for too long tries again elsewhere
+		// a joiner that has waited for too long asks another process
 		if g.askAgain(s); g.joiner.over(g.now, g.c) {
 			g.join(s)
 		}

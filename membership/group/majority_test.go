@@ -9,7 +9,7 @@ import (
 	"parley/membership/group"
 )
 
-// all lets some time pass for processes that are up.
+// all lets some periods pass at the processes that are up.
 func (p *post) all(periods int, who ...parley.ID) {
 	for range periods {
 		p.settle(who...)
@@ -18,7 +18,7 @@ func (p *post) all(periods int, who ...parley.ID) {
 	p.settle(who...)
 }
 
-// shrunk returns a durable group of three in which 2 is out, and 0 and 1 have gone on.
+// shrunk returns a durable group of three in which 2 is excluded, and 0 and 1 have continued.
 func shrunk(t *testing.T) *post {
 	t.Helper()
 	p := newPost(t, group.Config{N: 3, Durable: true, Return: true})
@@ -32,8 +32,8 @@ func shrunk(t *testing.T) *post {
 	return p
 }
 
-// More than half of all processes go on, with whatever they come back: one of them at least
-// was in the last view, and has all that was delivered.
+// More than half of all processes continue, with whatever they have after a restart: at least one of them was
+// in the last view, and has all that was delivered.
 func TestAnyMajorityGoesOn(t *testing.T) {
 	for _, alone := range []parley.ID{0, 1} {
 		p := shrunk(t)
@@ -49,8 +49,8 @@ func TestAnyMajorityGoesOn(t *testing.T) {
 	}
 }
 
-// Who has lost its disk does not count: it may have been the one that knew what the others do
-// not. When both others are there it is let in, and counts from then on.
+// A process that lost its disk does not count: it may have been the one that knew what the others do not.
+// When both others are up, it is admitted, and counts from then on.
 func TestLostDiskDoesNotCount(t *testing.T) {
 	p := shrunk(t)
 	p.down(0)
@@ -72,7 +72,7 @@ func TestLostDiskDoesNotCount(t *testing.T) {
 			t.Errorf("process %d says %q", id, said)
 		}
 	}
-	p.down(1) // and now 0 and 2 are a majority
+	p.down(1) // now 0 and 2 are a majority
 	for range 30 {
 		p.suspect(0, 1)
 		p.suspect(2, 1)
@@ -86,8 +86,8 @@ func TestLostDiskDoesNotCount(t *testing.T) {
 	}
 }
 
-// Who is in no view votes from its disk: what it promised it has promised when it comes back.
-// Nobody votes with another disk than the one that was let in.
+// A process in no view votes from its disk: its promises hold after a restart. No process votes with another
+// disk than the one that was admitted.
 func TestVotesOutside(t *testing.T) {
 	prepare := letter{epoch: 2, msg: parley.Msg{Kind: ballot.Prepare, Seq: 9}}
 	p := shrunk(t)
@@ -114,7 +114,7 @@ func TestVotesOutside(t *testing.T) {
 	p.sent(2, 0)
 }
 
-// No view has less than a majority of all: of five, three are the least.
+// No view has less than a majority of all: of five, at least three.
 func TestNoViewBelowMajority(t *testing.T) {
 	p := newPost(t, group.Config{N: 5})
 	for _, gone := range [][]parley.ID{{4, 3}, {2}} {
@@ -140,12 +140,12 @@ func TestNoViewBelowMajority(t *testing.T) {
 	p.expect(0, "view 2 [0 1 2]; suspects 2")
 }
 
-// A process that is in no view remembers the last view that it has heard of, with its vote.
+// A process in no view keeps the last view that it learned, with its vote, across a restart.
 func TestFollowsFromTheLog(t *testing.T) {
 	p := shrunk(t)
 	p.restart(2)
 	p.put(0, 2, letter{epoch: 2, msg: parley.Msg{Kind: group.Beat}})
-	p.settle(0, 2) // it hears of view 2, is out and asks to join
+	p.settle(0, 2) // it learns of view 2, is excluded and asks to join
 	p.expect(2, "1:a; view 1 [0 1 2]; out 0")
 	p.lose(2, 0)
 	p.lose(2, 1)
@@ -168,7 +168,7 @@ func TestFollowsFromTheLog(t *testing.T) {
 	p.sent(2, 1, ballot.Refuse)
 }
 
-// Who has joined is a member from then on, whenever it crashes.
+// A process that has joined is a member from then on, whenever it crashes.
 func TestJoinedFromTheLog(t *testing.T) {
 	p := joiner(t, group.Config{Durable: true})
 	p.arrive(1, 3, 1)
@@ -187,8 +187,7 @@ func TestJoinedFromTheLog(t *testing.T) {
 	p.expect(3, "4:d; view 3 [0 1 2 3]")
 }
 
-// Who has voted on the end of a view before it was in it has reported, and goes on in the next
-// one.
+// A process that voted on the end of a view before it was in it has reported, and continues in the next one.
 func TestJoinsFrozen(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)

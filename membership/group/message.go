@@ -6,8 +6,8 @@ import (
 	"parley"
 )
 
-// list reads so many byte strings.
-func list(r *parley.Reader, n int) [][]byte {
+// readList reads n byte strings.
+func readList(r *parley.Reader, n int) [][]byte {
 	out := make([][]byte, n)
 	for i := range out {
 		out[i] = r.Bytes()
@@ -15,13 +15,14 @@ func list(r *parley.Reader, n int) [][]byte {
 	return out
 }
 
-// maxIncarnation is the largest number of an incarnation, or a disk: a life may be numbered by the time at which it
-// began, in nanoseconds. With liars others are believed up to likely, or more than what all go by, so
-// that there is always one above theirs.
+// maxIncarnation is the largest number of an incarnation or a disk: the number of an incarnation may be the
+// time at which it began, in nanoseconds. With liars, a number from another process is believed only up to
+// likelyIncarnation, or up to incarnationMargin above the known one, so that there is always room for greater
+// numbers.
 const (
-	maxIncarnation = 1 << 62
-	likely         = 1 << 61
-	more           = 1 << 24
+	maxIncarnation    = 1 << 62
+	likelyIncarnation = 1 << 61
+	incarnationMargin = 1 << 24
 )
 
 // joinCandidate is a process that asks to join.
@@ -31,19 +32,19 @@ type joinCandidate struct {
 	life uint64
 }
 
-// after tells whether the candidate has asked later than another one of its name.
+// after reports whether c asked later than o, another incarnation of the same process.
 func (c joinCandidate) after(o joinCandidate) bool {
 	return c.disk > o.disk || c.disk == o.disk && c.life > o.life
 }
 
-// report is what a member has to say of a view when it is to end. A process that is not in
-// the view votes and has nothing to say: its report is empty.
+// report is what a member reports about a view that is to end. A process that is not in the view votes with
+// an empty report.
 type report struct {
-	from     parley.ID       // not encoded: the link tells
+	from     parley.ID       // not encoded: the link names the sender
 	life     uint64          // its own incarnation
-	leaving  bool            // it asks to be left out
-	exclude  parley.Set      // and others to be
-	learners []joinCandidate // that have caught up with it
+	leaving  bool            // asks to be removed
+	exclude  parley.Set      // members that it wants removed
+	learners []joinCandidate // that have caught up with this member
 	layers   [][]byte
 }
 
@@ -76,11 +77,11 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 			joinCandidate{r.ID(n), r.Number(maxIncarnation), r.Number(maxIncarnation)})
 	}
 	out.exclude = r.Set(n)
-	out.layers = list(&r, layers)
+	out.layers = readList(&r, layers)
 	return out, r.Done()
 }
 
-// decision is what ends a view: who is in the next one, and what is delivered before it.
+// decision ends a view: the members of the next one, and what is delivered before it.
 type decision struct {
 	next     roster
 	excluded parley.Set // on request of a member
@@ -116,6 +117,6 @@ func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 		d.next.disks[id] = r.Number(maxIncarnation)
 	}
 	d.excluded = r.Set(n)
-	d.cuts = list(&r, layers)
+	d.cuts = readList(&r, layers)
 	return d, r.Done()
 }

@@ -11,16 +11,15 @@ import (
 	"parley/membership/group"
 )
 
-// These are about when a member asks for another view, and when it does not.
+// These tests check when a member asks for another view, and when it does not.
 
-// asks tells whether a member has sent PREPARE to another.
+// asks reports whether a member has sent PREPARE to another.
 func (p *post) asks(from, to parley.ID) bool {
 	return slices.Contains(p.kinds(from, to), ballot.Prepare)
 }
 
-// "Own message undelivered for T": what is missing for it may have been the last message
-// of a link that broke. Nothing is asked for while all goes on, nor by a process that was
-// paused: it does not know what it missed.
+// "Own message undelivered for T": the missing message may have been the last one of a link that broke. A
+// member asks for nothing while there is progress, nor after it was paused: it does not know what it missed.
 func TestStuck(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	for i := range 20 {
@@ -79,8 +78,8 @@ func TestAnswerClears(t *testing.T) {
 	p.expect(0, "view 2 [0 1 2 3]")
 }
 
-// A member whose silence made it suspected and who has reported is in the next view, and
-// is not suspected in it for what was before.
+// A member that was suspected for its silence and has reported is in the next view, and is not suspected in
+// it for its earlier silence.
 func TestReportClears(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	for range 3 {
@@ -100,7 +99,7 @@ func TestReportClears(t *testing.T) {
 	}
 }
 
-// While it is frozen a member keeps so many requests as it is told to.
+// While frozen, a member keeps a bounded number of requests.
 func TestQueueIsBounded(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Queue: 2})
 	p.suspect(0, 2)
@@ -112,7 +111,7 @@ func TestQueueIsBounded(t *testing.T) {
 	p.expect(1, "view 2 [0 1]; 1:0; 2:1")
 }
 
-// "Send DECIDE(v, value) to all": everyone who hears of it does.
+// "Send DECIDE(v, value) to all": every process that receives it sends it.
 func TestDecisionIsRelayed(t *testing.T) {
 	p := newPost(t, group.Config{N: 4})
 	p.suspect(0, 3)
@@ -120,14 +119,14 @@ func TestDecisionIsRelayed(t *testing.T) {
 	if k := p.kinds(1, 3); !slices.Contains(k, ballot.Decision) {
 		t.Errorf("a member that hears of a decision tells the others %v", k)
 	}
-	// In memory mode nothing of it is on the disk: a process that crashes does not go on.
+	// In memory mode nothing is on disk: a process that crashes does not resume.
 	if len(p.logs[0])+len(p.logs[1]) > 0 {
 		t.Errorf("records %v and %v", p.logs[0], p.logs[1])
 	}
 }
 
-// Members are not told what they know: what they sent was long on its way. And a
-// sign of life of the view just left has crossed what ended it.
+// A member does not inform others of what they know: their messages were long in transit. A heartbeat of the
+// previous view has crossed the decision that ended it.
 func TestOldMessages(t *testing.T) {
 	p := newPost(t, group.Config{N: 5})
 	p.suspect(0, 4)
@@ -165,8 +164,7 @@ func (b *bell) Restore([]byte) bool                                    { return 
 func (b *bell) Reads([]byte) bool                                      { return true }
 func (b *bell) State(v *parley.Vars)                                   { parley.Num(v, "rung", &b.rung) }
 
-// A timer of a layer ends with the view that it was set in, and while the member is frozen it
-// does nothing.
+// A timer of a layer ends with the view that it was set in, and does nothing while the member is frozen.
 func TestTimersEndWithTheirView(t *testing.T) {
 	var bells []*bell
 	c := group.Config{N: 3}

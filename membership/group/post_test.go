@@ -21,8 +21,8 @@ type post struct {
 	links [][][]letter // from, to: the oldest first
 	logs  [][]parley.Record
 	state [][]byte   // by process: what replaced its records
-	lives []uint64   // by process: how often it came back
-	said  [][]string // by process: what it indicated and delivered
+	lives []uint64   // by process: its number of restarts
+	said  [][]string // by process: its indications and deliveries
 	now   parley.Tick
 }
 
@@ -53,7 +53,7 @@ func (p *post) Refused(at, _ parley.ID, why string) { p.say(at, "refused: "+why)
 
 func (p *post) say(at parley.ID, what string) { p.said[at] = append(p.said[at], what) }
 
-// heard returns what a process has said since it was last asked.
+// heard returns, and clears, the indications and deliveries of a process.
 func (p *post) heard(at parley.ID) string {
 	out := strings.Join(p.said[at], "; ")
 	p.said[at] = nil
@@ -129,27 +129,28 @@ func (p *post) suspect(at, of parley.ID) {
 	})
 }
 
-// suspected has processes suspect another one.
+// suspected makes processes suspect another one.
 func (p *post) suspected(of parley.ID, at ...parley.ID) {
 	for _, id := range at {
 		p.suspect(id, of)
 	}
 }
 
-// changes has a member that is not of the lowest rank ask for another view, and lets all arrive between some.
+// changes makes a member above the lowest rank ask for another view, and lets all messages between some
+// arrive.
 func (p *post) changes(at parley.ID, who ...parley.ID) {
 	p.period(500, at)
 	p.period(7500, at)
 	p.settle(who...)
 }
 
-// deliver has a process broadcast, and lets all arrive between some.
+// deliver makes a process broadcast, and lets all messages between some processes arrive.
 func (p *post) deliver(at parley.ID, text string, who ...parley.ID) {
 	p.cast(at, text)
 	p.settle(who...)
 }
 
-// period lets time pass, and the given processes do what they do once a period.
+// period lets time pass, and the given processes do their periodic work.
 func (p *post) period(after parley.Tick, who ...parley.ID) {
 	p.now += after
 	for _, at := range who {
@@ -177,7 +178,7 @@ func (p *post) arrive(from, to parley.ID, n int) {
 	}
 }
 
-// settle lets all arrive that is on its way between the given processes, until nothing is.
+// settle delivers messages between the given processes until none is in transit.
 func (p *post) settle(who ...parley.ID) {
 	for again := true; again; {
 		again = false
@@ -192,21 +193,21 @@ func (p *post) settle(who ...parley.ID) {
 	}
 }
 
-// lose loses all that is on its way between two processes, and returns it.
+// lose drops all messages in transit from one process to another, and returns them.
 func (p *post) lose(from, to parley.ID) []letter {
 	l := p.links[from][to]
 	p.links[from][to] = nil
 	return l
 }
 
-// loseAll loses all that is on its way from a process.
+// loseAll drops all messages in transit from a process.
 func (p *post) loseAll(from parley.ID) {
 	for to := range p.procs {
 		p.lose(from, parley.ID(to))
 	}
 }
 
-// down loses all that is on its way to and from a process that has crashed.
+// down drops all messages in transit to and from a process that has crashed.
 func (p *post) down(id parley.ID) {
 	p.loseAll(id)
 	for other := range p.procs {
@@ -214,7 +215,7 @@ func (p *post) down(id parley.ID) {
 	}
 }
 
-// restart brings a process back with its log.
+// restart restarts a process with its log.
 func (p *post) restart(at parley.ID) {
 	p.procs[at] = p.p.New(at)
 	if state := p.state[at]; len(state) > 0 && !parley.LoadDurable(p.procs[at], p.now, state) {
@@ -224,7 +225,7 @@ func (p *post) restart(at parley.ID) {
 	p.step(at, &parley.Step{Restart: true, Log: p.logs[at], Life: p.lives[at]}, func(m parley.Machine, s *parley.Step) { m.Start(s) })
 }
 
-// kinds returns the kinds of the group's own messages on a link, but for signs of life.
+// kinds returns the kinds of the group's own messages on a link, except for heartbeats.
 func (p *post) kinds(from, to parley.ID) (out []parley.Kind) {
 	for _, l := range p.links[from][to] {
 		if l.path == 0 && l.msg.Kind != group.Beat {
@@ -234,7 +235,7 @@ func (p *post) kinds(from, to parley.ID) (out []parley.Kind) {
 	return out
 }
 
-// expect checks what a process has said since it was last asked.
+// expect checks the indications and deliveries of a process since the last check.
 func (p *post) expect(at parley.ID, want string) {
 	p.t.Helper()
 	if got := p.heard(at); got != want {
@@ -242,7 +243,7 @@ func (p *post) expect(at parley.ID, want string) {
 	}
 }
 
-// expectOf checks that some processes have said the same.
+// expectOf checks that some processes have the same indications and deliveries.
 func (p *post) expectOf(want string, who ...parley.ID) {
 	p.t.Helper()
 	for _, id := range who {
@@ -250,7 +251,7 @@ func (p *post) expectOf(want string, who ...parley.ID) {
 	}
 }
 
-// sent checks what is on its way on a link of the group's own, but for signs of life.
+// sent checks the group's own messages in transit on a link, except for heartbeats.
 func (p *post) sent(from, to parley.ID, want ...parley.Kind) {
 	p.t.Helper()
 	if got := p.kinds(from, to); !slices.Equal(got, want) {

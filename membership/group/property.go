@@ -17,8 +17,8 @@ const (
 	ViewSynchrony = "view synchrony"
 )
 
-// Properties returns those of views. They speak of all processes, of those that
-// crash later or are excluded too.
+// Properties returns the properties of views. They cover all processes, including those that crash later or
+// are excluded.
 func Properties() []parley.Property {
 	return []parley.Property{
 		{
@@ -43,9 +43,9 @@ func Properties() []parley.Property {
 	}
 }
 
-// InLives has integrity judged in durable mode for each life of a process by itself, where a
-// process that joins is in another life: its sponsor may have come back and not know that it
-// has delivered what it holds, and the joiner takes over its place.
+// InLives makes integrity, in durable mode, a property of each incarnation by itself, and returns properties.
+// A process that joins counts as another incarnation: its sponsor may have restarted without knowing that it
+// had delivered what it holds, and the joiner continues at the sponsor's position.
 func InLives(c Config, properties []parley.Property) []parley.Property {
 	for i := range properties {
 		p := &properties[i]
@@ -68,8 +68,8 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 	return properties
 }
 
-// Synchrony is view synchrony for broadcasts without a common order: the same messages
-// are delivered in between, each process in an order of its own.
+// Synchrony returns view synchrony for broadcasts without a common order: the same messages are delivered in
+// between, each process in an order of its own.
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
@@ -79,17 +79,16 @@ func Synchrony() parley.Property {
 	}
 }
 
-// installed is a view that a process installed, and what it delivered before the
-// next one.
+// installed is a view that a process installed, and what it delivered before the next one.
 type installed struct {
 	at        parley.ID
 	number    uint64
 	body      []byte
-	follows   bool // right after the view before, in the same life
+	follows   bool // directly after the previous view, in the same incarnation
 	delivered []delivered
 }
 
-// delivered is a delivery of a view.
+// delivered is a delivery within a view.
 type delivered struct {
 	from    parley.ID
 	payload string
@@ -98,7 +97,7 @@ type delivered struct {
 // views returns the views of each process, in order.
 func views(h *parley.History) [][]installed {
 	out := make([][]installed, h.N)
-	fresh := make([]bool, h.N) // since the last view the process began another life
+	fresh := make([]bool, h.N) // whether the process began another incarnation after its last view
 	i, d, r := 0, 0, 0
 	for i < len(h.Indications) || d < len(h.Deliveries) || r < len(h.Restarts) {
 		next := func(list []parley.ExternalEvent, at int) uint64 {
@@ -167,7 +166,7 @@ func viewOrder(h *parley.History) error {
 	return nil
 }
 
-// receivers returns for whom each message is that was broadcast.
+// receivers returns the addressees of each message that was broadcast.
 func receivers(h *parley.History) map[delivered]parley.Set {
 	out := make(map[delivered]parley.Set)
 	for _, q := range h.Requests {
@@ -191,8 +190,8 @@ func ended(h *parley.History) map[uint64][]*installed {
 	return out
 }
 
-// unchanged tells whether fewer processes than so many install a view after the first, which
-// is configured: the same one, if there are to be several.
+// unchanged returns a reason if fewer than the given number of processes install a view after the first,
+// which is configured. For more than one process it must be the same view.
 func unchanged(h *parley.History, processes int) string {
 	count := make(map[uint64]int)
 	for _, all := range views(h) {
@@ -215,8 +214,8 @@ func unchanged(h *parley.History, processes int) string {
 	return "no two processes install the same view after the first"
 }
 
-// asynchronous tells whether no two processes that go from one view to the next have anything
-// in between that one of them delivered, and both were to.
+// asynchronous returns a reason if, for no two processes that go from one view to the next, either delivered
+// in between a message that was addressed to both.
 func asynchronous(h *parley.History) string {
 	to := receivers(h)
 	for _, list := range ended(h) { // order: one is looked for
@@ -233,8 +232,8 @@ func asynchronous(h *parley.History) string {
 	return "no two processes deliver anything between the same two views"
 }
 
-// viewSynchrony compares what was delivered in a view by those that installed the
-// next one right after it.
+// viewSynchrony compares what was delivered in a view by the processes that installed the next one directly
+// after it.
 func viewSynchrony(h *parley.History, anyOrder bool) error {
 	receivers := receivers(h)
 	both := func(v *installed, other parley.ID) (out []delivered) {
@@ -251,7 +250,7 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 		return out
 	}
 	ended := ended(h)
-	// order: any breach will do; of one view the processes are in order
+	// order: any violation will do; the processes of one view are in order
 	for number, list := range ended {
 		for _, v := range list[1:] {
 			a, b := both(list[0], v.at), both(v, list[0].at)
@@ -270,7 +269,7 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 	return nil
 }
 
-// Promises says what holds of views.
+// Promises returns which properties of views hold under the conditions of a run.
 func Promises(a parley.RunConditions) []parley.Promise {
 	holds, because := true, "any two majorities of all share a process, and each votes once"
 	if a.Network.Doubled || a.Network.Reordered {

@@ -7,45 +7,45 @@ import (
 	"parley/agreement/ballot"
 )
 
-// Which view may follow another one, by what every voter knows.
+// Which view may follow another one, as far as every voter can know.
 
-// roster is who is in a view, and whose votes on its end count.
+// roster is the members of a view, and the disks whose votes on its end count.
 type roster struct {
 	view  View
 	lives []uint64 // by process: the incarnations of the members
-	disks []uint64 // by process: the disk whose votes count; 0: none has been let in
+	disks []uint64 // by process: the disk whose votes count; 0: none was admitted yet
 }
 
-// majority is how many processes are more than half of all. No view has fewer members.
+// majority returns the smallest number of processes that is more than half of all. No view has fewer members.
 func (r *roster) majority() int { return len(r.disks)/2 + 1 }
 
-// at returns as what a process is known.
+// at returns the incarnation and the disk that the view has of a process.
 func (r *roster) at(id parley.ID) joinCandidate { return joinCandidate{id, r.disks[id], r.lives[id]} }
 
-// has tells whether a process in that incarnation is a member.
+// has reports whether a process in that incarnation is a member.
 func (r *roster) has(c joinCandidate) bool { return r.view.Members.Has(c.id) && r.at(c.id) == c }
 
-// reports reads what members of the view have to say of it, of the reports of all who vote.
+// reports decodes the reports of members of the view, from the reports of all that voted.
 func (r *roster) reports(voted []ballot.Report, layers, liars int) (all []report) {
 	for _, said := range voted {
 		x, ok := readReport(said.Body, len(r.disks), layers)
 		x.from = said.From
 		if !ok || !r.plausible(x, liars) {
-			continue // not in the view, or none of ours
+			continue // not in the view, or not a valid report
 		}
 		all = append(all, x)
 	}
 	return all
 }
 
-// next := {r in S: not leaving} and the learners named in the reports. A reporter is alive,
-// suspected or not. As many are left out who leave, or whom others want out, as leave a
-// majority of all processes: more than liars of them, or this process, too.
+// next := {r in S: not leaving} and the learners named in the reports. A reporter is alive, suspected or not.
+// Leaving members, and members that others want excluded, are removed as long as a majority of all processes
+// remains. To exclude one takes more than liars reports, or this process.
 func (r *roster) next(reports []report, out parley.Set, liars int) decision {
 	n := len(r.disks)
 	next := roster{View{Number: r.view.Number + 1}, make([]uint64, n), slices.Clone(r.disks)}
 	var leaving, exclude parley.Set
-	wanted := make([]int, n) // by process: by how many reports out of the view
+	wanted := make([]int, n) // by process: how many reports want it excluded
 	for _, x := range reports {
 		next.view.Members.Add(x.from)
 		next.lives[x.from] = x.life
@@ -76,7 +76,7 @@ func (r *roster) next(reports []report, out parley.Set, liars int) decision {
 				next.view.Members.Remove(id)
 				next.lives[id] = 0
 				if liars > 0 {
-					next.disks[id] = r.disks[id] // who is not let in has the disk that it had
+					next.disks[id] = r.disks[id] // a process that is not admitted keeps its old disk
 				}
 			}
 		}
@@ -84,21 +84,21 @@ func (r *roster) next(reports []report, out parley.Set, liars int) decision {
 	return decision{next: next, excluded: exclude.Minus(next.view.Members)}
 }
 
-// most is up to which number an incarnation or a disk is believed that was known by another.
-func most(known uint64, liars int) uint64 {
+// maxBelievable returns the greatest number of an incarnation or a disk that is believed after the known one.
+func maxBelievable(known uint64, liars int) uint64 {
 	if liars == 0 {
 		return maxIncarnation
 	}
-	return min(max(likely, known)+more, maxIncarnation)
+	return min(max(likelyIncarnation, known)+incarnationMargin, maxIncarnation)
 }
 
-// believable tells whether a process may have become what it says it is.
+// believable reports whether a process may have become what it claims to be.
 func (r *roster) believable(c joinCandidate, liars int) bool {
-	return c.disk <= most(r.disks[c.id], liars) && c.life <= most(r.lives[c.id], liars)
+	return c.disk <= maxBelievable(r.disks[c.id], liars) && c.life <= maxBelievable(r.lives[c.id], liars)
 }
 
-// plausible tells whether a report is one that a member of the view could give: in the life
-// that it has there, of processes that can have joined.
+// plausible reports whether a member of the view could give report x: in the incarnation that it has there,
+// about processes that can have joined.
 func (r *roster) plausible(x report, liars int) bool {
 	if liars == 0 {
 		return true
@@ -111,8 +111,8 @@ func (r *roster) plausible(x report, liars int) bool {
 	return r.view.Members.Has(x.from) && x.life == r.lives[x.from] && x.exclude.Minus(r.view.Members) == parley.Set{}
 }
 
-// sane tells whether a correct process could have chosen a view. It has a majority of all
-// processes. Each of its members was in the view before, or has joined.
+// sane reports whether a correct process could have chosen a view. The view has a majority of all processes,
+// and each of its members was in the previous view or has joined.
 func (r *roster) sane(d *decision, liars int) bool {
 	if liars == 0 {
 		return true

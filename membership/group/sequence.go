@@ -7,23 +7,23 @@ import (
 	"parley/broadcast/problem"
 )
 
-// sequence is what a process delivers, one after the other: the layers that it comes from, what
-// is kept of it, and the learners that are to have the same.
+// sequence is what a process delivers, in order: the layers that deliver it, the history of the last
+// deliveries, and the learners that must receive the same.
 type sequence struct {
 	layers   layers
 	history  history
 	learners learners
 }
 
-// run lets layer i make a clause in a view.
+// run runs a clause of layer i in a view.
 func (q *sequence) run(s *parley.Step, view uint64, i int, clause func(Layer)) {
 	mark := s.Mark()
 	clause(q.layers.list[i])
 	q.carry(s, mark, i, view)
 }
 
-// carry carries what layer i asked for since mark: to its place, and what it delivers up, and to the
-// learners that it is for.
+// carry addresses the effects of layer i since mark, and passes its deliveries up and to the learners that
+// they are addressed to.
 func (q *sequence) carry(s *parley.Step, mark, i int, view uint64) {
 	if !q.layers.place(s, mark, i, view) {
 		return
@@ -43,7 +43,7 @@ func (q *sequence) carry(s *parley.Step, mark, i int, view uint64) {
 	}
 }
 
-// ask hands a request to the first layer that takes it.
+// ask passes a request to the first layer that takes it.
 func (q *sequence) ask(s *parley.Step, view uint64, m parley.Msg) {
 	for i, service := range q.layers.services {
 		if slices.Contains(service.Requests, m.Kind) {
@@ -54,7 +54,7 @@ func (q *sequence) ask(s *parley.Step, view uint64, m parley.Msg) {
 	s.Refuse(s.Self, "request that no layer takes")
 }
 
-// receive hands a message to a layer, and tells whether that finds that an earlier one is missing.
+// receive passes a message to a layer, and reports whether the layer finds that an earlier one is missing.
 func (q *sequence) receive(s *parley.Step, view uint64, i int, from parley.ID, m parley.Msg) (gap bool) {
 	mark := s.Mark()
 	gap = q.layers.list[i].Receive(s, from, m)
@@ -62,8 +62,9 @@ func (q *sequence) receive(s *parley.Step, view uint64, i int, from parley.ID, m
 	return gap
 }
 
-// stateIs is the answer to Wanted. It must be of just now: the layers go on.
-func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
+// answerSnapshot handles the answer to SnapshotWanted. The answer must be of the present position: the layers
+// continue.
+func (q *sequence) answerSnapshot(s *parley.Step, view uint64, m parley.Msg) {
 	i := slices.IndexFunc(q.learners, func(l learner) bool { return !l.sent })
 	switch {
 	case i < 0:
@@ -74,9 +75,9 @@ func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
 	}
 }
 
-// snapshot sends the state above the layers to all who wait for it, and what is kept.
+// snapshot sends the kept deliveries and the state above the layers to all learners that wait for it.
 func (q *sequence) snapshot(s *parley.Step, view uint64, state []byte) {
-	at, body := q.history.position, q.history.given(state)
+	at, body := q.history.position, q.history.encodeSnapshot(state)
 	for i := range q.learners {
 		if l := &q.learners[i]; !l.sent {
 			l.sent, l.position = true, at
@@ -85,17 +86,16 @@ func (q *sequence) snapshot(s *parley.Step, view uint64, state []byte) {
 	}
 }
 
-// admit is upon decided(value), learner in next: before delivering the cut send
-// INSTALL(position, value) to it, and forget it. Neither is one served that has joined with
-// somebody else's help.
+// admit: upon decided(value), learner in next: before delivering the cut send INSTALL(position, value) to it,
+// and forget it. It also drops a learner that has joined with the help of another sponsor.
 func (q *sequence) admit(s *parley.Step, view uint64, d decision, value []byte) {
 	q.install(s, view, value, d.next.has)
 	q.learners.drop(func(l learner) bool { return d.next.view.Members.Has(l.id) && !l.after(d.next.at(l.id)) })
 }
 
-// takeAlong is for learners that are not in next: they were sent the cut as usual, and
-// INSTALL only moves them to view v+1.
-func (q *sequence) takeAlong(s *parley.Step, view uint64, value []byte) {
+// advanceLearners serves learners that are not in next: they received the deliveries of the cut like any others,
+// and INSTALL only moves them to view v+1.
+func (q *sequence) advanceLearners(s *parley.Step, view uint64, value []byte) {
 	q.install(s, view, value, func(joinCandidate) bool { return true })
 }
 

@@ -6,22 +6,22 @@ import (
 	"parley"
 )
 
-// A member helps processes to join that ask it to: it sends its state, and then all that it
-// delivers, until they are in a view.
+// A member helps processes that ask it to join: it sends its state, and then all that it delivers, until they
+// are in a view.
 
-// learner is what a sponsor knows of a process that it helps to join.
+// learner is a process that this sponsor helps to join.
 type learner struct {
 	joinCandidate
-	sent     bool        // the snapshot
-	position uint64      // of what was sent to it
-	ready    bool        // the snapshot has come
-	since    parley.Tick // when it asked
+	sent     bool        // the snapshot was sent
+	position uint64      // of the last delivery sent to it
+	ready    bool        // it has the snapshot
+	since    parley.Tick // when it asked to join
 }
 
-// learners are the processes that one sponsor tells the state, by id.
+// learners are the processes that one sponsor helps to join, by id.
 type learners []learner
 
-// of returns what this member knows of a process that joins, nil if it does not.
+// of returns the learner with an id, or nil.
 func (all learners) of(id parley.ID) *learner {
 	for i := range all {
 		if all[i].id == id {
@@ -31,17 +31,17 @@ func (all learners) of(id parley.ID) *learner {
 	return nil
 }
 
-// drop forgets some.
+// drop removes the learners for which the function is true.
 func (all *learners) drop(which func(learner) bool) { *all = slices.DeleteFunc(*all, which) }
 
-// add takes a process for one, and no other of its name.
+// add adds a learner in place of any other incarnation of it.
 func (all *learners) add(c joinCandidate, now parley.Tick) {
 	all.drop(func(l learner) bool { return l.id == c.id })
 	at, _ := slices.BinarySearchFunc(*all, c.id, func(l learner, id parley.ID) int { return int(l.id) - int(id) })
 	*all = slices.Insert(*all, at, learner{joinCandidate: c, since: now})
 }
 
-// ready returns those who have caught up.
+// ready returns the learners that have caught up.
 func (all learners) ready() (list []joinCandidate) {
 	for _, l := range all {
 		if l.ready {
@@ -51,8 +51,8 @@ func (all learners) ready() (list []joinCandidate) {
 	return list
 }
 
-// forward is upon delivering at position i with learners: send FORWARD(i, message) to whom
-// it is for.
+// forward: upon delivering at position i with learners: send FORWARD(i, message) to the learners that it is
+// addressed to.
 func (all learners) forward(s *parley.Step, view uint64, to parley.Set, sender parley.ID, body []byte) {
 	for i := range all {
 		if l := &all[i]; l.sent && to.Has(l.id) {
@@ -75,20 +75,20 @@ func (all *learners) State(v *parley.Vars) {
 	})
 }
 
-// sponsor is upon receiving JOIN(j): send SNAPSHOT(v, position, state) to j. A frozen member
-// delivers nothing meanwhile: it may be that the view cannot end without j.
+// sponsor: upon receiving JOIN(j): send SNAPSHOT(v, position, state) to j. A frozen member does so too, and
+// delivers nothing meanwhile: the view may be unable to end without j.
 func (g *membership) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	c, known, here := joinCandidate{j, m.Value, m.Seq}, g.at(j), g.learners.of(j)
 	switch {
 	case c.life == 0 || c.disk == 0 || !g.believable(c, g.c.Liars):
 		s.Refuse(j, "no incarnation")
 		return
-	case c.disk < known.disk, // a copy of a disk that was lost
+	case c.disk < known.disk, // a copy of a lost disk
 		g.view.Members.Has(j) && !c.after(known), here != nil && !c.after(here.joinCandidate):
 		g.correct(s, j) // it came late
 		return
 	}
-	// Whoever asks is not the member of that name: that one is no more.
+	// A process that asks is not the member with its id: that incarnation has ended.
 	if g.view.Members.Has(j) {
 		g.suspicions.gone.Add(j)
 	}
@@ -103,9 +103,8 @@ func (g *membership) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	g.consider(s)
 }
 
-// ready is upon READY: the learner has caught up, and follows on a FIFO link. It may
-// be named in the report. Where the report is given it gives another one: perhaps the view
-// waits for that.
+// ready: upon READY: the learner has caught up, and follows on a FIFO link. The report may name it. A member
+// that has already reported renews its report: the view may be waiting for that.
 func (g *membership) ready(s *parley.Step, from parley.ID, m parley.Msg) {
 	l := g.learners.of(from)
 	if l == nil || !l.sent || l.ready || l.life != m.Seq {

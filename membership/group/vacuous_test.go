@@ -10,9 +10,8 @@ import (
 	"parley/sim"
 )
 
-// A run in which views never change puts none of their properties to the test, one in which
-// one process alone installs a view that of agreement not, and view synchrony is put to the
-// test only by deliveries in a view that ends.
+// A run in which views never change tests none of their properties. One in which a single process installs a
+// view does not test agreement. Only deliveries in a view that ends test view synchrony.
 func TestViewsPutToTheTest(t *testing.T) {
 	leave := sim.Request{At: 1, When: 3000, Msg: parley.Msg{Kind: group.Leave}}
 	say := func(when parley.Tick) sim.Request {
@@ -44,7 +43,7 @@ func TestViewsPutToTheTest(t *testing.T) {
 	}
 }
 
-// A view that one process alone installs, though twice, shows nothing of agreement.
+// A view that only one process installs, even twice, shows nothing about agreement.
 func TestViewOfOneShowsNoAgreement(t *testing.T) {
 	installs := func(at parley.ID, order uint64) parley.ExternalEvent {
 		return parley.ExternalEvent{At: at, From: at, Order: order, Msg: parley.Msg{Kind: parley.View, Seq: 2}}

@@ -6,19 +6,19 @@ import (
 	"parley/membership/detector"
 )
 
-// membership is what a process does in a view that it is in: one view after the other, from when
-// it becomes a member until it is none.
+// membership is the state of a process across the views that it is in, from the moment it becomes a member
+// until it is no longer one.
 type membership struct {
 	voter
 	sequence
-	frozen     bool        // the report is given
-	since      parley.Tick // when it was
+	frozen     bool        // it has reported
+	since      parley.Tick // when it reported
 	gap        bool        // a link has lost something
 	suspicions suspicions
 	progress   progress
 	tries      tries
 	leaving    bool
-	exclude    parley.Set // whom this member wants to be left out
+	exclude    parley.Set // members that this one wants excluded
 }
 
 func newMembership(self parley.ID, c *Config, services []LayerSpec) membership {
@@ -29,14 +29,14 @@ func newMembership(self parley.ID, c *Config, services []LayerSpec) membership {
 		},
 		sequence: sequence{
 			layers:  newLayers(services, self, c.N, c.Durable),
-			history: history{most: c.Keep, bytes: c.KeepBytes},
+			history: history{maxCount: c.Keep, maxBytes: c.KeepBytes},
 		},
 		suspicions: suspicions{monitor: detector.NewMonitor(c.Detector, self)},
 		progress:   progress{unsent: make([]progressMark, len(services))},
 	}
 }
 
-// present is a message of this view, from a member.
+// present handles a message of this view from a member.
 func (g *membership) present(s *parley.Step, from parley.ID, child int, m parley.Msg) {
 	g.suspicions.heard(g.now, from)
 	switch {
@@ -54,14 +54,14 @@ func (g *membership) present(s *parley.Step, from parley.ID, child int, m parley
 	}
 }
 
-// freeze: the report is fixed, and with it what this member has done in this view.
+// freeze fixes the report, and with it what this member has done in this view.
 func (g *membership) freeze() {
 	if !g.frozen {
 		g.frozen, g.since = true, g.now
 	}
 }
 
-// ballots is a message of the ballot that ends this view, of any process.
+// ballots handles a message, of any process, of the ballot that ends this view.
 func (g *membership) ballots(s *parley.Step, from parley.ID, m parley.Msg) {
 	if value, brings := ballot.Value(m); brings && !g.acceptable(value) {
 		s.Refuse(from, "decision that cannot be read")
@@ -74,15 +74,14 @@ func (g *membership) ballots(s *parley.Step, from parley.ID, m parley.Msg) {
 	g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
 }
 
-// acceptable tells whether a member would have chosen a value.
+// acceptable reports whether a correct member could have chosen value.
 func (g *membership) acceptable(value []byte) bool {
 	d, ok := g.layers.read(value)
 	return ok && d.next.view.Number == g.view.Number+1 && g.sane(&d, g.c.Liars)
 }
 
-// Report: pending of each layer with bodies and the key of its last delivery, the
-// learners that have caught up, and whether this member leaves. A process that is not in
-// the view has nothing to report, and votes.
+// Report: pending of each layer with bodies and the key of its last delivery, the learners that have caught
+// up, and whether this member leaves. A process that is not in the view votes with an empty report.
 func (g *membership) Report() []byte {
 	if g.stage != member {
 		return nil
@@ -94,9 +93,9 @@ func (g *membership) Report() []byte {
 	}.encode()
 }
 
-// Enough: every member that is not suspected is among those who voted, or the flush timer
-// ran out; and those who reported are with the learners a majority of all processes. Nobody
-// outside can be kept: its messages that it alone has would be lost.
+// Enough: every member that is not suspected is among the voters, or the flush timer ran out; and the reporters
+// and the learners together are a majority of all processes. A process that has not reported cannot be kept:
+// messages that it alone has would be lost.
 func (g *membership) Enough(voted []ballot.Report) bool {
 	missing := g.view.Members.Minus(g.suspicions.all())
 	for _, said := range voted {
@@ -109,7 +108,7 @@ func (g *membership) Enough(voted []ballot.Report) bool {
 	return d.next.view.Members.Len() >= g.majority() && g.sane(&d, g.c.Liars)
 }
 
-// Choose: the next view, and one cut per layer.
+// Choose returns the next view, and one cut per layer.
 func (g *membership) Choose(voted []ballot.Report) []byte {
 	d, reports := g.following(voted)
 	d.cuts = g.layers.cuts(reports)
@@ -130,14 +129,14 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 		g.adopt(d, value)
 	}
 	g.steady = g.c.Liars > 0 && !s.Restart
-	// A joiner may have voted on how the view ends, with nothing to report.
+	// A joiner may have voted, with an empty report, on how the view ends.
 	g.ballot.Refresh()
 	g.frozen = g.ballot.Promised()
 	g.gap, g.tries = g.frozen, tries{}
 	if g.entered = g.now; g.frozen {
 		g.since = g.now
 	}
-	for i, cut := range d.cuts { // nil in the first view alone: what is read is not
+	for i, cut := range d.cuts { // nil only in the first view; decoded cuts are not nil
 		g.run(s, g.view.Number, i, func(l Layer) { l.Install(s, cut, g.view) })
 	}
 	g.progress.begin(g.now, g.history.position)
@@ -151,7 +150,7 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 	g.exclude = g.exclude.Minus(d.excluded)
 }
 
-// viewState visits what is forgotten with the view, but for the layers.
+// viewState visits what is forgotten with the view, except for the layers.
 func (g *membership) viewState(v *parley.Vars) {
 	v.Bool("frozen", &g.frozen)
 	v.Time("since", &g.since)

@@ -5,9 +5,9 @@ import (
 	"parley/agreement/ballot"
 )
 
-// When a member asks for another view, and how it goes about it.
+// When and how a member asks for another view.
 
-// period is what a member does once a period.
+// period does a member's periodic work.
 func (g *membership) period(s *parley.Step) {
 	monitor := &g.suspicions.monitor
 	monitor.Links(g.now)
@@ -16,12 +16,12 @@ func (g *membership) period(s *parley.Step) {
 	indicate(s, monitor.Check(g.now))
 	indicate(s, monitor.Cut())
 	g.progress.look(g.now, g.c, g.frozen, &g.layers, g.history.position)
-	// forsake a learner that does not answer
+	// drop a learner that does not answer
 	g.learners.drop(func(l learner) bool { return !l.ready && g.now-l.since > 2*g.c.Admit })
 	g.consider(s)
 }
 
-// beat sends a sign of life to all members.
+// beat sends a heartbeat to all members.
 func (g *membership) beat(s *parley.Step) {
 	word := g.suspicions.monitor.Word()
 	for id := range g.view.Members.All() {
@@ -37,7 +37,7 @@ func indicate(s *parley.Step, suspected parley.Set) {
 	}
 }
 
-// links lets the members hear at once which links of this one are broken, if that has changed.
+// links reports to the members at once which links of this one are broken, if that has changed.
 func (g *membership) links(s *parley.Step) {
 	if g.stage == member && g.suspicions.monitor.Links(g.now) {
 		g.beat(s)
@@ -45,8 +45,8 @@ func (g *membership) links(s *parley.Step) {
 	}
 }
 
-// mended ends the view if something waits: the link that broke may have lost what it waits
-// for, and would be found out a retry later. All who are there are in the next view.
+// mended ends the view if something waits: the broken link may have lost what it waits for, and without this
+// it would take a retry to notice. All reachable members are in the next view.
 func (g *membership) mended(s *parley.Step, q parley.ID) {
 	if g.stage == member && g.view.Members.Has(q) && !g.frozen && g.layers.unfinished() {
 		g.progress.blocked = true
@@ -54,7 +54,7 @@ func (g *membership) mended(s *parley.Step, q parley.ID) {
 	}
 }
 
-// cut asks for another view if more than half of all have lost their links with a member.
+// cut asks for another view if more than half of all processes have lost their links with a member.
 func (g *membership) cut(s *parley.Step) {
 	if suspected := g.suspicions.monitor.Cut(); suspected != (parley.Set{}) {
 		indicate(s, suspected)
@@ -62,16 +62,16 @@ func (g *membership) cut(s *parley.Step) {
 	}
 }
 
-// suspect is a suspicion that somebody else has: a detector beneath, or the host. A
-// sign of life takes it back as long as nothing is decided.
+// suspect handles a suspicion of another detector: one beneath, or the host. A heartbeat revokes it as long
+// as nothing is decided.
 func (g *membership) suspect(s *parley.Step, q parley.ID) {
 	if g.stage == member && q != g.own.id && g.view.Members.Has(q) {
-		g.suspicions.told.Add(q)
+		g.suspicions.reported.Add(q)
 		g.consider(s)
 	}
 }
 
-// excluding is a request to leave a member out.
+// excluding handles a request to exclude a member.
 func (g *membership) excluding(s *parley.Step, id parley.ID) {
 	if g.stage == member && id != g.own.id && g.view.Members.Has(id) {
 		g.exclude.Add(id)
@@ -79,9 +79,9 @@ func (g *membership) excluding(s *parley.Step, id parley.ID) {
 	}
 }
 
-// needed tells whether the view must end: upon suspecting a member, an own message
-// undelivered for T, frozen for T, a gap on a link, a learner that has caught up, a request
-// to leave or to leave another one out, if a majority of all processes is left then.
+// needed reports whether the view must end: upon suspecting a member, an own message undelivered for T,
+// frozen for T, a gap on a link, a learner that has caught up, a request to leave or to exclude another
+// member, if a majority of all processes is left then.
 func (g *membership) needed() bool {
 	outside := g.view.Members.Minus(g.suspicions.all())
 	return outside != g.view.Members ||
@@ -91,7 +91,7 @@ func (g *membership) needed() bool {
 		(g.leaving || g.view.Members.Minus(g.exclude) != g.view.Members) && g.view.Members.Len() > g.majority()
 }
 
-// rank tells which one this member has, and whether all members of a lower one are suspected.
+// rank returns the rank of this member, and whether all members of a lower rank are suspected.
 func (g *membership) rank() (rank int, lowest bool) {
 	lowest = true
 	suspected := g.suspicions.all()
@@ -103,8 +103,8 @@ func (g *membership) rank() (rank int, lowest bool) {
 	return rank, lowest
 }
 
-// consider starts a ballot if the view must end and it is this member's turn. A ballot that is
-// under way goes on, needed or not: the members are frozen.
+// consider starts a ballot if the view must end and it is this member's turn. A ballot in progress continues,
+// needed or not: the members are frozen.
 func (g *membership) consider(s *parley.Step) {
 	if !g.needed() {
 		g.tries.due, g.tries.tried = 0, false

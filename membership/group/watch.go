@@ -5,15 +5,15 @@ import (
 	"parley/membership/detector"
 )
 
-// suspicions are whom a member takes to have failed.
+// suspicions holds the members that this one suspects.
 type suspicions struct {
-	monitor detector.Monitor
-	told    parley.Set // suspected on somebody else's word
-	gone    parley.Set // members that have come back as other incarnations
+	monitor  detector.Monitor
+	reported parley.Set // suspected by another detector
+	gone     parley.Set // members that have restarted as other incarnations
 }
 
-// begin listens to the members of a view. Those of the view before have reported,
-// which is as good as heartbeats in a row.
+// begin monitors the members of a view. Those of the previous view have reported, which counts like
+// consecutive heartbeats.
 func (x *suspicions) begin(now parley.Tick, members parley.Set, again int) {
 	x.monitor.Watch(now, members)
 	for id := range x.monitor.Watched().All() {
@@ -21,39 +21,39 @@ func (x *suspicions) begin(now parley.Tick, members parley.Set, again int) {
 			x.monitor.Heard(now, id)
 		}
 	}
-	x.told, x.gone = parley.Set{}, parley.Set{}
+	x.reported, x.gone = parley.Set{}, parley.Set{}
 }
 
-// heard is upon anything that a member says in this view.
+// heard records any message from a member in this view.
 func (x *suspicions) heard(now parley.Tick, from parley.ID) {
 	x.monitor.Heard(now, from)
-	x.told.Remove(from)
+	x.reported.Remove(from)
 }
 
-// all returns the members that this one takes to have failed.
+// all returns the members that this one suspects.
 func (x *suspicions) all() parley.Set {
-	return x.gone.Plus(x.told).Plus(x.monitor.Suspected())
+	return x.gone.Plus(x.reported).Plus(x.monitor.Suspected())
 }
 
 // State visits every variable.
 func (x *suspicions) State(v *parley.Vars) {
 	v.Machine("monitor", &x.monitor)
-	v.Set("told", &x.told)
+	v.Set("told", &x.reported)
 	v.Set("gone", &x.gone)
 }
 
-// progress tells whether what ought to go on in a view does.
+// progress detects that a view stalls.
 type progress struct {
-	stuck   progressMark   // by its position: nothing is delivered while something waits
-	unsent  []progressMark // by layer: the oldest message of its own is not finished
-	looked  parley.Tick    // when that was looked at last
-	blocked bool           // that has been so for too long
+	stuck   progressMark   // by position: nothing is delivered while something waits
+	unsent  []progressMark // by layer: the oldest own message is not finished
+	looked  parley.Tick    // the last check
+	blocked bool           // stalled for too long
 }
 
-// progressMark is something that ought to change.
+// progressMark is a value that should change.
 type progressMark struct {
-	mark  uint64      // what it was when it was looked at last
-	since parley.Tick // and has been since
+	mark  uint64      // the value at the last check
+	since parley.Tick // when it last changed
 }
 
 func (w *progressMark) look(now parley.Tick, idle bool, mark uint64) {
@@ -62,7 +62,7 @@ func (w *progressMark) look(now parley.Tick, idle bool, mark uint64) {
 	}
 }
 
-// begin is upon a view.
+// begin resets the marks at the start of a view.
 func (x *progress) begin(now parley.Tick, position uint64) {
 	x.stuck, x.looked, x.blocked = progressMark{position, now}, now, false
 	for i := range x.unsent {
@@ -70,9 +70,8 @@ func (x *progress) begin(now parley.Tick, position uint64) {
 	}
 }
 
-// look looks whether anything is delivered while something waits for it, and
-// whether what this member has sent goes on. A process that was paused knows nothing of
-// the time that it missed.
+// look checks whether anything is delivered while something waits for it, and whether this member's own
+// messages get finished. A process that was paused knows nothing of the time that it missed.
 func (x *progress) look(now parley.Tick, c *Config, frozen bool, l *layers, position uint64) {
 	idle := frozen || now-x.looked > c.Detector.Period+c.Detector.Late
 	x.stuck.look(now, idle || !l.waiting(), position)
@@ -100,16 +99,16 @@ func (x *progress) State(v *parley.Vars) {
 	v.Bool("blocked", &x.blocked)
 }
 
-// tries are when a member asks for another view.
+// tries schedules when a member asks for another view.
 type tries struct {
-	due   parley.Tick // the next one; 0 while nobody needs another view
-	wait  parley.Tick // between this one and the one after
-	tried bool        // since the need arose
-	flush parley.Tick // until when to wait for the members that are not suspected
+	due   parley.Tick // the next try; 0 while no view change is needed
+	wait  parley.Tick // from the next try to the one after
+	tried bool        // since a view change became necessary
+	flush parley.Tick // when to stop waiting for members that are not suspected
 }
 
-// turn tells whether it is the turn of the member of a rank: of the lowest that is not suspected
-// at once, of the others if that does not help.
+// turn reports whether the member of a rank must try now: the lowest one that is not suspected at once, the
+// others if that does not help.
 func (x *tries) turn(now parley.Tick, c *Config, rank int, lowest bool) bool {
 	stagger := parley.Tick(rank) * c.Stagger
 	if x.due == 0 {
@@ -119,7 +118,7 @@ func (x *tries) turn(now parley.Tick, c *Config, rank int, lowest bool) bool {
 	late := now >= x.due
 	if late {
 		most := 64 * c.Wait
-		if c.Liars > 0 { // a liar makes tries fail, and when it is gone the next one must come soon
+		if c.Liars > 0 { // a liar makes tries fail, and after it is gone the next one must come soon
 			most = 4*c.Wait + stagger
 		}
 		x.wait = min(2*x.wait, most)
@@ -128,7 +127,7 @@ func (x *tries) turn(now parley.Tick, c *Config, rank int, lowest bool) bool {
 	return late || lowest && !x.tried
 }
 
-// State visits the times that count, and that of the flush if a ballot is under way.
+// State visits the times that count, and that of the flush while a ballot is in progress.
 func (x *tries) State(v *parley.Vars, started bool) {
 	needed := x.due != 0
 	v.Bool("needed", &needed)

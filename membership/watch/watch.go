@@ -1,21 +1,18 @@
 // Package watch names silent processes in the synchronous model.
 //
-// Problem: a process that is silent, or silent to some, is to be found out and named.
+// Problem: a process that is silent, or silent to some, must be detected and named.
 //
 // Model: synchronous rounds, crash and omission faults.
 //
-// Source: the lecture, model of processor failures: in the synchronous model, omission
-// can be detected.
+// Source: the lecture, model of processor failures: in the synchronous model, omission can be detected.
 //
-// Why it works: in every round each process sends to every other, and what is sent in
-// a round arrives in it. So who was not heard has not sent, or I have not received:
-// if I am correct it is the other one. Without rounds nothing is ever known to be
-// missing, and a silent process cannot be told from a slow one: see
-// membership/detector, which guesses.
+// Why it works: in every round each process sends to every other, and what is sent in a round arrives in it.
+// If process p does not receive q's message, then either q has not sent it or p has not received it; if p is
+// correct, q is faulty. Without rounds no message is ever known to be missing, and a silent process cannot be
+// distinguished from a slow one: see membership/detector, which guesses.
 //
-// Not promised: that correct processes name the same ones, since who omits to send to
-// one may send to another; nor that a named process was not the victim of one that
-// omits to receive, if that one does the naming.
+// Not promised: that correct processes name the same ones, because a process that omits to send to one may
+// send to another; nor that a process named by one that omits to receive is itself faulty.
 package watch
 
 import (
@@ -29,13 +26,13 @@ import (
 	"parley/lockstep"
 )
 
-// Config is what all processes know beforehand.
+// Config must be identical on all processes.
 type Config struct {
 	N      int
-	Rounds int // how many rounds are watched
+	Rounds int // number of watched rounds, at least 1
 }
 
-const alive parley.Kind = 1 // nothing but that its sender is there
+const alive parley.Kind = 1 // carries nothing: its sender is alive
 
 // The names of the properties.
 const (
@@ -43,7 +40,7 @@ const (
 	Named    = "naming"
 )
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines that keep the schedule. It panics if c is invalid, as Rounds does.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
@@ -59,7 +56,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	return p
 }
 
-// Rounds returns the protocol at the level of rounds.
+// Rounds returns the protocol at the level of rounds. It panics if c.N < 2 or c.Rounds < 1.
 func Rounds(c Config) lockstep.Protocol {
 	if c.N < 2 || c.N > parley.MaxProcesses || c.Rounds < 1 {
 		panic(fmt.Sprintf("watch: n = %d, %d rounds", c.N, c.Rounds))
@@ -90,13 +87,12 @@ func Rounds(c Config) lockstep.Protocol {
 	}
 }
 
-// process is one process.
 type process struct {
 	heard parley.Set // in this round
 	named parley.Set
 }
 
-// Request: there is nothing to ask for.
+// Request does nothing: there are no requests.
 func (p *process) Request(*parley.Step, parley.Msg) {}
 
 // Emit: send to every other.
@@ -105,14 +101,14 @@ func (p *process) Emit(s *parley.Step, _ int) {
 	s.SendAll(parley.Msg{Kind: alive})
 }
 
-// Absorb: who sent is there.
+// Absorb: a sender is alive.
 func (p *process) Absorb(s *parley.Step, _ int, from parley.ID, m parley.Msg) {
 	if m.Kind != alive || !p.heard.Add(from) {
 		s.Refuse(from, "no message of a watch, or a second one")
 	}
 }
 
-// Close: name who was not heard, once.
+// Close: name, once, each process that was not heard.
 func (p *process) Close(s *parley.Step, r int) {
 	for id := range parley.Everyone(s.N).Minus(p.heard).All() {
 		if p.named.Add(id) {

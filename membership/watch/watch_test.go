@@ -15,9 +15,8 @@ func run(n int, seed uint64, liars map[parley.ID]faulty.Behavior) *sim.Sim {
 	return sim.Run(sim.Options{Protocol: p, Seed: seed, Faulty: liars})
 }
 
-// Omission is detected in the synchronous model (lecture, model of processor
-// failures): all name the process that is silent, in the round in which it falls
-// silent, and nobody else.
+// Omission is detected in the synchronous model (lecture, model of processor failures): all name the silent
+// process, in the round in which it falls silent, and no other process.
 func TestSilentIsNamed(t *testing.T) {
 	for _, test := range []struct {
 		how   faulty.Behavior
@@ -40,8 +39,8 @@ func TestSilentIsNamed(t *testing.T) {
 	}
 }
 
-// Nobody correct is named by anybody correct, whoever omits to send or to receive,
-// and in the middle of a round.
+// No correct process names a correct one, whichever processes omit to send or to receive, even in the middle
+// of a round.
 func TestAccuracy(t *testing.T) {
 	named := 0
 	for seed := range uint64(500) {
@@ -64,7 +63,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// Without the bound on delays a slow process is named: beyond the model.
+// Without the bound on delays, slow processes are named: this run is beyond the model.
 func TestLateIsNamedToo(t *testing.T) {
 	p := watch.New(watch.Config{N: 4, Rounds: 2}, lockstep.Simulated)
 	s := sim.Run(sim.Options{Protocol: p, Links: []sim.Link{{
@@ -80,7 +79,7 @@ func TestLateIsNamedToo(t *testing.T) {
 	}
 }
 
-// Two messages in one round are one too many, and no other is one.
+// A second message in one round is refused, and so is any other message.
 func TestSecondMessage(t *testing.T) {
 	p := watch.Rounds(watch.Config{N: 3, Rounds: 2}).New(0)
 	h := &refusals{}
