@@ -12,8 +12,8 @@ import (
 	"parley/lockstep"
 )
 
-// BenchmarkStates visits the states of small systems with one worker. The machine may be
-// busy with other things: what counts is the processor's time.
+// BenchmarkStates visits the states of small systems with one worker. It reports processor time, because
+// the computer may be busy with other work.
 func BenchmarkStates(b *testing.B) {
 	for name, o := range map[string]explore.Options{
 		"om n=5": {Protocol: om.New(oral(5, 1), lockstep.Simulated), Roots: liars(5, 1, "0", "1")},
@@ -40,7 +40,7 @@ func BenchmarkStates(b *testing.B) {
 	}
 }
 
-// processor is the time that the processor has worked for this program.
+// processor returns the processor time that this program has used.
 func processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -13,20 +13,19 @@ import (
 	"parley/trace"
 )
 
-// input is what can happen to a component: its kind in the highest bits, and what it
-// is about.
+// input is what can happen to a process state: its kind in the highest bits, and its subject below.
 type input uint32
 
 const (
 	deliver input = iota << 28 // a message, by its number
 	begin                      // the start of process ref
 	ask                        // the next request, of process ref
-	expire                     // timer number ref of the component
-	suspect                    // process ref, in a life of it: see told
+	expire                     // timer number ref of the process state
+	suspect                    // process ref, with its incarnation: see withNotice
 	crash                      // between two steps
 	restart                    // ref 1: without its disk
 	pass                       // time passes
-	amid    input = 1 << 31    // with any of the others: the process crashes in this step
+	amid    input = 1 << 31    // with any of the others: the process crashes within this step
 	kinds   input = 7 << 28
 )
 
@@ -34,58 +33,58 @@ func (in input) kind() input { return in & kinds }
 
 func (in input) ref() uint32 { return uint32(in) & (1<<28 - 1) }
 
-// outcome is what comes of an input, with one sequence of answers to the Chooses.
+// outcome is the result of an input, with one sequence of answers to the Chooses.
 type outcome struct {
-	next    uint32
-	sends   []uint32 // messages, one a receiver
-	outs    uint32
-	choices []uint32 // what was chosen
-	effects int      // how many were carried out before a crash
-	panics  string   // what the machine panics with; then nothing comes of it
+	next         uint32
+	sends        []uint32 // messages, one for each receiver
+	observations uint32
+	choices      []uint32 // what was chosen
+	effects      int      // how many were carried out before a crash
+	panics       string   // what the machine panics with; then there is no result
 }
 
-// quiet tells that nothing is seen of it elsewhere.
-func (o *outcome) quiet() bool { return len(o.sends) == 0 && o.outs == 0 }
+// quiet returns whether nothing of the outcome is visible elsewhere.
+func (o *outcome) quiet() bool { return len(o.sends) == 0 && o.observations == 0 }
 
-// clauseInput is a component, what happens to it, and in synchronous protocols when.
+// clauseInput is a process state, an input and, in synchronous protocols, a time.
 type clauseInput struct {
 	part uint32
 	in   input
 	now  parley.Tick
 }
 
-// runner runs the clauses of machines: it is their host. What comes of a call is computed once.
+// runner runs the clauses of machines: it is their host. It computes each outcome once.
 type runner struct {
 	sim.Signer
-	x        *space
-	budget   *budget.Budget
-	machines [][]parley.Machine // by root and seat
-	step     parley.Step
-	vars     parley.Vars
-	calls    memo[clauseInput, []outcome]
-	script   []choice
-	asked    int
-	key      []byte
-	saved    []byte
-	coverage coverage
-	again    bool // what was computed before is, to know what comes of it
-	results  uint64
-	counted  *atomic.Uint64 // results that the search knows of
+	x         *space
+	budget    *budget.Budget
+	machines  [][]parley.Machine // by root and seat
+	step      parley.Step
+	vars      parley.Vars
+	calls     memo[clauseInput, []outcome]
+	script    []choice
+	asked     int
+	key       []byte
+	saved     []byte
+	coverage  coverage
+	replaying bool // a computed outcome is computed again, to get its effects
+	results   uint64
+	counted   *atomic.Uint64 // results that were added to the count of the search
 }
 
-// outcomes returns what comes of a call. It is computed once by each worker.
+// outcomes returns the outcomes of an input. Each worker computes them once.
 func (w *runner) outcomes(c clauseInput) []outcome {
 	return w.calls.of(c, func() []outcome { return w.compute(c) })
 }
 
 func (w *runner) compute(c clauseInput) []outcome {
-	switch part := w.x.components.at(c.part); c.in.kind() {
+	switch part := w.x.processStates.at(c.part); c.in.kind() {
 	case crash:
-		next := w.x.fallen(part)
-		return []outcome{{next: w.component(&next), effects: -1}}
+		next := w.x.afterCrash(part)
+		return []outcome{{next: w.processStateID(&next), effects: -1}}
 	case pass:
-		next := w.older(part, c.now)
-		return []outcome{{next: w.component(&next), effects: -1}}
+		next := w.afterDelay(part, c.now)
+		return []outcome{{next: w.processStateID(&next), effects: -1}}
 	}
 	return w.perform(c)
 }
@@ -96,16 +95,16 @@ func (w *runner) perform(c clauseInput) []outcome {
 	w.script = w.script[:0]
 	for {
 		w.asked = 0
-		if list = w.once(c, list); len(list) > maxVariant {
+		if list = w.runOnce(c, list); len(list) > maxVariant {
 			panic(tooMany)
 		}
 		if w.results++; w.results == 1<<10 {
-			w.tellResults()
+			w.flushResults()
 		}
 		if w.halted() {
 			return list
 		}
-		// The next sequence: the last answer that can be another one is.
+		// The next sequence: the last answer that is not the largest is increased.
 		w.script = w.script[:w.asked]
 		last := len(w.script) - 1
 		for last >= 0 && w.script[last].answer == w.script[last].of-1 {
@@ -119,13 +118,13 @@ func (w *runner) perform(c clauseInput) []outcome {
 	}
 }
 
-// tellResults adds the outcomes that were counted to the count of the search.
-func (w *runner) tellResults() {
+// flushResults adds the counted outcomes to the count of the search.
+func (w *runner) flushResults() {
 	w.counted.Add(w.results)
 	w.results = 0
 }
 
-// chosen are the answers of the script so far.
+// chosen returns the answers of the script so far.
 func (w *runner) chosen() (list []uint32) {
 	for _, c := range w.script[:w.asked] {
 		list = append(list, uint32(c.answer))
@@ -133,10 +132,10 @@ func (w *runner) chosen() (list []uint32) {
 	return list
 }
 
-// choice is one answer.
+// choice is one answer, and the number of possible answers.
 type choice struct{ answer, of int }
 
-// Choose gives the next answer of the script, and 0 where that has ended.
+// Choose returns the next answer of the script, and 0 after its end.
 func (w *runner) Choose(n int) int {
 	if n > maxVariant {
 		panic(tooMany)
@@ -146,7 +145,7 @@ func (w *runner) Choose(n int) int {
 	}
 	w.asked++
 	c := &w.script[w.asked-1]
-	if c.of == 0 { // of a script that is played again
+	if c.of == 0 { // of a replayed script
 		c.of = n
 	}
 	if c.of != n {
@@ -155,12 +154,12 @@ func (w *runner) Choose(n int) int {
 	return c.answer
 }
 
-// Refused counts nothing: what is refused changes no state.
+// Refused counts nothing: a refused message changes no state.
 func (w *runner) Refused(_, _ parley.ID, _ string) {}
 
-// once runs a clause with the present script and appends what comes of it: one outcome,
-// or one for each place in which the process crashes. A machine may panic.
-func (w *runner) once(c clauseInput, list []outcome) (all []outcome) {
+// runOnce runs a clause with the current script and appends its outcomes: one, or one for each place in
+// which the process crashes. A machine may panic.
+func (w *runner) runOnce(c clauseInput, list []outcome) (all []outcome) {
 	x := w.x
 	defer func() {
 		switch why := recover().(type) {
@@ -181,7 +180,7 @@ func (w *runner) once(c clauseInput, list []outcome) (all []outcome) {
 	for d.crashed = range effects {
 		o := w.settle(c, &d, effects[:d.crashed])
 		if !slices.ContainsFunc(list, func(p outcome) bool {
-			return p.next == o.next && p.outs == o.outs && slices.Equal(p.sends, o.sends)
+			return p.next == o.next && p.observations == o.observations && slices.Equal(p.sends, o.sends)
 		}) {
 			list = append(list, o)
 		}
@@ -189,18 +188,18 @@ func (w *runner) once(c clauseInput, list []outcome) (all []outcome) {
 	return list
 }
 
-// clauseResult is a clause that has run, before its effects are carried out.
+// clauseResult is the result of a clause before its effects are carried out.
 type clauseResult struct {
 	machine parley.Machine
 	next    processState
 	seen    []event
-	elapsed parley.Tick // on the process's own clock, where each has one
-	crashed int         // after so many effects; -1: not
+	elapsed parley.Tick // on the process's own clock, where each process has one
+	crashed int         // after this many effects; -1: no crash
 }
 
-// clause runs the clause that a call asks for. Its effects are in the step.
+// clause runs the clause for an input. Its effects are in the step.
 func (w *runner) clause(c clauseInput) clauseResult {
-	x, part := w.x, w.x.components.at(c.part)
+	x, part := w.x, w.x.processStates.at(c.part)
 	seat, s := &x.roots[part.root].seats[part.seat], &w.step
 	d := clauseResult{machine: w.machine(part), next: *part}
 	*s = parley.Step{
@@ -238,16 +237,16 @@ func (w *runner) clause(c clauseInput) clauseResult {
 		d.machine.Timeout(s, t.Number)
 	case suspect:
 		of := id % most
-		d.next.told = told(part.told, of, uint64(id/most))
+		d.next.noticed = withNotice(part.noticed, of, uint64(id/most))
 		d.machine.Receive(s, s.Self, parley.Msg{Kind: parley.Suspect, Origin: of})
 	case restart:
-		w.comesBack(&d, c.in.ref() == 1)
+		w.restartProcess(&d, c.in.ref() == 1)
 	}
 	return d
 }
 
-// comesBack starts a process again after a crash.
-func (w *runner) comesBack(d *clauseResult, lost bool) {
+// restartProcess restarts a process after a crash.
+func (w *runner) restartProcess(d *clauseResult, lost bool) {
 	s := &w.step
 	d.next.down, d.next.lives = false, d.next.lives+1
 	var how parley.Msg
@@ -261,7 +260,7 @@ func (w *runner) comesBack(d *clauseResult, lost bool) {
 	d.machine.Start(s)
 }
 
-// settle carries out effects, and returns the component after them and what leaves it.
+// settle carries out effects, and returns the process state after them and the messages it sends.
 func (w *runner) settle(c clauseInput, d *clauseResult, effects []parley.Effect) outcome {
 	x, next, seen := w.x, d.next, slices.Clip(d.seen)
 	next.log = slices.Clip(next.log)
@@ -300,15 +299,15 @@ func (w *runner) settle(c clauseInput, d *clauseResult, effects []parley.Effect)
 		}
 	}
 	if d.crashed >= 0 {
-		next = x.fallen(&next)
+		next = x.afterCrash(&next)
 	} else {
 		w.saved = parley.Save(d.machine, d.elapsed, w.saved[:0])
 		next.machine = w.saved
 	}
-	if !x.o.Model.FIFO { // else the links keep the order
+	if !x.o.Model.FIFO { // FIFO links keep the order
 		slices.Sort(o.sends)
 	}
-	o.next, o.outs = w.component(&next), x.seen(seen)
+	o.next, o.observations = w.processStateID(&next), x.observationsID(seen)
 	return o
 }
 
@@ -331,14 +330,14 @@ func (w *runner) send(list []uint32, e *parley.Effect, c clauseInput) []uint32 {
 		if x.timed {
 			m.due = x.arrives(c)
 		}
-		list = append(list, w.onTheWay(&m))
+		list = append(list, w.messageID(&m))
 	}
 	return list
 }
 
 func (w *runner) machine(c *processState) parley.Machine { return w.machines[c.root][c.seat] }
 
-// fresh puts a new machine into the place of one that crashed.
+// fresh replaces the machine of a crashed process by a new one.
 func (w *runner) fresh(c *processState) parley.Machine {
 	r := w.x.roots[c.root]
 	m := w.x.fresh(r, &r.seats[c.seat])
@@ -346,8 +345,8 @@ func (w *runner) fresh(c *processState) parley.Machine {
 	return m
 }
 
-// older is a component after some time in which nothing happened to it.
-func (w *runner) older(part *processState, d parley.Tick) processState {
+// afterDelay returns a process state after time d in which nothing happened to it.
+func (w *runner) afterDelay(part *processState, d parley.Tick) processState {
 	next := *part
 	if part.down {
 		return next
@@ -365,8 +364,8 @@ func (w *runner) older(part *processState, d parley.Tick) processState {
 	return next
 }
 
-// onTheWay returns the number of a message.
-func (w *runner) onTheWay(m *message) uint32 {
+// messageID returns the number of a message.
+func (w *runner) messageID(m *message) uint32 {
 	w.key = m.key(w.key[:0])
 	return w.x.messages.number(w.key, func(at *message) {
 		*at = *m
@@ -374,14 +373,14 @@ func (w *runner) onTheWay(m *message) uint32 {
 	})
 }
 
-// halted tells whether a worker stops in the middle of a step, which may have a million
-// outcomes. Runs are made again after a search, unless its context has ended.
-func (w *runner) halted() bool { return w.budget.Interrupted() || !w.again && w.budget.Halted() }
+// halted returns whether a worker stops within a step, which may have a million outcomes. Replays after a
+// search stop only when the context ends.
+func (w *runner) halted() bool { return w.budget.Interrupted() || !w.replaying && w.budget.Halted() }
 
-// component returns the number of a component. The memory of its machine's state is not kept.
-func (w *runner) component(c *processState) uint32 {
+// processStateID returns the number of a process state. It copies the memory of its machine's state.
+func (w *runner) processStateID(c *processState) uint32 {
 	w.key = c.key(w.key[:0])
-	return w.x.components.number(w.key, func(at *processState) {
+	return w.x.processStates.number(w.key, func(at *processState) {
 		*at = *c
 		at.machine = bytes.Clone(c.machine)
 		at.share = digest('c', w.key)

@@ -7,19 +7,19 @@ import (
 	"parley/explore/internal/timer"
 )
 
-// processState is one state of one seat: of a process, or of the coalition. It does not
-// change once it has a number.
+// processState is one state of one seat: of a process, or of the coalition. It is immutable once it has a
+// number.
 type processState struct {
-	root  int
-	seat  int
-	down  bool
-	asked int    // how many of the root's requests it has got
-	told  uint64 // whose crashes it was told of: see told
-	// machine is what parley.Save wrote. Where no bound on delays is assumed the time is
-	// that of the process alone: it is 0 here, and passes when a timer runs out.
+	root    int
+	seat    int
+	down    bool
+	asked   int    // how many of the root's requests it has received
+	noticed uint64 // the crashes it was notified of: see withNotice
+	// machine is what parley.Save wrote. Where no bound on delays is assumed, each process has its own
+	// time: it is 0 here, and passes when a timer expires.
 	machine []byte
-	timers  []timer.Timer // those due first in front
-	// What would be there after a crash.
+	timers  []timer.Timer // sorted, the next one due first
+	// What remains after a crash.
 	durable []byte
 	log     []parley.Record
 	lives   int
@@ -27,16 +27,16 @@ type processState struct {
 	share uint64
 }
 
-// told is what a process was told of crashes, four bits a process, with one more: of a
-// life of that process, for who came back and crashes again is told of again.
-func told(before uint64, of parley.ID, life uint64) uint64 {
+// withNotice adds a notified crash to before, which has four bits for each process: the incarnation that
+// crashed, so that the next crash of the process is notified too.
+func withNotice(before uint64, of parley.ID, life uint64) uint64 {
 	return before&^(15<<(4*of)) | life<<(4*of)
 }
 
-// life numbers the life that a process is in, from 1.
-func (c *processState) life() uint64 { return uint64(c.lives)%15 + 1 }
+// incarnation returns the number of the process's current incarnation, from 1, modulo 15.
+func (c *processState) incarnation() uint64 { return uint64(c.lives)%15 + 1 }
 
-// key appends what tells components apart.
+// key appends a key that identifies the process state.
 func (c *processState) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.root))
 	b = binary.AppendUvarint(b, uint64(c.seat))
@@ -46,7 +46,7 @@ func (c *processState) key(b []byte) []byte {
 	}
 	b = append(b, down)
 	b = binary.AppendUvarint(b, uint64(c.asked))
-	b = binary.AppendUvarint(b, c.told)
+	b = binary.AppendUvarint(b, c.noticed)
 	b = binary.AppendUvarint(b, uint64(c.lives))
 	b = parley.AppendBytes(b, c.machine)
 	b = timer.Key(b, c.timers)
@@ -59,13 +59,13 @@ func (c *processState) key(b []byte) []byte {
 	return b
 }
 
-// message is one message on its way to one process.
+// message is one message in flight to one process.
 type message struct {
 	from, to parley.ID
 	epoch    uint32
 	path     parley.Path
 	msg      parley.Msg
-	due      parley.Tick // when it has arrived at the latest; in synchronous protocols
+	due      parley.Tick // the latest arrival, where messages arrive in time
 	share    uint64
 }
 
@@ -77,13 +77,13 @@ func (m *message) key(b []byte) []byte {
 	return parley.AppendMsg(b, m.path, m.msg)
 }
 
-// queue is what is on its way on one link that keeps the order.
+// queue is the messages in flight on one FIFO link.
 type queue struct {
 	link  uint32
-	first uint32 // the message that arrives next
-	rest  uint32 // the queue without it; 0: nothing
+	first uint32 // the next message to arrive
+	rest  uint32 // the queue without it; 0: empty
 	share uint64
 }
 
-// link is the number of a link.
+// link returns the number of a link.
 func link(from, to parley.ID) uint32 { return uint32(from)*most + uint32(to) + 1 }

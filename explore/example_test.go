@@ -12,7 +12,7 @@ import (
 	"parley/lockstep"
 )
 
-// Four processes agree on the value of the first, whatever one of the others says; three do not.
+// Four processes agree on the value of the first, whatever one of the others says; three may not.
 func Example() {
 	for _, n := range []int{4, 3} {
 		report, err := explore.Search(context.Background(), explore.Options{
@@ -21,7 +21,7 @@ func Example() {
 				Faulty:   map[parley.ID]faulty.Behavior{2: faulty.Any}, // whatever it can say
 				Requests: []explore.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
 			}},
-			Beyond:  true, // three are fewer than the theorem demands
+			Beyond:  true, // three processes are fewer than the theorem demands
 			Workers: 1,    // so that it always finds the same run
 		})
 		if err != nil {

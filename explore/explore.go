@@ -1,54 +1,52 @@
-// Package explore runs the machines of a protocol through everything that may happen:
-// every order of deliveries, every loss, crash and suspicion that a [Model] allows, and
-// every answer to every Choose, which is how liars are enumerated. It is for small
-// systems, and answers a question that no simulation can: is there any schedule or any
-// lie that breaks this?
+// Package explore runs the machines of a protocol through everything that may happen: every order of
+// deliveries, every loss, crash and suspicion that a [Model] allows, and every answer to every Choose,
+// which enumerates the lies of faulty processes. It is for small systems, and answers a question that no
+// simulation can: does any schedule or any lie break a property?
 //
-// A state is made of the saved states of the processes (see [parley.Vars]), what is on
-// its way between them and what they were asked and delivered so far, each process by
-// itself. Two runs that differ in the order of what happened at different processes
-// alone come to one state. For that a property must not depend on this order, beyond
-// that a message is delivered after it was broadcast. Of those of this module one does,
-// that a replicated service is one machine: it needs [Options.Ordered].
+// A state consists of the saved state of each process (see [parley.Vars]), the messages in flight, and the
+// requests and deliveries so far of each process. Two runs that differ only in the relative order of events
+// at different processes lead to the same state. A property must therefore not depend on this order, except
+// that a message is delivered after it was broadcast. One property of this module does depend on it, that a
+// replicated service acts as one machine: it needs [Options.Ordered].
 //
-// What is the same is stored and computed once: components and messages are numbered,
-// and what a component does on an input is remembered (machines are deterministic). A
-// visited state is its 64-bit fingerprint and the move that led there, which is enough
-// to go back to the beginning. Fingerprints may collide: [Report.Overlooked] says how
-// many states are to be expected to be missed by that.
+// Equal parts are stored and computed once: process states and messages are numbered, and the outcome of
+// each input in each process state is memoized (machines are deterministic). A visited state is stored as
+// its 64-bit fingerprint and the transition that led to it, which is enough to find the way back to the
+// initial state. Fingerprints may collide: [Report.Overlooked] is the expected number of states missed
+// because of collisions.
 //
 // # Decisions
 //
-// The explorer numbers what is the same. States of processes, messages and what was seen from above are
-// stored once and have numbers; what a process does on an input is computed once for each of its states.
-// A visited state is a 64-bit sum of the shares of its parts, and the move that led there. Motive:
-// machines are deterministic, so nearly all of the work would be done again and again; a sum changes by
-// what a move changes. Cost: two states may have one sum. How many that is to be expected of is
-// reported, and a search that must be sure of more than that has to look elsewhere.
+// Equal parts of states are numbered. The explorer stores process states, messages and observations once,
+// and computes the outcomes of an input once for each process state. A visited state is a 64-bit sum of the
+// shares of its parts, and the transition that led to it. Motive: machines are deterministic, so nearly all
+// of the work would be repeated; a transition changes only some summands. Cost: two states may have the
+// same sum. The expected number of such states is reported; a search that needs more certainty needs
+// another tool.
 //
-// What was seen from above is a part of a state, each process by itself. Properties are decided once for
-// each such past, and whoever is down. Motive: the same properties as in the simulator, and no monitor
-// to be written beside each. Cost: the order of happenings at two processes that do not know of each
-// other is not kept, so a property must not depend on it; and a protocol that delivers much has many
-// states.
+// Requests, deliveries and indications are part of a state, for each process separately. Properties are
+// decided once for each such history and set of crashed processes. Motive: the properties are the
+// simulator's, and need no monitors. Cost: the order of events at two processes that do not know of each
+// other is lost, so a property must not depend on it; and a protocol that delivers much has many states.
 //
-// The explorer leaves out moves, not states. Of two orders of the same moves it makes one where they
-// lead to the same (sleep sets, with a mask a state). That they do is known of moves at two processes
-// and looked up for two messages at one. Every state is still visited. Motive: with it there is about
-// one move a state instead of ten, and what is counted is the same with and without, which tests
-// compare. Cost: states are not fewer; --step round and names that may change are for that.
+// The explorer omits transitions, not states. Of two orders of the same transitions it takes one if both
+// lead to the same state (sleep sets, with one mask per state). Transitions at two processes always
+// commute; for two messages at one process the explorer looks it up. Every state is still visited. Motive:
+// about one transition per state remains instead of ten, and the counts are the same with and without,
+// which tests compare. Cost: the number of states stays the same; --step round and symmetric processes
+// reduce it.
 //
-// In the explorer time is a bound on messages or nothing. Where messages arrive in time a timer runs out
-// when all is there that was sent long enough before; else any timer may run out at any time, in the
-// order of its own process. Motive: these are the synchronous and the asynchronous model. Cost:
-// protocols that measure time itself (clocks) cannot be explored.
+// Time is a bound on message delays, or nothing. Where messages arrive in time, a timer expires when every
+// message sent long enough before has arrived; otherwise any timer may expire at any time, in the order of
+// its own process. Motive: these are the synchronous and the asynchronous model. Cost: protocols that
+// measure time itself (clocks) cannot be explored.
 //
-// A protocol on a detector has a bare form for hosts that tell of crashes (Bare). Motive: heartbeats
-// never end and multiply every state by all their orders. Cost: what is explored is the protocol with a
-// perfect detector, or one that errs so often.
+// A protocol on a failure detector has a bare form (Bare) for hosts that report crashes themselves. Motive:
+// heartbeats never end and multiply every state by all their orders. Cost: the explored protocol has a
+// perfect detector, or one with a bounded number of errors.
 //
-// The explorer signs as the simulator does and imports it for that alone. Motive: one kind of ideal
-// tokens. Cost: one host imports another.
+// The explorer imports the simulator, only to sign as it does. Motive: one kind of ideal signatures. Cost:
+// one host imports another.
 package explore
 
 import (
@@ -66,113 +64,111 @@ import (
 // Options describe a search.
 type Options struct {
 	Protocol parley.Protocol
-	// Roots are how runs begin; at least one.
+	// Roots are the ways a run may begin; at least one.
 	Roots []Root
 	Model Model
 	Step  StepSize
 	Order Order
-	// Depth is how many moves a run has at most, and States how many different states
-	// are visited at most; 0: no limit.
+	// Depth is the maximum number of transitions of a run, and States the maximum number of different
+	// states visited; 0: no limit.
 	Depth  int
 	States uint64
-	// Memory is how many bytes the program may take before the search ends; 0: no limit.
+	// Memory is how many bytes the program may use before the search ends; 0: no limit.
 	Memory uint64
-	// For is how long the search takes at most; 0: no limit. What it found until then is
-	// reported.
+	// For is the maximum duration of the search; 0: no limit. Findings up to then are reported.
 	For time.Duration
-	// Walks is how many runs a search in RandomOrder makes, and Seed what they are drawn from.
+	// Walks is the number of runs of a search in RandomOrder, and Seed the seed they are drawn from.
 	Walks int
 	Seed  uint64
-	// Workers is how many threads search; 0: one for each processor.
+	// Workers is the number of threads that search; 0: one for each processor.
 	Workers int
-	// Unreduced makes every move in every state, instead of leaving out those that lead
-	// where another order of the same moves leads too.
+	// Unreduced takes every transition in every state, instead of omitting those that lead to a state that
+	// another order of the same transitions also leads to.
 	Unreduced bool
-	// Alike are processes that may change names: of states that differ by that alone one
-	// is visited. The protocol must have a Rename, and no goal may name one of them. None of
-	// them may have a part of its own in the protocol, which is not checked; none comes back
-	// after a crash, for nobody renames what a log has.
+	// Alike are symmetric processes: of the states that differ only by a renaming of them, one is visited.
+	// The protocol must have a Rename, and no goal may name one of them. None of them may have a special
+	// role in the protocol, which is not checked. None may restart, because nothing renames the contents of
+	// a log.
 	Alike parley.Set
-	// Ordered makes the order of what is seen from above at different processes a part of a
-	// state, for properties and goals that depend on it. There are many more states then.
+	// Ordered makes the order of requests and deliveries at different processes part of a state, for
+	// properties and goals that depend on it. There are many more states then.
 	Ordered bool
-	// Beyond counts a property that breaks although it is not promised, too.
+	// Beyond also counts violations of properties that are not promised.
 	Beyond bool
 	// Only are the names of the properties that count; empty: all of the protocol's.
 	Only []string
-	// Goal, if not nil, is what is searched for instead of a broken property. Looks tells
-	// that it looks at the variables of machines, and not only at what was seen from above.
+	// Goal, if not nil, is searched for instead of a broken property. Looks reports that Goal reads the
+	// variables of machines, and not only requests, deliveries and indications.
 	Goal  func(*View) bool
 	Looks bool
-	// All goes on after something was found. At most a hundred findings are kept.
+	// All continues after a finding. At most 100 findings are kept.
 	All bool
-	// Naming is how processes are called in what is said of findings; nil: process 0 ...
+	// Naming returns the name of a process in the texts of findings; nil: process 0, process 1, ...
 	Naming func(parley.ID) string
 	// Progress, if not nil, is called about once a second.
 	Progress func(Progress)
 }
 
-// Root is how a run begins: who may lie, and what is asked of whom.
+// Root is one way a run may begin: which processes may lie, and the requests.
 type Root struct {
-	// Faulty processes form one coalition. A behaviour that asks Choose is tried with
-	// every answer; faulty.Any does nothing else.
+	// Faulty processes form one coalition. A behavior that calls Choose is tried with every answer;
+	// faulty.Any does nothing else.
 	Faulty map[parley.ID]faulty.Behavior
-	// Requests of one process are made in this order; in synchronous protocols before
-	// round 0, in others, and those on call, at any time.
+	// Requests of one process are made in this order: before round 0 in synchronous protocols, and at any
+	// time in other protocols and in those with rounds on demand.
 	Requests []Request
 }
 
-// Request is what a process is asked from above.
+// Request is a request to one process.
 type Request struct {
 	At  parley.ID
 	Msg parley.Msg
 }
 
-// Model is what may go wrong beside lies, and how often in one run at most.
+// Model bounds the faults of one run other than lies. The zero Model allows none.
 type Model struct {
 	// FIFO links keep the order of messages.
 	FIFO bool
-	// Crashes come between two steps, and in the middle of one: before its records are
-	// durable, after each of its effects.
+	// Crashes is the number of crashes. A process crashes between two steps or within one: before its
+	// records are durable, or after each of its effects.
 	Crashes, Restarts, LostDisks int
 	Losses, Doubles              int
-	// Detect tells every process that is up of every one that crashed, when all that it
-	// had sent there has been delivered or lost.
+	// Detect notifies every process that is up of every crash, after all messages that the crashed process
+	// had sent to it were delivered or lost.
 	Detect bool
-	// Overtaking lets that notice come before what was sent there, too: where no bound on
-	// delays is assumed, messages may still be in flight when a timeout ends.
+	// Overtaking also lets that notice arrive before those messages: without a bound on delays, messages
+	// may still be in flight when a timeout ends.
 	Overtaking bool
-	// FalseSuspicions tell a process that one is suspected which is up.
+	// FalseSuspicions is how often a process is notified of the crash of a process that is up.
 	FalseSuspicions int
-	// InTime makes messages arrive within the delay that the protocol relies on, where it
-	// relies on one for more than safety: a timer runs out when all has arrived that was
-	// sent long enough before. What happens between two timers counts as happening at the
-	// time of the first one, and requests and suspicions come before time passes: such
-	// times are few of those that there are, and a proof is one for these.
+	// InTime makes messages arrive within the delay that the protocol relies on, if it relies on one for
+	// more than safety: a timer expires when every message sent long enough before has arrived. Events
+	// between two timers count as happening at the time of the first one, and requests and suspicions come
+	// before time passes. These are a few of the possible times, and a proof covers only these.
 	InTime bool
-	// Timeouts is how many timers run out in one run at most, where no bound on delays
-	// is assumed: any timer may run out at any time, after those of the same process
-	// that were due before it. In synchronous protocols time passes by itself.
+	// Timeouts is how many timers expire in one run at most, where no bound on delays is assumed: any timer
+	// may expire at any time, after the timers of the same process that were due before it. In synchronous
+	// protocols time passes by itself.
 	Timeouts int
 }
 
-// StepSize is how much one move is.
+// StepSize is the size of one transition.
 type StepSize uint8
 
-// The grains.
+// The step sizes.
 const (
-	Messages StepSize = iota // a delivery, a timer, a crash at a time
-	Rounds                   // synchronous protocols: all up to the end of a round
+	Messages StepSize = iota // one delivery, timer or crash
+	Rounds                   // synchronous protocols: everything up to the end of a round
 )
 
-// Order is in which order states are visited.
+// Order is the order in which states are visited.
 type Order uint8
 
 // The orders.
 const (
-	BreadthFirst Order = iota // what is found is found by the fewest moves
+	BreadthFirst Order = iota // a finding has the fewest transitions possible
 	DepthFirst
-	RandomOrder // runs drawn at random; nothing is ever proved by it
+	RandomOrder // runs drawn at random; they never prove anything
 )
 
 // Outcome is how a search ended.
@@ -180,46 +176,44 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Exhausted Outcome = iota // all was visited, and nothing found
+	Exhausted Outcome = iota // everything was visited, and nothing found
 	Found
-	BudgetHit   // nothing was found so far: that proves nothing
-	Interrupted // the same, by the user's wish
+	BudgetHit   // nothing was found so far, which proves nothing
+	Interrupted // the same, because the context ended
 )
 
 func (o Outcome) String() string {
 	return [...]string{"exhausted", "found", "budget hit", "interrupted"}[o]
 }
 
-// Report is what a search found out.
+// Report is the result of a search.
 type Report struct {
 	Progress
 	Outcome Outcome
-	// Limit says what ended the search before all was visited: "depth", "states", "memory",
-	// "for", "walks" or "interrupt".
+	// Limit names what ended the search before everything was visited: "depth", "states", "memory", "for",
+	// "walks" or "interrupt".
 	Limit string
-	// Seen are the properties that are to hold sometimes, and did in some state.
+	// Seen are the properties of mode Sometimes that held in some state.
 	Seen []string
-	// Judged says of each property in how far it was put to the test, in the order of the
-	// protocol; empty if a goal was searched for, or nothing was judged.
+	// Judged says of each property how far it was tested, in the order of the protocol; empty if the search
+	// had a goal, or nothing was judged.
 	Judged []Judged
-	// Ends is the number of states in which nothing more is due.
+	// Ends is the number of terminal states, in which nothing more is due.
 	Ends uint64
-	// Runs is the number of runs to an end, each with other answers to the Chooses: how
-	// many adversaries there are. Of searches by rounds, breadth first; capped at the
-	// largest number.
+	// Runs is the number of complete runs, each with other answers to the Chooses: the number of
+	// adversaries. It is counted in searches by rounds, breadth first, and saturates at the largest uint64.
 	Runs uint64
-	// Overlooked is how many states are to be expected to be missed because another one
-	// has the same fingerprint.
+	// Overlooked is the expected number of states missed because another state has the same fingerprint.
 	Overlooked float64
 	Findings   []Finding
 	Clauses    []Clause
 }
 
-// Progress is how far a search has come.
+// Progress is the progress of a search.
 type Progress struct {
-	States, Moves uint64 // different states, and moves made between them
-	// Outcomes counts what was computed to come of steps. A step in which liars may answer in
-	// many ways has many, and they become states only when all are known.
+	States, Moves uint64 // different states, and transitions taken between them
+	// Outcomes is the number of outcomes computed for steps. A step in which liars choose among many
+	// answers has many, and they become states only when all are known.
 	Outcomes uint64
 	Depth    int
 	Frontier uint64 // states that wait to be visited
@@ -227,29 +221,29 @@ type Progress struct {
 	Took     time.Duration
 }
 
-// Finding is a run that leads to what was searched for.
+// Finding is a run that leads to a broken property or to the goal.
 type Finding struct {
-	Property string // the one that breaks; empty: the goal was reached
+	Property string // the broken property; empty: the goal was reached
 	Why      string
 	Promised bool
-	// RunConditions are what the promise was judged by, and Over tells that nothing more
-	// was due.
+	// RunConditions are the conditions that the promise was judged by. Over reports that the run ends in a
+	// terminal state.
 	RunConditions parley.RunConditions
 	Over          bool
-	// Run has no steps if the context ended before they were made again.
+	// Run has no steps if the context ended before they were replayed.
 	Run Run
 }
 
-// NoPanic is the property of all machines that they do not panic. A run that breaks it ends
-// with the move in which one does, of which nothing comes.
+// NoPanic is the property of all machines that they do not panic. A run that breaks it ends with the
+// transition in which a machine panics, which has no outcome.
 const NoPanic = "no panic"
 
-// NeverSilent is faulty.Any without silence: every answer but the last is the host's.
+// NeverSilent is faulty.Any without silence: the host chooses among all answers except the last.
 var NeverSilent = faulty.Behavior{Name: "outspoken", Model: faulty.Any.Model,
 	Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int { return s.Choose(n - 1) }}
 
-// Search tells whether a search can be made at all, makes it, and reports. The context
-// ends it early.
+// Search checks o and searches. It returns an error if the search cannot be made. If ctx ends first, the
+// report covers the search so far.
 func Search(ctx context.Context, o Options) (Report, error) {
 	if err := o.Check(); err != nil {
 		return Report{}, err
@@ -276,18 +270,18 @@ func Search(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// enoughShorter is how many states are visited in search of a shorter run.
+// enoughShorter is how many states shorten visits at most.
 const enoughShorter = 100_000
 
-// shorten puts the shortest run that breaks the same property into the place of one that
-// was not found by the fewest moves, if that does not take long.
+// shorten replaces a finding that may not have the fewest transitions by the shortest run that breaks the
+// same property, if that takes at most enoughShorter states.
 func shorten(ctx context.Context, o Options, f *Finding) {
 	o.Order, o.All, o.States, o.Progress = BreadthFirst, false, enoughShorter, nil
 	o.Roots = o.Roots[f.Run.Root : f.Run.Root+1]
 	if f.Property != "" {
 		o.Only, o.Goal = []string{f.Property}, nil
 	}
-	// What is promised is not to be replaced by what is not.
+	// A promised property must not be replaced by one that is not promised.
 	o.Beyond = o.Beyond && !f.Promised
 	r := newSearch(ctx, o).run()
 	if r.Outcome == Found && r.Findings[0].Property == f.Property && len(r.Findings[0].Run.Steps) > 0 {
@@ -297,7 +291,7 @@ func shorten(ctx context.Context, o Options, f *Finding) {
 	}
 }
 
-// MaxProcesses is how many processes a system that is explored has at most.
+// MaxProcesses is the maximum number of processes of an explored system.
 const MaxProcesses = 16
 
 const (
@@ -305,7 +299,7 @@ const (
 	mostAsked = 15 // requests of one process
 )
 
-// Check tells why a search cannot be made, and fills in the number of workers.
+// Check returns an error if the search cannot be made. It sets the number of workers if it is 0.
 func (o *Options) Check() error {
 	p := o.Protocol
 	switch {

@@ -48,14 +48,14 @@ func cast(at parley.ID, payload string) explore.Request {
 
 func asking(requests ...explore.Request) []explore.Root { return []explore.Root{{Requests: requests}} }
 
-// liars are all ways in which m of n processes lie, whatever the source says.
+// liars returns all ways in which m of n processes lie, for each value of the source.
 func liars(n, m int, values ...string) []explore.Root {
 	return parleytest.Liars(n, m, parleytest.Proposals(values...))
 }
 
 func oral(n, m int) eig.Config { return eig.Config{N: n, M: m, Default: []byte("0")} }
 
-// small are searches that end soon, by their names.
+// small returns searches that end soon, by name.
 func small() map[string]explore.Options {
 	diff := diffusion.New(diffusion.Config{N: 3})
 	order := fifo.New(fifo.Config{N: 3})
@@ -85,7 +85,7 @@ func small() map[string]explore.Options {
 	}
 }
 
-// counts are how many states, and ends among them, the small searches have.
+// counts are the numbers of states and terminal states of the small searches.
 var counts = map[string][2]uint64{
 	"om 4": {11592, 32}, "eig 3 beyond": {509, 21},
 	"diffusion": {12364, 61}, "diffusion, a loss": {79, 2}, "diffusion, one doubled": {106, 2},
@@ -93,8 +93,8 @@ var counts = map[string][2]uint64{
 	"ballot": {19856, 364}, "two phases": {80958, 132}, "three phases": {4783, 144}, "views": {8914, 0},
 }
 
-// TestReduction makes the small searches with and without leaving out moves that lead
-// where others lead too: all states are found either way, and the same is found.
+// TestReduction makes the small searches with and without omitting redundant transitions: both visit all
+// states and find the same.
 func TestReduction(t *testing.T) {
 	for name, o := range small() {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestReduction(t *testing.T) {
 	}
 }
 
-// TestOrders makes small searches in depth first: the same states are there.
+// TestOrders makes small searches depth first: they visit the same states.
 func TestOrders(t *testing.T) {
 	for name, o := range small() {
 		o.Order, o.Workers = explore.DepthFirst, 2
@@ -127,14 +127,14 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestAlike visits one state of those that differ by the names of processes alone: with
-// the same verdict, and at least as many states as there are classes.
+// TestAlike visits one of the states that differ only by a renaming of processes: the verdict is the same,
+// and there are at least as many states as classes.
 func TestAlike(t *testing.T) {
 	same := asking(cast(0, "a"))
 	for name, c := range map[string]struct {
 		o     explore.Options
 		alike parley.Set
-		least uint64 // the size of a class at most
+		least uint64 // the maximum size of a class
 	}{
 		"diffusion": {explore.Options{Protocol: diffusion.New(diffusion.Config{N: 4}), Roots: same}, parley.SetOf(1, 2, 3), 6},
 		"bracha":    {explore.Options{Protocol: bracha.New(bracha.Config{N: 3}), Roots: same}, parley.SetOf(1, 2), 2},
@@ -185,8 +185,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestCrashInRound: without a second round a source that crashes in the middle of what
-// it sends breaks agreement, and with a second one it does not.
+// TestCrashInRound: a source that crashes while it sends breaks agreement, unless there is a second round.
 func TestCrashInRound(t *testing.T) {
 	for m, want := range []explore.Outcome{explore.Found, explore.Exhausted} {
 		r := search(t, explore.Options{
@@ -199,7 +198,7 @@ func TestCrashInRound(t *testing.T) {
 	}
 }
 
-// falling panics when it is told the same thing twice, or at the start.
+// falling panics when it receives the same message twice, or at the start.
 type falling struct {
 	parley.Base
 	told  uint64
@@ -228,8 +227,8 @@ func (f *falling) State(v *parley.Vars) {
 	v.Bool("start", &f.start)
 }
 
-// TestPanic finds, in any order, the shortest run after which a machine panics. What
-// panics later elsewhere does not matter to what is found besides.
+// TestPanic finds, in any order, the shortest run after which a machine panics. A later panic of another
+// machine does not change the other findings.
 func TestPanic(t *testing.T) {
 	p := parley.Protocol{
 		Name: "falling", N: 3, Kinds: []string{"", "M"}, New: func(parley.ID) parley.Machine { return new(falling) },
@@ -245,7 +244,7 @@ func TestPanic(t *testing.T) {
 		if r.Outcome != explore.Found || r.Findings[0].Property != explore.NoPanic || r.Findings[0].Why != why {
 			t.Fatalf("order %d: %s, %+v", o.Order, r.Outcome, r.Findings)
 		}
-		// All begin, two are asked, and both messages arrive.
+		// All start, two get a request, and both messages arrive.
 		if f := r.Findings[0]; len(f.Run.Steps) != 7 || f.Over || !f.Promised || f.RunConditions.N != 3 {
 			t.Errorf("order %d: %+v", o.Order, f)
 		}
@@ -268,8 +267,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestFinding follows a run that breaks something: it is the shortest, it is a run of the
-// machines, and its trace has what the properties see.
+// TestFinding checks a run that breaks a property: it is the shortest one, the machines can replay it, and
+// its trace shows what the properties see.
 func TestFinding(t *testing.T) {
 	o, shortest := small()["eig 3 beyond"], 0
 	for _, order := range []explore.Order{explore.BreadthFirst, explore.DepthFirst, explore.RandomOrder} {
@@ -310,7 +309,7 @@ func TestFinding(t *testing.T) {
 	}
 }
 
-// TestRefused are searches that cannot be made.
+// TestRefused checks the errors of searches that cannot be made.
 func TestRefused(t *testing.T) {
 	p := diffusion.New(diffusion.Config{N: 3})
 	big := diffusion.New(diffusion.Config{N: 17})
@@ -334,8 +333,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What liars may answer in one step is counted while it is gone through, before there are
-// states of it.
+// The answers of liars in one step are counted while the step is computed, before its states exist.
 func TestOutcomesAreCounted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

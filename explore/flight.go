@@ -7,8 +7,7 @@ import (
 	"parley"
 )
 
-// message returns the message that an element of the flight stands for: itself, or the
-// first of its queue.
+// message returns the message of an element of the flight: itself, or the first of its queue.
 func (x *space) message(elem uint32) uint32 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).first
@@ -16,7 +15,7 @@ func (x *space) message(elem uint32) uint32 {
 	return elem
 }
 
-// share is the share of an element of the flight.
+// share returns the share of an element of the flight.
 func (x *space) share(elem uint32) uint64 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).share
@@ -24,7 +23,7 @@ func (x *space) share(elem uint32) uint64 {
 	return x.messages.at(elem).share
 }
 
-// token names an element of the flight as long as it is there: itself, or its link.
+// token identifies an element of the flight while it is there: itself, or its link.
 func (x *space) token(elem uint32) uint32 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).link
@@ -32,7 +31,7 @@ func (x *space) token(elem uint32) uint32 {
 	return elem
 }
 
-// leave takes a message off the flight: element i, or the first of it.
+// leave removes a message from the flight: element i, or the first of its queue.
 func (x *space) leave(s *state, i int) {
 	elem := s.flight[i]
 	s.sum -= x.share(elem)
@@ -46,16 +45,16 @@ func (x *space) leave(s *state, i int) {
 	s.flight = append(s.flight[:i], s.flight[i+1:]...)
 }
 
-// sent tells whether anything is on its way from one process to another.
-func (x *space) sent(s *state, from, to parley.ID) bool {
+// inFlight returns whether a message is in flight from one process to another.
+func (x *space) inFlight(s *state, from, to parley.ID) bool {
 	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
 		q := x.messages.at(x.message(elem))
 		return q.from == from && q.to == to
 	})
 }
 
-// owes tells whether something is on its way that arrives before a time.
-func (x *space) owes(s *state, before parley.Tick) bool {
+// arrivesBefore returns whether a message in flight must arrive by time before.
+func (x *space) arrivesBefore(s *state, before parley.Tick) bool {
 	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
 		return x.messages.at(x.message(elem)).due <= before
 	})
@@ -75,7 +74,7 @@ func (x *space) longer(before, m uint32) uint32 {
 	return number
 }
 
-// ahead returns the number of a queue with a message in front of the others.
+// ahead returns the number of a queue with a message prepended.
 func (x *space) ahead(link, first, rest uint32) uint32 {
 	key := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, first), rest)
 	return x.queues.number(key, func(at *queue) {

@@ -8,27 +8,27 @@ import (
 	"parley/trace"
 )
 
-// event is a happening, and the list of a history that it belongs to.
+// event is an event seen from above, with the list of a history that it belongs to.
 type event struct {
 	op trace.Op
 	parley.ExternalEvent
 }
 
-// observations is what one move lets be seen from above.
+// observations are the events that one transition makes visible from above.
 type observations struct {
 	events []event
 }
 
-// history is what was seen from above so far, each process by itself if that is not Ordered.
-// One that came about in several orders has the first.
+// history is the events seen from above so far, for each process separately unless Options.Ordered is set.
+// A history reached in several orders keeps the first one.
 type history struct {
-	parent  uint32
-	outs    uint32
-	threads []uint32 // by process: what it was asked and delivered
-	share   uint64
+	parent       uint32
+	observations uint32
+	threads      []uint32 // by process: its requests and deliveries
+	share        uint64
 }
 
-// processHistory is what one process was asked and delivered: the last event, and those before.
+// processHistory is the last event of one process, and its history before.
 type processHistory struct {
 	parent uint32
 	last   event
@@ -42,13 +42,13 @@ func eventKey(b []byte, e *event) []byte {
 	return parley.AppendMsg(b, e.Path, e.Msg)
 }
 
-func (x *space) extended(before, what uint32) uint32 {
-	p := x.pasts.at(before)
+func (x *space) extendedHistory(before, what uint32) uint32 {
+	p := x.histories.at(before)
 	threads := slices.Clone(p.threads)
-	for _, e := range x.outs.at(what).events {
+	for _, e := range x.observations.at(what).events {
 		of := e.At
 		if x.o.Ordered {
-			of = 0 // what happens anywhere is one thread
+			of = 0 // all processes share one thread
 		}
 		parent := threads[of]
 		key := eventKey(binary.AppendUvarint(nil, uint64(parent)), &e)
@@ -57,8 +57,8 @@ func (x *space) extended(before, what uint32) uint32 {
 			*at = processHistory{parent, e, digest('t', eventKey(b, &e))}
 		})
 	}
-	return x.pasts.number(threadsKey(threads), func(at *history) {
-		at.parent, at.outs, at.threads, at.share = before, what, threads, x.sumThreads(threads)
+	return x.histories.number(threadsKey(threads), func(at *history) {
+		at.parent, at.observations, at.threads, at.share = before, what, threads, x.sumThreads(threads)
 	})
 }
 
@@ -77,7 +77,7 @@ func (x *space) sumThreads(threads []uint32) (sum uint64) {
 	return sum
 }
 
-// shareOf is the share of a thread, 0 of one in which nothing has happened.
+// shareOf returns the share of a thread, 0 for an empty one.
 func (x *space) shareOf(number uint32) uint64 {
 	if number == 0 {
 		return 0
@@ -85,18 +85,18 @@ func (x *space) shareOf(number uint32) uint64 {
 	return x.threads.at(number).share
 }
 
-// history is a past as properties see it.
+// history returns a history in the form that properties use.
 func (x *space) history(number uint32, faulty parley.Set, over bool) *parley.History {
 	var moves []uint32
-	for n := number; n != 0; n = x.pasts.at(n).parent {
-		moves = append(moves, x.pasts.at(n).outs)
+	for n := number; n != 0; n = x.histories.at(n).parent {
+		moves = append(moves, x.histories.at(n).observations)
 	}
 	h := &parley.History{N: x.p.N, Faulty: faulty, Over: over, Naming: x.o.Naming}
 	for _, what := range slices.Backward(moves) {
 		if what == 0 {
 			continue
 		}
-		for _, e := range x.outs.at(what).events {
+		for _, e := range x.observations.at(what).events {
 			add(h, &e)
 		}
 	}

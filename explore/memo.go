@@ -1,10 +1,9 @@
 package explore
 
-// memo is what one worker has computed, by what it was computed from. It stands in the
-// place that a hash names, or in the next one that is free. Nothing is computed from the
-// zero of K.
+// memo holds the values that one worker has computed, by key. A key is at the place of its hash, or in the
+// next free one. The zero K must not be used as a key.
 type memo[K comparable, V any] struct {
-	places []memorized[K, V] // a power of two of them
+	places []memorized[K, V] // the length is a power of two
 	n      int
 	hash   func(K) uint64
 }
@@ -18,7 +17,7 @@ func newMemo[K comparable, V any](hash func(K) uint64) memo[K, V] {
 	return memo[K, V]{places: make([]memorized[K, V], 1<<10), hash: hash}
 }
 
-// place returns where a key stands, or would.
+// place returns the place of a key, or the free place for it.
 func (m *memo[K, V]) place(key K) *memorized[K, V] {
 	var none K
 	mask := uint64(len(m.places) - 1)
@@ -29,7 +28,7 @@ func (m *memo[K, V]) place(key K) *memorized[K, V] {
 	}
 }
 
-// of returns what stands under a key. It is computed once.
+// of returns the value of a key, and computes it once.
 func (m *memo[K, V]) of(key K, compute func() V) V {
 	if p := m.place(key); p.key == key {
 		return p.value
@@ -39,7 +38,7 @@ func (m *memo[K, V]) of(key K, compute func() V) V {
 	return value
 }
 
-// add puts a value under a key that has none.
+// add stores the value of a key that has none.
 func (m *memo[K, V]) add(key K, value V) {
 	if m.n++; 4*m.n > 3*len(m.places) {
 		old := m.places
@@ -54,7 +53,7 @@ func (m *memo[K, V]) add(key K, value V) {
 	*m.place(key) = memorized[K, V]{key, value}
 }
 
-// pair is two numbers, of which the second is not 0.
+// pair is two numbers; the second is never 0.
 type pair [2]uint32
 
 func (p pair) hash() uint64 {

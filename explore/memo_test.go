@@ -2,7 +2,7 @@ package explore
 
 import "testing"
 
-// What was put under a key stands there, also if all keys have one hash and the table grows.
+// A memo returns the value stored under a key even if all keys have the same hash and the table grows.
 func TestMemo(t *testing.T) {
 	for name, hash := range map[string]func(pair) uint64{
 		"hashed": pair.hash, "all alike": func(pair) uint64 { return 1<<64 - 1 },

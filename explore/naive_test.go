@@ -16,8 +16,8 @@ import (
 	"parley/explore"
 )
 
-// toy is a machine drawn from a seed: what it does depends on a hash of its state and of
-// what happens to it, and nothing goes on for ever.
+// toy is a machine drawn from a seed: its steps depend on a hash of its state and its input. Every run
+// ends.
 type toy struct {
 	seed    uint64
 	self    parley.ID
@@ -45,7 +45,7 @@ func (m *toy) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 }
 func (m *toy) Timeout(s *parley.Step, t parley.Timer) { m.act(s, uint64(t)/4, 5, uint64(t)) }
 
-// act does something that costs of what is left.
+// act does something that uses up some of what is left.
 func (m *toy) act(s *parley.Step, left uint64, what ...uint64) {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, append(what, m.seed, uint64(m.self), m.x, m.kept, left))
@@ -92,15 +92,15 @@ func toys(seed uint64, n int) parley.Protocol {
 	}
 }
 
-// naive visits the states of toys one by one, each known by all that is in it: an
-// explorer without any of the means that make the other one fast.
+// naive visits the states of toys one by one and identifies each by its complete contents: an explorer
+// without any of the optimizations of the fast one.
 type naive struct {
 	p     parley.Protocol
 	m     explore.Model
 	asked [][]parley.Msg
 	known map[string]bool
-	seen  map[string]bool // what a goal can tell apart
-	all   bool            // the order of what is seen at different processes counts
+	seen  map[string]bool // what a goal can distinguish
+	all   bool            // the order of events at different processes counts
 
 	script []([2]int)
 	at     int
@@ -118,11 +118,11 @@ func (*naive) Verify(parley.ID, []byte, []byte) bool { return false }
 func (*naive) Refused(_, _ parley.ID, _ string)      {}
 
 type world struct {
-	begun  int // how many processes
+	begun  int // how many processes have started
 	procs  []proc
 	flight []letter
 	used   explore.Model
-	seen   []string // anywhere
+	seen   []string // at all processes
 }
 
 type proc struct {
@@ -131,7 +131,7 @@ type proc struct {
 	timers           []alarm
 	down             bool
 	lives, asked     int
-	told             []string // whose crash, in which life
+	told             []string // the crashes it was notified of, with the incarnation
 	seen             []string
 }
 
@@ -160,10 +160,10 @@ func (w *world) clone() *world {
 	return c
 }
 
-// enough is how many states of toys are visited at most.
+// enough is the maximum number of states of toys visited.
 const enough = 1000
 
-// visit visits a state and all that come after it.
+// visit visits a state and all its successors.
 func (x *naive) visit(w *world) {
 	if w.begun < x.p.N {
 		next := w.clone()
@@ -191,7 +191,7 @@ func (x *naive) visit(w *world) {
 	}
 }
 
-// seenIn is what a goal sees of a state.
+// seenIn returns what a goal sees of a state.
 func (x *naive) seenIn(w *world, over bool) string {
 	var b bytes.Buffer
 	fmt.Fprint(&b, w.seen)
@@ -207,8 +207,8 @@ func (x *naive) seenIn(w *world, over bool) string {
 	return fmt.Sprint(b.String(), over)
 }
 
-// step makes one clause run with every answer to its choices; with a crash, also with
-// every beginning of what it asks for.
+// step runs one clause with every answer to its choices and, with a crash, with every prefix of its
+// effects.
 func (x *naive) step(w *world, id parley.ID, latest parley.Tick, clause func(m parley.Machine, s *parley.Step, p *proc)) {
 	x.script = nil
 	for {
@@ -261,7 +261,7 @@ func (x *naive) step(w *world, id parley.ID, latest parley.Tick, clause func(m p
 				x.crash(next, id)
 			}
 			if cut == cuts && at < 0 {
-				break // it may as well crash between two steps
+				break // a crash between two steps covers this
 			}
 			script, asked := x.script, x.at
 			x.visit(next)
@@ -314,7 +314,7 @@ func (x *naive) crash(w *world, id parley.ID) {
 	p.down, p.machine, p.timers, p.told = true, nil, nil, nil
 }
 
-// first tells whether letter i is the first on its link.
+// first returns whether letter i is the first on its link.
 func (x *naive) first(w *world, i int) bool {
 	if !x.m.FIFO {
 		return true
@@ -323,10 +323,10 @@ func (x *naive) first(w *world, i int) bool {
 	return i == j
 }
 
-// moves makes the moves of a state.
+// moves takes the transitions of a state.
 func (x *naive) moves(w *world) (due bool) {
 	n := parley.ID(x.p.N)
-	local := false // something is due that is no message and no timer
+	local := false // something other than a message or a timer is due
 	if x.m.InTime {
 		for id := range n {
 			if t := w.procs[id].timers; len(t) > 0 && t[0].due <= 0 {
@@ -413,7 +413,7 @@ func (x *naive) moves(w *world) (due bool) {
 	return true
 }
 
-// expire lets a timer that is due first at a process run out: of several each.
+// expire expires each of the timers that are due first at a process.
 func (x *naive) expire(w *world, id parley.ID) {
 	for i, t := range w.procs[id].timers {
 		if t.due > w.procs[id].timers[0].due {
@@ -479,7 +479,7 @@ func (x *naive) suspect(w *world, id parley.ID) (due bool) {
 	return due
 }
 
-// both visits the states of toys by both explorers, and returns what each sees in them.
+// both visits the states of toys with both explorers, and returns what each of them sees.
 func both(t *testing.T, o explore.Options, asked [][]parley.Msg) (fast, slow map[string]bool) {
 	t.Helper()
 	x := naive{all: o.Ordered, p: o.Protocol, m: o.Model, asked: asked, known: make(map[string]bool), seen: make(map[string]bool)}
@@ -540,7 +540,7 @@ func both(t *testing.T, o explore.Options, asked [][]parley.Msg) (fast, slow map
 	return fast, x.seen
 }
 
-// models are what may go wrong with toys.
+// models are the faults injected into toys.
 var models = map[string]explore.Model{
 	"asynchronous": {}, "timers": {Timeouts: 2}, "losses": {Losses: 1, Doubles: 1}, "crashes": {Crashes: 1},
 	"detected": {Crashes: 2, Restarts: 1, Detect: true}, "slander": {FalseSuspicions: 1, Timeouts: 1},
@@ -549,8 +549,7 @@ var models = map[string]explore.Model{
 	"in time, in order": {InTime: true, FIFO: true, Losses: 1}, "in time, detected": {InTime: true, Crashes: 1, Detect: true},
 }
 
-// TestNaive visits the states of machines drawn at random in the simplest way too, and
-// sees the same.
+// TestNaive visits the states of random machines with the naive explorer as well, which must see the same.
 func TestNaive(t *testing.T) {
 	for name, m := range models {
 		t.Run(strings.NewReplacer(" ", "-", ",", "").Replace(name), func(t *testing.T) {

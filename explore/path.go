@@ -7,30 +7,30 @@ import (
 	"parley/trace"
 )
 
-// Run is one run, move by move.
+// Run is one run, transition by transition.
 type Run struct {
-	// Root is the number of the Options' Root that it begins with.
+	// Root is the index in Options.Roots of the root that it begins with.
 	Root  int
 	Steps []Step
 }
 
-// Step is one move of a run, and what came of it.
+// Step is one transition of a run, and its outcome.
 type Step struct {
 	Kind TransitionKind
 	At   parley.ID // where it happens
-	Of   parley.ID // the sender, or who is suspected
-	// Time is the time of the run, where messages arrive in time; else the number of the step.
+	Of   parley.ID // the sender, or the suspected process
+	// Time is the time of the run where messages arrive in time, otherwise the number of the step.
 	Time    parley.Tick
-	Msg     parley.Msg   // what arrives, is lost or is asked
+	Msg     parley.Msg   // the message delivered or lost, or the request
 	Path    parley.Path  // of a message or timer
 	Epoch   uint32       // of a message
-	Timer   parley.Timer // that runs out
-	Choices []int        // the answers to each Choose
+	Timer   parley.Timer // the timer that expires
+	Choices []int        // the answer to each Choose
 	Crashed bool         // the process crashes in this step, after these effects
 	Effects []parley.Effect
 }
 
-// runTo returns the run in which something was found.
+// runTo returns the run that leads to a finding.
 func (w *worker) runTo(f *found) Run {
 	x := w.search
 	run, steps := Run{Root: f.root}, f.trail
@@ -44,9 +44,9 @@ func (w *worker) runTo(f *found) Run {
 	for i, m := range slices.Concat(steps, f.last) {
 		switch {
 		case x.relative:
-			now += m.turn.wait
+			now += m.transition.wait
 		case x.timed:
-			now = m.turn.now
+			now = m.transition.now
 		default:
 			now = parley.Tick(i)
 		}
@@ -55,7 +55,7 @@ func (w *worker) runTo(f *found) Run {
 	return run
 }
 
-// retrace goes back from a state to the beginning, and forth again.
+// retrace returns the transitions from an initial state to a state.
 func (w *worker) retrace(at id) []takenTransition {
 	x := w.search
 	var numbers []int
@@ -89,11 +89,11 @@ func (w *worker) retrace(at id) []takenTransition {
 	return steps
 }
 
-// replay makes a move again, to see what the process asks for.
+// replay takes a transition again, to get the effects of the process.
 func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
-	x, t := w.search, &m.turn
+	x, t := w.search, &m.transition
 	out := Step{Kind: t.what, At: t.at, Of: t.of, Time: now}
-	part := x.components.at(m.before)
+	part := x.processStates.at(m.before)
 	switch {
 	case t.what == OnLoss:
 		q := x.messages.at(t.lost)
@@ -115,7 +115,7 @@ func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
 		out.Choices = append(out.Choices, int(c))
 	}
 	if m.outcome.panics != "" {
-		return out // nothing comes of it
+		return out // there is no outcome
 	}
 	w.clause(clauseInput{m.before, t.in, t.now})
 	parley.DurableFirst(w.step.Effects)
@@ -127,10 +127,10 @@ func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
 	return out
 }
 
-// Log writes a run down as every host does. keep is as in trace.Log.
+// Log returns the trace of the run. keep is as in trace.Log.
 func (r *Run) Log(keep bool) *trace.Log {
 	l := &trace.Log{Keep: keep}
-	sent := make(map[string][]uint64) // by message: the events that sent it, if it is on its way
+	sent := make(map[string][]uint64) // by message: the events that sent it, if it is in flight
 	key := func(from, to parley.ID, epoch uint32, path parley.Path, m parley.Msg) string {
 		return string((&message{from: from, to: to, epoch: epoch, path: path, msg: m}).key(nil))
 	}
@@ -179,7 +179,7 @@ func (r *Run) Log(keep bool) *trace.Log {
 	return l
 }
 
-// op is how a trace calls a move.
+// op returns the operation that a trace uses for a transition.
 func (w TransitionKind) op() trace.Op {
 	return [...]trace.Op{
 		OnDelivery: trace.Receive, OnLoss: trace.Lose, OnDuplicate: trace.Receive, OnRequest: trace.Request,

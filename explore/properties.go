@@ -7,7 +7,7 @@ import (
 	"parley/trace"
 )
 
-// propertyChecker decides about properties: once for each past, with whoever is down.
+// propertyChecker decides properties: once for each history and set of crashed processes.
 type propertyChecker struct {
 	x      *search
 	shards [16]struct {
@@ -16,35 +16,35 @@ type propertyChecker struct {
 	}
 	mu       sync.Mutex
 	findings []found
-	seen     map[string]bool // properties that are to hold sometimes, and did
+	seen     map[string]bool // properties of mode Sometimes that held
 	tally    Tally
 }
 
-// verdictKey is all that a verdict depends on.
+// verdictKey is everything that a verdict depends on.
 type verdictKey struct {
-	past uint32
-	down uint16
-	root uint16
-	over bool
-	had  uint16 // which budgets were used at all
+	history uint32
+	down    uint16
+	root    uint16
+	over    bool
+	had     uint16 // the budgets used at all, one bit each
 }
 
-// found is a state in which something was found.
+// found is a state that breaks a property or reaches the goal.
 type found struct {
 	root     int
 	id       id
-	trail    []takenTransition // of a run at random, which has no id
-	last     []takenTransition // moves beyond the state, in the last of which a machine panics
+	trail    []takenTransition // of a random run, whose states have no id
+	last     []takenTransition // transitions beyond the state; in the last one a machine panics
 	property string
 	why      string
 	promised bool
-	question verdictKey
+	key      verdictKey
 }
 
-// enough is how many findings are kept.
+// enough is how many findings are kept at most.
 const enough = 100
 
-// keep keeps what was found, and ends the search if that is enough.
+// keep keeps findings, and ends the search unless Options.All is set.
 func (j *propertyChecker) keep(list []found) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -54,8 +54,8 @@ func (j *propertyChecker) keep(list []found) {
 	}
 }
 
-// saw notes a property that is to hold sometimes, and does.
-func (j *propertyChecker) saw(name string) {
+// noteSeen records that a property of mode Sometimes held.
+func (j *propertyChecker) noteSeen(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.seen == nil {
@@ -64,10 +64,10 @@ func (j *propertyChecker) saw(name string) {
 	j.seen[name] = true
 }
 
-// seenBy is the history that a question is about. Who is down counts as faulty.
-func (j *propertyChecker) seenBy(q *verdictKey) *parley.History {
+// historyOf returns the history of a key. Crashed processes count as faulty.
+func (j *propertyChecker) historyOf(q *verdictKey) *parley.History {
 	x := j.x
-	h := x.history(q.past, x.roots[q.root].faulty, q.over)
+	h := x.history(q.history, x.roots[q.root].faulty, q.over)
 	for p := range parley.ID(x.p.N) {
 		if q.down>>p&1 == 1 {
 			h.Faulty.Add(p)
@@ -76,14 +76,14 @@ func (j *propertyChecker) seenBy(q *verdictKey) *parley.History {
 	return h
 }
 
-// broken returns which properties that count do not hold of a history.
+// broken returns the violated properties that the search looks for.
 func (j *propertyChecker) broken(q *verdictKey, h *parley.History) (out []found) {
 	x := j.x
-	all := parley.Judge(x.p, j.assumptions(q, h), h)
+	all := parley.Judge(x.p, j.runConditions(q, h), h)
 	j.tally.Add(all, h.Over, x.o.Beyond)
 	for _, v := range all {
 		if v.Property.Mode == parley.Sometimes && v.Broken == nil {
-			j.saw(v.Property.Name)
+			j.noteSeen(v.Property.Name)
 		}
 		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.o.Counts(v) {
 			continue
@@ -95,8 +95,8 @@ func (j *propertyChecker) broken(q *verdictKey, h *parley.History) (out []found)
 	return out
 }
 
-// assumptions are the circumstances of the runs that a question is about.
-func (j *propertyChecker) assumptions(q *verdictKey, h *parley.History) parley.RunConditions {
+// runConditions returns the conditions of the runs with a key.
+func (j *propertyChecker) runConditions(q *verdictKey, h *parley.History) parley.RunConditions {
 	x := j.x
 	had := func(budget int) bool { return q.had>>budget&1 == 1 }
 	a := trace.Facts{Worst: x.roots[q.root].worst}
@@ -116,7 +116,7 @@ func (j *propertyChecker) assumptions(q *verdictKey, h *parley.History) parley.R
 	return a.RunConditions(x.p, h)
 }
 
-// add puts an event into the list of a history that it belongs to.
+// add adds an event to the list of a history that it belongs to.
 func add(h *parley.History, e *event) {
 	at := e.ExternalEvent
 	at.Order = uint64(len(h.Requests) + len(h.Deliveries) + len(h.Indications) + len(h.Restarts) + 1)

@@ -10,7 +10,7 @@ import (
 	"parley/explore/internal/budget"
 )
 
-// coverage counts what machines were given.
+// coverage counts the inputs of machines.
 type coverage struct {
 	kinds   map[parley.Kind]uint64 // messages received
 	clauses [8]uint64              // by input
@@ -20,8 +20,7 @@ func newCoverage() coverage {
 	return coverage{kinds: make(map[parley.Kind]uint64)}
 }
 
-// Clause is a part of the machines, and how often it ran, each time on another state or
-// input.
+// Clause is a part of the machines, and how often it ran, each time in another state or on another input.
 type Clause struct {
 	Name string
 	Runs uint64
@@ -34,8 +33,8 @@ func (x *search) progress() Progress {
 	return p
 }
 
-// told returns what is called about once a second, nil for nothing.
-func (x *search) told() func() {
+// progressFunc returns the function to be called about once a second, or nil.
+func (x *search) progressFunc() func() {
 	if x.o.Progress == nil {
 		return nil
 	}
@@ -44,23 +43,23 @@ func (x *search) told() func() {
 
 func (x *search) report() Report {
 	for _, w := range x.workers {
-		w.tell()
+		w.flushCounts()
 	}
 	r := Report{Progress: x.progress(), Ends: x.ends.Load(), Runs: x.runs.Load()}
 	r.Clauses = x.clauses()
 	r.Overlooked = math.Pow(float64(r.States), 2) / math.Pow(2, 65)
 	again := x.worker()
-	again.again = true
-	for i := range x.judge.findings {
-		f := &x.judge.findings[i]
-		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: again.runTo(f), Over: f.question.over}
-		if f.question.past != 0 {
-			g.RunConditions = x.judge.assumptions(&f.question, x.judge.seenBy(&f.question))
+	again.replaying = true
+	for i := range x.checker.findings {
+		f := &x.checker.findings[i]
+		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: again.runTo(f), Over: f.key.over}
+		if f.key.history != 0 {
+			g.RunConditions = x.checker.runConditions(&f.key, x.checker.historyOf(&f.key))
 		}
 		r.Findings = append(r.Findings, g)
 	}
 	// order: they are sorted
-	r.Seen, r.Judged = slices.Sorted(maps.Keys(x.judge.seen)), x.judge.tally.Judged()
+	r.Seen, r.Judged = slices.Sorted(maps.Keys(x.checker.seen)), x.checker.tally.Judged()
 	switch limit := x.Limit(); {
 	case x.Interrupted():
 		r.Outcome, r.Limit = Interrupted, budget.Interrupt
@@ -73,8 +72,7 @@ func (x *search) report() Report {
 	return r
 }
 
-// clauses returns what the machines were given, and the kinds of messages that they
-// never were.
+// clauses returns how often each clause ran, including the kinds of messages never received.
 func (x *search) clauses() []Clause {
 	sum := newCoverage()
 	for _, w := range x.workers {

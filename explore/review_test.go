@@ -63,9 +63,9 @@ func to1(s *parley.Step, value uint64) {
 	}
 }
 
-// TestBudgetsApart: two states are not one because what they took from the budgets adds
-// up to the same in some way. Nobody minds what arrives or runs out here, so that a state
-// is how many messages are left, and what was taken: the oracle counts these.
+// TestBudgetsApart: two states are not merged because different uses of their budgets add up to the same.
+// No message and no timer changes a machine here, so a state is the number of messages left and the budgets
+// used: the oracle counts these.
 func TestBudgetsApart(t *testing.T) {
 	p := scriptedBy(2, scripted{
 		start: func(s *parley.Step, _ *uint64) {
@@ -84,7 +84,7 @@ func TestBudgetsApart(t *testing.T) {
 	}
 }
 
-// TestChoices: of many answers each is told as what it is.
+// TestChoices: each of many answers is reported as it is.
 func TestChoices(t *testing.T) {
 	p := scriptedBy(1, scripted{request: func(s *parley.Step, x *uint64) { *x = uint64(s.Choose(1000)); s.Deliver(0, parley.Msg{Value: *x}) }})
 	r := search(t, explore.Options{
@@ -116,8 +116,8 @@ func (fallen) Close(_ *parley.Step, r int) {
 	}
 }
 
-// TestPanicReplays: the run ends with the move in which the machine panics, and does so
-// when it is made again. What went wrong in that move counts.
+// TestPanicReplays: the run ends with the transition in which the machine panics, which it also does in a
+// replay. The faults of that transition count.
 func TestPanicReplays(t *testing.T) {
 	slandered := scriptedBy(2, scripted{receive: func(*parley.Step, parley.Msg, *uint64) { panic("no!") }})
 	slandered.Promises = func(parley.RunConditions) []parley.Promise { return nil }
@@ -147,9 +147,8 @@ func TestPanicReplays(t *testing.T) {
 	}
 }
 
-// TestRunsCounted: one of two things is told to each of two in each of three rounds, and only
-// the last one makes a difference. Where states are not visited level by level there is
-// no count.
+// TestRunsCounted: in each of three rounds, each of two processes is sent one of two messages, and only the
+// last round makes a difference. Runs are not counted where states are not visited level by level.
 func TestRunsCounted(t *testing.T) {
 	o := explore.Options{
 		Protocol: forgetful(), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{1: faulty.Any}}}, Step: explore.Rounds,
@@ -162,7 +161,8 @@ func TestRunsCounted(t *testing.T) {
 	}
 }
 
-// forgetful is a protocol of three rounds in which everybody remembers what the last one brought.
+// forgetful returns a protocol of three rounds in which each process remembers only the messages of the
+// last.
 func forgetful() parley.Protocol {
 	return lockstep.Of(lockstep.Protocol{
 		Protocol: parley.Protocol{
@@ -189,8 +189,8 @@ func (f *forgetter) Absorb(_ *parley.Step, _ int, from parley.ID, m parley.Msg) 
 func (*forgetter) Close(*parley.Step, int) {}
 func (f *forgetter) State(v *parley.Vars)  { parley.Num(v, "last", &f.last) }
 
-// TestShortened: what breaks although it is promised is not replaced by a shorter run in
-// which nothing is promised, such as one with a crash here.
+// TestShortened: a violation of a promise is not replaced by a shorter run in which nothing is promised,
+// such as one with a crash here.
 func TestShortened(t *testing.T) {
 	p := scriptedBy(2, scripted{
 		request: func(s *parley.Step, _ *uint64) { to1(s, 1) },
@@ -214,7 +214,8 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// TestCrashesTwice: who is told of a crash is told of the next one of the same process too.
+// TestCrashesTwice: a process that was notified of a crash is also notified of the same process's next
+// crash.
 func TestCrashesTwice(t *testing.T) {
 	p := scriptedBy(2, scripted{receive: func(_ *parley.Step, _ parley.Msg, x *uint64) { *x++ }})
 	o := explore.Options{Protocol: p, Roots: asking(), Model: explore.Model{Crashes: 2, Restarts: 1, Detect: true}, Looks: true}
@@ -232,9 +233,9 @@ func TestCrashesTwice(t *testing.T) {
 	}
 }
 
-// TestAtOnce: a timer that is due at once runs out before anything else, but what arrives
-// before it is set may have come in any order; and between two that are due at once their
-// process may crash, whichever is first.
+// TestAtOnce: a timer that is due at once expires before anything else, but messages before it is set may
+// have arrived in any order; and between two timers that are due at once, in either order, their process
+// may crash.
 func TestAtOnce(t *testing.T) {
 	p := scriptedBy(3, scripted{
 		request: func(s *parley.Step, _ *uint64) { s.SendAll(parley.Msg{Kind: 1}) },
@@ -269,8 +270,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestSilence: two messages to one process that come to the same in either order do not if
-// something is sent in one of them.
+// TestSilence: two messages to one process that lead to the same process state in either order still do not
+// commute if one of the orders sends something.
 func TestSilence(t *testing.T) {
 	p := scriptedBy(3, scripted{
 		request: func(s *parley.Step, _ *uint64) { to1(s, 1); to1(s, 2) },
@@ -282,13 +283,13 @@ func TestSilence(t *testing.T) {
 		},
 	})
 	r := search(t, explore.Options{Protocol: p, Roots: asking(cast(0, "a"))})
-	if r.States != 8 { // before, asked, after either message, after both in two ways, and what was sent arrives
+	if r.States != 8 { // before, asked, after either message, after both in two ways, and the sent message arrives
 		t.Errorf("%d states", r.States)
 	}
 }
 
-// TestOrdered: which of two processes was first to deliver is told apart if it is asked for,
-// to the end of the run, and else it is not.
+// TestOrdered: with Ordered, the search distinguishes which of two processes delivered first, to the end of
+// the run; without it, it does not.
 func TestOrdered(t *testing.T) {
 	p := scriptedBy(3, scripted{
 		request: func(s *parley.Step, _ *uint64) { s.SendAll(parley.Msg{Kind: 1}) },

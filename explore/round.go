@@ -2,21 +2,21 @@ package explore
 
 import "parley/explore/internal/timer"
 
-// In a search by rounds a move is all that happens until timers of correct processes
-// have run out again. What arrives within a round is delivered in one order: with
-// lockstep, which takes in what a round brought when it closes, and in the order of the
-// senders, any other leads to the same. Only what liars say is chosen.
+// In a search by rounds a transition is everything that happens until timers of correct processes have
+// expired again. Messages of one round are delivered in one order: lockstep processes the messages of a
+// round when it closes, in the order of the senders, so any other order leads to the same state. Only the
+// lies are chosen.
 
-// round makes one move of one round, and goes on from there until it ends.
+// round takes the transitions of one round from s to its end.
 func (w *mover) round(s *state) (due bool) {
 	w.origin, w.number, w.level = s, 0, 0
-	w.arrive, w.closed = w.within, -1
+	w.arrive, w.closed = w.enterRound, -1
 	due = w.first(s)
 	w.origin = nil
 	return due
 }
 
-// first makes the one move that is made next within a round.
+// first takes the single next transition within a round.
 func (w *mover) first(s *state) (due bool) {
 	x := w.x
 	if t, ok := x.due(s, s.now); ok {
@@ -37,10 +37,10 @@ func (w *mover) first(s *state) (due bool) {
 	return true
 }
 
-// within takes in a state in the middle of a round, or at its end.
-func (w *mover) within(from, next *state, _ int) {
+// enterRound continues from a state within a round, or finishes the round.
+func (w *mover) enterRound(from, next *state, _ int) {
 	x, closed := w.x, w.closed
-	if w.turn.what == OnTimeout && !x.roots[next.root].faulty.Has(w.turn.at) {
+	if w.transition.what == OnTimeout && !x.roots[next.root].faulty.Has(w.transition.at) {
 		w.closed = next.now
 	}
 	if w.level == len(w.stack) {
@@ -49,7 +49,7 @@ func (w *mover) within(from, next *state, _ int) {
 	}
 	s := w.stack[w.level]
 	next.copyTo(s)
-	w.steps[w.level] = w.made(from)
+	w.steps[w.level] = w.taken(from)
 	w.level++
 	if _, more := x.due(s, s.now); !more && w.closed == s.now && s.now > w.origin.now || !w.first(s) {
 		w.number++

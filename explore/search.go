@@ -18,7 +18,7 @@ type search struct {
 	signer sim.Signer
 
 	visited visited
-	judge   propertyChecker
+	checker propertyChecker
 
 	depth   atomic.Int64
 	waiting atomic.Int64 // states
@@ -40,47 +40,46 @@ func newSearch(ctx context.Context, o Options) *search {
 	for k := range x.limits {
 		x.limits[k] = uint8(o.Model.limit(k))
 	}
-	x.asks = !x.timed || x.relative || x.p.OnDemand && o.Step == Messages
+	x.requestsAnytime = !x.timed || x.relative || x.p.OnDemand && o.Step == Messages
 	m := &o.Model
 	x.reliable = m.Crashes+m.Losses+m.Doubles == 0
-	x.still = !x.asks && !m.Detect && x.reliable && m.FalseSuspicions == 0
-	x.delay = within(x.p)
+	x.onlyMessages = !x.requestsAnytime && !m.Detect && x.reliable && m.FalseSuspicions == 0
+	x.delay = messageDelay(x.p)
 	for _, r := range o.Roots {
 		x.roots = append(x.roots, newRoot(x.p, r))
 	}
-	x.judge.x, x.visited.alone = x, o.Workers == 1
+	x.checker.x, x.visited.alone = x, o.Workers == 1
 	for range o.Workers {
 		x.workers = append(x.workers, x.worker())
 	}
 	return x
 }
 
-// worker makes the machines of one more thread.
+// worker returns a worker for one more thread, with machines of its own.
 func (x *search) worker() *worker {
 	w := &worker{search: x}
 	w.Signer, w.x, w.budget, w.counted = x.signer, &x.space, &x.Budget, &x.results
 	w.calls, w.coverage = newMemo[clauseInput, []outcome](clauseInput.hash), newCoverage()
-	w.queues, w.pasts = newMemo[pair, uint32](pair.hash), newMemo[pair, uint32](pair.hash)
-	w.fell, w.visit = w.falls, w.arriveAt
+	w.queues, w.histories = newMemo[pair, uint32](pair.hash), newMemo[pair, uint32](pair.hash)
+	w.onPanic, w.visit = w.recordPanic, w.arriveAt
 	for _, r := range x.roots {
 		var list []parley.Machine
 		for i := range r.seats {
 			list = append(list, x.fresh(r, &r.seats[i]))
 		}
 		w.machines = append(w.machines, list)
-		w.alike = append(w.alike, newSymmetry(&w.runner, x.o.Alike.Minus(r.faulty)))
+		w.symmetries = append(w.symmetries, newSymmetry(&w.runner, x.o.Alike.Minus(r.faulty)))
 	}
 	return w
 }
 
-// frontier is the states of one level that wait to be visited, packed.
+// frontier is the packed states of one level that wait to be visited.
 type frontier struct {
 	blocks [][]uint32
 }
 
-// run searches.
 func (x *search) run() Report {
-	done := x.Start(x.told())
+	done := x.Start(x.progressFunc())
 	if x.o.Order == RandomOrder {
 		x.walks()
 		x.End("walks")
@@ -91,10 +90,10 @@ func (x *search) run() Report {
 	return x.report()
 }
 
-// all visits state after state, and tells whether some were left.
+// all visits every state, and returns whether some were left.
 func (x *search) all() (more bool) {
 	w := x.workers[0]
-	defer x.heed()
+	defer x.recoverTooLarge()
 	for number := range x.roots {
 		if x.Over() {
 			return true
@@ -130,7 +129,7 @@ func (x *search) level(level frontier) frontier {
 				}
 				w.spare, level.blocks[k] = append(w.spare, level.blocks[k]), nil
 				if x.o.Order == DepthFirst {
-					w.deeper()
+					w.expandNewest()
 				}
 			}
 			mu.Lock()
@@ -142,7 +141,7 @@ func (x *search) level(level frontier) frontier {
 	return next
 }
 
-// counted tells whether runs are: if all that come to a state do so before it is visited.
+// counted returns whether runs are counted: all runs to a state must reach it before it is visited.
 func (x *search) counted() bool { return x.o.Step == Rounds && x.o.Order == BreadthFirst }
 
 func (x *search) addRuns(runs uint64) {
@@ -157,8 +156,8 @@ func (x *search) fail(err error) {
 	x.Stop()
 }
 
-// heed ends the search if something cannot be explored. It is to be deferred.
-func (x *search) heed() {
+// recoverTooLarge ends the search if something cannot be explored. It must be deferred.
+func (x *search) recoverTooLarge() {
 	switch why := recover().(type) {
 	case nil:
 	case tooLarge:

@@ -7,15 +7,15 @@ import (
 	"parley"
 )
 
-// asleep returns what need not be done in a state that deliver moves led to: what was
-// explored in the state before it and does not depend on this move.
+// asleep returns the deliveries that can be omitted in a state that a transition led to: those that were
+// explored in the state before it and do not depend on this transition.
 func (w *mover) asleep(s, next *state) uint64 {
 	x := w.x
 	if x.o.Unreduced || x.o.Alike != (parley.Set{}) || x.timed && next.now != s.now {
 		return 0
 	}
 	var sleep uint64
-	here, k := x.slot(s, w.turn.at), 0
+	here, k := x.slot(s, w.transition.at), 0
 	for left := w.explored; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
 		if i >= len(s.flight) {
@@ -23,7 +23,7 @@ func (w *mover) asleep(s, next *state) uint64 {
 		}
 		number := x.message(s.flight[i])
 		switch at := x.slot(s, x.messages.at(number).to); {
-		case i == w.turn.elem,
+		case i == w.transition.elem,
 			at != here && x.o.Ordered && w.ordered(s.parts[at], number, s.now),
 			at == here && !w.commutes(s.parts[at], number, s.now):
 			continue
@@ -39,8 +39,8 @@ func (w *mover) asleep(s, next *state) uint64 {
 	return sleep
 }
 
-// calm returns those of the messages on the way after whose arrival no timer is due at
-// once: that runs out before anything else happens, which is another order.
+// calm returns those messages in flight whose delivery makes no timer due at once: such a timer expires
+// before anything else happens, which is another order.
 func (w *mover) calm(s *state, which uint64) uint64 {
 	x := w.x
 	if !x.prompt.Load() {
@@ -50,11 +50,11 @@ func (w *mover) calm(s *state, which uint64) uint64 {
 		i := bits.TrailingZeros64(left)
 		number := x.message(s.flight[i])
 		part := s.parts[x.slot(s, x.messages.at(number).to)]
-		if x.components.at(part).down {
+		if x.processStates.at(part).down {
 			continue
 		}
 		for _, o := range w.outcomes(clauseInput{part, deliver | input(number), s.now}) {
-			if o.panics == "" && x.components.at(o.next).wakes() <= s.now {
+			if o.panics == "" && x.processStates.at(o.next).nextDue() <= s.now {
 				which &^= 1 << i
 			}
 		}
@@ -62,20 +62,18 @@ func (w *mover) calm(s *state, which uint64) uint64 {
 	return which
 }
 
-// ordered tells whether something is seen of the present move and of the arrival of a
-// message at another component, so that their order counts where it does. Else they
-// always come to the same in either order.
+// ordered returns whether both the current transition and the delivery of a message to another process are
+// observed, so that their order counts where it does. Otherwise both orders always lead to the same state.
 func (w *mover) ordered(part, message uint32, now parley.Tick) bool {
-	visible := func(o outcome) bool { return o.outs != 0 }
-	return w.outcome != nil && visible(*w.outcome) && !w.x.components.at(part).down &&
+	visible := func(o outcome) bool { return o.observations != 0 }
+	return w.outcome != nil && visible(*w.outcome) && !w.x.processStates.at(part).down &&
 		slices.ContainsFunc(w.outcomes(clauseInput{part, deliver | input(message), now}), visible)
 }
 
-// commutes tells whether the present move and the arrival of a message at the same
-// component come to the same in either order: the component is in the end the same, and
-// nobody sees more of it.
+// commutes returns whether the current transition and the delivery of a message to the same process lead to
+// the same process state in either order, without any further observation.
 func (w *mover) commutes(part, message uint32, now parley.Tick) bool {
-	if w.turn.what != OnDelivery || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
+	if w.transition.what != OnDelivery || w.transition.cost >= 0 || w.transition.in&amid != 0 || !w.outcome.quiet() {
 		return false
 	}
 	silent := func(part uint32, in input) (uint32, bool) {
@@ -90,7 +88,7 @@ func (w *mover) commutes(part, message uint32, now parley.Tick) bool {
 	if !ok || len(w.outcome.choices) > 0 {
 		return false
 	}
-	a, ok := silent(first, w.turn.in)
+	a, ok := silent(first, w.transition.in)
 	if !ok {
 		return false
 	}

@@ -10,41 +10,40 @@ import (
 	"parley/faulty"
 )
 
-// space is what the states of a search are made of, each thing under one number, and what a
-// model lets happen to them.
+// space holds the numbered parts of a search's states, and the faults that the model allows.
 type space struct {
-	p     parley.Protocol
-	o     Options
-	timed bool // messages arrive in time
-	still bool // nothing happens but for messages and timers that are due
-	asks  bool // at any time; else all requests come first
-	// reliable tells that no message is lost, and none comes twice, and no process crashes.
+	p               parley.Protocol
+	o               Options
+	timed           bool // messages arrive in time
+	onlyMessages    bool // nothing happens except deliveries and timers that are due
+	requestsAnytime bool // otherwise all requests come first
+	// reliable means that no message is lost or duplicated, and no process crashes.
 	reliable bool
-	// relative tells that it is always time 0: when time passes, all that is to come moves
-	// nearer. Rounds are counted from the beginning, and need no such thing to end.
+	// relative means that the time is always 0: when time passes, every due time moves nearer. Rounds are
+	// counted from the beginning, and need no relative time to be finite.
 	relative bool
-	delay    parley.Tick // within which they do
-	// prompt tells that a machine has set a timer on a message that is due at once, where
-	// messages arrive in time.
+	delay    parley.Tick // within which messages arrive
+	// prompt means that a machine has set, on a message, a timer that is due at once, where messages arrive
+	// in time.
 	prompt atomic.Bool
 	limits [budgets]uint8
 	roots  []*root
 
-	components table[processState]
-	messages   table[message]
-	queues     table[queue]
-	outs       table[observations]
-	pasts      table[history]
-	threads    table[processHistory]
+	processStates table[processState]
+	messages      table[message]
+	queues        table[queue]
+	observations  table[observations]
+	histories     table[history]
+	threads       table[processHistory]
 }
 
-// root is how runs begin, with its processes seated.
+// root is one way a run may begin, with its processes seated.
 type root struct {
 	faulty   parley.Set
 	how      map[parley.ID]faulty.Behavior
 	worst    parley.FaultModel
 	seats    []seat
-	slot     [most]uint8 // where the component of a process is: the first process of its seat
+	slot     [most]uint8 // the index of a process's state: the first process of its seat
 	requests [most][]parley.Msg
 }
 
@@ -73,7 +72,7 @@ func newRoot(p parley.Protocol, r Root) *root {
 	return out
 }
 
-// seat is one machine's place.
+// seat is the place of one machine.
 type seat struct {
 	ids     []parley.ID
 	members parley.Set
@@ -94,20 +93,20 @@ func (x *space) fresh(r *root, s *seat) parley.Machine {
 	return faulty.New(x.p, wait, r.how)
 }
 
-// slot returns where among the parts of a state the component of a process is.
+// slot returns the index of a process's state among the parts of a state.
 func (x *space) slot(s *state, p parley.ID) int { return int(x.roots[s.root].slot[p]) }
 
-// askedOf is how many requests a process has got.
+// askedOf returns how many requests a process has received.
 func (x *space) askedOf(part *processState, p parley.ID) int {
 	seat := &x.roots[part.root].seats[part.seat]
 	return part.asked >> (4 * seat.place[p]) & 15
 }
 
-// may tells whether something that is bounded may still happen.
+// may returns whether another fault of a bounded kind is allowed.
 func (x *space) may(s *state, budget int) bool { return s.used[budget] < x.limits[budget] }
 
-// spend takes a move from the budgets. What is on its way to a process that is down for
-// good is forgotten.
+// spend subtracts a transition from the budgets. Messages in flight to a process that is down for good are
+// dropped.
 func (x *space) spend(s *state, t *transition) {
 	if t.cost >= 0 {
 		s.used[t.cost]++
@@ -130,35 +129,35 @@ func (x *space) spend(s *state, t *transition) {
 	})
 }
 
-// forgotten tells whether a process is down for good: nothing is on its way to it.
+// forgotten returns whether a process is down for good: nothing is in flight to it.
 func (x *space) forgotten(s *state, p parley.ID) bool {
-	return x.limits[restarts] == 0 && x.limits[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down
+	return x.limits[restarts] == 0 && x.limits[crashes] > 0 && x.processStates.at(s.parts[x.slot(s, p)]).down
 }
 
-// due returns the turn of the first process of which a timer is due at a time.
+// due returns the transition of the first process that has a timer due at time at.
 func (x *space) due(s *state, at parley.Tick) (transition, bool) {
 	if s.wake > at {
 		return transition{}, false
 	}
 	for i := range x.roots[s.root].seats {
 		seat := &x.roots[s.root].seats[i]
-		if part := x.components.at(s.parts[seat.ids[0]]); part.wakes() <= at {
+		if part := x.processStates.at(s.parts[seat.ids[0]]); part.nextDue() <= at {
 			return transition{what: OnTimeout, at: part.timers[0].Of, in: expire, elem: -1, cost: -1, now: at}, true
 		}
 	}
 	panic("explore: a timer is due and is not found")
 }
 
-// rewake finds out when the next timer is due.
+// rewake computes when the next timer is due.
 func (x *space) rewake(s *state) {
 	s.wake = timer.Never
 	for i := range x.roots[s.root].seats {
-		s.wake = min(s.wake, x.components.at(s.parts[x.roots[s.root].seats[i].ids[0]]).wakes())
+		s.wake = min(s.wake, x.processStates.at(s.parts[x.roots[s.root].seats[i].ids[0]]).nextDue())
 	}
 }
 
-// fallen is a component after a crash.
-func (x *space) fallen(c *processState) processState {
+// afterCrash returns a process state after a crash.
+func (x *space) afterCrash(c *processState) processState {
 	out := processState{root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives}
 	if x.limits[restarts] > 0 {
 		out.durable, out.log = c.durable, c.log
@@ -166,23 +165,23 @@ func (x *space) fallen(c *processState) processState {
 	return out
 }
 
-// arrives returns until when a message has arrived that is sent in a call. A timer runs
-// out at its time; what is sent because of a message is sent when that has arrived at
-// the latest; but rounds on call begin when the clock of a process shows that they do, so that
-// it is sent then. The coalition, which rushes, is heard at once.
+// arrives returns the latest arrival of a message that is sent on an input. A timer expires at its time; a
+// message sent because of another one is sent at the latest arrival of that one. Rounds on demand begin by
+// the clock of a process, so their messages are sent at that time. Messages of the coalition, which rushes,
+// arrive at once.
 func (x *space) arrives(c clauseInput) parley.Tick {
 	sent, most := c.now, x.delay
 	if c.in.kind() == deliver && !x.p.OnDemand {
 		sent = max(sent, x.messages.at(c.in.ref()).due)
 	}
-	if part := x.components.at(c.part); x.roots[part.root].seats[part.seat].rushing {
+	if part := x.processStates.at(c.part); x.roots[part.root].seats[part.seat].rushing {
 		most = 1
 	}
 	return sent + most
 }
 
-// seen returns the number of a list of events.
-func (x *space) seen(list []event) uint32 {
+// observationsID returns the number of a list of events, 0 for none.
+func (x *space) observationsID(list []event) uint32 {
 	if len(list) == 0 {
 		return 0
 	}
@@ -191,30 +190,31 @@ func (x *space) seen(list []event) uint32 {
 		part := eventKey(nil, &list[i])
 		key = parley.AppendBytes(key, part)
 	}
-	return x.outs.number(key, func(at *observations) { at.events = list })
+	return x.observations.number(key, func(at *observations) { at.events = list })
 }
 
-// within is the time in which messages arrive: what the protocol relies on, or as in the
-// simulator.
-func within(p parley.Protocol) parley.Tick { return cmp.Or(p.Relies.Delay, 900) }
+// messageDelay returns the maximum delay of messages: what the protocol relies on, otherwise the
+// simulator's.
+func messageDelay(p parley.Protocol) parley.Tick { return cmp.Or(p.Relies.Delay, 900) }
 
-// Rush is how long liars wait in a round of a synchronous protocol until they have heard the
-// others: longer than messages take, and less long than the round, which is a tenth longer or more.
+// Rush returns how long liars wait in a round of a synchronous protocol, to receive the others' messages
+// first: longer than the message delay, and shorter than the round, which is at least a tenth longer than
+// the delay.
 func Rush(p parley.Protocol) parley.Tick {
-	delay := within(p)
+	delay := messageDelay(p)
 	return delay + max(1, delay/18)
 }
 
-// question is what is to be answered in a state.
-func (x *space) question(s *state, over bool) verdictKey {
-	q := verdictKey{past: s.past, root: uint16(s.root), over: over}
+// verdictKey returns the key of the verdict on a state.
+func (x *space) verdictKey(s *state, over bool) verdictKey {
+	q := verdictKey{history: s.history, root: uint16(s.root), over: over}
 	for i, used := range s.used {
 		if used > 0 {
 			q.had |= 1 << i
 		}
 	}
 	for p := range parley.ID(x.p.N) {
-		if s.used[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down {
+		if s.used[crashes] > 0 && x.processStates.at(s.parts[x.slot(s, p)]).down {
 			q.down |= 1 << p
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"parley"
 )
 
-// symmetry are the ways in which processes may change names, and what shares parts of a
-// state have under them. Of the states that are one up to names the one met first is
-// visited; its fingerprint is the smallest of all.
+// symmetry holds the permutations of symmetric processes, and the shares of parts of a state under them. Of
+// the states that are equal up to renaming, the one reached first is visited; its fingerprint is the
+// smallest of all their fingerprints.
 type symmetry struct {
 	w        *runner
 	perms    [][]parley.ID
@@ -18,14 +18,13 @@ type symmetry struct {
 	threads  map[renamed]uint64
 }
 
-// renamed is a part of a state under one of the ways.
+// renamed is a part of a state under one permutation.
 type renamed struct {
 	perm int
 	part uint32
 }
 
-// newSymmetry returns every permutation of the processes that are alike, but the one that
-// changes nothing.
+// newSymmetry returns every permutation of the symmetric processes except the identity.
 func newSymmetry(w *runner, who parley.Set) symmetry {
 	a := symmetry{
 		w: w, parts: make(map[renamed]uint64), messages: make(map[renamed]uint64),
@@ -52,8 +51,8 @@ func newSymmetry(w *runner, who parley.Set) symmetry {
 	return a
 }
 
-// print is the fingerprint of a state, and of all that differ from it by the names of
-// processes that are alike.
+// print returns the common fingerprint of a state and of all states that differ from it only by a renaming
+// of symmetric processes.
 func (a *symmetry) print(s *state) uint64 {
 	x := a.w.x
 	least := s.print(s.sum)
@@ -65,7 +64,7 @@ func (a *symmetry) print(s *state) uint64 {
 		for _, elem := range s.flight {
 			sum += a.message(k, elem)
 		}
-		for _, t := range x.pasts.at(s.past).threads {
+		for _, t := range x.histories.at(s.history).threads {
 			sum += a.thread(k, t)
 		}
 		least = min(least, s.print(sum))
@@ -73,7 +72,7 @@ func (a *symmetry) print(s *state) uint64 {
 	return least
 }
 
-// part is the share that a component has if the processes change names.
+// part returns the share of a process state under permutation k.
 func (a *symmetry) part(k int, number uint32) uint64 {
 	x, at := a.w.x, renamed{k, number}
 	share, known := a.parts[at]
@@ -81,23 +80,23 @@ func (a *symmetry) part(k int, number uint32) uint64 {
 		return share
 	}
 	perm := a.perms[k]
-	c := *x.components.at(number)
+	c := *x.processStates.at(number)
 	r := x.roots[c.root]
 	ids := r.seats[c.seat].ids
 	if len(ids) == 1 {
 		c.seat = slices.IndexFunc(r.seats, func(s seat) bool { return s.ids[0] == perm[ids[0]] })
 	}
-	told := c.told
-	c.told = 0
+	told := c.noticed
+	c.noticed = 0
 	for id := range parley.ID(x.p.N) {
-		c.told |= told >> (4 * id) & 15 << (4 * perm[id])
+		c.noticed |= told >> (4 * id) & 15 << (4 * perm[id])
 	}
 	c.timers = slices.Clone(c.timers)
 	for i := range c.timers {
 		c.timers[i].Of = perm[c.timers[i].Of]
 	}
 	if !c.down {
-		m := a.w.machine(x.components.at(number))
+		m := a.w.machine(x.processStates.at(number))
 		if !parley.Load(m, 0, c.machine) {
 			panic("explore: a machine does not load the state that it saved")
 		}
@@ -108,7 +107,7 @@ func (a *symmetry) part(k int, number uint32) uint64 {
 	return share
 }
 
-// message is the share that an element of the flight has then.
+// message returns the share of an element of the flight under permutation k.
 func (a *symmetry) message(k int, elem uint32) uint64 {
 	x, at := a.w.x, renamed{k, elem}
 	share, known := a.messages[at]
@@ -132,7 +131,7 @@ func (a *symmetry) message(k int, elem uint32) uint64 {
 	return share
 }
 
-// thread is the share that what one process was asked and delivered has then.
+// thread returns the share of one process's history under permutation k.
 func (a *symmetry) thread(k int, number uint32) uint64 {
 	if number == 0 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// table numbers what is the same: equal keys get one number, from 1. Reading what
-// stands under a number takes no lock.
+// table numbers equal keys: each distinct key gets one number, from 1. Reading the value of a number takes
+// no lock.
 type table[T any] struct {
 	shards [32]struct {
 		sync.Mutex
@@ -27,7 +27,7 @@ const (
 
 var seed = maphash.MakeSeed()
 
-// number returns the number of a key, and has what stands under it filled in if it is new.
+// number returns the number of a key, and calls fill for its value if the key is new.
 func (t *table[T]) number(key []byte, fill func(at *T)) uint32 {
 	s := &t.shards[maphash.Bytes(seed, key)%uint64(len(t.shards))]
 	s.Lock()
@@ -55,12 +55,12 @@ func (t *table[T]) number(key []byte, fill func(at *T)) uint32 {
 	return n
 }
 
-// at returns what stands under a number.
+// at returns the value of a number.
 func (t *table[T]) at(n uint32) *T { return &t.chunks[n>>chunkBits].Load()[n%chunk] }
 
-// digest is the share of one part of a state in the state's fingerprint, which is the
-// sum of all shares: so a move changes it by what it changes. It depends on what the
-// part is, and not on its number, which is another one in each search.
+// digest returns the share of one part of a state in the state's fingerprint. The fingerprint is the sum of
+// all shares, so a transition changes only the summands of changed parts. The share depends on the contents
+// of the part and not on its number, which differs from search to search.
 func digest(role byte, key []byte) uint64 {
 	h := sha256.New()
 	h.Write([]byte{role})
@@ -69,7 +69,7 @@ func digest(role byte, key []byte) uint64 {
 	return binary.LittleEndian.Uint64(h.Sum(sum[:0]))
 }
 
-// spread makes a fingerprint of a sum.
+// spread turns a sum into a fingerprint, never 0.
 func spread(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93

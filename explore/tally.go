@@ -7,26 +7,26 @@ import (
 	"parley"
 )
 
-// Judged is in how far a search put a property to the test: at ends, if it is to hold at
-// the end of a run, and in all states otherwise.
+// Judged says how far a search tested a property: in terminal states if it must hold at the end of a run,
+// and in all states otherwise.
 type Judged struct {
 	Property string `json:"property"`
 	Promised bool   `json:"promised"`        // in some state
-	Lacks    string `json:"lacks,omitempty"` // why it was not in others
-	// Tested tells that it demanded something in a state in which it counts, and Vacuous why
-	// it did not in others.
+	Lacks    string `json:"lacks,omitempty"` // why not in others
+	// Tested reports that it demanded something in a state in which it counts, and Vacuous why it demanded
+	// nothing in others.
 	Tested  bool   `json:"tested"`
 	Vacuous string `json:"vacuous,omitempty"`
 }
 
-// Tally sums up the verdicts of many histories of one protocol.
+// Tally sums up the verdicts on many histories of one protocol. It is safe for concurrent use.
 type Tally struct {
 	mu   sync.Mutex
 	list []Judged
 }
 
-// Add takes in the verdicts of one history, in the order of the protocol's properties. Over
-// tells that nothing more happens in it, and beyond that what is not promised counts, too.
+// Add adds the verdicts on one history, in the order of the protocol's properties. Over reports that the
+// history is complete, and beyond that properties count even where they are not promised.
 func (t *Tally) Add(all []parley.Verdict, over, beyond bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,14 +62,14 @@ func (j *Judged) add(v parley.Verdict, over, beyond bool) {
 	}
 }
 
-// Judged returns what was found out of each property so far, in the order of the protocol.
+// Judged returns the results for each property so far, in the order of the protocol.
 func (t *Tally) Judged() []Judged {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.list)
 }
 
-// Counts tells whether a search looks for what a verdict says, if it says that a property broke.
+// Counts returns whether a search looks for violations of the verdict's property.
 func (o *Options) Counts(v parley.Verdict) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, v.Property.Name)) && (v.Violated() || o.Beyond)
 }

@@ -6,22 +6,22 @@ import (
 	"parley"
 )
 
-// TransitionKind happens in a move.
+// TransitionKind is what happens in a transition.
 type TransitionKind uint8
 
-// The moves.
+// The kinds of transitions.
 const (
 	OnDelivery       TransitionKind = iota // a message is delivered
 	OnLoss                                 // a message is lost
-	OnDuplicate                            // a message is delivered, and will be once more
-	OnRequest                              // a process is asked from above
-	OnTimeout                              // a timer runs out
+	OnDuplicate                            // a message is delivered, and will be delivered once more
+	OnRequest                              // a process gets a request
+	OnTimeout                              // a timer expires
 	OnCrash                                // a process crashes between two steps
-	OnRestart                              // a process comes back
-	OnLostDisk                             // a process comes back without what was durable
-	OnSuspicion                            // a process is told that another one has crashed
-	OnFalseSuspicion                       // the same, and it has not
-	OnStart                                // a process begins
+	OnRestart                              // a process restarts
+	OnLostDisk                             // a process restarts without its durable state
+	OnSuspicion                            // a process is notified that another one has crashed
+	OnFalseSuspicion                       // the same, but the other one has not crashed
+	OnStart                                // a process starts
 )
 
 func (w TransitionKind) String() string {
@@ -31,35 +31,35 @@ func (w TransitionKind) String() string {
 	}[w]
 }
 
-// transition is a move that a state allows; what comes of it may depend on choices.
+// transition is a transition that a state allows; its outcome may depend on choices.
 type transition struct {
 	what TransitionKind
-	at   parley.ID // whose move it is
-	of   parley.ID // the sender, or who is suspected
-	in   input     // what happens to the component; 0 if nothing does
-	elem int       // the element of the flight that it takes away, or -1
+	at   parley.ID // the process that moves
+	of   parley.ID // the sender, or the suspected process
+	in   input     // the input to the process state; 0 if there is none
+	elem int       // the element of the flight that it removes, or -1
 	cost int       // the budget that it takes from, or -1
 	now  parley.Tick
-	wait parley.Tick // how long nothing happened before it, where it is always time 0
+	wait parley.Tick // how long nothing happened before it, where the time is always 0
 	lost uint32      // the message that is lost
 }
 
-// takenTransition is a move, what came of it, and the component before; none if a message is lost.
+// takenTransition is a transition, its outcome (nil if a message is lost), and the process state before it.
 type takenTransition struct {
-	turn    transition
-	outcome *outcome
-	before  uint32
+	transition transition
+	outcome    *outcome
+	before     uint32
 }
 
-// Moves of a state are numbered by what they are about, and then by what comes of it, so
-// that a number means the same however many of the others are left out.
+// Transitions of a state are numbered by their subject, and then by their outcome, so that a number keeps
+// its meaning when other transitions are omitted.
 const (
 	variantBits = 20
 	maxVariant  = 1<<variantBits - 1
 	maxGroup    = maxMove >> variantBits
 )
 
-// tooLarge is why something cannot be explored.
+// tooLarge is the reason why something cannot be explored.
 type tooLarge string
 
 var tooMany = tooLarge(fmt.Sprintf("a step has more than %d outcomes: "+

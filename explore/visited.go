@@ -5,13 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// visited is the set of states seen so far, in parts with a lock each. A state takes
-// 24 bytes and its place in an index, of 4 bytes, which grows by a half when it is
-// filled to four fifths: 32 bytes in all at most.
+// visited is the set of states seen so far, in parts with one lock each. A state takes an entry of 24 bytes
+// and at most 8 bytes of an index: a place has 4 bytes, and the index grows by half when it is 4/5 full.
 type visited struct {
 	parts [parts]part
-	alone bool          // one thread searches, and no part needs its lock
-	bytes atomic.Uint64 // that the parts take
+	alone bool          // only one thread searches, and parts need no lock
+	bytes atomic.Uint64 // the size of the parts
 }
 
 const (
@@ -22,31 +21,31 @@ const (
 
 type part struct {
 	sync.Mutex
-	index  []uint32 // number of an entry, and some bits of its fingerprint above; 0: none
+	index  []uint32 // the number of an entry, with some bits of its fingerprint above; 0: none
 	blocks []*[blockLen]entry
 	n      uint32
-	runs   map[uint32]uint64 // by entry: how many runs come to it; in searches by rounds
+	runs   map[uint32]uint64 // by entry: how many runs lead to it; in searches by rounds
 }
 
 // entry is a visited state.
 type entry struct {
 	print uint64
-	link  uint64 // the state before it, the move from there, and whether it was expanded
-	sleep uint64 // moves that need not be made here, by their place in the state
+	link  uint64 // the state before it, the transition from there, and whether it was expanded
+	sleep uint64 // deliveries that can be omitted here, by their place in the flight
 }
 
-// id names an entry: its part and its number, from 1. No state has the id 0.
+// id identifies an entry: its part, and its number from 1. No state has the id 0.
 type id uint32
 
 const (
-	moveBits = 32 // of a link: the move, and whether the state was expanded
+	moveBits = 32 // of a link: the transition, and whether the state was expanded
 	expanded = 1 << (moveBits - 1)
 	maxMove  = expanded - 1
 )
 
 func (v *visited) of(print uint64) *part { return &v.parts[print>>(64-partBits)] }
 
-// lock keeps other threads off a part, if there are any.
+// lock locks a part, unless only one thread searches.
 func (v *visited) lock(p *part) {
 	if !v.alone {
 		p.Lock()
@@ -61,8 +60,8 @@ func (v *visited) unlock(p *part) {
 
 func (p *part) at(n uint32) *entry { return &p.blocks[(n-1)/blockLen][(n-1)%blockLen] }
 
-// add puts a state into the set. If it is there already, add returns of the moves
-// that were asleep when it was expanded those that no longer are.
+// add adds a state to the set. If it is already there, add returns those deliveries that were asleep when
+// it was expanded and no longer are.
 func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNew bool, awake uint64) {
 	p := v.of(print)
 	at := id(print>>(64-partBits)) << entryBits
@@ -97,15 +96,15 @@ func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNe
 	return at | id(p.n), true, 0
 }
 
-// place is where in an index the search for a fingerprint begins. Its highest bits name
-// the part.
+// place returns where the search for a fingerprint begins in an index. It uses the low 32 bits, because the
+// highest ones select the part.
 func place(print uint64, index []uint32) int {
 	return int(print & 0xFFFFFFFF * uint64(len(index)) >> 32)
 }
 
-// entryBits of an index, or an id, number an entry. With the other bits of an index,
-// which are of the fingerprint, most entries that are not the one looked for need not be
-// looked at; those of an id are the part's.
+// The low entryBits of an index place or an id are the number of an entry. The other bits of an index place
+// are bits of the fingerprint, which spare looking at most entries that do not match; those of an id are
+// the part's number.
 const (
 	entryBits  = 32 - partBits
 	numberBits = 1<<entryBits - 1
@@ -120,7 +119,7 @@ func next(k int, index []uint32) int {
 	return k
 }
 
-// grow makes the index larger by a half, and returns by how many places.
+// grow makes the index larger by half, and returns by how many places.
 func (p *part) grow() uint64 {
 	before := len(p.index)
 	index := make([]uint32, max(256, len(p.index)*3/2))
@@ -134,7 +133,7 @@ func (p *part) grow() uint64 {
 	return uint64(len(index) - before)
 }
 
-// expand tells that a state's moves are now made, and returns those that are asleep.
+// expand records that the transitions of a state are being taken, and returns those that are asleep.
 func (v *visited) expand(i id) uint64 {
 	p := &v.parts[i>>entryBits]
 	v.lock(p)
@@ -144,7 +143,7 @@ func (v *visited) expand(i id) uint64 {
 	return e.sleep
 }
 
-// before returns the state from which a state was reached first, and by which move.
+// before returns the state from which a state was first reached, and by which transition.
 func (v *visited) before(i id) (from id, move int) {
 	p := &v.parts[i>>entryBits]
 	v.lock(p)
@@ -153,7 +152,7 @@ func (v *visited) before(i id) (from id, move int) {
 	return id(link >> moveBits), int(link & maxMove)
 }
 
-// reach counts runs that come to a state of the next level.
+// reach adds runs that lead to a state of the next level.
 func (v *visited) reach(i id, runs uint64) {
 	p := &v.parts[i>>entryBits]
 	v.lock(p)
@@ -164,7 +163,7 @@ func (v *visited) reach(i id, runs uint64) {
 	p.runs[uint32(i)] = plus(p.runs[uint32(i)], runs)
 }
 
-// reached takes the count of a state.
+// reached removes and returns the number of runs that lead to a state.
 func (v *visited) reached(i id) uint64 {
 	p := &v.parts[i>>entryBits]
 	v.lock(p)
@@ -174,7 +173,7 @@ func (v *visited) reached(i id) uint64 {
 	return runs
 }
 
-// plus adds, and stays at the largest number.
+// plus returns a+b, saturating at the largest uint64.
 func plus(a, b uint64) uint64 {
 	if a+b < a {
 		return 1<<64 - 1

@@ -2,8 +2,8 @@ package explore
 
 import "testing"
 
-// A state that is met again is to be expanded for what was asleep and no longer is: at
-// once if it was not expanded yet, else by itself.
+// A state that is reached again must be expanded for the deliveries that were asleep and no longer are:
+// together with the others if it was not expanded yet, otherwise separately.
 func TestAwake(t *testing.T) {
 	var v visited
 	first := func(i id, isNew bool, awake uint64) id {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// walks makes runs at random.
+// walks makes random runs.
 func (x *search) walks() {
 	var begun atomic.Int64
 	var all sync.WaitGroup
@@ -25,10 +25,10 @@ func (x *search) walks() {
 	all.Wait()
 }
 
-// walk makes one run: of the moves of a state each is as likely as any other.
+// walk makes one run: each transition of a state is equally likely.
 func (w *worker) walk(random *rand.Rand) {
 	x := w.search
-	defer x.heed()
+	defer x.recoverTooLarge()
 	root := random.IntN(len(x.roots))
 	first := w.begin(root)
 	if len(first) == 0 {
@@ -63,10 +63,10 @@ func (w *worker) walk(random *rand.Rand) {
 	}
 }
 
-// latest is the move of the grain of the search that has just been made in a state.
+// latest returns the latest transition, of the step size of the search.
 func (w *worker) latest(from *state) []takenTransition {
 	if w.search.o.Step == Rounds {
 		return slices.Clone(w.steps[:w.level])
 	}
-	return []takenTransition{w.made(from)}
+	return []takenTransition{w.taken(from)}
 }

@@ -11,47 +11,47 @@ import (
 // worker is one thread of a search.
 type worker struct {
 	mover
-	search  *search
-	settled [1 << 13]verdictKey              // by a hash: questions that were answered last
-	alike   []symmetry                       // by root
-	visit   func(s, next *state, number int) // arriveAt
+	search     *search
+	settled    [1 << 13]verdictKey              // by a hash: the verdicts decided last
+	symmetries []symmetry                       // by root
+	visit      func(s, next *state, number int) // arriveAt
 
 	here  state
-	trail []takenTransition // of a run at random
-	out   []uint32          // states to be visited, packed
-	full  [][]uint32        // blocks of them
-	spare [][]uint32        // blocks that have been visited
+	trail []takenTransition // of a random run
+	out   []uint32          // packed states that wait to be visited
+	full  [][]uint32        // full blocks of them
+	spare [][]uint32        // visited blocks, for reuse
 
-	count   int   // of moves that the search does not know of yet
-	waiting int64 // and of states
+	count   int   // transitions not yet added to the counts of the search
+	waiting int64 // and states
 }
 
-// beginning is a first state, and what happened before it.
+// beginning is an initial state, and the transitions before it.
 type beginning struct {
 	state state
 	trail []takenTransition
 }
 
-// begin makes the first states of a root: the processes start in order, and where there
-// are rounds they get their requests.
+// begin returns the initial states of a root: the processes start in order and, in protocols with rounds,
+// get their requests.
 func (w *worker) begin(number int) []beginning {
 	x, r := w.search, w.search.roots[number]
 	s := state{root: number}
 	none := make([]uint32, x.p.N)
-	s.past = x.pasts.number(threadsKey(none), func(at *history) { at.threads = none })
+	s.history = x.histories.number(threadsKey(none), func(at *history) { at.threads = none })
 	for i := range r.seats {
 		seat := &r.seats[i]
 		c := processState{root: number, seat: i, machine: parley.Save(x.fresh(r, seat), 0, nil)}
-		part := w.component(&c)
+		part := w.processStateID(&c)
 		s.parts[seat.ids[0]] = part
-		s.sum += x.components.at(part).share
+		s.sum += x.processStates.at(part).share
 	}
 	s.wake = timer.Never
 	list := []beginning{{state: s}}
 	each := func(t transition) {
 		var after []beginning
 		for i := range list {
-			after = w.begun(after, &list[i], t)
+			after = w.extendBeginning(after, &list[i], t)
 		}
 		list = after
 	}
@@ -59,7 +59,7 @@ func (w *worker) begin(number int) []beginning {
 		each(transition{what: OnStart, at: p, in: begin | input(p), elem: -1, cost: -1})
 	}
 	for p := range parley.ID(x.p.N) {
-		if !x.asks {
+		if !x.requestsAnytime {
 			for range r.requests[p] {
 				each(transition{what: OnRequest, at: p, in: ask | input(p), elem: -1, cost: -1})
 			}
@@ -68,12 +68,12 @@ func (w *worker) begin(number int) []beginning {
 	return list
 }
 
-// begun appends what comes of a beginning by one more move, in which the process may crash.
-func (w *worker) begun(list []beginning, b *beginning, t transition) []beginning {
+// extendBeginning appends the states after one more transition of b, in which the process may crash.
+func (w *worker) extendBeginning(list []beginning, b *beginning, t transition) []beginning {
 	x := w.search
 	slot := x.slot(&b.state, t.at)
 	before := b.state.parts[slot]
-	if x.components.at(before).down {
+	if x.processStates.at(before).down {
 		return append(list, *b)
 	}
 	add := func(t transition, o *outcome) {
@@ -90,7 +90,7 @@ func (w *worker) begun(list []beginning, b *beginning, t transition) []beginning
 			continue
 		}
 		w.trail = b.trail
-		w.falls(&b.state, t, &outcomes[k])
+		w.recordPanic(&b.state, t, &outcomes[k])
 		w.trail = nil
 	}
 	if !x.may(&b.state, crashes) || x.roots[b.state.root].faulty.Has(t.at) {
@@ -99,11 +99,11 @@ func (w *worker) begun(list []beginning, b *beginning, t transition) []beginning
 	t.in |= amid
 	cut := w.outcomes(clauseInput{before, t.in, 0})
 	for k := range cut {
-		// One after which nothing is missing but what is in the process might as well
-		// crash later.
+		// A crash is redundant if it loses only what is in the process: the process might as well crash
+		// later.
 		later := cut[k].panics != "" || slices.ContainsFunc(outcomes, func(o outcome) bool {
-			fallen := x.fallen(x.components.at(o.next))
-			return o.panics == "" && w.component(&fallen) == cut[k].next && o.outs == cut[k].outs &&
+			fallen := x.afterCrash(x.processStates.at(o.next))
+			return o.panics == "" && w.processStateID(&fallen) == cut[k].next && o.observations == cut[k].observations &&
 				slices.Equal(o.sends, cut[k].sends)
 		})
 		if !later {
@@ -113,7 +113,7 @@ func (w *worker) begun(list []beginning, b *beginning, t transition) []beginning
 	return list
 }
 
-// moves makes all moves of a state, of the grain of the search.
+// moves takes all transitions of a state, of the step size of the search.
 func (w *worker) moves(s *state, asleep uint64, arrive func(s, next *state, number int)) (due bool) {
 	if w.search.o.Step == Rounds {
 		w.finish = arrive
@@ -123,10 +123,10 @@ func (w *worker) moves(s *state, asleep uint64, arrive func(s, next *state, numb
 	return w.successors(s, asleep, s.again)
 }
 
-// expand makes the moves of one state.
+// expand takes the transitions of one state.
 func (w *worker) expand(s *state) {
 	x := w.search
-	defer x.heed()
+	defer x.recoverTooLarge()
 	w.waiting--
 	if x.counted() {
 		s.runs = x.visited.reached(s.id)
@@ -140,7 +140,7 @@ func (w *worker) expand(s *state) {
 	}
 }
 
-// arriveAt takes in a state that a move leads to.
+// arriveAt records a state that a transition leads to.
 func (w *worker) arriveAt(s, next *state, number int) {
 	x := w.search
 	w.moved()
@@ -148,7 +148,7 @@ func (w *worker) arriveAt(s, next *state, number int) {
 	if s.id != 0 && x.o.Step == Messages {
 		sleep = w.asleep(s, next)
 	}
-	id, isNew, awake := x.visited.add(w.alike[next.root].print(next), s.id, number, sleep)
+	id, isNew, awake := x.visited.add(w.symmetries[next.root].print(next), s.id, number, sleep)
 	if x.counted() {
 		x.visited.reach(id, s.runs)
 	}
@@ -166,10 +166,10 @@ func (w *worker) arriveAt(s, next *state, number int) {
 	w.keep(next)
 }
 
-// blockWords is about how long a block of packed states is: what a worker takes at a time.
+// blockWords is the approximate length of a block of packed states, which a worker takes at a time.
 const blockWords = 1 << 15
 
-// keep puts a state to be visited into a block.
+// keep adds a state to be visited to the current block.
 func (w *worker) keep(s *state) {
 	if last := len(w.spare) - 1; w.out == nil && last >= 0 {
 		w.out, w.spare = w.spare[last][:0], w.spare[:last]
@@ -182,7 +182,7 @@ func (w *worker) keep(s *state) {
 	}
 }
 
-// flush hands over the blocks of states found.
+// flush appends the blocks of states found to blocks.
 func (w *worker) flush(blocks [][]uint32) [][]uint32 {
 	blocks = append(blocks, w.full...)
 	if len(w.out) > 0 {
@@ -192,8 +192,8 @@ func (w *worker) flush(blocks [][]uint32) [][]uint32 {
 	return blocks
 }
 
-// deeper goes on from the states found last, until there are none.
-func (w *worker) deeper() {
+// expandNewest expands the states found last until none is left.
+func (w *worker) expandNewest() {
 	for !w.search.Over() && (len(w.out) > 0 || len(w.full) > 0) {
 		if len(w.out) == 0 {
 			last := len(w.full) - 1
@@ -206,23 +206,23 @@ func (w *worker) deeper() {
 	}
 }
 
-// check looks whether a state is what is searched for.
+// check keeps a finding if a state breaks a property or reaches the goal.
 func (w *worker) check(s *state, at id, over bool) {
 	x := w.search
-	q := w.x.question(s, over)
+	q := w.x.verdictKey(s, over)
 	if x.o.Goal != nil && x.o.Looks {
 		if x.o.Goal(w.view(s, &q)) {
-			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail), question: q}})
+			x.checker.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail), key: q}})
 		}
 		return
 	}
-	last := &w.settled[int(q.past*31+uint32(q.down))%len(w.settled)]
+	last := &w.settled[int(q.history*31+uint32(q.down))%len(w.settled)]
 	if *last == q {
 		return
 	}
 	*last = q
-	j := &x.judge
-	shard := &j.shards[q.past%uint32(len(j.shards))]
+	j := &x.checker
+	shard := &j.shards[q.history%uint32(len(j.shards))]
 	shard.Lock()
 	defer shard.Unlock()
 	if shard.known == nil {
@@ -235,22 +235,22 @@ func (w *worker) check(s *state, at id, over bool) {
 	var list []found
 	switch {
 	case x.o.Goal == nil:
-		list = x.judge.broken(&q, x.judge.seenBy(&q))
+		list = x.checker.broken(&q, x.checker.historyOf(&q))
 	case x.o.Goal(w.view(s, &q)):
 		list = []found{{}}
 	}
 	for i := range list {
-		list[i].root, list[i].id, list[i].trail, list[i].question = s.root, at, slices.Clone(w.trail), q
+		list[i].root, list[i].id, list[i].trail, list[i].key = s.root, at, slices.Clone(w.trail), q
 	}
 	if len(list) > 0 {
 		j.keep(list)
 	}
 }
 
-// view is a state as a goal sees it.
+// view returns a state as a goal sees it.
 func (w *worker) view(s *state, q *verdictKey) *View {
 	x := w.search
-	v := &View{History: x.judge.seenBy(q), Faulty: x.roots[q.root].faulty}
+	v := &View{History: x.checker.historyOf(q), Faulty: x.roots[q.root].faulty}
 	for p := range parley.ID(x.p.N) {
 		if q.down>>p&1 == 1 {
 			v.Down.Add(p)
@@ -258,7 +258,7 @@ func (w *worker) view(s *state, q *verdictKey) *View {
 	}
 	if x.o.Looks {
 		v.Vars = func(p parley.ID) []parley.Variable {
-			part := x.components.at(s.parts[x.slot(s, p)])
+			part := x.processStates.at(s.parts[x.slot(s, p)])
 			if part.down || !parley.Load(w.machine(part), 0, part.machine) {
 				return nil
 			}
@@ -268,13 +268,13 @@ func (w *worker) view(s *state, q *verdictKey) *View {
 	return v
 }
 
-// falls keeps that a machine panics in a move. One that is to crash in the midst of this
-// move panics without that too.
-func (w *worker) falls(s *state, t transition, o *outcome) {
-	if w.again || t.in&amid != 0 {
+// recordPanic keeps the finding that a machine panics in a transition. A machine that should crash within
+// this transition also panics without the crash.
+func (w *worker) recordPanic(s *state, t transition, o *outcome) {
+	if w.replaying || t.in&amid != 0 {
 		return
 	}
-	q := w.x.question(s, false)
+	q := w.x.verdictKey(s, false)
 	if t.cost >= 0 {
 		q.had |= 1 << t.cost
 	}
@@ -283,23 +283,23 @@ func (w *worker) falls(s *state, t transition, o *outcome) {
 		s, last = w.origin, append(slices.Clone(w.steps[:w.level]), last...)
 	}
 	h := parley.History{Naming: w.search.o.Naming}
-	w.search.judge.keep([]found{{
+	w.search.checker.keep([]found{{
 		root: s.root, id: s.id, trail: slices.Clone(w.trail), last: last, property: NoPanic, promised: true,
-		why: fmt.Sprintf("%s panics on a %s: %s", h.Name(t.at), t.what, o.panics), question: q,
+		why: fmt.Sprintf("%s panics on a %s: %s", h.Name(t.at), t.what, o.panics), key: q,
 	}})
 }
 
-// moved counts a move.
+// moved counts a transition.
 func (w *worker) moved() {
 	if w.count++; w.count == 1<<10 {
-		w.tell()
+		w.flushCounts()
 	}
 }
 
-// tell adds what a worker has counted to the counts of the search.
-func (w *worker) tell() {
+// flushCounts adds the counts of a worker to those of the search.
+func (w *worker) flushCounts() {
 	w.search.moves.Add(uint64(w.count))
 	w.search.waiting.Add(w.waiting)
-	w.tellResults()
+	w.flushResults()
 	w.count, w.waiting = 0, 0
 }

@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// relaying is a reliable broadcast of one's own: who hears of a message for the first
-// time tells all others before it delivers.
+// relaying is a reliable broadcast written for these tests: a process that receives a message for the first
+// time sends it to all others before it delivers it.
 func relaying(n int, change func(p *relay)) parley.Protocol {
 	return parley.Protocol{
 		Name: "relaying", N: n, M: n - 1, Faults: parley.CrashFaults, Kinds: []string{"", "DATA"}, Serves: true,
@@ -37,17 +37,17 @@ func relaying(n int, change func(p *relay)) parley.Protocol {
 	}
 }
 
-// relay is one process. A message of kind 1 is a broadcast: Origin and Seq name it,
-// Value is the life of its sender and Body the payload.
+// relay is one process. A message of kind 1 is a broadcast: Origin and Seq identify it, Value is the
+// incarnation of its sender and Body the payload.
 type relay struct {
 	parley.Base
 	life     problem.Incarnation
 	sent     uint64
-	heard    [][]uint64 // by sender: lives and numbers
-	direct   []uint64   // those that the sender itself sent
-	mute     bool       // mutant: it tells nobody
-	trusting bool       // mutant: a link never doubles
-	timid    bool       // mutant: nothing of who is suspected
+	heard    [][]uint64 // by sender: incarnations and numbers
+	direct   []uint64   // those received from the sender itself
+	mute     bool       // mutant: it forwards nothing
+	trusting bool       // mutant: it assumes that links do not duplicate
+	timid    bool       // mutant: it ignores messages of suspected processes
 	shunned  parley.Set
 }
 
@@ -96,11 +96,10 @@ var lossy = parleytest.Options{Seeds: 150, Beyond: []parleytest.Beyond{{
 	Protocol: relaying(4, nil), Faulty: 1, Sim: &sim.Options{Loss: 0.5}, Breaks: problem.Agreement,
 }}}
 
-// TestBroadcast is the suite on a broadcast, with runs over links that lose, in which
-// it must break.
+// TestBroadcast runs the suite on a broadcast, and on lossy links, on which it must break.
 func TestBroadcast(t *testing.T) { parleytest.Suite(t, relaying(4, nil), lossy) }
 
-// broadcastMutants are broadcasts with one thing wrong, and what finds it.
+// broadcastMutants are broadcasts with one fault, and the check that finds it.
 func broadcastMutants() []mutant {
 	in := func(name, check string, change func(p *relay)) mutant {
 		return mutant{name: name, check: check, p: relaying(4, change)}
@@ -133,7 +132,7 @@ func broadcastMutants() []mutant {
 	}
 }
 
-// restless has a timer that is always set.
+// restless sets its timer again and again.
 type restless struct{ parley.Machine }
 
 func (r *restless) Start(s *parley.Step) {

@@ -11,10 +11,9 @@ import (
 	"parley/trace"
 )
 
-// crashPoints crashes each process in any of its steps, before anything is durable,
-// after each of the effects, and after all of them; for good, and with a restart from
-// the log. A crash is the mildest fault of every model. Of all such points in a few
-// runs it takes an even share.
+// crashPoints crashes each process in any of its steps: before anything is durable, after each of the
+// effects, and after all of them; for good, and with a restart from the log. Every fault model includes
+// crashes. It takes an even share of all such points of a few runs.
 func crashPoints(s suite) error {
 	var backs []parley.Tick
 	if s.p.M > 0 {
@@ -35,12 +34,12 @@ func crashPoints(s suite) error {
 		draw := rand.New(rand.NewPCG(seed, 7))
 		for k := range min(all, budget) {
 			i := k
-			if all > budget { // one of each part of all
+			if all > budget { // one point of each equal part of all
 				i = (k*all + draw.IntN(all)) / budget
 			}
 			c := points[i/len(backs)]
 			c.Back = backs[i%len(backs)]
-			if err := crashed(s, r, c); err != nil {
+			if err := runWithCrash(s, r, c); err != nil {
 				return err
 			}
 		}
@@ -48,8 +47,8 @@ func crashPoints(s suite) error {
 	return nil
 }
 
-// crashed makes a run with one crash more.
-func crashed(s suite, r run, c sim.Crash) error {
+// runWithCrash makes a run with one more crash.
+func runWithCrash(s suite, r run, c sim.Crash) error {
 	r.Crashes = append(slices.Clone(r.Crashes), c)
 	got := r.simulate()
 	if c.Back > 0 && !s.o.Recovers {
@@ -61,14 +60,14 @@ func crashed(s suite, r run, c sim.Crash) error {
 	return nil
 }
 
-// logs restarts each process at the end of runs from all that it ever appended,
-// from its log as it was, compacted or not, and from its durable state: its
-// durable variables must be the same, or all of them if none is durable.
+// logs restarts each process at the end of runs in three ways: from everything that it ever appended, from
+// its log as it was, compacted or not, and from its durable state. Its durable variables must be the same
+// each time, or all variables if none is durable.
 func logs(s suite) error {
 	if s.o.LogKeepsMore != "" {
 		return skip(s.o.LogKeepsMore)
 	}
-	for seed := range uint64(s.some(20)) {
+	for seed := range uint64(s.share(20)) {
 		r := s.honest(s.p, seed)
 		got, log := r.traced(true)
 		for id := range parley.ID(s.p.N) {
@@ -81,9 +80,9 @@ func logs(s suite) error {
 			if len(all) == 0 {
 				continue
 			}
-			want := restarted(s, id, got.Clock(id), nil, all)
+			want := restoredState(s, id, got.Clock(id), nil, all)
 			differs := func(from string, state []byte, log []parley.Record) error {
-				if have := restarted(s, id, got.Clock(id), state, log); !bytes.Equal(want, have) {
+				if have := restoredState(s, id, got.Clock(id), state, log); !bytes.Equal(want, have) {
 					return fmt.Errorf("%s: process %d restarts from %s with state %x, and from all its records with %x",
 						r, id, from, have, want)
 				}
@@ -105,9 +104,9 @@ func logs(s suite) error {
 	return nil
 }
 
-// restarted returns what must be the same of a process that comes back with the given
+// restoredState returns the state, as far as it must be equal, of a process that restarts with the given
 // durable state and records.
-func restarted(s suite, id parley.ID, now parley.Tick, state []byte, log []parley.Record) []byte {
+func restoredState(s suite, id parley.ID, now parley.Tick, state []byte, log []parley.Record) []byte {
 	m := s.p.New(id)
 	if len(state) > 0 && !parley.LoadDurable(m, now, state) {
 		panic(fmt.Sprintf("parleytest: process %d does not load its durable state", id))

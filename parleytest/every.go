@@ -1,9 +1,8 @@
 package parleytest
 
-// Every calls run once for every sequence of answers that its choices can get,
-// in lexicographic order, and returns how many there are. A run asks choose for
-// each of its choices, in an order that depends on the answers alone: with it a
-// behaviour whose Choose asks choose(n) enumerates all adversaries.
+// Every calls run once for every sequence of answers to its choices, in lexicographic order, and returns
+// the number of calls. A run must call choose for each of its choices, in an order that depends only on the
+// answers: a behavior whose Choose calls choose(n) then enumerates all adversaries.
 func Every(run func(choose func(n int) int)) int {
 	var digits, sizes []int
 	for runs := 1; ; runs++ {

@@ -13,9 +13,9 @@ import (
 	"parley/sim"
 )
 
-// FloodSet is a protocol of one's own: consensus under crashes. In m+1 rounds
-// everybody tells everybody the values it knows of, and then decides on the
-// least. In one round of the m+1 nobody crashes, and after it all know the same.
+// FloodSet is a user's protocol: consensus under crashes. In each of m+1 rounds every process sends all
+// others the values it knows, and at the end it decides on the smallest. In one of the m+1 rounds no
+// process crashes, and after that round all know the same values.
 func FloodSet(n, m int) parley.Protocol { return lockstep.Of(floodSet(n, m), lockstep.Simulated) }
 
 func floodSet(n, m int) lockstep.Protocol {
@@ -35,7 +35,7 @@ func floodSet(n, m int) lockstep.Protocol {
 			Rename: func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { return m },
 			Size:   func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 			Cost: func(n, m int) parley.Cost {
-				most := parley.Traffic{Messages: uint64(2 * n * (n - 1))} // each value at most once by each process
+				most := parley.Traffic{Messages: uint64(2 * n * (n - 1))} // each process sends each value at most once
 				return parley.Cost{Rounds: m + 1, PerRound: slices.Repeat([]parley.Traffic{most}, m+1), AtMost: true}
 			},
 		},
@@ -48,7 +48,7 @@ func floodSet(n, m int) lockstep.Protocol {
 type flooding struct {
 	last  int
 	known [][]byte // sorted
-	fresh [][]byte // known, and not yet told
+	fresh [][]byte // known, and not yet sent
 }
 
 func (p *flooding) learn(value []byte) {
@@ -120,7 +120,7 @@ func mixed(h *parley.History) error {
 	return errors.New("all propose the same")
 }
 
-// TestFloodSet is all that a designer writes to have it tested.
+// TestFloodSet is all that a designer writes to test it.
 func TestFloodSet(t *testing.T) {
 	parleytest.Suite(t, FloodSet(5, 2), parleytest.Options{
 		Beyond: []parleytest.Beyond{{Protocol: FloodSet(5, 0), Faulty: 1}},
@@ -129,8 +129,7 @@ func TestFloodSet(t *testing.T) {
 
 func FuzzFloodSet(f *testing.F) { parleytest.Fuzz(f, FloodSet(4, 1)) }
 
-// Example runs the protocol once with a crash in the middle of a broadcast, and
-// then checks all there is to check of it.
+// Example runs the protocol once with a crash in the middle of a broadcast, and then runs all checks on it.
 func Example() {
 	p := FloodSet(4, 1)
 	s := sim.Run(sim.Options{

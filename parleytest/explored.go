@@ -12,26 +12,24 @@ import (
 	"parley/faulty"
 )
 
-// System is a small system, with everything that may go wrong in it, and what a search of all
-// its runs comes to.
+// System is a small system, the faults that a search of all its runs includes, and the expected result.
 type System struct {
 	Name string
 	explore.Options
-	// States is how many different states there are, and Ends is in how many of them nothing
-	// more is due.
+	// States is the number of different states, and Ends the number of terminal states.
 	States, Ends uint64
-	// Runs is how many adversaries there are, in searches by rounds.
+	// Runs is the number of adversaries, in searches by rounds.
 	Runs uint64
-	// Broken is how many findings there are of each property that breaks. A goal that is
-	// reached is the property "". Without it nothing breaks.
+	// Broken is the number of findings for each property that breaks. A goal that is reached counts as the
+	// property "". If Broken is nil, nothing may break.
 	Broken map[string]int
 }
 
-// most is how many states a system has at most that is searched in short tests.
+// most is the number of states above which short tests omit a system.
 const most = 50_000
 
-// Explored searches all runs of the systems and demands that each comes to what it says. With
-// -short it leaves out systems of more than 50,000 states.
+// Explored searches all runs of the systems and fails t if a result differs from the expected one. With
+// -short it omits systems of more than 50,000 states.
 func Explored(t *testing.T, systems []System) {
 	t.Helper()
 	for _, x := range systems {
@@ -64,7 +62,7 @@ func Explored(t *testing.T, systems []System) {
 	}
 }
 
-// Casts begin runs in which "0a" is a request to process 0 to broadcast a to all. Nobody lies.
+// Casts returns one root in which "0a" requests process 0 to broadcast a to all. No process lies.
 func Casts(asked ...string) []explore.Root {
 	var r explore.Root
 	for _, a := range asked {
@@ -73,7 +71,8 @@ func Casts(asked ...string) []explore.Root {
 	return []explore.Root{r}
 }
 
-// Proposals begin runs in which "abb" is what processes 0, 1 and 2 propose, a letter each.
+// Proposals returns one root for each string: "abb" is the proposals of processes 0, 1 and 2, one letter
+// each.
 func Proposals(each ...string) []explore.Root {
 	var out []explore.Root
 	for _, values := range each {
@@ -87,8 +86,8 @@ func Proposals(each ...string) []explore.Root {
 	return out
 }
 
-// Liars lets any m of n processes lie in any way, in each of the runs. What liars are asked makes
-// no difference: of runs that differ by that alone there is one.
+// Liars returns each of the runs with each set of m of n processes lying in any way. Requests to liars make
+// no difference: of runs that differ only in them it returns one.
 func Liars(n, m int, runs []explore.Root) []explore.Root {
 	var out []explore.Root
 	for set := range 1 << n {

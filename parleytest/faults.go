@@ -9,17 +9,16 @@ import (
 	"parley/sim"
 )
 
-// faults runs with links that lose, double, delay and part, with processes that
-// crash, come back, pause and are suspected falsely, and demands what is promised of
-// each run: whatever went wrong in it is known to Promises. Rounds promise nothing
-// of such a world, and who has no Promises promises too much.
+// faults runs with links that lose, duplicate, delay and partition, and with processes that crash, restart,
+// pause and are falsely suspected, and checks the promises of each run: Promises sees every fault. It skips
+// rounds, which promise nothing under such faults, and protocols without Promises, which promise too much.
 func faults(s suite) error {
 	if s.p.Promises == nil || s.p.Timing == parley.Synchronous {
 		return skip("rounds, or no Promises that know what went wrong")
 	}
-	for seed := range uint64(s.some(2)) {
-		r := harmed(s, seed)
-		got := sim.Run(r.Options) // it may go on, as long as somebody is missed
+	for seed := range uint64(s.share(2)) {
+		r := faultyRun(s, seed)
+		got := sim.Run(r.Options) // it need not end while a process is down
 		if err := broken(s.p, got); err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
@@ -27,9 +26,9 @@ func faults(s suite) error {
 	return nil
 }
 
-// harmed draws a run with faults of every kind, of which each run has some. In its
-// second half all is well but for processes that are down.
-func harmed(s suite, seed uint64) run {
+// faultyRun draws a run with faults of every kind; each run has some of them. In its second half there are
+// no new faults, but crashed processes stay down.
+func faultyRun(s suite, seed uint64) run {
 	out := s.draw(s.p, seed, int(seed)%(s.p.M+1))
 	r := rand.New(rand.NewPCG(seed, 6))
 	heal := parley.Tick(8000)
@@ -37,7 +36,7 @@ func harmed(s suite, seed uint64) run {
 		heal = max(out.Until/2, 1)
 	}
 	out.Steps = min(out.Steps, 1<<15+uint64(s.p.N*s.p.N*s.p.N))
-	h := harm{r, heal, s.p.N}
+	h := faultDrawer{r, heal, s.p.N}
 	one := func() bool { return r.IntN(3) == 0 }
 	if one() {
 		out.Loss, out.Twice = max(out.Loss, r.Float64()/4), max(out.Twice, r.Float64()/4)
@@ -55,15 +54,15 @@ func harmed(s suite, seed uint64) run {
 		q.Of = (q.At + 1 + parley.ID(r.IntN(s.p.N-1))) % parley.ID(s.p.N)
 		out.Suspicions = append(out.Suspicions, q)
 	}
-	returns(s, &out, h)
+	addRestarts(s, &out, h)
 	if len(out.Links) > 0 || out.Loss > 0 || out.Twice > 0 {
 		out.Heal = heal
 	}
 	return out
 }
 
-// returns adds processes that crash and come back, with or without their disks.
-func returns(s suite, out *run, h harm) {
+// addRestarts adds processes that crash and restart, with or without their disks.
+func addRestarts(s suite, out *run, h faultDrawer) {
 	if s.o.NeverBack {
 		return
 	}
@@ -78,18 +77,18 @@ func returns(s suite, out *run, h harm) {
 	}
 }
 
-// harm draws what goes wrong before it heals.
-type harm struct {
+// faultDrawer draws faults before the time at which the run heals.
+type faultDrawer struct {
 	*rand.Rand
 	heal parley.Tick
 	n    int
 }
 
-func (h harm) process() parley.ID { return parley.ID(h.IntN(h.n)) }
-func (h harm) time() parley.Tick  { return 1 + parley.Tick(h.Int64N(int64(h.heal))) }
+func (h faultDrawer) process() parley.ID { return parley.ID(h.IntN(h.n)) }
+func (h faultDrawer) time() parley.Tick  { return 1 + parley.Tick(h.Int64N(int64(h.heal))) }
 
-// link draws links that are cut, slow or bad for a time.
-func (h harm) link() sim.Link {
+// link draws links that are cut, slow or lossy for a time.
+func (h faultDrawer) link() sim.Link {
 	var side parley.Set
 	for _, id := range h.Perm(h.n)[:1+h.IntN(h.n)] {
 		side.Add(parley.ID(id))

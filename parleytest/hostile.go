@@ -14,11 +14,11 @@ import (
 	"parley/trace"
 )
 
-// hostile feeds machines with messages that nobody would send, in the middle of
-// honest ones: none may stop a machine or spoil its state.
+// hostile sends machines messages that no correct process sends, among honest ones: none may stop a machine
+// or corrupt its state.
 func hostile(s suite) error {
 	said := spoken(s, 1)
-	for seed := range uint64(s.some(2)) {
+	for seed := range uint64(s.share(2)) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		if err := assault(s, r.IntN, said, 60); err != nil {
 			return fmt.Errorf("seed %d: %w", seed, err)
@@ -27,8 +27,8 @@ func hostile(s suite) error {
 	return nil
 }
 
-// Fuzz lets the fuzzer write the messages that machines of p receive, and mix
-// them with honest ones, timeouts and requests.
+// Fuzz lets the fuzzer choose the messages that machines of p receive, mixed with honest ones, timeouts and
+// requests.
 func Fuzz(f *testing.F, p parley.Protocol, options ...Options) {
 	s := newSuite(p, options)
 	said := spoken(s, 1)
@@ -47,7 +47,7 @@ func Fuzz(f *testing.F, p parley.Protocol, options ...Options) {
 	})
 }
 
-// reader answers choices from the fuzzer's bytes, with 0 when they are used up.
+// reader returns a function that answers choices from the fuzzer's bytes, and with 0 after their end.
 func reader(script []byte) func(n int) int {
 	return func(n int) int {
 		x := 0
@@ -61,7 +61,7 @@ func reader(script []byte) func(n int) int {
 	}
 }
 
-// spoken returns what is sent in a run with as many faults as there may be.
+// spoken returns the events of a run with as many faults as the protocol tolerates.
 func spoken(s suite, seed uint64) []trace.Event {
 	var out []trace.Event
 	r := s.honest(s.p, seed)
@@ -75,7 +75,7 @@ func spoken(s suite, seed uint64) []trace.Event {
 	}
 	log := &trace.Log{Keep: true}
 	r.Log = log
-	sim.Run(r.Options) // whether it ends or not: some of what is said will do
+	sim.Run(r.Options) // the run need not end: some of its messages are enough
 	for _, e := range log.Events {
 		if e.Op == trace.Send {
 			out = append(out, e)
@@ -84,8 +84,7 @@ func spoken(s suite, seed uint64) []trace.Event {
 	return out
 }
 
-// assault runs one machine against an adversary of the given choices and returns
-// what went wrong.
+// assault runs one machine against an adversary with the given choices and returns an error if it breaks.
 func assault(s suite, choose func(n int) int, said []trace.Event, moves int) (err error) {
 	var last string
 	defer func() {
@@ -110,7 +109,7 @@ func assault(s suite, choose func(n int) int, said []trace.Event, moves int) (er
 			last = "a load"
 			saved := parley.Save(b.machine, b.step.Now, nil)
 			fresh := s.p.New(self)
-			if err := loads(fresh, b.step.Now, saved); err != nil {
+			if err := checkLoad(fresh, b.step.Now, saved); err != nil {
 				return fmt.Errorf("process %d: %w", self, err)
 			}
 			b.machine = fresh
@@ -125,7 +124,7 @@ func assault(s suite, choose func(n int) int, said []trace.Event, moves int) (er
 			from, path, m := message(s, choose, said, self)
 			b.step.Epoch = epoch(s, choose, said)
 			last = fmt.Sprintf("%v from %d at path %#x in epoch %d", m, from, path, b.step.Epoch)
-			look(s, parley.Env{From: from, To: self, Epoch: b.step.Epoch, Path: path}, m)
+			inspect(s, parley.Env{From: from, To: self, Epoch: b.step.Epoch, Path: path}, m)
 			b.do(path, func() { b.machine.Receive(&b.step, from, m) })
 			b.step.Epoch = 0
 		}
@@ -134,8 +133,7 @@ func assault(s suite, choose func(n int) int, said []trace.Event, moves int) (er
 	return nil
 }
 
-// message makes a message for self: an honest one, one that was changed, or
-// bytes that happen to be a message.
+// message returns a message for self: an honest one, a changed one, or bytes that happen to be a message.
 func message(s suite, choose func(n int) int, said []trace.Event, self parley.ID) (parley.ID, parley.Path,
 	parley.Msg) {
 	from := parley.ID(choose(s.p.N))
@@ -165,7 +163,7 @@ func message(s suite, choose func(n int) int, said []trace.Event, self parley.ID
 	return from, e.Path, mutated(choose, s.p.N, e.Msg)
 }
 
-// epoch makes one up for a message: that of another, or any.
+// epoch returns an epoch for a message: that of another message, or any.
 func epoch(s suite, choose func(n int) int, said []trace.Event) uint32 {
 	if len(said) > 0 && choose(4) > 0 {
 		return said[choose(len(said))].Epoch
@@ -173,8 +171,8 @@ func epoch(s suite, choose func(n int) int, said []trace.Event) uint32 {
 	return uint32(number(choose, 1))
 }
 
-// look asks those who look into messages what they see in m.
-func look(s suite, e parley.Env, m parley.Msg) {
+// inspect calls the functions of the protocol that read messages with m.
+func inspect(s suite, e parley.Env, m parley.Msg) {
 	if s.p.Explain != nil {
 		for range s.p.Explain(e, m, parley.ID.String) {
 			continue
@@ -185,8 +183,8 @@ func look(s suite, e parley.Env, m parley.Msg) {
 	}
 }
 
-// mutated returns m with something changed, or a message inside of it, for there
-// are messages in frames and in what layers carry.
+// mutated returns m with something changed in it or in a message inside it, because frames and the messages
+// of layers contain messages.
 func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
 	if inner := messages(m.Body); len(inner) > 0 && choose(2) == 0 {
 		which := choose(len(inner))
@@ -225,7 +223,7 @@ func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
 	return m
 }
 
-// messages returns the messages that a body is made of, if it is.
+// messages returns the messages that a body consists of, nil if it does not consist of messages.
 func messages(body []byte) []parley.Outgoing {
 	var out []parley.Outgoing
 	for len(body) > 0 {
@@ -238,20 +236,20 @@ func messages(body []byte) []parley.Outgoing {
 	return out
 }
 
-// number returns a number near x, or at the end of a range.
+// number returns a number near x, or at an end of a range.
 func number(choose func(n int) int, x uint64) uint64 {
 	return [...]uint64{0, 1, x + 1, x - 1, x ^ 1<<choose(64), 1 << 32, 1 << 63, math.MaxUint64}[choose(8)]
 }
 
-// bench holds one machine without a host around it.
+// bench holds one machine, and acts as its host.
 type bench struct {
 	sim.Signer
 	machine parley.Machine
 	step    parley.Step
 	timers  []ticking
-	lives   uint64          // how often it has come back
-	state   []byte          // what Compact put in the place of records
-	log     []parley.Record // the records since
+	lives   uint64          // the number of restarts
+	state   []byte          // what Compact stored in place of records
+	log     []parley.Record // the records since then
 	choose  func(n int) int
 }
 
@@ -267,7 +265,7 @@ func newBench(p parley.Protocol, self parley.ID, choose func(n int) int) *bench 
 	return b
 }
 
-// do runs one clause and takes note of the timers that it sets.
+// do runs one clause and records the timers that it sets.
 func (b *bench) do(path parley.Path, clause func()) {
 	b.step.Path = path
 	b.step.Effects = b.step.Effects[:0]
@@ -293,7 +291,7 @@ func (b *bench) do(path parley.Path, clause func()) {
 	}
 }
 
-// restart puts a machine in the place of one that crashed, with what was durable.
+// restart replaces the crashed machine by one with its durable state.
 func (b *bench) restart(p parley.Protocol, self parley.ID) {
 	b.machine, b.timers = p.New(self), nil
 	if len(b.state) > 0 && !parley.LoadDurable(b.machine, b.step.Now, b.state) {
@@ -305,7 +303,7 @@ func (b *bench) restart(p parley.Protocol, self parley.ID) {
 	b.step.Restart, b.step.Log, b.step.Life = false, nil, 0
 }
 
-// expire lets a timer run out; the clock never goes back.
+// expire expires a timer; the clock never goes back.
 func (b *bench) expire(i int) {
 	t := b.timers[i]
 	b.timers = slices.Delete(b.timers, i, i+1)

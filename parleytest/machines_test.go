@@ -9,12 +9,12 @@ import (
 	"parley/parleytest"
 )
 
-// deaf refuses whatever it receives.
+// deaf refuses every message.
 type deaf struct{ parley.Machine }
 
 func (d deaf) Receive(s *parley.Step, from parley.ID, _ parley.Msg) { s.Refuse(from, "not listening") }
 
-// revenant says that it is back, and others decide again when they hear of it.
+// revenant announces its restart, and the others decide again when they receive that.
 type revenant struct{ parley.Machine }
 
 func (r revenant) Start(s *parley.Step) {
@@ -34,7 +34,7 @@ func (r revenant) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// beats is a heartbeat, every so many ticks and for ever.
+// beats is a protocol of heartbeats that never ends, one in each given number of ticks.
 func beats(every parley.Tick) parley.Protocol {
 	return parley.Protocol{
 		Name: "beats", N: 3, M: 1, Faults: parley.CrashFaults,
@@ -60,9 +60,9 @@ func (b *beating) Timeout(s *parley.Step, _ parley.Timer) {
 }
 func (b *beating) State(*parley.Vars) {}
 
-// distances lets everybody tell everybody else how far it is around the ring of
-// processes, which nobody can rename who does not know from whom to whom. What
-// was heard is forgotten.
+// distances is a protocol in which each process sends each other one their distance around the ring of
+// processes. Nothing can rename these messages without knowing sender and receiver. A process forgets what
+// it received.
 func distances(n int) parley.Protocol {
 	p := floodSet(n, 1)
 	p.Size, p.Cost = nil, nil
@@ -96,9 +96,9 @@ func distances(n int) parley.Protocol {
 
 var mails = parleytest.Options{Recovers: true}
 
-// mail delivers to all what process 0 is asked to carry, once each, whatever
-// crashes and restarts: process 0 says it again and again, and the others note
-// durably what they have delivered before they deliver it.
+// mail delivers to all, exactly once, what process 0 is requested to send, despite crashes and restarts:
+// process 0 sends it again and again, and the others durably record what they have delivered before they
+// deliver it.
 func mail(n int, notes, durable bool) parley.Protocol {
 	return parley.Protocol{
 		Name: "mail", N: n, M: 0, Faults: parley.CrashFaults, Proposers: parley.SetOf(0),

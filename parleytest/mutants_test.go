@@ -15,7 +15,7 @@ import (
 	"parley/sim"
 )
 
-// flawed is a FloodSet process with clauses replaced.
+// flawed is a FloodSet process with some clauses replaced.
 type flawed struct {
 	flooding
 	emit   func(p *flawed, s *parley.Step, r int)
@@ -49,7 +49,7 @@ func (p *flawed) State(v *parley.Vars) {
 	p.flooding.State(v)
 }
 
-// flaw returns FloodSet(4, 1) with processes made by a function.
+// flaw returns FloodSet(4, 1) with the given processes.
 func flaw(process func() *flawed) parley.Protocol {
 	p := floodSet(4, 1)
 	p.New = func(parley.ID) lockstep.Rounds {
@@ -60,15 +60,15 @@ func flaw(process func() *flawed) parley.Protocol {
 	return lockstep.Of(p, lockstep.Simulated)
 }
 
-// mutant is a protocol that is broken in one place, and the check that is for it.
+// mutant is a protocol with one fault, and the check that must find it.
 type mutant struct {
 	name, check string
-	says        string // part of what the check says
+	says        string // part of the text of the failure
 	p           parley.Protocol
 	o           parleytest.Options
 }
 
-// changed is FloodSet with something changed, and lying is EIG.
+// changed returns FloodSet with something changed, and lying EIG.
 func changed(change func(p *parley.Protocol)) parley.Protocol {
 	p := FloodSet(4, 1)
 	change(&p)
@@ -81,7 +81,7 @@ func lying(change func(p *parley.Protocol)) parley.Protocol {
 	return p
 }
 
-// inTheory breaks what a protocol promises or says of itself.
+// inTheory returns mutants of what a protocol promises or declares.
 func inTheory() []mutant {
 	return []mutant{
 		{name: "none, as a control", p: FloodSet(4, 1)},
@@ -141,7 +141,7 @@ func inTheory() []mutant {
 	}
 }
 
-// inMachines breaks the machines.
+// inMachines returns mutants of the machines.
 func inMachines() []mutant {
 	global := 0
 	return []mutant{
@@ -202,7 +202,7 @@ func inMachines() []mutant {
 		{name: "a name not renamed while it is needed", check: "rename", p: flaw(func() *flawed {
 			return &flawed{
 				emit: func(p *flawed, s *parley.Step, r int) {
-					p.fresh = slices.Clone(p.known) // so that there is something to hear in each round
+					p.fresh = slices.Clone(p.known) // so that something is received in each round
 					p.flooding.Emit(s, r)
 				},
 				absorb: func(p *flawed, s *parley.Step, r int, from parley.ID, m parley.Msg) {
@@ -243,8 +243,8 @@ func inMachines() []mutant {
 	}
 }
 
-// TestMutants breaks a protocol in one place each time: the check that is for it
-// must fail, and be the first to fail.
+// TestMutants injects one fault at a time into a protocol: the check that is for it must fail, and must be
+// the first to fail.
 func TestMutants(t *testing.T) {
 	for _, mutant := range slices.Concat(inTheory(), inMachines(), broadcastMutants()) {
 		t.Run(mutant.name, func(t *testing.T) {

@@ -1,18 +1,16 @@
-// Package parleytest is what any protocol is tested for without a line of its
-// own: that it keeps what it promises in seeded runs with as many faults as it
-// promises to tolerate, that something breaks beyond its bound, that a run can be
-// repeated and its machines saved and loaded in the middle of it, that it lives
-// through a crash at any step, that it breaks no promise when networks, clocks and
-// processes do what they can to it, that no message from a liar stops a process, and
-// that it sends what its theorem says. It is for protocols outside this module
-// too:
+// Package parleytest tests any protocol without code of its own. It checks that the protocol keeps its
+// promises in seeded runs with as many faults as it tolerates, that something breaks beyond its bound, that
+// a run is repeatable and its machines can be saved and loaded within it, that processes survive a crash at
+// any step, that no fault of networks, clocks and processes breaks a promise, that no message from a liar
+// stops a process, and that the number of messages is that of its theorem. It also works for protocols of
+// other modules:
 //
 //	func TestSuite(t *testing.T) { parleytest.Suite(t, mine.New(mine.Config{N: 4, M: 1})) }
 //	func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, mine.New(mine.Config{N: 4, M: 1})) }
 //
-// What a protocol says of itself decides what is checked: its fault model, N and
-// M, Properties and Promises, Bound, Cost and Size, Lies and Rename. Every
-// failure names the seed and the faulty processes of the run.
+// The declarations of the protocol decide what is checked: its fault model, N and M, Properties and
+// Promises, Bound, Cost and Size, Lies and Rename. Every failure names the seed and the faulty processes of
+// the run.
 package parleytest
 
 import (
@@ -25,51 +23,46 @@ import (
 	"parley/sim"
 )
 
-// Options say what a protocol does not say of itself. The zero value will do for
-// most.
+// Options are what a protocol does not declare itself. The zero value suits most protocols.
 type Options struct {
-	// Seeds is the number of seeded runs with faults: by default 300, and 60 with
-	// -short. Other checks take a share of it.
+	// Seeds is the number of seeded runs with faults; 0 means 300, or 60 with -short. Other checks use a
+	// fraction of it.
 	Seeds int
-	// Alphabet are the values that processes propose: by default 0 and 1.
+	// Alphabet is the values that processes propose; nil means 0 and 1.
 	Alphabet []string
-	// Inputs are the requests of a run, where the usual ones will not do: by
-	// default each of the Proposers is given a value of the alphabet at time 0,
-	// and where there are none, processes of a serving protocol broadcast a few
-	// messages each, every one another. What a broadcast costs is measured with the
-	// first request alone.
+	// Inputs, if not nil, draws the requests of a run. By default each of the Proposers gets a value of the
+	// alphabet at time 0; without Proposers, the processes of a protocol that Serves broadcast a few
+	// messages each, all different. The cost of a broadcast is measured with the first request alone.
 	Inputs func(r *rand.Rand) []sim.Request
-	// Sim holds what runs have in common: delays, Loss and Twice, FIFO, Graph and
-	// Detect where the protocol needs them, and Until for a protocol that does not end
-	// by itself: by default its Span. A run that uses up its Steps fails: by default
-	// 1<<18 and n*n*n more. The suite fills in the rest.
+	// Sim holds the options that all runs share: delays, Loss and Twice, FIFO, Graph and Detect where the
+	// protocol needs them, and Until for a protocol that does not end by itself; 0 means its Span. A run
+	// that uses up its Steps fails; 0 means 1<<18 + n*n*n. The suite fills in the rest.
 	Sim sim.Options
-	// Recovers tells that a process which restarts from its log is as good as one
-	// that never crashed. Otherwise it counts as faulty for the whole run.
+	// Recovers declares that a process that restarts from its log is as good as one that never crashed.
+	// Otherwise it counts as faulty for the whole run.
 	Recovers bool
-	// NeverBack tells that nobody restarts what has crashed. Otherwise a process
-	// that comes back with nothing but its log, and be it empty, must do no harm.
+	// NeverBack declares that crashed processes do not restart. Otherwise a process that restarts with
+	// nothing but its log, even an empty one, must do no harm.
 	NeverBack bool
-	// LogKeepsMore tells that a process which restarts from its records may know more than its durable
-	// variables had, with the reason.
+	// LogKeepsMore, if not empty, is the reason why a process that restarts from its records may know more
+	// than its durable variables had.
 	LogKeepsMore string
-	// Beyond are systems in which some property must be seen to break that the
-	// protocol under test promises. By default it is remade, by its Flags, with
-	// as many processes as its Bound just refuses; if they cannot be made, give others.
+	// Beyond are systems in which some property must break that the protocol under test promises. By
+	// default the suite makes the protocol again, by its Flags, with the largest number of processes that
+	// its Bound refuses; if it cannot, set Beyond.
 	Beyond []Beyond
-	// NothingBeyond tells that nothing breaks at the bound, with the reason.
+	// NothingBeyond, if not empty, is the reason why nothing breaks beyond the bound.
 	NothingBeyond string
 }
 
-// Beyond is a protocol with more faulty processes than it tolerates, or in
-// circumstances in which it promises nothing.
+// Beyond is a protocol with more faulty processes than it tolerates, or under conditions in which it
+// promises nothing.
 type Beyond struct {
 	Protocol parley.Protocol
 	Faulty   int
-	// Sim, if not nil, stands in the place of Options.Sim: links that lose, suspicions
-	// that are false.
+	// Sim, if not nil, replaces Options.Sim, for example with lossy links or false suspicions.
 	Sim *sim.Options
-	// Breaks names the property that is to break; any if empty.
+	// Breaks names the property that must break; empty means any.
 	Breaks string
 }
 
@@ -90,7 +83,7 @@ func Suite(t *testing.T, p parley.Protocol, options ...Options) {
 	}
 }
 
-// Check is [Suite] without a test around it. It returns the first failure.
+// Check runs the checks of [Suite] outside a test. It returns the first failure.
 func Check(p parley.Protocol, options ...Options) error {
 	s := newSuite(p, options)
 	for _, c := range checks {
@@ -120,15 +113,15 @@ var checks = []struct {
 	{"cost", cost},
 }
 
-// skip says why a check does not apply.
+// skip is the reason why a check does not apply.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// failure is what a check panics with in the middle of a run that cannot go on.
+// failure is the value with which a check panics within a run that cannot continue.
 type failure struct{ error }
 
-// run makes one check, and returns a failure that it panics with as its error.
+// run runs one check, and returns a failure that it panics with as its error.
 func (s suite) run(check func(suite) error) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -176,10 +169,10 @@ func newSuite(p parley.Protocol, options []Options) suite {
 	return s
 }
 
-// some is a share of the seeds, one at least.
-func (s suite) some(one int) int { return max(1, s.o.Seeds/one) }
+// share returns 1/one of the seeds, at least one.
+func (s suite) share(one int) int { return max(1, s.o.Seeds/one) }
 
-// byzantine tells whether faulty processes may lie.
+// byzantine returns whether faulty processes may lie.
 func (s suite) byzantine() bool { return s.p.Faults >= parley.SignedByzantineFaults }
 
 // inputs draws the requests of a run of p.
@@ -211,7 +204,7 @@ func (s suite) inputs(p parley.Protocol, r *rand.Rand) []sim.Request {
 	return out
 }
 
-// broadcast asks a process to broadcast what nobody else does.
+// broadcast returns the request for a broadcast with a unique payload.
 func broadcast(at parley.ID, k int, when parley.Tick) sim.Request {
 	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d.%d", at, k)}}
 }

@@ -5,12 +5,11 @@ import (
 	"parley/sim"
 )
 
-// CrashPoints makes the run of opt and returns every crash that could have happened
-// in it: of each process, in each of its steps, with each number of the step's
-// effects carried out, from none, before anything is durable, to all. Of a process
-// that crashes in the run already only later steps count. The points of one run
-// are those of any that is the same up to there, so a second crash is found by
-// asking again with the first one in opt.Crashes.
+// CrashPoints makes the run of opt and returns every crash that could have happened in it: of each process,
+// in each of its steps, after each number of the step's effects, from none, before anything is durable, to
+// all. A process that crashes in the run has only points in later steps. The points of a run are those of
+// any run that is the same up to there, so the points of a second crash are those of a run with the first
+// one in opt.Crashes.
 func CrashPoints(opt sim.Options) []sim.Crash {
 	var effects [parley.MaxProcesses][]int // by process and step
 	p := opt.Protocol
@@ -35,8 +34,7 @@ func CrashPoints(opt sim.Options) []sim.Crash {
 	return out
 }
 
-// counting counts the effects of each step of a machine, a send to all as one for
-// each receiver.
+// counting counts the effects of each step of a machine. A send to all counts as one for each receiver.
 type counting struct {
 	parley.Machine
 	effects *[]int

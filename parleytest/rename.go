@@ -12,35 +12,34 @@ import (
 	"parley/trace"
 )
 
-// rename runs with processes under other names. Delays are fixed, rounds make
-// the order of arrival irrelevant, and so machines are at any time as they would
-// be with the names changed in their states: in the middle of rounds too, while
-// they hold messages. Proposers stay among themselves.
+// rename runs with processes under other names. Delays are fixed, and rounds make the order of arrival
+// irrelevant, so at any time the machines are the same up to the names in their states, also within rounds,
+// while they hold messages. Proposers are renamed among themselves.
 //
-// What nobody but its maker can rename, a signature, Rename may forget. Both
-// sides of each comparison are therefore renamed, one of them by no change.
+// Rename may drop what only its maker can produce, a signature. Therefore both sides of each comparison are
+// renamed, one of them by the identity.
 func rename(s suite) error {
 	if s.p.Rename == nil || s.p.Timing != parley.Synchronous {
 		return skip("no Rename, or no rounds")
 	}
-	for seed := range uint64(s.some(20)) {
+	for seed := range uint64(s.share(20)) {
 		perm := permutation(s, rand.New(rand.NewPCG(seed, 3)))
 		one, two := renaming(s, seed, perm)
 		_, log := one.traced(true)
-		for _, until := range append(moments(log), one.Until) {
+		for _, until := range append(receiveTimes(log), one.Until) {
 			one.Until, two.Until = until, until
-			if err := alike(s, one, two, perm); err != nil {
+			if err := compareRenamed(s, one, two, perm); err != nil {
 				return err
 			}
 		}
-		if err := thereAndBack(s, log, perm); err != nil {
+		if err := renameTwice(s, log, perm); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// renaming draws a run and the same under other names.
+// renaming draws a run and the same run under other names.
 func renaming(s suite, seed uint64, perm []parley.ID) (one, two run) {
 	one = s.honest(s.p, seed)
 	one.Delay, one.Loss, one.Twice = sim.Delay{Least: 1, Most: 1}, 0, 0
@@ -58,8 +57,8 @@ func renaming(s suite, seed uint64, perm []parley.ID) (one, two run) {
 	return one, two
 }
 
-// moments returns a few of the times at which something was received.
-func moments(log *trace.Log) []parley.Tick {
+// receiveTimes returns a few of the times at which a message was received.
+func receiveTimes(log *trace.Log) []parley.Tick {
 	const few = 8
 	var all []parley.Tick
 	for _, e := range log.Events {
@@ -77,8 +76,8 @@ func moments(log *trace.Log) []parley.Tick {
 	return out
 }
 
-// alike makes a run and the same under other names and compares how they end.
-func alike(s suite, r, other run, perm []parley.ID) error {
+// compareRenamed makes a run and the same run under other names and compares their results.
+func compareRenamed(s suite, r, other run, perm []parley.ID) error {
 	one, two := r.simulate(), other.simulate()
 	for id := range one.Correct().All() {
 		before := parley.Save(one.Machine(id), one.Now(), nil)
@@ -98,8 +97,8 @@ func renamed(s suite, run *sim.Sim, id parley.ID, perm []parley.ID) []byte {
 	return parley.SaveRenamed(run.Machine(id), run.Now(), parley.Renaming{Perm: perm, Msg: s.p.Rename}, nil)
 }
 
-// thereAndBack renames what was sent, and renames it back.
-func thereAndBack(s suite, log *trace.Log, perm []parley.ID) error {
+// renameTwice renames each sent message, and renames it back.
+func renameTwice(s suite, log *trace.Log, perm []parley.ID) error {
 	back, none := make([]parley.ID, len(perm)), identity(len(perm))
 	for old, id := range perm {
 		back[id] = parley.ID(old)
@@ -124,7 +123,7 @@ func thereAndBack(s suite, log *trace.Log, perm []parley.ID) error {
 	return nil
 }
 
-// permutation draws new names: proposers among themselves, and the others.
+// permutation draws new names: proposers among themselves, and the others among themselves.
 func permutation(s suite, r *rand.Rand) []parley.ID {
 	perm := make([]parley.ID, s.p.N)
 	for _, group := range []parley.Set{s.p.Proposers, parley.Everyone(s.p.N).Minus(s.p.Proposers)} {
@@ -136,5 +135,5 @@ func permutation(s suite, r *rand.Rand) []parley.ID {
 	return perm
 }
 
-// identity is the permutation that changes nothing.
+// identity returns the permutation that changes nothing.
 func identity(n int) []parley.ID { return slices.Collect(parley.Everyone(n).All()) }

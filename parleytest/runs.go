@@ -14,12 +14,12 @@ import (
 	"parley/trace"
 )
 
-// run is one drawn run: its options say all there is to say of it.
+// run is one drawn run. Its options determine it.
 type run struct {
 	sim.Options
 }
 
-// String is what a failure says of the run.
+// String describes the run in failures.
 func (r run) String() string {
 	what := []string{fmt.Sprintf("seed %d", r.Seed)}
 	if len(r.Faulty) > 0 {
@@ -37,7 +37,7 @@ func (r run) String() string {
 	return strings.Join(append(what, plan.Describe(name)...), ", ")
 }
 
-// simulate makes the run. One that does not end shows nothing, and fails the check.
+// simulate makes the run. A run that does not end shows nothing, and fails the check.
 func (r run) simulate() *sim.Sim {
 	got := sim.Run(r.Options)
 	if got.Stats.OutOfSteps {
@@ -47,7 +47,7 @@ func (r run) simulate() *sim.Sim {
 	return got
 }
 
-// traced makes the run with a log that keeps the hash and, if asked, the events.
+// traced makes the run with a log that keeps the hash and, with keep, the events.
 func (r run) traced(keep bool) (*sim.Sim, *trace.Log) {
 	r.Log = &trace.Log{Keep: keep}
 	return r.simulate(), r.Log
@@ -74,7 +74,7 @@ func (s suite) draw(p parley.Protocol, seed uint64, howMany int) run {
 		if out.Faulty == nil {
 			out.Faulty = make(map[parley.ID]faulty.Behavior)
 		}
-		out.Faulty[id] = s.behaviour(p, r)
+		out.Faulty[id] = s.behavior(p, r)
 	}
 	return out
 }
@@ -103,8 +103,8 @@ func crashes(honest run, r *rand.Rand, howMany int) []sim.Crash {
 	return out
 }
 
-// behaviour draws how a process fails within the fault model.
-func (s suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behavior {
+// behavior draws how a process fails, within the fault model.
+func (s suite) behavior(p parley.Protocol, r *rand.Rand) faulty.Behavior {
 	all := []faulty.Behavior{faulty.Crash(r.IntN(4), r.IntN(p.N))}
 	if p.Faults >= parley.SignedByzantineFaults {
 		all = append(all, garbage)
@@ -117,8 +117,8 @@ func (s suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behavior {
 	return all[r.IntN(len(all))]
 }
 
-// garbage says what no program of the protocol would say: its messages with a
-// field, a length or a byte changed, or twice.
+// garbage sends what no program of the protocol would send: its messages with a field, a length or a byte
+// changed, or twice.
 var garbage = faulty.Behavior{Name: "garbage", Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var said []parley.Outgoing
 	for _, sent := range t.Honest {
@@ -136,10 +136,10 @@ var garbage = faulty.Behavior{Name: "garbage", Tell: func(s *parley.Step, t *par
 	return said
 }}
 
-// garbled tells whether somebody talks garbage, of rounds gone by for instance, or does
-// not hear all, and so may not hear in time that rounds on call have begun.
+// garbled returns whether a process sends garbage, for instance of past rounds, or does not receive
+// everything, so that it may not learn in time that rounds on demand have begun.
 func (r run) garbled() bool {
-	// order: it is asked whether there is one
+	// order: the result is whether there is one
 	for _, how := range r.Faulty {
 		if how.Name == garbage.Name || how.Hear != nil {
 			return true
@@ -148,8 +148,7 @@ func (r run) garbled() bool {
 	return false
 }
 
-// judge returns the properties of a run with what was promised of them. Without
-// Promises all are promised.
+// judge returns the verdicts on the properties of a run. Without Promises all properties are promised.
 func judge(p parley.Protocol, got *sim.Sim) []parley.Verdict {
 	verdicts := parley.Judge(p, got.RunConditions(), &got.History)
 	if p.Promises == nil {
@@ -161,8 +160,7 @@ func judge(p parley.Protocol, got *sim.Sim) []parley.Verdict {
 	return verdicts
 }
 
-// broken returns the first promise that was broken, or nil. What is to be seen
-// only sometimes is no promise of one run.
+// broken returns the first broken promise, or nil. A property of mode Sometimes is no promise of one run.
 func broken(p parley.Protocol, got *sim.Sim) error {
 	for _, v := range judge(p, got) {
 		if v.Property.Mode != parley.Sometimes && v.Violated() {
@@ -172,10 +170,9 @@ func broken(p parley.Protocol, got *sim.Sim) error {
 	return nil
 }
 
-// promises runs with up to M faults and checks what is promised, that there is
-// something to check, and that what happens sometimes does. Liars must have been
-// heard, or they would be silent in effect and the runs would show nothing: in
-// some run more lies were told than messages of liars were refused or lost.
+// promises runs with up to M faults and checks that the promises hold, that there are promises to check,
+// and that the properties of mode Sometimes occur. In some run, liars must tell more lies than messages of
+// liars are refused or lost: otherwise they are silent in effect and the runs show nothing.
 func promises(s suite) error {
 	if len(s.p.Properties) == 0 {
 		return fmt.Errorf("%s has no properties to check", s.p.Name)
@@ -189,8 +186,8 @@ func promises(s suite) error {
 			howMany = int(seed/2) % (s.p.M + 1)
 		}
 		told := uint64(0)
-		r := s.draw(overheard(s.p, &told), seed, howMany)
-		r.overhear(&told)
+		r := s.draw(countLies(s.p, &told), seed, howMany)
+		r.countLies(&told)
 		got := r.simulate()
 		if err := broken(s.p, got); err != nil {
 			return fmt.Errorf("%s: %w", r, err)
@@ -220,17 +217,17 @@ func promises(s suite) error {
 	return nil
 }
 
-// overheard returns p with what its Lies tell correct processes counted, as far as
-// an honest process would not have said it.
-func overheard(p parley.Protocol, told *uint64) parley.Protocol {
+// countLies returns p with a count of what its Lies send to correct processes and an honest process would
+// not have sent.
+func countLies(p parley.Protocol, told *uint64) parley.Protocol {
 	if p.Lies != nil {
 		p.Lies = counted(p.Lies, told)
 	}
 	return p
 }
 
-// overhear counts the lies of behaviours where the protocol knows of none.
-func (r run) overhear(told *uint64) {
+// countLies counts the lies of behaviors if the protocol has no Lies.
+func (r run) countLies(told *uint64) {
 	// order: each entry is changed by itself
 	for id, how := range r.Faulty {
 		if r.Protocol.Lies == nil && how.Tell != nil {
@@ -240,10 +237,10 @@ func (r run) overhear(told *uint64) {
 	}
 }
 
-// counted returns tell with what it says that is not honest counted.
+// counted returns tell, with its messages that are not honest counted.
 func counted(tell teller, lies *uint64) teller {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
-		honest := slices.Clone(t.Honest) // a liar may write into what it is shown
+		honest := slices.Clone(t.Honest) // a liar may write into it
 		said := tell(s, t)
 		for _, one := range said {
 			if !slices.ContainsFunc(honest, one.Equal) {
@@ -254,12 +251,12 @@ func counted(tell teller, lies *uint64) teller {
 	}
 }
 
-// teller is what says something in the place of an honest process.
+// teller is a function that decides what a faulty process sends.
 type teller = func(*parley.Step, *parley.Turn) []parley.Outgoing
 
 // determinism runs seeds twice.
 func determinism(s suite) error {
-	for seed := range uint64(s.some(20)) {
+	for seed := range uint64(s.share(20)) {
 		r := s.draw(s.p, seed, s.p.M)
 		_, first := r.traced(false)
 		_, again := r.traced(false)

@@ -10,10 +10,10 @@ import (
 	"parley/sim"
 )
 
-// reload runs seeds once as they are and then with every machine saved and
-// loaded again and again: nothing must be different.
+// reload runs seeds once unchanged and once with every machine saved and loaded repeatedly: both must be
+// equal.
 func reload(s suite) error {
-	for seed := range uint64(s.some(20)) {
+	for seed := range uint64(s.share(20)) {
 		r := s.draw(s.p, seed, s.p.M)
 		_, plain := r.traced(false)
 		for _, every := range []uint64{1, 7} {
@@ -30,7 +30,7 @@ func reload(s suite) error {
 	return nil
 }
 
-// exchange puts saved and loaded machines in the place of those of a run.
+// exchange replaces the machines of a run by saved and loaded ones.
 type exchange struct {
 	r           run
 	every, last uint64
@@ -55,8 +55,8 @@ func (x *exchange) between(s *sim.Sim) {
 	}
 }
 
-// seat saves the machine of one seat and goes on with the one before it, loaded;
-// a fresh one is loaded to compare.
+// seat saves the machine of one seat and continues with the one used before, loaded; it also loads a new
+// one to compare.
 func (x *exchange) seat(s *sim.Sim, i int) error {
 	if !bytes.Equal(x.saved[i], x.kept[i]) {
 		return errors.New("a machine changes the bytes that it was loaded from: visit them as a Buffer")
@@ -66,7 +66,7 @@ func (x *exchange) seat(s *sim.Sim, i int) error {
 	x.saved[i] = parley.Save(seat.Machine, now, nil)
 	x.kept[i] = slices.Clone(x.saved[i])
 	fresh := s.Fresh(i)
-	if err := loads(fresh, now, x.saved[i]); err != nil {
+	if err := checkLoad(fresh, now, x.saved[i]); err != nil {
 		return err
 	}
 	used := x.used[i]
@@ -75,15 +75,15 @@ func (x *exchange) seat(s *sim.Sim, i int) error {
 	if used == nil {
 		return nil
 	}
-	if err := loads(used, now, x.saved[i]); err != nil {
+	if err := checkLoad(used, now, x.saved[i]); err != nil {
 		return fmt.Errorf("into a machine that was in use: %w", err)
 	}
 	seat.Machine = used
 	return nil
 }
 
-// loads lets a machine load a state, and demands that it saves the same.
-func loads(m parley.Machine, now parley.Tick, b []byte) error {
+// checkLoad loads a state into a machine, and checks that the machine saves the same bytes.
+func checkLoad(m parley.Machine, now parley.Tick, b []byte) error {
 	if !parley.Load(m, now, b) {
 		return errors.New("a machine does not load the state that one like it saved")
 	}

@@ -12,8 +12,8 @@ import (
 	"parley/trace"
 )
 
-// beyond looks for a run in which something breaks that is promised within the
-// bound. A bound that nothing breaks beyond is not understood, or not reached.
+// beyond looks for a run that breaks a property promised within the bound. If nothing breaks beyond a
+// bound, the bound is either not understood or not reached.
 func beyond(s suite) error {
 	systems := s.o.Beyond
 	if len(systems) == 0 {
@@ -86,8 +86,8 @@ func breaks(s suite, b Beyond, within map[string]bool) error {
 		budget)
 }
 
-// refused remakes the protocol, by its flags, with the most processes that its
-// bound refuses for m faults.
+// refused makes the protocol again, by its flags, with the largest number of processes that its bound
+// refuses for m faults.
 func refused(s suite) (parley.Protocol, error) {
 	m := max(1, s.p.M)
 	n := s.p.N
@@ -116,8 +116,8 @@ func refused(s suite) (parley.Protocol, error) {
 	return p, err
 }
 
-// lies answers 0 to every choice of the protocol's Lies: the run is then the
-// honest one, message for message.
+// lies answers 0 to every choice of the protocol's Lies: the run must then equal the honest one, message
+// for message.
 func lies(s suite) error {
 	if s.p.Lies == nil {
 		return skip("no Lies")
@@ -126,7 +126,7 @@ func lies(s suite) error {
 		Name:   "zero",
 		Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 },
 	}
-	for seed := range uint64(s.some(20)) {
+	for seed := range uint64(s.share(20)) {
 		r := s.honest(s.p, seed)
 		liar := parley.ID(seed) % parley.ID(s.p.N)
 		r.Faulty = map[parley.ID]faulty.Behavior{liar: faulty.Honest}
@@ -140,7 +140,7 @@ func lies(s suite) error {
 	return nil
 }
 
-// received returns what was received and delivered in a run.
+// received returns the receptions and deliveries of a run.
 func received(log *trace.Log) []trace.Event {
 	return slices.DeleteFunc(log.Events, func(e trace.Event) bool {
 		return e.Op != trace.Receive &&
@@ -153,17 +153,17 @@ func sameEvent(a, b trace.Event) bool {
 		a.Msg.Equal(b.Msg)
 }
 
-// cost counts what is sent without faults and compares it with the theorem.
+// cost counts the messages of a run without faults and compares the number with the theorem.
 func cost(s suite) error {
 	if s.p.Cost == nil || s.p.Size == nil {
 		return skip("no Cost, or no Size to count by")
 	}
 	want := s.p.Cost(s.p.N, s.p.M)
-	for seed := range uint64(s.some(20)) {
+	for seed := range uint64(s.share(20)) {
 		r := s.honest(s.p, seed)
 		r.Measure = true
 		if s.p.Serves && s.p.Proposers == (parley.Set{}) && len(r.Requests) > 0 {
-			r.Requests = r.Requests[:1] // what one broadcast costs
+			r.Requests = r.Requests[:1] // the cost of one broadcast
 		}
 		got := r.simulate()
 		have := got.Stats.Sent

@@ -1,5 +1,5 @@
-// Package disk abstracts the disk of a node. [System] is the disk of the operating system;
-// [Memory] lies in memory and forgets what was not synced, and [Hooked] fails, fills up or
+// Package disk abstracts the disk of a node. [System] is the disk of the operating system. For tests,
+// [Memory] keeps files in memory and loses what was not synced in a crash, and [Hooked] fails, fills up or
 // stalls, so that tests reach every state in which a disk can leave a node.
 package disk
 
@@ -8,32 +8,32 @@ import (
 	"io"
 )
 
-// Disk holds files in folders. Names are paths of the operating system. Its methods may be
-// called at the same time.
+// Disk holds files in folders. Names are paths of the operating system. Its methods are safe for concurrent
+// use.
 //
-// A new name, a changed name and a removed one survive a crash only when SyncDir has been
-// called for the folder, and bytes only when Sync has been called for the file.
+// A new, changed or removed name survives a crash only after SyncDir was called for the folder, and bytes
+// only after Sync was called for the file.
 type Disk interface {
-	// MkdirAll makes a folder and those above it, for the owner alone.
+	// MkdirAll makes a folder and its parents, accessible only to the owner.
 	MkdirAll(dir string) error
-	// List returns the names in a folder in rising order, and none if there is no such folder.
+	// List returns the names in a folder in rising order, and none if the folder does not exist.
 	List(dir string) ([]string, error)
-	// Create makes a file that can be read and written. It fails with fs.ErrExist if the name is taken.
+	// Create creates a file for reading and writing. It fails with fs.ErrExist if the name exists.
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
 	// Reopen opens a file for reading and writing.
 	Reopen(name string) (File, error)
-	// Rename gives a file another name in the same folder, which it takes from the file that had it.
+	// Rename renames a file within its folder. It replaces a file with the new name.
 	Rename(from, to string) error
 	// Remove removes a file.
 	Remove(name string) error
 	// SyncDir makes the names in a folder durable.
 	SyncDir(dir string) error
-	// Lock takes a file as a lock until the closer is closed or the process ends. It fails with ErrLocked
-	// if somebody has it.
+	// Lock locks a file until the closer is closed or the process ends. It fails with ErrLocked if the lock
+	// is held.
 	Lock(name string) (io.Closer, error)
-	// Free returns how many bytes can still be written where a folder lies.
+	// Free returns how many bytes can still be written to the file system of a folder.
 	Free(dir string) (uint64, error)
 }
 
@@ -44,19 +44,20 @@ type File interface {
 	io.Closer
 	// Size returns the length in bytes.
 	Size() (int64, error)
-	// Reserve makes a file of so many bytes, all of which can be written without the disk being full
-	// where the system can promise that. What was not written reads as zeros.
+	// Reserve sets the length of a file to size bytes and, where the system can promise that, makes sure
+	// that they can be written even if the disk is full. Bytes that were not written read as zeros.
 	Reserve(size int64) error
-	// Truncate cuts the file to so many bytes.
+	// Truncate cuts the file to size bytes.
 	Truncate(size int64) error
-	// Sync returns when all that was written is durable. After an error nothing is known of what was written.
+	// Sync returns when everything written is durable. After an error nothing is known about what was
+	// written.
 	Sync() error
 }
 
-// ErrLocked is the error of Lock while another process, or another holder in this one, has the lock.
+// ErrLocked is the error of Lock while another process, or another holder in this process, has the lock.
 var ErrLocked = errors.New("locked by a running process")
 
-// ReadFile returns what is in a file.
+// ReadFile returns the contents of a file.
 func ReadFile(d Disk, name string) ([]byte, error) {
 	f, err := d.Open(name)
 	if err != nil {

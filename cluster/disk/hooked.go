@@ -2,18 +2,18 @@ package disk
 
 import "io"
 
-// Op is one call of a disk or of a file on it.
+// Op is one call of a disk or of one of its files.
 type Op struct {
-	// Call is one of mkdir, list, create, open, rename, remove, syncdir, lock, free, and of files read, write,
-	// sync, reserve, truncate, close.
+	// Call is one of mkdir, list, create, open, rename, remove, syncdir, lock, free, and for files read,
+	// write, sync, reserve, truncate, close.
 	Call string
-	Name string // of the file or folder; of rename, the new one
-	Size int    // in bytes, of a read or write
+	Name string // of the file or folder; for rename, the new one
+	Size int    // in bytes, for a read or write
 }
 
-// Hooked is a disk whose calls go through a function: it calls do, which makes the call, and returns its error.
-// A function that does not call do, and returns an error, is a disk that fails; one that does not return is a disk
-// that stalls; one that takes the time of do sees how slow the disk is.
+// Hooked is a disk whose calls go through Around. Around calls do, which makes the call, and returns its
+// error. If it returns an error without calling do, the disk fails; if it does not return, the disk stalls;
+// it may also measure the duration of do.
 type Hooked struct {
 	Disk
 	Around func(op Op, do func() error) error
@@ -27,7 +27,7 @@ func around[T any](d Hooked, op Op, call func() (T, error)) (out T, err error) {
 	return out, err
 }
 
-// MkdirAll makes a folder and those above it.
+// MkdirAll makes a folder and its parents.
 func (d Hooked) MkdirAll(dir string) error {
 	return d.Around(Op{Call: "mkdir", Name: dir}, func() error { return d.Disk.MkdirAll(dir) })
 }
@@ -37,7 +37,7 @@ func (d Hooked) List(dir string) ([]string, error) {
 	return around(d, Op{Call: "list", Name: dir}, func() ([]string, error) { return d.Disk.List(dir) })
 }
 
-// Create makes a file.
+// Create creates a file.
 func (d Hooked) Create(name string) (File, error) { return d.open("create", name, d.Disk.Create) }
 
 // Open opens a file for reading.
@@ -54,7 +54,7 @@ func (d Hooked) open(call, name string, open func(name string) (File, error)) (F
 	return hookedFile{f, name, d}, nil
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d Hooked) Rename(from, to string) error {
 	return d.Around(Op{Call: "rename", Name: to}, func() error { return d.Disk.Rename(from, to) })
 }
@@ -69,7 +69,7 @@ func (d Hooked) SyncDir(dir string) error {
 	return d.Around(Op{Call: "syncdir", Name: dir}, func() error { return d.Disk.SyncDir(dir) })
 }
 
-// Lock takes a file as a lock.
+// Lock locks a file.
 func (d Hooked) Lock(name string) (io.Closer, error) {
 	return around(d, Op{Call: "lock", Name: name}, func() (io.Closer, error) { return d.Disk.Lock(name) })
 }

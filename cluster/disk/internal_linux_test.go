@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The room on a file system whose best length of a read is not its block is not many times what it is.
+// The free space of a file system whose best read size is not its block size is not many times too large.
 func TestAvailableIsCountedInBlocks(t *testing.T) {
 	for _, x := range []struct {
 		s    unix.Statfs_t

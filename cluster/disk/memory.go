@@ -11,27 +11,28 @@ import (
 	"syscall"
 )
 
-// sector is what a disk writes whole or not at all.
+// sector is the number of bytes that a disk writes atomically.
 const sector = 512
 
-// Memory is a disk in memory. It knows what of it would survive a loss of power: see Crash.
+// Memory is a disk in memory. It knows what would survive a power failure: see Crash. It is safe for
+// concurrent use.
 type Memory struct {
 	mu     sync.Mutex
 	names  map[string]*memoryFile // by path
-	safe   map[string]*memoryFile // the names that are durable
+	safe   map[string]*memoryFile // the durable names
 	dirs   map[string]bool
 	locked map[string]bool
-	room   int64 // bytes that can be written; below 0 without bound
+	room   int64 // bytes that can be written; negative: unlimited
 }
 
 // memoryFile is a file in memory. The disk's lock guards it.
 type memoryFile struct {
 	data  []byte
-	safe  []byte       // what is durable of it
-	dirty map[int]bool // the sectors that were written since the last sync
+	safe  []byte       // the durable contents
+	dirty map[int]bool // the sectors written since the last sync
 }
 
-// NewMemory returns an empty disk. At most room bytes fit on it; below 0 there is no bound.
+// NewMemory returns an empty disk with space for room bytes. A negative room is unlimited.
 func NewMemory(room int64) *Memory {
 	return &Memory{
 		names: make(map[string]*memoryFile), safe: make(map[string]*memoryFile),
@@ -39,15 +40,15 @@ func NewMemory(room int64) *Memory {
 	}
 }
 
-// SetFree leaves room for free bytes beside those that are there.
+// SetFree sets the free space to free bytes.
 func (d *Memory) SetFree(free int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.room = free + d.used()
 }
 
-// Crash returns what is left after a loss of power. What was not synced is lost; with chance given, each sector
-// and each name that was not is lost or not by chance. The disk itself is left as it is.
+// Crash returns the disk after a power failure. With a nil chance everything not synced is lost; otherwise
+// each unsynced sector and name is lost or kept at random. d does not change.
 func (d *Memory) Crash(chance *rand.Rand) *Memory {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,7 +93,7 @@ func (f *memoryFile) crash(survives func() bool) *memoryFile {
 	return &memoryFile{data: data, safe: slices.Clone(data), dirty: make(map[int]bool)}
 }
 
-// MkdirAll makes a folder. Folders are durable at once.
+// MkdirAll makes a folder. Folders are durable immediately.
 func (d *Memory) MkdirAll(dir string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +120,7 @@ func failed(call, name string, err error) error {
 	return &fs.PathError{Op: call, Path: name, Err: err}
 }
 
-// Create makes a file.
+// Create creates a file.
 func (d *Memory) Create(name string) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +153,7 @@ func (d *Memory) open(name string, writes bool) (File, error) {
 	return &openFile{d: d, f: f, name: name, writes: writes}, nil
 }
 
-// find returns a file by its clean name. The lock is held.
+// find returns a file by its clean name. The caller holds the lock.
 func (d *Memory) find(call, name string) (*memoryFile, error) {
 	if f := d.names[name]; f != nil {
 		return f, nil
@@ -160,7 +161,7 @@ func (d *Memory) find(call, name string) (*memoryFile, error) {
 	return nil, failed(call, name, fs.ErrNotExist)
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d *Memory) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,7 +202,7 @@ func (d *Memory) SyncDir(dir string) error {
 	return nil
 }
 
-// Lock takes a name as a lock.
+// Lock locks a name.
 func (d *Memory) Lock(name string) (io.Closer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,7 +231,7 @@ func (d *Memory) Free(string) (uint64, error) {
 	return d.free(), nil
 }
 
-// free is how many bytes can still be written. The lock is held.
+// free returns how many bytes can still be written. The caller holds the lock.
 func (d *Memory) free() uint64 {
 	if d.room < 0 {
 		return 1 << 50
@@ -238,7 +239,7 @@ func (d *Memory) free() uint64 {
 	return uint64(max(0, d.room-d.used()))
 }
 
-// used is how many bytes are in all files. The lock is held.
+// used returns the size of all files in bytes. The caller holds the lock.
 func (d *Memory) used() (bytes int64) {
 	seen := make(map[*memoryFile]bool)
 	for _, f := range d.names {
@@ -250,7 +251,7 @@ func (d *Memory) used() (bytes int64) {
 	return bytes
 }
 
-// Change changes the bytes of a file at rest, durably: for tests of damage. It panics if there is no such file.
+// Change changes the contents of a file durably, for tests of damage. It panics if the file does not exist.
 func (d *Memory) Change(name string, change func(data []byte) []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -262,7 +263,8 @@ func (d *Memory) Change(name string, change func(data []byte) []byte) {
 	f.safe, f.dirty = slices.Clone(f.data), make(map[int]bool)
 }
 
-// Unsync has the disk believe that what was written to a file is durable, as a system does after a sync that failed.
+// Unsync makes the disk treat what was written to a file as synced although it is not durable, as a system
+// does after a failed sync.
 func (d *Memory) Unsync(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -280,7 +282,7 @@ type openFile struct {
 	closed bool
 }
 
-// do does what the handle is asked for, if it can.
+// do executes a call on the handle if possible.
 func (o *openFile) do(call string, writes bool, what func() error) error {
 	o.d.mu.Lock()
 	defer o.d.mu.Unlock()
@@ -319,7 +321,7 @@ func (o *openFile) WriteAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// grow gives the file at least so many bytes. The lock is held.
+// grow extends the file to at least size bytes. The caller holds the lock.
 func (o *openFile) grow(call string, size int) error {
 	more := size - len(o.f.data)
 	if more <= 0 {
@@ -358,7 +360,8 @@ func (o *openFile) Truncate(size int64) error {
 	})
 }
 
-// Sync copies what was written since the last one, so that many small syncs of a large file are cheap.
+// Sync copies only what was written since the last sync, so that many small syncs of a large file are
+// cheap.
 func (o *openFile) Sync() error {
 	return o.do("sync", true, func() error {
 		f := o.f

@@ -11,7 +11,7 @@ import (
 	"parley/cluster/disk"
 )
 
-// must ends the test at an error.
+// must fails the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -19,7 +19,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The disk in memory does what that of the system does, as far as a process that goes on can see.
+// To a process that continues, the disk in memory behaves like the system's.
 func TestDisksAreAlike(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -82,7 +82,7 @@ func TestDisksAreAlike(t *testing.T) {
 	}
 }
 
-// What was not synced is lost in a crash, and so are names whose folder was not.
+// A crash loses what was not synced, and names in folders that were not synced.
 func TestMemoryForgetsWhatIsNotSynced(t *testing.T) {
 	d := disk.NewMemory(-1)
 	must(t, d.MkdirAll("d"))
@@ -107,7 +107,7 @@ func TestMemoryForgetsWhatIsNotSynced(t *testing.T) {
 	}
 }
 
-// A disk that is full says so, and has what it had.
+// A full disk returns an error, and keeps its contents.
 func TestMemoryIsFull(t *testing.T) {
 	d := disk.NewMemory(10)
 	must(t, d.MkdirAll("d"))

@@ -11,7 +11,7 @@ import (
 // System is the disk of the operating system.
 type System struct{}
 
-// MkdirAll makes a folder and those above it.
+// MkdirAll makes a folder and its parents.
 func (System) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
 
 // List returns the names in a folder.
@@ -27,7 +27,7 @@ func (System) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// Create makes a file.
+// Create creates a file.
 func (System) Create(name string) (File, error) { return open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL) }
 
 // Open opens a file for reading.
@@ -44,13 +44,13 @@ func open(name string, flag int) (File, error) {
 	return &systemFile{File: f}, nil
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (System) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove removes a file.
 func (System) Remove(name string) error { return os.Remove(name) }
 
-// Lock takes a file as a lock.
+// Lock locks a file.
 func (System) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -67,18 +67,19 @@ type systemFile struct {
 	*os.File
 
 	mu       sync.Mutex
-	reserved int64 // bytes whose blocks are allocated, and are to be written ahead
+	reserved int64 // allocated bytes, to be written ahead
 	written  int64 // bytes up to the end of what was ever written
 }
 
-// ahead is how many bytes are written at a time before there is something to write in them.
+// ahead is the size of the blocks of zeros that are written before there are data for them.
 const ahead = 512 << 10
 
 var zeros [ahead]byte
 
-// WriteAt writes, and fills what is reserved behind the last byte with zeros up to the next multiple of ahead. A file
-// system notes for each block that was allocated and not written that it reads as zeros. It changes that note, in its
-// journal, when the block is first written and synced: once for all these blocks, and not in every sync.
+// WriteAt writes b, and fills the reserved space after it with zeros up to the next multiple of ahead. A
+// file system marks each allocated but unwritten block as reading as zeros. It changes this mark, in its
+// journal, when the block is first written and synced: so this happens once for all these blocks, and not
+// in every sync.
 func (f *systemFile) WriteAt(b []byte, off int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reserve has the blocks allocated, and WriteAt then writes them ahead, so that most syncs have no length, no
-// allocation and no first write to note: such a sync takes half to two thirds of the time of another one.
+// Reserve allocates the blocks, and WriteAt writes them ahead, so that most syncs record no length, no
+// allocation and no first write: such a sync takes a half to two thirds of the time of another one.
 func (f *systemFile) Reserve(size int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
 	for errors.Is(err, unix.EINTR) {
@@ -26,7 +26,7 @@ func (f *systemFile) Reserve(size int64) error {
 	return nil
 }
 
-// Sync leaves out the times of the file, which nobody reads.
+// Sync does not sync the file's times, which nothing reads.
 func (f *systemFile) Sync() error {
 	for {
 		switch err := unix.Fdatasync(int(f.Fd())); {
@@ -39,8 +39,8 @@ func (f *systemFile) Sync() error {
 	}
 }
 
-// available is how many bytes can still be written. Blocks are counted in units of Frsize; Bsize is how many bytes
-// are best read at once, which is many of these units where a file system is another machine's or in user space.
+// available returns how many bytes can still be written. Blocks are counted in units of Frsize; Bsize is
+// the best size of a read, which is many of these units on a network file system or one in user space.
 func available(s *unix.Statfs_t) uint64 {
 	if s.Frsize > 0 {
 		return s.Bavail * uint64(s.Frsize)

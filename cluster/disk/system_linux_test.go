@@ -11,8 +11,8 @@ import (
 	"parley/cluster/disk"
 )
 
-// A small write has more blocks written than its own, so that the next sync has none to note. File systems that do not
-// tell blocks that are allocated from written ones have nothing to show.
+// A small write writes more blocks than its own, so that the next sync records none. On file systems that
+// do not distinguish allocated from written blocks the test shows nothing.
 func TestReservedFileIsWrittenAhead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	f, err := disk.System{}.Create(name)

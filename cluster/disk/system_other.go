@@ -2,5 +2,5 @@
 
 package disk
 
-// Reserve sets the length; where blocks are allocated is left to the system.
+// Reserve sets the length; the system decides where it allocates blocks.
 func (f *systemFile) Reserve(size int64) error { return f.Truncate(size) }

@@ -10,7 +10,7 @@ import (
 	"parley/cluster/disk"
 )
 
-// Zeros that are written ahead change nothing that can be read, wherever one writes, and make no file longer.
+// Zeros written ahead change nothing that can be read, wherever a write goes, and do not extend the file.
 func TestReservedFileReadsAsWritten(t *testing.T) {
 	const size = 3<<20 + 100
 	for seed := range uint64(20) {

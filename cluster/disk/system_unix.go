@@ -29,7 +29,7 @@ func (System) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Free returns how many bytes can still be written where a folder lies.
+// Free returns how many bytes can still be written to the file system of a folder.
 func (System) Free(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

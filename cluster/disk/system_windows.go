@@ -19,10 +19,10 @@ func lock(f *os.File) error {
 	return nil
 }
 
-// SyncDir does nothing: NTFS keeps a journal of names.
+// SyncDir does nothing: NTFS journals names.
 func (System) SyncDir(string) error { return nil }
 
-// Free returns how many bytes can still be written where a folder lies.
+// Free returns how many bytes can still be written to the file system of a folder.
 func (System) Free(dir string) (free uint64, err error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

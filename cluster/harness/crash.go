@@ -8,18 +8,18 @@ import (
 	"parley/trace"
 )
 
-// doom has the machine of a process crash where that is due. It is a host.Crash.
-type doom struct {
+// crashPlan crashes the machine of a process at given places. It is a host.Crash.
+type crashPlan struct {
 	m     *member
 	steps int
-	how   sim.Crash // the one that has come
+	how   sim.Crash // the crash that has happened
 }
 
-// at is the true time at which the machine's clock shows another one.
-func (d *doom) at(shown parley.Tick) parley.Tick { return d.m.Wrong.When(shown) }
+// at returns the true time at which the machine's clock shows shown.
+func (d *crashPlan) at(shown parley.Tick) parley.Tick { return d.m.Wrong.When(shown) }
 
-// Before tells whether the process is to have been killed by now.
-func (d *doom) Before(shown parley.Tick) bool {
+// Before returns whether the process must have been killed by now.
+func (d *crashPlan) Before(shown parley.Tick) bool {
 	for _, c := range d.m.Crashes {
 		if c.Step == 0 && c.Effects == 0 && (c.When == 0 || c.When <= d.at(shown)) {
 			d.how = c
@@ -29,8 +29,8 @@ func (d *doom) Before(shown parley.Tick) bool {
 	return false
 }
 
-// Within counts a step, and tells whether the machine crashes in it.
-func (d *doom) Within(shown parley.Tick, effects []parley.Effect) (carried int, crashes bool) {
+// Within counts a step, and returns whether the machine crashes in it.
+func (d *crashPlan) Within(shown parley.Tick, effects []parley.Effect) (carried int, crashes bool) {
 	d.steps++
 	for _, c := range d.m.Crashes {
 		if c.Step == d.steps || c.Step == 0 && c.Effects > 0 && len(effects) > 0 && d.due(c.When, shown) {
@@ -41,19 +41,19 @@ func (d *doom) Within(shown parley.Tick, effects []parley.Effect) (carried int, 
 	return 0, false
 }
 
-// due tells whether a time has come, and what the process is asked by then has been asked: a
-// process that is late is asked late, too.
-func (d *doom) due(when, shown parley.Tick) bool {
+// due returns whether the time when has come, and all requests up to it have been made: a late process also
+// gets its requests late.
+func (d *crashPlan) due(when, shown parley.Tick) bool {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
 	return when <= d.at(shown) && (d.m.made == len(d.m.Requests) || d.m.Requests[d.m.made].When > when)
 }
 
 // Crashed ends the process.
-func (d *doom) Crashed() { go d.m.crash(d.how) }
+func (d *crashPlan) Crashed() { go d.m.crash(d.how) }
 
-// crash ends the machine and the trace, and says so: whoever started the process ends it
-// then, when what it sent has been written to the links.
+// crash stops the machine and the trace, and reports the crash: then, with its messages written to the
+// links, the starter of the process ends it.
 func (m *member) crash(how sim.Crash) {
 	m.host.Flush()
 	now := max(m.clock.Now(), 0)
@@ -64,14 +64,14 @@ func (m *member) crash(how sim.Crash) {
 	m.say(answer{Crashed: &crashed{now, how.Back, how.LostDisk}})
 }
 
-// crashed says that a process has crashed by itself.
+// crashed reports that a process has crashed by itself.
 type crashed struct {
 	When parley.Tick
 	Back parley.Tick
 	Lost bool
 }
 
-// steps is how many steps of a machine are among its events.
+// steps returns the number of steps of a machine among its events.
 func steps(events []trace.Event) (n int) {
 	ops := []trace.Op{trace.Start, trace.Restart, trace.Request, trace.Receive, trace.Timeout, trace.Suspect}
 	for _, e := range events {

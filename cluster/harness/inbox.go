@@ -11,8 +11,8 @@ import (
 	"parley"
 )
 
-// stamp is what a frame begins with: which [trace.Sending] it is of, and when it is due, in
-// ticks; 0: as soon as it is there.
+// stamp is the length of a frame's prefix: the number of its [trace.Sending], and its due time in ticks; 0:
+// on arrival.
 const stamp = 16
 
 // letter is a frame that has arrived, and waits until it is due.
@@ -20,22 +20,22 @@ type letter struct {
 	from  parley.ID
 	due   parley.Tick
 	of    uint64
-	link  int // the how manieth with its sender it came on
+	link  int // the index of the connection with its sender that it arrived on
 	frame []byte
 }
 
-// inbox is what has arrived at a process and its machine has not seen. The lock of the
-// member is held for all of it.
+// inbox holds what has arrived at a process and its machine has not received. The lock of the member guards
+// it.
 type inbox struct {
-	waiting []letter    // the next one first; of those that are due at once the one that came first
-	links   []int       // how many there have been, by peer
-	seen    []letter    // the last one, by peer, without its frame
-	crashed []parley.ID // of whom the machine is to be told when all has come that they sent
+	waiting []letter    // the next one first; of letters due at the same time, in order of arrival
+	links   []int       // the number of connections so far, by peer
+	seen    []letter    // the last received one, by peer, without its frame
+	crashed []parley.ID // notified to the machine once everything that they sent has arrived
 	wake    chan struct{}
 }
 
-// put takes a frame in.
-func (m *member) put(from parley.ID, b []byte) {
+// receive adds a frame.
+func (m *member) receive(from parley.ID, b []byte) {
 	l := letter{
 		from: from, of: binary.LittleEndian.Uint64(b), due: parley.Tick(binary.LittleEndian.Uint64(b[8:])),
 		frame: bytes.Clone(b[stamp:]),
@@ -47,17 +47,17 @@ func (m *member) put(from parley.ID, b []byte) {
 		l.due = max(l.due, m.clock.Now())
 	}
 	m.inbox.waiting = insert(m.inbox.waiting, l, func(l letter) parley.Tick { return l.due })
-	m.poke()
+	m.wakeInbox()
 }
 
-// insert puts something into a list in the order of times, behind what has the same time.
+// insert inserts an element into a list sorted by time, after those with the same time.
 func insert[T any](list []T, x T, when func(T) parley.Tick) []T {
 	at, _ := slices.BinarySearchFunc(list, when(x)+1, func(x T, t parley.Tick) int { return cmp.Compare(when(x), t) })
 	return slices.Insert(list, at, x)
 }
 
-// poke has the inbox looked at. The lock is held.
-func (m *member) poke() {
+// wakeInbox makes deliver check the inbox. The caller holds the lock.
+func (m *member) wakeInbox() {
 	select {
 	case m.inbox.wake <- struct{}{}:
 	default:
@@ -75,7 +75,7 @@ func (m *member) deliver(ctx context.Context) {
 		case <-m.inbox.wake:
 		case <-next.C:
 		}
-		for m.one() {
+		for m.deliverNext() {
 		}
 		m.mu.Lock()
 		if len(m.inbox.waiting) > 0 && m.process != nil {
@@ -85,9 +85,9 @@ func (m *member) deliver(ctx context.Context) {
 	}
 }
 
-// one gives the machine the next letter that is due, or tells it of a crash, and tells
-// whether there was any.
-func (m *member) one() bool {
+// deliverNext gives the machine the next due letter, or notifies it of a crash, and returns whether there
+// was any.
+func (m *member) deliverNext() bool {
 	m.mu.Lock()
 	p := m.process
 	if p == nil {
@@ -114,8 +114,7 @@ func (m *member) one() bool {
 	return true
 }
 
-// gone returns a process that the machine is to be told of, if there is one from which
-// nothing comes any more.
+// gone returns a crashed process to notify the machine of, if all messages from one have been received.
 func (b *inbox) gone(up parley.Set) (parley.ID, bool) {
 	for i, id := range b.crashed {
 		if !up.Has(id) && !slices.ContainsFunc(b.waiting, func(l letter) bool { return l.from == id }) {
@@ -126,8 +125,8 @@ func (b *inbox) gone(up parley.Set) (parley.ID, bool) {
 	return 0, false
 }
 
-// back takes back that a process has crashed.
-func (b *inbox) back(id parley.ID) {
+// cancelCrash withdraws that a process has crashed.
+func (b *inbox) cancelCrash(id parley.ID) {
 	if i := slices.Index(b.crashed, id); i >= 0 {
 		b.crashed = slices.Delete(b.crashed, i, i+1)
 	}

@@ -10,15 +10,15 @@ import (
 	"parley/trace"
 )
 
-// carrier carries messages through the weather, and writes down those that are lost at once. Its
-// Send is called within a step of the machine, of which there is one at a time.
+// carrier sends messages through the weather, and records those lost at once. Its Send is called within a
+// step of the machine, one step at a time.
 type carrier member
 
-// Send sends as many copies as the weather lets arrive.
+// Send sends as many copies as the weather delivers.
 func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool {
 	c.mu.Lock()
 	of, now := trace.Sending(c.Life, c.sends), c.sentAt
-	due, why := c.sky.befall(to, now)
+	due, why := c.weather.copies(to, now)
 	c.counted.Sent[to] += uint64(len(due)) - 1
 	if len(due) == 0 {
 		c.lose(to, now, parley.Msg{Value: why})
@@ -42,21 +42,21 @@ func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, bod
 	return sent
 }
 
-// What loses a message is the Value of a trace.Lose that a process writes.
+// The causes of a loss, as the Value of a trace.Lose that a process writes.
 const (
 	byChance = iota // the weather
-	byCut           // the weather cuts the two off
-	byLink          // the link was broken. Seq: the life of the process at its other end, 0 before the first link
+	byCut           // the weather cuts the link
+	byLink          // the link was broken. Seq: the incarnation of its peer, 0 before the first link
 )
 
-// lose writes down that what was sent last does not reach a process, or does not reach it again. The lock is held.
+// lose records that the last send does not reach a process, or not another time. The caller holds the lock.
 func (c *carrier) lose(to parley.ID, now parley.Tick, how parley.Msg) {
 	c.written.Add(trace.Event{Op: trace.Lose, At: c.Self, Peer: to, Time: max(now, 0), Msg: how})
 }
 
 func (c *carrier) Flush(to parley.ID) { c.mesh.Flush(to) }
 
-// handler takes what comes on the links.
+// handler handles the input from the links.
 type handler member
 
 func (h *handler) Up(id parley.ID, life uint64) {
@@ -64,8 +64,8 @@ func (h *handler) Up(id parley.ID, life uint64) {
 	h.up.Add(id)
 	h.met[id] = life
 	h.inbox.links[id]++
-	h.inbox.back(id)
-	if h.down.Has(id) { // it begins to count anew, as we do
+	h.inbox.cancelCrash(id)
+	if h.down.Has(id) { // its counts start again at zero, like ours
 		h.down.Remove(id)
 		h.counted.Sent[id], h.counted.Received[id] = 0, 0
 	}
@@ -81,22 +81,22 @@ func (h *handler) Down(id parley.ID, _ error) {
 	defer h.mu.Unlock()
 	h.up.Remove(id)
 	h.down.Add(id)
-	(*member)(h).poke()
+	(*member)(h).wakeInbox()
 }
 
-// Frame takes what comes for the machine.
+// Frame handles a frame for the machine.
 func (h *handler) Frame(from parley.ID, _ uint32, b []byte) {
 	if len(b) < stamp {
 		(*member)(h).say(answer{Failed: fmt.Sprintf("a frame of %s of %d bytes", name(from), len(b))})
 		return
 	}
-	(*member)(h).put(from, b)
+	(*member)(h).receive(from, b)
 }
 
-// Burst has nothing to do: what came is flushed when the machine has seen it.
+// Burst does nothing: the inbox flushes after the machine has received a message.
 func (*handler) Burst(parley.ID) {}
 
-// signer signs with the key of this process, and verifies with the public keys of all.
+// signer signs with the key of this process, and verifies with the public keys of all processes.
 type signer member
 
 func (g *signer) Sign(_ string, b []byte) []byte { return ed25519.Sign(g.signer, b) }

@@ -30,7 +30,7 @@ import (
 // channel is the channel of the machine.
 const channel = 1
 
-// member is a process of a run, in that process.
+// member is one process of a run, seen from inside.
 type member struct {
 	Spec
 	network link.Network // nil: the system's
@@ -51,27 +51,27 @@ type member struct {
 	out     sync.Mutex
 	encoder *json.Encoder
 
-	mu      sync.Mutex
-	process *host.Process
-	asked   bool // all requests have been made
-	over    bool // and the trace is whole
-	up      parley.Set
-	down    parley.Set // who was up
-	met     []uint64   // lives at the other ends of the last links, by process
-	inbox   inbox
-	counted status
-	made    int // how many of the requests have been made
-	sky     *sky
-	sends   uint64      // of the machine so far
-	sentAt  parley.Tick // when the last one was
-	doom    doom
-	stamped []byte // scratch: of what is sent
-	file    *os.File
-	written *trace.Stream // at once: what a process has said is in its trace if it is killed
+	mu        sync.Mutex
+	process   *host.Process
+	asked     bool // all requests have been made
+	over      bool // and the trace is complete
+	up        parley.Set
+	down      parley.Set // processes that were up before
+	met       []uint64   // incarnations of the peers of the last links, by process
+	inbox     inbox
+	counted   status
+	made      int // the number of requests made
+	weather   *senderWeather
+	sends     uint64      // of the machine so far
+	sentAt    parley.Tick // the time of the last one
+	crashPlan crashPlan
+	stamped   []byte // scratch for a frame
+	file      *os.File
+	written   *trace.Stream // unbuffered: if the process is killed, its trace contains everything that it has sent
 }
 
-// Serve is a process of a run: it reads what it is told and returns when its input ends.
-// make makes its machine, and n is the network, nil for the system's.
+// Serve runs one process of a run: it follows the orders read from in and returns when in ends. make makes
+// the machine. n is the network; nil means the system's.
 func Serve(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -93,7 +93,7 @@ func Serve(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.
 	for {
 		var o order
 		if err := lines.Decode(&o); err != nil {
-			return nil // who started it has gone, or has done with it
+			return nil // the starter has ended, or needs nothing more
 		}
 		if err := m.follow(ctx, o); err != nil {
 			m.say(answer{Failed: err.Error()})
@@ -105,10 +105,10 @@ func Serve(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.
 func (m *member) say(a answer) {
 	m.out.Lock()
 	defer m.out.Unlock()
-	_ = m.encoder.Encode(a) //nolint:errchkjson // who does not listen closes the input too
+	_ = m.encoder.Encode(a) //nolint:errchkjson // a starter that stops reading also closes the input
 }
 
-// follow does what the process is told.
+// follow executes an order.
 func (m *member) follow(ctx context.Context, o order) error {
 	switch {
 	case o.Peers != nil:
@@ -116,7 +116,7 @@ func (m *member) follow(ctx context.Context, o order) error {
 	case o.Gone != nil:
 		m.mu.Lock()
 		m.inbox.crashed = append(m.inbox.crashed, o.Gone...)
-		m.poke()
+		m.wakeInbox()
 		m.mu.Unlock()
 	case !o.Begin.IsZero():
 		m.mu.Lock()
@@ -132,7 +132,7 @@ func (m *member) follow(ctx context.Context, o order) error {
 				m.say(answer{Failed: err.Error()})
 			}
 		})
-		m.asking.Go(func() { m.watch(ctx) })
+		m.asking.Go(func() { m.measureLateness(ctx) })
 		m.asking.Go(func() { m.deliver(ctx) })
 	case o.End:
 		m.stop()
@@ -143,13 +143,13 @@ func (m *member) follow(ctx context.Context, o order) error {
 	return nil
 }
 
-// listen reads the certificates, opens the file for the trace, and listens.
+// listen reads the certificates, creates the trace file, and listens.
 func (m *member) listen(ctx context.Context) (err error) {
 	n := m.Header.N
 	m.counted.Sent, m.counted.Received = make([]uint64, n), make([]uint64, n)
 	m.met = make([]uint64, n)
 	m.inbox = inbox{links: make([]int, n), seen: make([]letter, n), wake: make(chan struct{}, 1)}
-	m.sky, m.doom = newSky(&m.Weather, m.Header.Seed, m.Self, n), doom{m: m, steps: m.Steps}
+	m.weather, m.crashPlan = newSenderWeather(&m.Weather, m.Header.Seed, m.Self, n), crashPlan{m: m, steps: m.Steps}
 	if m.trust, err = cert.LoadTrust(m.Certs, nil); err != nil {
 		return err
 	}
@@ -176,10 +176,10 @@ func (m *member) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// name is what the certificates call a process.
+// name returns the name of a process in its certificate.
 func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 
-// names are the names of all processes.
+// names returns the names of all processes.
 func names(n int) []string { return lists.Each(parley.Everyone(n).All(), name) }
 
 // connect makes the links.
@@ -207,14 +207,14 @@ func (m *member) connect(peers []string) (err error) {
 	return m.mesh.Start()
 }
 
-// begin starts the machine when its time has come, and asks it what it is to be asked.
+// begin starts the machine at its time, and makes its requests.
 func (m *member) begin(ctx context.Context) error {
 	if !m.Early && !sleep(ctx, m.clock.Until(0)) {
 		return nil
 	}
 	p, err := m.host.Open(host.Options{
 		Channel: channel, Name: "machine", Machine: m.machine, Class: link.Bulk, Clock: &wrong{&m.clock, m.Wrong},
-		Again: m.Life > 1, Trace: m.note, Crash: &m.doom,
+		Again: m.Life > 1, Trace: m.note, Crash: &m.crashPlan,
 		Chance: rand.NewPCG(m.Header.Seed, uint64(m.Self)<<32|m.Life),
 	})
 	if errors.Is(err, host.ErrStopped) {
@@ -225,7 +225,7 @@ func (m *member) begin(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	m.process = p
-	m.poke()
+	m.wakeInbox()
 	m.mu.Unlock()
 	for _, q := range m.Requests {
 		if q.When > 0 && !sleep(ctx, m.clock.Until(q.When)) {
@@ -249,8 +249,8 @@ func (m *member) begin(ctx context.Context) error {
 	return nil
 }
 
-// watch notes how late the process wakes.
-func (m *member) watch(ctx context.Context) {
+// measureLateness measures how late the process wakes.
+func (m *member) measureLateness(ctx context.Context) {
 	const nap = 2 * time.Millisecond
 	for since := time.Now(); sleep(ctx, nap); since = time.Now() {
 		late := time.Since(since) - nap
@@ -260,7 +260,7 @@ func (m *member) watch(ctx context.Context) {
 	}
 }
 
-// sleep waits, and tells whether it has not been interrupted.
+// sleep waits for d, and returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -272,7 +272,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// note counts what happens to the machine, and writes it down.
+// note counts and records an event of the machine.
 func (m *member) note(e trace.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,10 +296,10 @@ func (m *member) note(e trace.Event) {
 	m.written.Add(e)
 }
 
-// sent counts what the machine sends. The lock is held.
+// sent counts a send of the machine. The caller holds the lock.
 func (m *member) sent(now parley.Tick) { m.sends, m.sentAt = m.sends+1, now }
 
-// status says how things are.
+// status returns the status of the process.
 func (m *member) status(asked uint64) *status {
 	m.mu.Lock()
 	p := m.process
@@ -314,14 +314,14 @@ func (m *member) status(asked uint64) *status {
 	return &s
 }
 
-// stop ends the machine, and then the trace: what it does is written down to the last.
+// stop stops the machine, and then the trace, which therefore contains every event.
 func (m *member) stop() {
 	m.ending.Do(func() {
 		if m.host != nil {
 			m.host.Close()
 		}
 		if m.written != nil {
-			_ = m.written.Close() // a trace that lacks its end says so
+			_ = m.written.Close() // an incomplete trace shows that its end is missing
 		}
 		if m.file != nil {
 			_ = m.file.Close()
@@ -332,7 +332,7 @@ func (m *member) stop() {
 	})
 }
 
-// close ends all.
+// close closes everything.
 func (m *member) close() {
 	m.end()
 	m.stop()

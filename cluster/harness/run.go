@@ -22,42 +22,41 @@ import (
 
 // Run is a run between real processes.
 type Run struct {
-	// Options say what happens, as in the simulator: all of it but More and what goes by
-	// steps of a whole run. A liar crashes by Crashes; how else it behaves is the matter of
-	// its machine. Promised has no default here.
+	// Options are those of a simulation, except More and whatever counts the steps of a whole run. A liar
+	// crashes by Crashes; its other behavior is that of its machine. Promised has no default.
 	sim.Options
 	Header trace.Header // of the trace to be made, without facts
-	Dir    string       // a folder for certificates and traces, which exists and is empty
+	Dir    string       // an empty folder for certificates and traces
 	Tick   time.Duration
 	Early  bool          // see [Spec]
-	Liars  parley.Set    // who need not do as the protocol says
-	Limit  time.Duration // when it is given up, from its beginning
+	Liars  parley.Set    // processes that may violate the protocol
+	Limit  time.Duration // the run is given up after this time
 	Start  func(context.Context, parley.ID) (*Child, error)
 }
 
-// Child is a process that has been started: it does what [Serve] does.
+// Child is a started process that runs [Serve].
 type Child struct {
 	In                   io.WriteCloser
 	Out                  io.Reader
 	Kill, Stop, Continue func() error
-	Wait                 func() error // is called when Out has ended
+	Wait                 func() error // called after the end of Out
 }
 
-// running is a run under way.
+// running is the state of a run in progress.
 type running struct {
-	account
+	runRecord
 	members []*child
 	signers []ed25519.PublicKey
 	came    chan said
-	due     []deed   // in the order of their times
+	due     []action // sorted by time
 	more    bool     // there are new ones
 	peers   []string // addresses, by process
-	round   uint64   // how often all have been asked how things are
+	round   uint64   // how often all have been asked for their status
 	asking  bool     // and not all have answered
-	before  []uint64 // events, by process, when all was still; nil: it was not
+	before  []uint64 // events, by process, when the run was last quiescent; nil: it was not
 }
 
-// child is a process, and what is known of it.
+// child is a process, seen from the run.
 type child struct {
 	*Child
 	id        parley.ID
@@ -66,29 +65,29 @@ type child struct {
 	address   string
 	connected bool
 	killed    bool
-	dead      bool // and gone
+	dead      bool // and has ended
 	ended     chan struct{}
 	status    *status
 }
 
-// said is what a process says, or that it has gone.
+// said is an answer of a process, or its end.
 type said struct {
 	by *child
 	answer
 	gone bool
 }
 
-// deed is something that is to be done to a process.
-type deed struct {
+// action is an action on a process at a given time.
+type action struct {
 	when parley.Tick
 	do   func(context.Context) error
 }
 
-// Do makes the run. The trace is in the order of causes, with the facts in its header.
+// Do makes the run. The returned trace is in causal order, with the facts in its header.
 func (r *Run) Do(ctx context.Context) (trace.Header, *trace.Log, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	run := &running{account: newAccount(r), came: make(chan said, 64)}
+	run := &running{runRecord: newRunRecord(r), came: make(chan said, 64)}
 	over, err := run.run(ctx)
 	for _, c := range run.members {
 		if c != nil {
@@ -100,10 +99,10 @@ func (r *Run) Do(ctx context.Context) (trace.Header, *trace.Log, error) {
 	if err != nil {
 		return trace.Header{}, nil, err
 	}
-	return run.whole(run.members, over)
+	return run.merge(run.members, over)
 }
 
-// drain waits until all processes have gone.
+// drain waits until all processes have ended.
 func (r *running) drain() {
 	for _, c := range r.members {
 		for c != nil {
@@ -127,22 +126,22 @@ func (r *running) run(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 	}
-	if err := r.await(ctx, func(c *child) bool { return c.address != "" }); err != nil {
+	if err := r.waitFor(ctx, func(c *child) bool { return c.address != "" }); err != nil {
 		return false, err
 	}
 	peers := lists.Of(r.members, func(c *child) string { return c.address })
-	r.tell(order{Peers: peers})
-	if err := r.await(ctx, func(c *child) bool { return c.connected }); err != nil {
+	r.sendAll(order{Peers: peers})
+	if err := r.waitFor(ctx, func(c *child) bool { return c.connected }); err != nil {
 		return false, err
 	}
 	ahead := 50 * time.Millisecond
-	if r.Early { // who starts too late has no part in it
+	if r.Early { // a process that starts late takes no part
 		ahead = 200 * time.Millisecond
 	}
 	r.began = clock{time.Now().Add(ahead).Round(0), r.Tick}
 	r.plan(peers)
-	r.tell(order{Begin: r.began.began})
-	return r.follow(ctx)
+	r.sendAll(order{Begin: r.began.began})
+	return r.runActions(ctx)
 }
 
 // prepare makes the certificates.
@@ -152,7 +151,7 @@ func (r *running) prepare() (err error) {
 	return err
 }
 
-// start starts a process, and tells it who it is.
+// start starts a process, and sends it its Spec.
 func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen string) error {
 	made, err := r.Start(ctx, id)
 	if err != nil {
@@ -181,7 +180,7 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	}
 	if life > 1 {
 		var err error
-		if s.Steps, err = r.stepped(id, life); err != nil {
+		if s.Steps, err = r.stepsBefore(id, life); err != nil {
 			return err
 		}
 		s.Requests = slices.DeleteFunc(s.Requests, func(q sim.Request) bool { return q.When <= r.began.Now() })
@@ -189,7 +188,7 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	return c.tell(s)
 }
 
-// asked returns what a process is asked and whom it is told to suspect, in the order of the times.
+// asked returns the requests to a process and its false suspicions, sorted by time.
 func (r *Run) asked(id parley.ID) (all []sim.Request) {
 	for _, v := range r.Suspicions {
 		if v.At == id {
@@ -212,8 +211,8 @@ func (c *child) tell(what any) error {
 	return nil
 }
 
-// tell tells all that live the same. One that does not hear it has gone, which shows.
-func (r *running) tell(o order) {
+// sendAll sends an order to all processes that are up. A failed send shows when the process has ended.
+func (r *running) sendAll(o order) {
 	for _, c := range r.members {
 		if !c.killed {
 			_ = c.tell(o)
@@ -221,7 +220,7 @@ func (r *running) tell(o order) {
 	}
 }
 
-// read passes on what a process says.
+// read forwards the answers of a process.
 func (r *running) read(ctx context.Context, c *child) {
 	defer close(c.ended)
 	lines := json.NewDecoder(c.Out)
@@ -247,15 +246,15 @@ func (r *running) pass(ctx context.Context, s said) {
 	}
 }
 
-// take takes in what a process has said.
-func (r *running) take(s said) error {
+// handle handles an answer of a process.
+func (r *running) handle(s said) error {
 	c := s.by
 	switch {
 	case s.gone && c.killed:
 		c.dead = true
 	case s.Crashed != nil && !c.killed:
-		r.fell(c, s.Crashed)
-	case s.Crashed != nil: // it was killed when it had crashed
+		r.noteCrash(c, s.Crashed)
+	case s.Crashed != nil: // it was killed after it had crashed
 	case s.gone, s.Failed != "":
 		return fmt.Errorf("process %s has ended: %s", name(c.id), s.Failed)
 	case s.Listens != "":
@@ -269,13 +268,13 @@ func (r *running) take(s said) error {
 	return nil
 }
 
-// await waits until something is so of all processes.
-func (r *running) await(ctx context.Context, so func(*child) bool) error {
+// waitFor waits until so holds for all processes that are up.
+func (r *running) waitFor(ctx context.Context, so func(*child) bool) error {
 	late := time.After(20 * time.Second)
 	for slices.ContainsFunc(r.members, func(c *child) bool { return !c.killed && !so(c) }) {
 		select {
 		case s := <-r.came:
-			if err := r.take(s); err != nil {
+			if err := r.handle(s); err != nil {
 				return err
 			}
 		case <-late:
@@ -287,13 +286,13 @@ func (r *running) await(ctx context.Context, so func(*child) bool) error {
 	return nil
 }
 
-// plan lists what is to be done to processes.
+// plan schedules the actions of the run.
 func (r *running) plan(peers []string) {
 	add := r.add
 	r.peers = peers
 	for _, c := range r.Crashes {
 		switch {
-		case c.Step > 0 || c.When == 0 && c.Effects == 0: // it does that itself
+		case c.Step > 0 || c.When == 0 && c.Effects == 0: // the process does that itself
 		case c.Effects > 0:
 			add(c.When+sim.Patience, func(context.Context) error { return r.kill(c) })
 		default:
@@ -306,10 +305,10 @@ func (r *running) plan(peers []string) {
 	}
 }
 
-// again starts a process that was killed, or crashed by itself.
-func (r *running) again(ctx context.Context, id parley.ID, lost bool) error {
+// restart restarts a process that was killed, or crashed by itself.
+func (r *running) restart(ctx context.Context, id parley.ID, lost bool) error {
 	c := r.members[id]
-	if err := r.gone(c); err != nil {
+	if err := r.waitGone(c); err != nil {
 		return err
 	}
 	if lost {
@@ -318,11 +317,11 @@ func (r *running) again(ctx context.Context, id parley.ID, lost bool) error {
 			return err
 		}
 	}
-	r.rose[id] = append(r.rose[id], r.began.Now())
+	r.restarted[id] = append(r.restarted[id], r.began.Now())
 	if err := r.start(ctx, id, c.life+1, r.peers[id]); err != nil {
 		return err
 	}
-	c, r.asking = r.members[id], false // who is new has not been asked
+	c, r.asking = r.members[id], false // the new one has not been asked
 	if err := c.tell(order{Peers: r.peers}); err != nil {
 		return err
 	}
@@ -345,9 +344,8 @@ func (r *running) hold(id parley.ID, op trace.Op, do func() error) error {
 	return do()
 }
 
-// follow does what is due and waits for the end. It tells whether that has come, or the run
-// has been given up.
-func (r *running) follow(ctx context.Context) (over bool, err error) {
+// runActions executes the actions and waits for the end. It returns false if the run was given up.
+func (r *running) runActions(ctx context.Context) (over bool, err error) {
 	limit := time.NewTimer(time.Until(r.began.began) + r.Limit)
 	defer limit.Stop()
 	ask := time.NewTicker(10 * time.Millisecond)
@@ -357,7 +355,7 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 	for {
 		select {
 		case s := <-r.came:
-			if err := r.take(s); err != nil {
+			if err := r.handle(s); err != nil {
 				return false, err
 			}
 			if r.more {
@@ -369,7 +367,7 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 				if r.ended() {
 					return true, nil
 				}
-				if r.still() {
+				if r.quiescent() {
 					return true, r.end(ctx)
 				}
 			}
@@ -391,7 +389,7 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 				for _, c := range r.members {
 					c.status = nil
 				}
-				r.tell(order{Ask: r.round})
+				r.sendAll(order{Ask: r.round})
 			}
 		case <-limit.C:
 			return false, r.end(ctx)
@@ -401,21 +399,21 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// answered tells whether all that live have said how things are.
+// answered returns whether all processes that are up have sent their status.
 func (r *running) answered() bool {
 	return !slices.ContainsFunc(r.members, func(c *child) bool { return !c.killed && c.status == nil })
 }
 
-// ended tells whether all that live have ended by themselves.
+// ended returns whether all processes that are up have ended by themselves.
 func (r *running) ended() bool {
 	return r.Until > 0 && !slices.ContainsFunc(r.members, func(c *child) bool {
 		return !c.killed && (c.status == nil || !c.status.Over)
 	})
 }
 
-// still tells whether nothing is due any more: all rest, and all that was sent has arrived,
-// and so it was when all were asked before.
-func (r *running) still() bool {
+// quiescent returns whether nothing is due any more: every process is idle, everything sent has arrived,
+// and the same was true of the previous statuses.
+func (r *running) quiescent() bool {
 	var events []uint64
 	rest := len(r.due) == 0
 	for _, c := range r.members {
@@ -443,13 +441,13 @@ func (r *running) still() bool {
 	return same
 }
 
-// end has all stop.
+// end stops all processes.
 func (r *running) end(ctx context.Context) error {
 	for _, c := range r.members {
 		if !c.killed {
 			_ = c.Continue()
 		}
 	}
-	r.tell(order{End: true})
-	return r.await(ctx, func(c *child) bool { return c.status != nil && c.status.Over })
+	r.sendAll(order{End: true})
+	return r.waitFor(ctx, func(c *child) bool { return c.status != nil && c.status.Over })
 }

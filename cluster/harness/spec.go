@@ -1,29 +1,27 @@
-// Package harness runs one machine of a protocol, any protocol, between real processes on one
-// computer, for who wants to see what happens: the processes have certificates of their
-// own and are joined by mutual TLS, and each writes down what happens to it.
+// Package harness runs one machine of any protocol between real processes on one computer, for observation:
+// the processes have certificates of their own, are connected by mutual TLS, and each records its events.
 //
-// A [Run] starts the processes, hands each its [Spec], begins everywhere at one time, kills
-// and stops processes when that is due, waits until nothing is due any more, and puts what
-// the processes have written down into one trace. [Serve] is what such a process does. The
-// two talk in lines of JSON, on the standard input and output of the process, which ends
-// when its input does: it does not outlive who started it.
+// A [Run] starts the processes, sends each its [Spec], starts all machines at one time, kills and pauses
+// processes at given times, waits until nothing is due any more, and merges the recorded events into one
+// trace. [Serve] runs such a process. The two exchange lines of JSON, on the standard input and output of
+// the process. The process ends when its input ends, so it does not outlive its starter.
 //
-// A process crashes by being killed, or at an exact place, between two effects of a step, by
-// itself: it sends what it has sent to that point, and ends. The weather of links ([sim.Weather])
-// is made by the processes too. Receipts in their traces name what they are of ([trace.Sending]).
+// A process crashes by being killed, or at an exact place, between two effects of a step, by itself: it
+// sends what it has sent up to that place, and ends. The processes also simulate the weather of links
+// ([sim.Weather]). Receipts in their traces name the message received ([trace.Sending]).
 //
-// Machines that are made for simulated runs have their times in ticks. Here a tick lasts
-// as long as the run says, and the clocks of all processes show 0 at the same time.
+// Machines made for simulated runs have their times in ticks. Here a run chooses the length of a tick, and
+// the clocks of all processes show 0 at the same time.
 //
 // # Decisions
 //
-// What befalls a run on real processes is made by these processes. In run --host cluster a sender
-// decides which messages are lost, doubled or late; a late message waits at its receiver, and arrives
-// although its sender crashes. A crash between two effects is made by the host of the machine
-// (host.Options.Crash): the effects before it are carried out and durable, and the process ends.
-// Messages carry their number, so that traces pair receipts exactly. Motive: a scenario means the same
-// on both hosts. Cost: every message has 16 bytes more, in these runs alone; and the process that
-// crashes so is not killed from outside, as one that crashes at a time is.
+// The processes of a run inject its faults themselves. In run --host cluster a sender decides which
+// messages are lost, doubled or late; a late message waits at its receiver, and arrives even if its sender
+// crashes. The host of the machine makes a crash between two effects (host.Options.Crash): the effects
+// before it are carried out and durable, and the process ends. Messages carry their number, so that traces
+// pair receipts exactly. Motive: a scenario means the same on both hosts. Cost: every message is 16 bytes
+// longer, only in these runs; and a process that crashes this way is not killed from outside, unlike one
+// that crashes at a time.
 package harness
 
 import (
@@ -36,64 +34,63 @@ import (
 	"parley/trace"
 )
 
-// Spec is what a process is told first.
+// Spec is the first message to a process.
 type Spec struct {
 	Self    parley.ID
-	Header  trace.Header // of its trace; the protocol and the arguments say what machine to make
+	Header  trace.Header // of its trace; the protocol and the arguments determine the machine
 	Certs   string       // the folder of certificates
 	Listen  string       // address
 	Trace   string       // the file to write to
-	Store   string       // the folder for what is durable; "": nothing is
+	Store   string       // the folder for durable state; "": nothing is durable
 	Life    uint64       // from 1
 	Signers []ed25519.PublicKey
 	Tick    time.Duration
-	// Early has the machine start before time 0, when it must be asked what it proposes:
-	// rounds begin then.
+	// Early starts the machine before time 0, when the process must have its proposals: rounds begin then.
 	Early    bool
-	Until    parley.Tick   // when it ends by itself; 0: it does not
-	Requests []sim.Request // in the order of their times; or, of kind parley.Suspect, whom it is told to suspect
-	Weather  sim.Weather   // without a delay a message takes as long as it takes
-	Wrong    sim.Clock     // how wrong its machine's clock is
-	Crashes  []sim.Crash   // of those of the run those of this process that it makes itself
-	Steps    int           // of its machine in earlier lives
+	Until    parley.Tick   // when it ends by itself; 0: never
+	Requests []sim.Request // sorted by time; one of kind parley.Suspect names a process to suspect
+	Weather  sim.Weather   // without a delay a message is as fast as the network
+	Wrong    sim.Clock     // the error of its machine's clock
+	Crashes  []sim.Crash   // the crashes of this process that it makes itself
+	Steps    int           // of its machine in earlier incarnations
 }
 
-// order is what a process is told later: one thing at a time.
+// order is a later message to a process, with one field set.
 type order struct {
 	Peers []string    // addresses, by process: connect
 	Begin time.Time   // time 0
-	Ask   uint64      // say how things are, and that it was in this asking
-	Gone  []parley.ID // tell the machine that these have crashed
-	End   bool        // stop, and say how things are
+	Ask   uint64      // send the status with this number
+	Gone  []parley.ID // notify the machine that these have crashed
+	End   bool        // stop, and send the status
 }
 
-// answer is what a process says.
+// answer is a message from a process.
 type answer struct {
 	Listens   string   `json:",omitempty"` // address
 	Connected bool     `json:",omitempty"` // with all others
 	Status    *status  `json:",omitempty"`
-	Crashed   *crashed `json:",omitempty"` // by itself, as it was told to
-	Failed    string   `json:",omitempty"` // why it can not go on
+	Crashed   *crashed `json:",omitempty"` // by itself, as planned
+	Failed    string   `json:",omitempty"` // why it cannot continue
 }
 
-// status is how things are at a process.
+// status is the status of a process.
 type status struct {
 	Asked          uint64
 	Rests          bool     // nothing is due
 	Over           bool     // the machine has been stopped
 	Events         uint64   // so far
-	Sent, Received []uint64 // messages, by process; without those that were lost before they left
+	Sent, Received []uint64 // messages, by process; without those lost before they left
 	Down           []parley.ID
 	Late           time.Duration // how late the process woke, at most
 }
 
-// clock shows ticks since a time.
+// clock shows the ticks since a time.
 type clock struct {
 	began time.Time
 	tick  time.Duration
 }
 
-// Now is negative before the time has come.
+// Now returns the time, which is negative before began.
 func (c *clock) Now() parley.Tick {
 	d := time.Since(c.began)
 	if d < 0 {
@@ -102,19 +99,19 @@ func (c *clock) Now() parley.Tick {
 	return parley.Tick(d / c.tick)
 }
 
-// wrong is a clock as a machine sees it.
+// wrong is the clock that a machine sees.
 type wrong struct {
 	true *clock
 	how  sim.Clock
 }
 
-// Now is what it shows.
+// Now returns the time that it shows.
 func (c *wrong) Now() parley.Tick { return c.how.Shows(c.true.Now()) }
 
-// Until is how long it is until it shows a time.
+// Until returns the real time until it shows t.
 func (c *wrong) Until(t parley.Tick) time.Duration { return c.true.Until(c.how.When(t)) }
 
-// Until is how long it is until the clock shows a time.
+// Until returns the real time until the clock shows t, 0 if it already does.
 func (c *clock) Until(t parley.Tick) time.Duration {
 	if t > parley.Tick(math.MaxInt64/c.tick/2) {
 		return math.MaxInt64

@@ -7,27 +7,27 @@ import (
 	"parley/sim"
 )
 
-// sky is the weather at one sender. It comes on top of what real links do to messages: it is
-// decided where a message is sent, and what is late waits where it arrives, so that it arrives
-// even if its sender crashes meanwhile.
-type sky struct {
+// senderWeather simulates the weather at one sender, in addition to the real links. It decides when a
+// message is sent; a late message waits at the receiver, so that it arrives even if its sender crashes
+// meanwhile.
+type senderWeather struct {
 	*sim.Weather
 	self   parley.ID
-	chance []*rand.Rand  // by receiver: what befalls one link does not depend on others
-	last   []parley.Tick // by receiver: when the latest arrives
+	chance []*rand.Rand  // by receiver: the faults of one link do not depend on others
+	last   []parley.Tick // by receiver: the latest arrival
 }
 
-func newSky(w *sim.Weather, seed uint64, self parley.ID, n int) *sky {
-	s := &sky{Weather: w, self: self, last: make([]parley.Tick, n)}
+func newSenderWeather(w *sim.Weather, seed uint64, self parley.ID, n int) *senderWeather {
+	s := &senderWeather{Weather: w, self: self, last: make([]parley.Tick, n)}
 	for to := range n {
 		s.chance = append(s.chance, rand.New(rand.NewPCG(seed, uint64(self)<<32|uint64(to))))
 	}
 	return s
 }
 
-// befall decides what becomes of a message: when each copy is due, 0 for as soon as it is
-// there; none if it is lost, by chance or because its ends are cut off.
-func (s *sky) befall(to parley.ID, now parley.Tick) (due []parley.Tick, lost uint64) {
+// copies decides what happens to a message: it returns when each copy is due, 0 for on arrival; none if the
+// message is lost, by chance or because the link is cut.
+func (s *senderWeather) copies(to parley.ID, now parley.Tick) (due []parley.Tick, lost uint64) {
 	if !s.Works(s.self, to, now) {
 		return nil, byCut
 	}
@@ -40,17 +40,17 @@ func (s *sky) befall(to parley.ID, now parley.Tick) (due []parley.Tick, lost uin
 		copies = 2
 	}
 	for range copies {
-		due = append(due, s.post(to, rule.Delay, now))
+		due = append(due, s.arrival(to, rule.Delay, now))
 	}
 	return due, 0
 }
 
-// post draws when one copy is due.
-func (s *sky) post(to parley.ID, delay sim.Delay, now parley.Tick) parley.Tick {
+// arrival draws when one copy is due.
+func (s *senderWeather) arrival(to parley.ID, delay sim.Delay, now parley.Tick) parley.Tick {
 	at := parley.Tick(0)
 	if delay.Most > 0 {
 		at = now + delay.Least + parley.Tick(s.chance[to].Int64N(int64(delay.Most-delay.Least)+1))
-		if s.Heal > 0 { // no slow link holds it back for longer than others from then on
+		if s.Heal > 0 { // from then on no slow link delays it longer than others
 			at = min(at, max(now, s.Heal)+s.Delay.Most)
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"parley/sim"
 )
 
-// The weather keeps what links it cuts, what it loses and what it doubles, in the times of
-// its rules; the last rule that matches counts, and none after it has healed.
+// The weather applies its cuts, losses and duplicates in the times of its rules; the last matching rule
+// counts, and none after the weather has healed.
 func TestWeather(t *testing.T) {
 	cut := sim.Link{From: parley.SetOf(0), To: parley.SetOf(1), Since: 100, Until: 200, Loss: 1}
 	late := sim.Link{To: parley.SetOf(2), Delay: sim.Delay{Least: 50, Most: 50}}
 	slow := sim.Link{Since: 300, Until: 400, Delay: sim.Delay{Least: 99, Most: 99}}
 	w := &sim.Weather{Delay: sim.Delay{Least: 7, Most: 7}, Links: []sim.Link{cut, late, slow}, Heal: 1000,
 		Graph: []parley.Set{parley.SetOf(1, 2), {}, {}}}
-	s := newSky(w, 0, 0, 3)
+	s := newSenderWeather(w, 0, 0, 3)
 	for _, one := range []struct {
 		to   parley.ID
 		when parley.Tick
@@ -32,28 +32,28 @@ func TestWeather(t *testing.T) {
 		{2, 980, []parley.Tick{1007}, false}, // it heals meanwhile
 		{2, 1000, []parley.Tick{1007}, false},
 	} {
-		if due, why := s.befall(one.to, one.when); !slices.Equal(due, one.due) || (why == byCut) != one.cut {
+		if due, why := s.copies(one.to, one.when); !slices.Equal(due, one.due) || (why == byCut) != one.cut {
 			t.Errorf("to %d at %d: got due %d, lost %d, want %d, cut %t", one.to, one.when, due, why, one.due, one.cut)
 		}
 	}
-	if _, why := newSky(w, 0, 1, 3).befall(0, 500); why != byCut {
+	if _, why := newSenderWeather(w, 0, 1, 3).copies(0, 500); why != byCut {
 		t.Error("a message went where there is no link")
 	}
-	calm := newSky(&sim.Weather{}, 0, 0, 2)
-	if due, _ := calm.befall(1, 5); !slices.Equal(due, []parley.Tick{0}) {
+	calm := newSenderWeather(&sim.Weather{}, 0, 0, 2)
+	if due, _ := calm.copies(1, 5); !slices.Equal(due, []parley.Tick{0}) {
 		t.Errorf("without weather: due %d, want at once", due)
 	}
 }
 
-// Of many messages as many are lost and doubled as the chances say, and links that keep the
-// order double nothing and let nothing overtake.
+// The numbers of lost and doubled messages match the probabilities, and FIFO links double nothing and never
+// reorder.
 func TestWeatherByChance(t *testing.T) {
 	const all = 3000
 	count := func(w sim.Weather) (lost, twice, overtaken int) {
 		last := parley.Tick(0)
-		s := newSky(&w, 3, 0, 2)
+		s := newSenderWeather(&w, 3, 0, 2)
 		for i := range parley.Tick(all) {
-			due, _ := s.befall(1, i)
+			due, _ := s.copies(1, i)
 			switch len(due) {
 			case 0:
 				lost++

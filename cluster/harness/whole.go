@@ -12,33 +12,33 @@ import (
 	"parley/trace"
 )
 
-// account is what is known of a run beside what its processes write down.
-type account struct {
+// runRecord is what is known of a run besides the records of its processes.
+type runRecord struct {
 	*Run
-	began   clock
-	late    time.Duration
-	stopped map[parley.ID][]trace.Event // pauses
-	died    map[parley.ID][]parley.Tick // by life
-	rose    map[parley.ID][]parley.Tick // when processes were started again
-	lost    map[parley.ID]uint64        // the first life after a disk was lost
+	began     clock
+	late      time.Duration
+	stopped   map[parley.ID][]trace.Event // pauses
+	died      map[parley.ID][]parley.Tick // by incarnation
+	restarted map[parley.ID][]parley.Tick // when processes restarted
+	lost      map[parley.ID]uint64        // the first incarnation after a disk was lost
 
-	weathered   uint64 // messages that the weather kept from arriving
-	chance, cut bool   // of these: by chance, and because two were cut off
+	weathered   uint64 // messages lost because of the weather
+	chance, cut bool   // some of these: by chance, and because of a cut
 }
 
-func newAccount(r *Run) account {
-	return account{
+func newRunRecord(r *Run) runRecord {
+	return runRecord{
 		Run: r, stopped: make(map[parley.ID][]trace.Event), died: make(map[parley.ID][]parley.Tick),
-		rose: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64),
+		restarted: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64),
 	}
 }
 
-func (r *account) traceOf(id parley.ID, life uint64) string {
+func (r *runRecord) traceOf(id parley.ID, life uint64) string {
 	return filepath.Join(r.Dir, fmt.Sprintf("%s-%d.jsonl", name(id), life))
 }
 
-// stepped is how many steps the machine of a process has taken before a life.
-func (r *account) stepped(id parley.ID, life uint64) (n int, err error) {
+// stepsBefore returns how many steps the machine of a process has taken before an incarnation.
+func (r *runRecord) stepsBefore(id parley.ID, life uint64) (n int, err error) {
 	for l := uint64(1); l < life; l++ {
 		t, err := r.recorded(id, l)
 		if err != nil {
@@ -49,16 +49,16 @@ func (r *account) stepped(id parley.ID, life uint64) (n int, err error) {
 	return n, nil
 }
 
-// whole makes one trace of those of all processes.
-func (r *account) whole(members []*child, over bool) (trace.Header, *trace.Log, error) {
+// merge merges the traces of all processes.
+func (r *runRecord) merge(members []*child, over bool) (trace.Header, *trace.Log, error) {
 	var traces []trace.Trace
-	var up parley.Set // and does not lie
+	var up parley.Set // and not a liar
 	for id, c := range members {
 		if !c.killed && !r.Liars.Has(parley.ID(id)) {
 			up.Add(parley.ID(id))
 		}
 		for life := uint64(1); life <= c.life; life++ {
-			t, err := r.written(parley.ID(id), life)
+			t, err := r.readTrace(parley.ID(id), life)
 			if err != nil {
 				return trace.Header{}, nil, err
 			}
@@ -75,8 +75,8 @@ func (r *account) whole(members []*child, over bool) (trace.Header, *trace.Log, 
 	return h, w.Log, nil
 }
 
-// longest is the longest that the weather delays a message.
-func (r *account) longest() parley.Tick {
+// longest returns the maximum delay that the weather adds to a message.
+func (r *runRecord) longest() parley.Tick {
 	most := r.Delay.Most
 	for _, l := range r.Links {
 		most = max(most, l.Delay.Most)
@@ -84,8 +84,8 @@ func (r *account) longest() parley.Tick {
 	return most
 }
 
-// written reads what one life of a process has written down, and adds what was done to it.
-func (r *account) written(id parley.ID, life uint64) (trace.Trace, error) {
+// readTrace reads the trace of one incarnation of a process, and adds what was done to it.
+func (r *runRecord) readTrace(id parley.ID, life uint64) (trace.Trace, error) {
 	t, err := r.recorded(id, life)
 	if err != nil {
 		return t, err
@@ -105,7 +105,7 @@ func (r *account) written(id parley.ID, life uint64) (trace.Trace, error) {
 		if e.Op == trace.Restart && r.lost[id] == life {
 			e.Msg.Value = 1
 		}
-		if e.Op != trace.Refuse || !r.Liars.Has(id) { // what a liar thinks of others is its own matter
+		if e.Op != trace.Refuse || !r.Liars.Has(id) { // what a liar refuses does not matter
 			log.Add(e)
 		}
 	}
@@ -117,7 +117,7 @@ func (r *account) written(id parley.ID, life uint64) (trace.Trace, error) {
 		add(e)
 		crashed = e.Op == trace.Crash
 		if e.Op == trace.Lose {
-			r.missed(e)
+			r.countMissed(e)
 		}
 	}
 	if died := r.died[id]; int(life) <= len(died) && !crashed {
@@ -127,8 +127,9 @@ func (r *account) written(id parley.ID, life uint64) (trace.Trace, error) {
 	return t, nil
 }
 
-// recorded reads the trace of one life of a process. One that was killed before it could write has an empty one.
-func (r *account) recorded(id parley.ID, life uint64) (trace.Trace, error) {
+// recorded reads the trace of one incarnation of a process. It is empty for a process killed before it
+// wrote anything.
+func (r *runRecord) recorded(id parley.ID, life uint64) (trace.Trace, error) {
 	f, err := os.Open(r.traceOf(id, life))
 	if err != nil {
 		return trace.Trace{}, err
@@ -144,8 +145,8 @@ func (r *account) recorded(id parley.ID, life uint64) (trace.Trace, error) {
 	return all[0], nil
 }
 
-// headerOf returns the header for the trace of one life of a process.
-func (r *account) headerOf(id parley.ID, life uint64) trace.Header {
+// headerOf returns the header for the trace of one incarnation of a process.
+func (r *runRecord) headerOf(id parley.ID, life uint64) trace.Header {
 	h := r.Header
 	h.Node = &trace.Node{Cluster: "run", Machine: h.Protocol, Channel: channel, Self: int(id), Life: life, Numbered: true}
 	if !r.began.began.IsZero() {
@@ -154,13 +155,13 @@ func (r *account) headerOf(id parley.ID, life uint64) trace.Header {
 	return h
 }
 
-// facts are the circumstances of the run, as far as they show.
-func (r *account) facts(w *trace.MergedTrace, up parley.Set) trace.Facts {
+// facts returns the observed conditions of the run.
+func (r *runRecord) facts(w *trace.MergedTrace, up parley.Set) trace.Facts {
 	f := w.Header.Facts
 	f.Network.Late = r.slow(w.Log)
 	f.Processes.LostDisk = len(r.lost) > 0
 	f.Processes.Suspected = r.suspected(w.Log)
-	f.Processes.Paused = r.late > time.Duration(r.Promised.Delay)*r.Tick || r.slept(w.Log) || r.WrongClock(r.Liars)
+	f.Processes.Paused = r.late > time.Duration(r.Promised.Delay)*r.Tick || r.overslept(w.Log) || r.WrongClock(r.Liars)
 	f.Network.Lost, f.Network.Cut = w.Lost > r.weathered, f.Network.Cut || r.cut
 	f.Network.Lost = f.Network.Lost || r.chance
 	now := parley.Tick(0)
@@ -172,8 +173,8 @@ func (r *account) facts(w *trace.MergedTrace, up parley.Set) trace.Facts {
 	return f
 }
 
-// missed counts a message that the weather kept from arriving.
-func (r *account) missed(e trace.Event) {
+// countMissed counts a message lost because of the weather.
+func (r *runRecord) countMissed(e trace.Event) {
 	if e.Msg.Value == byLink {
 		return
 	}
@@ -185,10 +186,11 @@ func (r *account) missed(e trace.Event) {
 	}
 }
 
-// wasDown tells whether a message that a broken link refused was for a life of a process that had ended.
-// The link lost nothing then. A sender may find the link broken before the end of the process is noted: up to
-// a second counts, because the computer may be busy. Life 0 stands for the life at the time of the sending.
-func (r *account) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
+// wasDown returns whether a message that a broken link refused was for an incarnation that had ended. The
+// link lost nothing then. A sender may find the link broken before the end of the process is recorded: a
+// delay up to a second counts, because the computer may be busy. life 0 stands for the incarnation at the
+// time of the send.
+func (r *runRecord) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
 	noted := when + parley.Tick(time.Second/r.Tick)
 	died := r.died[id]
 	if life > 0 {
@@ -197,18 +199,18 @@ func (r *account) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
 	by := func(all []parley.Tick, t parley.Tick) int {
 		return len(all) - len(slices.DeleteFunc(slices.Clone(all), func(x parley.Tick) bool { return x <= t }))
 	}
-	return by(died, noted) > by(r.rose[id], when)
+	return by(died, noted) > by(r.restarted[id], when)
 }
 
-// slow tells whether a message took longer than the protocol was told.
-func (r *account) slow(log *trace.Log) bool {
+// slow returns whether a message took longer than the protocol was promised.
+func (r *runRecord) slow(log *trace.Log) bool {
 	return slices.ContainsFunc(log.Events, func(e trace.Event) bool {
 		return e.Op == trace.Receive && e.Cause > 0 && e.Time-log.Events[e.Cause-1].Time > r.Promised.Delay
 	})
 }
 
-// slept tells whether a process that does not lie stood still, or found that it woke too late.
-func (r *account) slept(log *trace.Log) bool {
+// overslept returns whether a correct process was paused, or found that it woke too late.
+func (r *runRecord) overslept(log *trace.Log) bool {
 	return slices.ContainsFunc(log.Events, func(e trace.Event) bool {
 		switch {
 		case r.Liars.Has(e.At):
@@ -222,9 +224,8 @@ func (r *account) slept(log *trace.Log) bool {
 	})
 }
 
-// suspected tells whether a process that does not lie suspected one that was up and does
-// not lie.
-func (r *account) suspected(log *trace.Log) bool {
+// suspected returns whether a correct process suspected one that was up and correct.
+func (r *runRecord) suspected(log *trace.Log) bool {
 	down := r.Liars
 	for _, e := range log.Events {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"parley/trace"
 )
 
-// must ends the test at an error.
+// must fails the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -18,31 +18,31 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A process that is killed before it has written anything has crashed, and its empty trace is no damaged one. That of
-// a process that lives is.
+// A process killed before it has written anything has crashed, and its empty trace is valid. The empty
+// trace of a process that is up is damaged.
 func TestKilledBeforeItWrote(t *testing.T) {
-	r := &account{
+	r := &runRecord{
 		Run:  &Run{Header: trace.Header{Protocol: "diffusion", N: 2}, Dir: t.TempDir()},
 		died: map[parley.ID][]parley.Tick{0: {5}},
 	}
 	for id := range parley.ID(2) {
 		must(t, os.WriteFile(r.traceOf(id, 1), nil, 0o600))
 	}
-	got, err := r.written(0, 1)
+	got, err := r.readTrace(0, 1)
 	must(t, err)
 	if all := got.Log.Events; len(all) != 1 || all[0].Op != trace.Crash || all[0].At != 0 || all[0].Time != 5 {
 		t.Errorf("its events are %v, not a crash at 5", all)
 	}
-	if n, err := r.stepped(0, 2); n != 0 || err != nil { // what the next life is told
+	if n, err := r.stepsBefore(0, 2); n != 0 || err != nil { // as the next incarnation is told
 		t.Errorf("it took %d steps, %v", n, err)
 	}
-	if _, err := r.written(1, 1); !errors.Is(err, trace.ErrEmpty) {
+	if _, err := r.readTrace(1, 1); !errors.Is(err, trace.ErrEmpty) {
 		t.Errorf("of one that lives: %v", err)
 	}
 }
 
-// What a broken link refused is lost by the link if its receiver was up, and not if it had died: whoever sends may
-// find the link broken before the death is noted. The weather's losses count in any case.
+// A message refused by a broken link is lost by the link if its receiver was up, and not if it had crashed:
+// a sender may find the link broken before the crash is recorded. Losses by the weather count in any case.
 func TestDeadReceiverLosesNothing(t *testing.T) {
 	const second = parley.Tick(1000)
 	for name, c := range map[string]struct {
@@ -61,9 +61,9 @@ func TestDeadReceiverLosesNothing(t *testing.T) {
 		"never met, up again":       {how: parley.Msg{Value: byLink}, died: []parley.Tick{1000}, rose: []parley.Tick{2000}, lost: true},
 		"weather":                   {how: parley.Msg{Value: byChance}, died: []parley.Tick{4000}, lost: true},
 	} {
-		r := &account{
+		r := &runRecord{
 			Run:  &Run{Header: trace.Header{Protocol: "diffusion", N: 2}, Dir: t.TempDir(), Tick: time.Millisecond},
-			died: map[parley.ID][]parley.Tick{1: c.died}, rose: map[parley.ID][]parley.Tick{1: c.rose},
+			died: map[parley.ID][]parley.Tick{1: c.died}, restarted: map[parley.ID][]parley.Tick{1: c.rose},
 		}
 		f, err := os.Create(r.traceOf(0, 1))
 		must(t, err)
@@ -71,7 +71,7 @@ func TestDeadReceiverLosesNothing(t *testing.T) {
 		must(t, err)
 		stream.Add(trace.Event{Op: trace.Lose, At: 0, Peer: 1, Time: 5000, Msg: c.how})
 		must(t, errors.Join(stream.Close(), f.Close()))
-		got, err := r.written(0, 1)
+		got, err := r.readTrace(0, 1)
 		must(t, err)
 		if lost := len(got.Log.Events) == 1; lost != c.lost || r.chance != (c.how.Value == byChance) {
 			t.Errorf("%s: lost %t, by chance %t", name, lost, r.chance)

@@ -4,9 +4,9 @@ package host
 
 import "time"
 
-// started is what the time counts from.
+// started is the origin of the time.
 var started = time.Now()
 
-// sinceBoot is the monotonic time: of what else goes on while a machine is suspended, if it
-// does not, nothing is known here.
+// sinceBoot returns the monotonic time. If the system's monotonic clock stops during a suspension,
+// suspensions are not noticed here.
 func sinceBoot() time.Duration { return time.Since(started) }

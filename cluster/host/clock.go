@@ -7,18 +7,18 @@ import (
 	"parley"
 )
 
-// System is the clock of the machine: the time since it was made. It goes on while the
-// machine is suspended, which the monotonic clock need not: who wakes from that finds that
-// time has passed, and is late with what was due meanwhile.
+// System is the clock of the computer: the time since it was made. It includes suspensions, which the
+// monotonic clock need not: after a suspension, time has passed and a process is late for what was due
+// meanwhile.
 type System struct {
-	awake  func() time.Duration // stands still while the machine is suspended
-	boot   func() time.Duration // does not
-	behind atomic.Int64         // how far boot was ahead of awake at first: at most so much
+	awake  func() time.Duration // stops during suspensions
+	boot   func() time.Duration // includes suspensions
+	behind atomic.Int64         // upper bound of boot - awake at the start
 	looked atomic.Int64         // when they were last compared
-	asleep atomic.Int64         // how much farther it has been seen to be: at least so much
+	asleep atomic.Int64         // lower bound of the growth of boot - awake since then
 }
 
-// NewSystem returns a clock that shows 0.
+// NewSystem returns a System clock that shows 0.
 func NewSystem() *System {
 	begin := time.Now()
 	return newSystem(func() time.Duration { return time.Since(begin) }, sinceBoot)
@@ -31,24 +31,23 @@ func newSystem(awake, boot func() time.Duration) *System {
 	return c
 }
 
-// look is how often the two clocks are compared: reading the other one is a system call.
-const look = int64(time.Millisecond)
+// recheck is the interval of comparisons of the two clocks: reading boot is a system call.
+const recheck = int64(time.Millisecond)
 
-// Now is the time. Right after the machine was suspended it may take a millisecond until
-// it counts that.
+// Now returns the time. It may take a millisecond after a suspension until the time includes it.
 func (c *System) Now() parley.Tick {
 	awake := int64(c.awake())
-	if last := c.looked.Load(); awake-last >= look && c.looked.CompareAndSwap(last, awake) {
+	if last := c.looked.Load(); awake-last >= recheck && c.looked.CompareAndSwap(last, awake) {
 		c.compare()
 	}
 	return parley.Tick(awake + c.asleep.Load())
 }
 
-// compare sees how long the machine has been suspended. No two clocks can be read at one
-// instant, and any time may pass between two readings of a busy machine. Read between two
-// readings of awake, boot is ahead by no less than it shows above the later one and by no more
-// than it shows above the earlier one: the first counts for what has been slept and the second
-// for where it began, so that nothing but a suspension can be taken for one.
+// compare measures how long the computer has been suspended. No two clocks can be read at the same instant,
+// and any time may pass between two readings on a busy computer. boot is read between two readings of
+// awake, so the true difference is at least boot minus the later reading and at most boot minus the earlier
+// one: the first bounds the suspension so far and the second the difference at the start, so that only a
+// suspension counts as one.
 func (c *System) compare() {
 	before := c.awake()
 	boot := c.boot()
@@ -60,34 +59,33 @@ func (c *System) compare() {
 			if c.behind.CompareAndSwap(behind, most) {
 				continue
 			}
-		} else if seen := c.asleep.Load(); least-behind <= seen+5*look || c.asleep.CompareAndSwap(seen, least-behind) {
+		} else if seen := c.asleep.Load(); least-behind <= seen+5*recheck || c.asleep.CompareAndSwap(seen, least-behind) {
 			return
 		}
 	}
 }
 
-// Asleep is for how long the machine has been suspended since the clock was made.
+// Asleep returns how long the computer has been suspended since the clock was made.
 func (c *System) Asleep() time.Duration { return time.Duration(c.asleep.Load()) }
 
-// Elapsed is the time since it was made, by package time and nothing else: in a bubble of
-// testing/synctest that is the bubble's. Unlike System it need not count what the machine is
-// suspended for.
+// Elapsed is the time since it was made by package time alone: in a bubble of testing/synctest, the
+// bubble's time. Unlike System it need not include suspensions.
 type Elapsed struct{ begin time.Time }
 
-// NewElapsed returns a clock that shows 0.
+// NewElapsed returns an Elapsed clock that shows 0.
 func NewElapsed() Elapsed { return Elapsed{time.Now()} }
 
-// Now is the time.
+// Now returns the time.
 func (c Elapsed) Now() parley.Tick { return parley.Tick(time.Since(c.begin)) }
 
-// Skewed is a clock that is wrong: for tests and laboratories.
+// Skewed is a clock that is wrong, for tests and fault injection.
 type Skewed struct {
 	Clock
 	Offset parley.Tick // how far it is ahead
-	Drift  int64       // how much faster it runs, in parts in a million
+	Drift  int64       // how much faster it runs, in parts per million
 }
 
-// Now is the time.
+// Now returns the time that the wrong clock shows.
 func (c Skewed) Now() parley.Tick {
 	t := c.Clock.Now()
 	whole, part := t/1_000_000, t%1_000_000

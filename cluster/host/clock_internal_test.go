@@ -8,12 +8,12 @@ import (
 	"parley"
 )
 
-// byHand is a clock that is set.
+// byHand is a clock set by hand.
 type byHand parley.Tick
 
 func (c byHand) Now() parley.Tick { return parley.Tick(c) }
 
-// A skewed clock is ahead by its offset, and by its drift's share of what has passed.
+// A skewed clock is ahead by its offset, and by its drift's share of the elapsed time.
 func TestSkewed(t *testing.T) {
 	const hour = parley.Tick(time.Hour)
 	for _, c := range []struct {
@@ -34,10 +34,10 @@ func TestSkewed(t *testing.T) {
 	}
 }
 
-// busy is a machine with two clocks, on which time passes whenever one of them is read.
+// busy is a computer with two clocks, on which time passes whenever one of them is read.
 type busy struct {
 	awake, boot time.Duration
-	most        time.Duration // that passes before a reading
+	most        time.Duration // maximum time that passes before a reading
 	chance      *rand.Rand
 }
 
@@ -51,8 +51,8 @@ func (b *busy) pass() {
 func (b *busy) readAwake() time.Duration { b.pass(); return b.awake }
 func (b *busy) readBoot() time.Duration  { b.pass(); return b.boot }
 
-// The system's clock never goes back, and takes nothing but a suspension for one, however long
-// the machine is busy between two readings.
+// The system's clock never goes back, and counts only a suspension as one, however long the computer is
+// busy between two readings.
 func TestBusyIsNotSuspended(t *testing.T) {
 	for seed := range uint64(100) {
 		b := &busy{most: 50 * time.Millisecond, boot: time.Hour, chance: rand.New(rand.NewPCG(seed, 0))}
@@ -71,8 +71,8 @@ func TestBusyIsNotSuspended(t *testing.T) {
 	}
 }
 
-// The system's clock counts the time for which the machine was suspended a millisecond after it
-// was looked at, and not before: all of it as soon as the machine is not busy, and never more.
+// The system's clock includes a suspension within a millisecond of the last comparison: all of it once the
+// computer is not busy, and never more.
 func TestSuspended(t *testing.T) {
 	for seed := range uint64(100) {
 		b := &busy{most: 50 * time.Millisecond, boot: time.Hour, chance: rand.New(rand.NewPCG(seed, 1))}
@@ -102,7 +102,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// What was too much at first, because the machine was busy when the clock was made, is found out.
+// An excess at the start, because the computer was busy when the clock was made, is corrected.
 func TestSuspendedAfterABusyBeginning(t *testing.T) {
 	b := &busy{most: 50 * time.Millisecond, chance: rand.New(rand.NewPCG(1, 2))}
 	c := newSystem(b.readAwake, b.readBoot)
@@ -116,7 +116,7 @@ func TestSuspendedAfterABusyBeginning(t *testing.T) {
 	}
 }
 
-// The clocks of this machine are those: they go on, and a new clock is not suspended.
+// The clocks of this computer work: they advance, and a new clock shows no suspension.
 func TestSystem(t *testing.T) {
 	c := NewSystem()
 	if boot := c.boot(); boot <= 0 || c.boot() < boot || c.awake() < 0 {

@@ -2,36 +2,36 @@ package host
 
 import "parley"
 
-// doom is where a machine crashes, if it does, and whether it has.
-type doom struct {
+// crashPlan decides where a machine crashes, and holds the state of its crash.
+type crashPlan struct {
 	Crash
-	dying bool // it has, and something that was carried out waits for the disk yet
+	crashing bool // it has crashed, but a carried out effect still waits for the disk
 }
 
-// before tells whether the machine has crashed before the step that would begin.
-func (d *doom) before(now parley.Tick) bool {
+// before returns whether the machine has crashed before the step that would begin.
+func (d *crashPlan) before(now parley.Tick) bool {
 	if d.Crash == nil || !d.Before(now) {
 		return false
 	}
-	d.dying = true
+	d.crashing = true
 	return true
 }
 
-// cut returns what is carried out of what a step of one of n machines asked for.
-func (d *doom) cut(effects []parley.Effect, n int, now parley.Tick) []parley.Effect {
+// cut returns the effects of a step of one of n machines that are carried out.
+func (d *crashPlan) cut(effects []parley.Effect, n int, now parley.Tick) []parley.Effect {
 	singly := parley.Singly(effects, n)
 	carried, crashes := d.Within(now, singly)
 	if !crashes {
 		return effects
 	}
-	d.dying = true
+	d.crashing = true
 	return singly[:min(carried, len(singly))]
 }
 
-// die says that the machine has crashed, when nothing that was carried out waits for the disk.
-func (d *doom) die(settled bool) {
-	if d.dying && settled {
-		d.dying = false
+// die reports the crash once no carried out effect waits for the disk.
+func (d *crashPlan) die(settled bool) {
+	if d.crashing && settled {
+		d.crashing = false
 		d.Crashed()
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"parley/cluster/store"
 )
 
-// teller sends what it is asked to all, delivers it, and only then appends it.
+// teller sends each request to all, delivers it, and only then appends it.
 type teller struct {
 	parley.Base
 	log [][]byte
@@ -42,9 +42,9 @@ type fatal struct {
 
 	mu    sync.Mutex
 	steps int
-	times int // that it has come
+	times int // the number of crashes
 	did   func() string
-	seen  string // what had been done when it came
+	seen  string // what had been done at the crash
 }
 
 func (f *fatal) Before(parley.Tick) bool {
@@ -67,7 +67,7 @@ func (f *fatal) Crashed() {
 	f.seen = f.did()
 }
 
-// wires remember to whom something was sent.
+// wires records the receivers of sends.
 type wires struct {
 	mu   sync.Mutex
 	list []string
@@ -88,9 +88,9 @@ func (w *wires) all() []string {
 	return slices.Clone(w.list)
 }
 
-// A machine crashes after any number of effects of a step, records first, or between two
-// steps: what it did before is done and durable, of the rest nothing, and it takes no
-// further step.
+// A machine crashes after any number of effects of a step, records first, or between two steps: the effects
+// before the crash are carried out and durable, none of the others is, and the machine takes no further
+// step.
 func TestCrashWithinStep(t *testing.T) {
 	whole := []string{"record a", "a to 1", "a to 2", "0:a"}
 	for name, one := range map[string]struct {
@@ -122,7 +122,7 @@ func crashes(t *testing.T, how *fatal, want []string) {
 	p, err := h.Open(host.Options{Name: "teller", Machine: new(teller), Upper: u, Crash: how})
 	must(t, err)
 	for _, body := range []string{"a", "b"} {
-		_ = p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}) // which fails if it has crashed
+		_ = p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}) // it fails after the crash
 		synctest.Wait()
 	}
 	h.Close()

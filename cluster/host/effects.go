@@ -7,15 +7,15 @@ import (
 	"parley"
 )
 
-// carry carries out what a step asked for: what is to be made durable first, then the
-// rest, at once if nothing has to wait for the disk. The lock is held.
+// carry carries out the effects of a step: first those that must become durable, then the rest, immediately
+// if nothing must wait for the disk. The caller holds the lock.
 func (p *Process) carry() {
 	effects := p.step.Effects
 	parley.DurableFirst(effects)
-	if p.doom.Crash != nil {
-		effects = p.doom.cut(effects, p.step.N, p.step.Now)
-		p.stopped = p.stopped || p.doom.dying
-		defer func() { p.doom.die(p.outbox.empty()) }()
+	if p.crashPlan.Crash != nil {
+		effects = p.crashPlan.cut(effects, p.step.N, p.step.Now)
+		p.stopped = p.stopped || p.crashPlan.crashing
+		defer func() { p.crashPlan.die(p.outbox.empty()) }()
 	}
 	if p.outbox.book != nil {
 		for i := range effects {
@@ -34,45 +34,45 @@ func (p *Process) carry() {
 	}
 }
 
-// release carries out what waited for the disk.
+// release carries out the effects that waited for the disk.
 func (p *Process) release(upto uint64) {
 	p.mu.Lock()
 	defer p.unlock()
 	defer p.guard()
 	p.step.Now = p.clock.Now()
 	done, free := 0, p.outbox.reached(upto)
-	for done < len(free) && (!p.stopped || p.doom.dying) {
+	for done < len(free) && (!p.stopped || p.crashPlan.crashing) {
 		p.perform(&free[done].Effect, free[done].now)
 		done++
 	}
 	p.outbox.list = slices.Delete(p.outbox.list, 0, done)
-	p.doom.die(p.outbox.empty())
+	p.crashPlan.die(p.outbox.empty())
 }
 
-// perform carries out one effect, which a step asked for at the time now.
+// perform carries out one effect of a step at time now.
 func (p *Process) perform(e *parley.Effect, now parley.Tick) {
 	switch e.Op {
 	case parley.OpSend:
 		p.send(e)
 	case parley.OpDeliver:
 		p.noteEffect(e)
-		p.told = true
+		p.notified = true
 		if p.o.Upper != nil {
 			p.o.Upper.Deliver(e.To, e.Path, e.Msg)
 		}
 	case parley.OpIndicate:
 		p.noteEffect(e)
-		p.told = true
+		p.notified = true
 		if p.o.Upper != nil {
 			p.o.Upper.Indicate(e.Path, e.Msg)
 		}
 	case parley.OpSetTimer:
-		// Its time counts from the step that asked for it, however long the disk took since.
+		// A timer counts from its step, however long the disk took since then.
 		p.timers.put(timerName{e.Path, e.Timer}, now+e.After)
 		p.wake()
 	case parley.OpStopTimer:
 		p.timers.remove(timerName{e.Path, e.Timer})
-	case parley.OpKeep, parley.OpAppend, parley.OpCompact: // there is no store
+	case parley.OpKeep, parley.OpAppend, parley.OpCompact: // without a store, nothing becomes durable
 		p.noteEffect(e)
 	case parley.OpBroadcast:
 		if p.o.Beneath == nil {

@@ -1,32 +1,31 @@
-// Package host runs machines between real processes: it is to the cluster what a
-// simulator is to a simulated run. Each machine of a node, a [Process], has a channel
-// of its own on the links, which has the same machine at its other end.
+// Package host runs machines between real processes: it is for the cluster what the simulator is for a
+// simulated run. Each machine of a node, a [Process], has a channel of its own on the links, which leads to
+// the same machine at the other end.
 //
-// A process is made to take one step at a time, by whoever brings what happened: the
-// goroutine that reads a connection, a timer, or a caller. There is no goroutine between
-// a link and a machine, unless steps of the machine may take long (Options.Long). What a step
-// sends is put into the buffers of the links. These are flushed when the burst of messages that
-// caused the step is used up.
+// A process takes one step at a time, in the goroutine that brings the input: a reader of a connection, a
+// timer, or a caller. There is no goroutine between a link and a machine, unless steps of the machine may
+// take long (Options.Long). Messages sent by a step go into the buffers of the links. These are flushed at
+// the end of the burst of messages that caused the step.
 //
-// Nothing that a step asks for leaves the node before what the same step or an earlier
-// one of the machine appended is on the disk.
+// No effect of a step leaves the node before the records that the same step or an earlier step of the
+// machine appended are on the disk.
 //
 // # Decisions
 //
-// Machines go by a clock that counts suspension. A process that wakes from a suspension is late, and
-// abstains. Motive: a monotonic clock stands still while its machine does, and deadlines would not have
-// passed. Cost: where the system has no such clock, only the lateness of timers tells.
+// The clock of machines counts suspension. A process that wakes from a suspension is late, and abstains.
+// Motive: a monotonic clock stops while the computer is suspended, and deadlines would not have passed.
+// Cost: on a system without such a clock, only the lateness of timers reveals a suspension.
 //
-// Two clocks are never read at one instant. What one of them shows between two readings of the other
-// bounds how far they differ, from both sides, and a suspension is what is beyond both bounds. Motive: a
-// machine that is busy between two readings takes no part in rounds if that counts as a suspension.
-// Cost: right after a busy moment a suspension is taken for shorter than it was, until the next look.
+// Two clocks are never read at one instant. A reading of one clock between two readings of the other one
+// bounds their difference from both sides, and only a difference beyond both bounds is a suspension.
+// Motive: otherwise a computer that is busy between two readings would make a process abstain from rounds.
+// Cost: right after a busy moment a suspension is measured too short, until the next comparison.
 //
-// On Linux alarms are a descriptor's. A node's next timer sets one that becomes readable then. Motive:
-// the runtime waits for the network in whole milliseconds, and a timer that is late by one makes a node
-// abstain where rounds are 5 ms (go test ./cluster/host -run '^$' -bench Alarm tells how late they are).
-// Cost: a descriptor, and some system calls for each timer that is the next; elsewhere timers are late
-// as before.
+// On Linux alarms use a timer descriptor. A node sets it to its next timer, and it becomes readable at that
+// time. Motive: the runtime waits for the network in whole milliseconds, and a timer 1 ms late makes a node
+// abstain if rounds are 5 ms (go test ./cluster/host -run '^$' -bench Alarm measures the lateness). Cost: a
+// descriptor, and some system calls whenever the next timer changes; on other systems timers are as late as
+// before.
 package host
 
 import (
@@ -48,45 +47,45 @@ import (
 	"parley/trace"
 )
 
-// Transport carries messages to the same channel of other nodes. What it cannot carry
-// it drops and counts: machines know what to do about what is missing.
+// Transport carries messages to the same channel of other nodes. It drops and counts what it cannot carry:
+// machines tolerate missing messages.
 type Transport interface {
-	// Send puts a frame of head and body into the buffer for one node. It does not block
-	// and keeps nothing of either. It is false if the frame is lost.
+	// Send puts a frame of head and body into the buffer for one node. It does not block and does not
+	// retain head or body. It returns false if the frame is lost.
 	Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool
-	// Flush sends what is in the buffer for a node.
+	// Flush sends the buffered frames for a node.
 	Flush(to parley.ID)
 }
 
-// Clock is what a machine's Now and its timers go by.
+// Clock is the source of a machine's Now and its timers.
 type Clock interface {
-	// Now is the time. It never goes back.
+	// Now returns the time. It never decreases.
 	Now() parley.Tick
 }
 
-// Paced is a clock whose ticks are not nanoseconds, or not nearly.
+// Paced is a clock whose ticks differ from nanoseconds.
 type Paced interface {
 	Clock
-	// Until is how long it is until the clock shows a time, 0 if it does.
+	// Until returns the real time until the clock shows t, 0 if it already does.
 	Until(t parley.Tick) time.Duration
 }
 
-// Signer makes this node's signatures and checks all nodes'. The context keeps
-// signatures of different machines apart.
+// Signer makes this node's signatures and verifies those of all nodes. The context separates the signatures
+// of different machines.
 type Signer interface {
 	// Sign returns this node's signature on b.
 	Sign(context string, b []byte) []byte
-	// Verify tells whether sig is the signature of a node on b.
+	// Verify returns whether sig is the signature of node id on b.
 	Verify(context string, id parley.ID, b, sig []byte) bool
 }
 
-// UpperLayer is what stands above a machine. It is called in the order of what the machine
-// delivers and indicates, within the step: it must not block, and not ask the same
-// process for anything.
+// UpperLayer is the layer above a machine. Its methods are called within the step, in the order of the
+// machine's deliveries and indications: they must not block, and must not request anything from the same
+// process.
 type UpperLayer interface {
-	// Deliver takes what the machine delivers to above it.
+	// Deliver handles a delivery of the machine.
 	Deliver(from parley.ID, path parley.Path, m parley.Msg)
-	// Indicate takes what the machine indicates.
+	// Indicate handles an indication of the machine.
 	Indicate(path parley.Path, m parley.Msg)
 }
 
@@ -95,47 +94,47 @@ type Config struct {
 	Self      parley.ID
 	N         int
 	Transport Transport
-	// Store keeps what machines append. Without one nothing outlives the node.
+	// Store keeps what machines append. If it is nil, nothing survives the node.
 	Store *store.Store
-	// Life is the number of this life of the node, greater than that of every one before.
+	// Life is the number of this incarnation of the node, greater than that of every earlier one.
 	Life uint64
-	// Clock is by default the time since the host was made.
+	// Clock is the clock; nil means the time since the host was made.
 	Clock  Clock
 	Signer Signer
 	Log    *slog.Logger
-	// Absent, if it is set, is asked when a message comes for a channel on which there is no
-	// machine, and none is expected. It may open one, and tells whether there is one now. The
-	// channel is what a peer says: it is for Absent to bound what peers can have opened.
+	// Absent, if not nil, is called when a message arrives for a channel without a machine on which none is
+	// expected. It may open one, and returns whether there is one now. Peers choose the channel: Absent
+	// must bound what they can make it open.
 	Absent func(channel uint32) bool
-	// Header says of a machine whose clock shows a time now what a trace of it is a trace
-	// of. With it, Recorder keeps the last events, and Trace, if it is set, says who is to
-	// be given the events of a machine whose own options do not say so.
+	// Header returns the header of a trace of a machine whose clock shows now. If it is set, Recorder keeps
+	// the last events, and Trace, if not nil, returns the function that receives the events of a machine
+	// whose options have no Trace.
 	Header   func(o Options, now parley.Tick) trace.Header
 	Recorder *Recorder
 	Trace    func(h trace.Header) func(trace.Event)
-	// Punctual has timers run out as soon as there is a processor for them where the system knows
-	// how, and not up to a millisecond later. It takes a descriptor.
+	// Punctual makes timers expire as soon as a processor is free, where the system supports it, and not up
+	// to a millisecond later. It needs a descriptor.
 	Punctual bool
-	// Broken is called if a machine breaks: a broken invariant of its own, after which
-	// nothing that it says can be trusted. The node must stop.
+	// Broken is called if a machine panics because of a broken invariant: its further output cannot be
+	// trusted. The node must stop.
 	Broken func(error)
 }
 
-// Host runs the machines of one node.
+// Host runs the machines of one node. Its methods are safe for concurrent use.
 type Host struct {
-	c       Config
-	dirty   []atomic.Bool // by node: something waits to be flushed
-	alarms  *timerfdAlarm // nil: timers are as late as may be
-	mu      sync.Mutex
-	closed  bool
-	table   atomic.Pointer[map[uint32]*Process]
-	early   map[uint32]*early // by channel: of those that are expected
-	strange []atomic.Uint64   // by node: frames for channels there are not, or for which there is no room
-	broken  []atomic.Uint64   // by node: frames that are no message
+	c             Config
+	dirty         []atomic.Bool // by node: something waits to be flushed
+	alarms        *timerfdAlarm // nil: timers are as late as the runtime makes them
+	mu            sync.Mutex
+	closed        bool
+	table         atomic.Pointer[map[uint32]*Process]
+	early         map[uint32]*earlyFrames // by channel: frames for expected machines
+	unknownFrames []atomic.Uint64         // by node: frames for unknown channels, or without space
+	broken        []atomic.Uint64         // by node: frames that are no messages
 }
 
-// early are the frames for a machine that has not begun.
-type early struct {
+// earlyFrames are the frames for a machine that has not started.
+type earlyFrames struct {
 	frames []frame
 	bytes  []int // by node
 }
@@ -145,11 +144,11 @@ type frame struct {
 	b    []byte
 }
 
-// earlyLimit is how many bytes of all others together wait for one machine: each has its
-// part of it, so that a liar does not crowd out the rest.
+// earlyLimit is how many bytes from all nodes together wait for one machine. Each node has an equal part,
+// so that a faulty node cannot crowd out the others.
 const earlyLimit = 1 << 20
 
-// earlyCost is what a frame that waits takes beside its bytes.
+// earlyCost is the memory of a waiting frame in bytes, besides its content.
 const earlyCost = 64
 
 // New returns a host without processes.
@@ -162,8 +161,8 @@ func New(c Config) *Host {
 		c.Broken = func(err error) { panic(err) }
 	}
 	h := &Host{
-		c: c, dirty: make([]atomic.Bool, c.N), early: make(map[uint32]*early),
-		strange: make([]atomic.Uint64, c.N), broken: make([]atomic.Uint64, c.N),
+		c: c, dirty: make([]atomic.Bool, c.N), early: make(map[uint32]*earlyFrames),
+		unknownFrames: make([]atomic.Uint64, c.N), broken: make([]atomic.Uint64, c.N),
 	}
 	h.table.Store(&map[uint32]*Process{})
 	if c.Punctual {
@@ -172,65 +171,65 @@ func New(c Config) *Host {
 	return h
 }
 
-// Options describe one process.
+// Options configure one process.
 type Options struct {
-	// Channel is its number, the same at all nodes, and Name what people, the disk and
-	// signatures know it by.
+	// Channel is the number of the machine, the same at all nodes, and Name its name for users, the disk
+	// and signatures.
 	Channel uint32
 	Name    string
 	Machine parley.Machine
 	Upper   UpperLayer
-	// Class is the class of all its messages: between classes links keep no order.
+	// Class is the class of all its messages. Links keep no order between classes.
 	Class link.Class
-	// Long tells that a step may take longer than others can wait, as with a machine that copies
-	// many megabytes. What comes for it is then taken by a goroutine of its own.
+	// Long means that a step may take longer than others can wait, for example because the machine copies
+	// many megabytes. Its inputs are then processed by a goroutine of their own.
 	Long bool
 	// Clock is the clock of the process; nil: the clock of the host.
 	Clock Clock
-	// Beneath takes what the machine broadcasts, within the step, if it stands on an order that
-	// another machine of the node makes: it must not block, and not ask that one for anything.
-	// What is delivered there is given to Carried.
+	// Beneath, if not nil, receives what the machine broadcasts, within the step, for a machine that stands
+	// on an order made by another machine of the node. It must not block, and must not make a request to
+	// that other machine. Deliveries of the order go to Carried.
 	Beneath func(m parley.Msg)
-	// After is called, if it is set, after a step that delivered or indicated something,
-	// when the process can be asked again.
+	// After, if not nil, is called after a step that delivered or indicated something, when requests to the
+	// process are allowed again.
 	After func()
-	// Again tells that the machine has lived before although nothing of it is on the disk.
+	// Again means that the machine has run before although nothing of it is on the disk.
 	Again bool
-	// Trace is given every event, with At the node and no ID or cause, within the step.
+	// Trace receives every event, with At set to the node and without ID and cause, within the step.
 	Trace func(trace.Event)
-	// Chance is where the machine's choices come from, by default nobody knows where.
+	// Chance is the source of the machine's choices; nil means an unpredictable one.
 	Chance mathrand.Source
-	// Crash, if it is set, has the machine crash at an exact place: for laboratories.
+	// Crash, if not nil, crashes the machine at an exact place, for fault injection.
 	Crash Crash
 }
 
-// Crash says where a machine stops, as one that crashes, before a step or in the middle of
-// it. Its methods are called within the step, and must not ask the process for anything.
+// Crash decides where a machine stops as if it crashed, before a step or within one. Its methods are called
+// within the step, and must not request anything from the process.
 type Crash interface {
-	// Before tells, when a step would begin, whether the machine has crashed by then.
+	// Before returns, when a step would begin, whether the machine has crashed by then.
 	Before(now parley.Tick) bool
-	// Within is given what a step asks for: records first, then what replaces them, then the
-	// rest, with one sending for each receiver. It tells whether the machine crashes, and how
-	// many of these effects are carried out before.
+	// Within receives the effects of a step: records first, then what replaces them, then the rest, with
+	// one send for each receiver. It returns whether the machine crashes, and how many of these effects are
+	// carried out before the crash.
 	Within(now parley.Tick, effects []parley.Effect) (carried int, crashes bool)
-	// Crashed is called when that has come: what was carried out is durable, and has been given
-	// to the links, which have not been flushed.
+	// Crashed is called after the crash: the carried out effects are durable, and have been given to the
+	// links, which have not been flushed.
 	Crashed()
 }
 
-// Open starts a machine. If its book in the store has anything, it starts as one that
-// comes back after a crash.
+// Open starts a machine. If its book in the store contains anything, the machine starts as one that
+// restarts after a crash.
 func (h *Host) Open(o Options) (*Process, error) {
 	if h.ended() {
 		return nil, ErrStopped
 	}
 	p := &Process{h: h, o: o, m: o.Machine, refused: make(map[refusal]uint64)}
-	p.clock, p.trace, p.doom.Crash = cmp.Or(o.Clock, h.c.Clock), o.Trace, o.Crash
+	p.clock, p.trace, p.crashPlan.Crash = cmp.Or(o.Clock, h.c.Clock), o.Trace, o.Crash
 	p.in.room.L, p.in.work = &p.in.mu, p.work
-	h.watch(p)
+	h.trace(p)
 	if o.Chance == nil {
 		var seed [32]byte
-		_, _ = rand.Read(seed[:]) // which never fails
+		_, _ = rand.Read(seed[:]) // it never fails
 		o.Chance = mathrand.NewChaCha8(seed)
 	}
 	p.chance = mathrand.New(o.Chance)
@@ -258,7 +257,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 	if old[o.Channel] != nil {
 		return nil, fmt.Errorf("host: channel %d is %s's already", o.Channel, old[o.Channel].o.Name)
 	}
-	// What comes while it starts waits for the lock.
+	// Input during the start waits for the lock.
 	p.mu.Lock()
 	table := maps.Clone(old)
 	table[o.Channel] = p
@@ -279,18 +278,18 @@ func (h *Host) Open(o Options) (*Process, error) {
 	return p, err
 }
 
-// Process returns the machine of a channel, nil if there is none.
+// Process returns the machine of a channel, or nil.
 func (h *Host) Process(channel uint32) *Process { return (*h.table.Load())[channel] }
 
-// ended tells whether the host was closed.
+// ended returns whether the host was closed.
 func (h *Host) ended() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.closed
 }
 
-// watch has the events of a process recorded and traced.
-func (h *Host) watch(p *Process) {
+// trace connects a process to the recorder and the trace.
+func (h *Host) trace(p *Process) {
 	if h.c.Header == nil {
 		return
 	}
@@ -305,29 +304,28 @@ func (h *Host) watch(p *Process) {
 	}
 }
 
-// Expect keeps what comes for a channel until its machine begins.
+// Expect keeps frames for a channel until its machine starts.
 func (h *Host) Expect(channel uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.early[channel] = &early{bytes: make([]int, h.c.N)}
+	h.early[channel] = &earlyFrames{bytes: make([]int, h.c.N)}
 }
 
-// absent is a frame for a machine that there is not, or not yet.
-func (h *Host) absent(from parley.ID, channel uint32, b []byte) *Process {
+// frameForAbsent handles a frame for a machine that does not exist, or not yet.
+func (h *Host) frameForAbsent(from parley.ID, channel uint32, b []byte) *Process {
 	p, expected := h.keep(from, channel, b)
 	if p == nil && !expected {
 		if h.c.Absent != nil && h.c.Absent(channel) {
 			p = h.Process(channel)
 		}
 		if p == nil {
-			h.strange[from].Add(1)
+			h.unknownFrames[from].Add(1)
 		}
 	}
 	return p
 }
 
-// keep keeps a frame for a machine that is expected, as far as there is room, unless it has
-// begun meanwhile.
+// keep keeps a frame for an expected machine, if there is space, unless the machine has started meanwhile.
 func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expected bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -339,7 +337,7 @@ func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expec
 	case w == nil:
 		return nil, false
 	case w.bytes[from]+len(b)+earlyCost > earlyLimit/h.c.N:
-		h.strange[from].Add(1)
+		h.unknownFrames[from].Add(1)
 	default:
 		w.frames = append(w.frames, frame{from, bytes.Clone(b)})
 		w.bytes[from] += len(b) + earlyCost
@@ -347,12 +345,12 @@ func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expec
 	return nil, true
 }
 
-// Frame is a message from another node, as bytes, on one of its channels. The bytes are
-// not kept. Flush is due when the burst that it belongs to has come.
+// Frame passes a message from another node, as bytes, to the machine of a channel. It does not retain the
+// bytes. The caller must call Flush after the last message of a burst.
 func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 	p := h.Process(channel)
 	if p == nil {
-		if p = h.absent(from, channel, b); p == nil {
+		if p = h.frameForAbsent(from, channel, b); p == nil {
 			return nil
 		}
 	}
@@ -378,7 +376,7 @@ func (h *Host) send(to parley.ID, o *Options, head, body []byte) {
 	}
 }
 
-// Flush sends what steps have put into the buffers of links.
+// Flush sends the buffered output of steps.
 func (h *Host) Flush() {
 	for id := range h.dirty {
 		if h.dirty[id].Load() && h.dirty[id].Swap(false) {
@@ -387,11 +385,11 @@ func (h *Host) Flush() {
 	}
 }
 
-// Durable says that all that the store was given up to a number is on the disk.
+// Durable reports that all records with numbers up to upto are on the disk.
 func (h *Host) Durable(upto uint64) {
 	for _, p := range *h.table.Load() {
 		if p.o.Long {
-			p.in.settled(upto)
+			p.in.postDurable(upto)
 		} else {
 			p.release(upto)
 		}
@@ -399,30 +397,30 @@ func (h *Host) Durable(upto uint64) {
 	h.Flush()
 }
 
-// Strange is how many messages came for channels that there are not, or before their machine
-// and beyond what is kept for it.
+// Strange returns how many messages arrived for unknown channels, or before their machine and beyond the
+// space kept for it.
 func (h *Host) Strange() uint64 {
 	sum := uint64(0)
-	for id := range h.strange {
-		sum += h.strange[id].Load()
+	for id := range h.unknownFrames {
+		sum += h.unknownFrames[id].Load()
 	}
 	return sum
 }
 
-// StrangeOf is how many of those were a node's.
-func (h *Host) StrangeOf(from parley.ID) uint64 { return h.strange[from].Load() }
+// StrangeOf returns how many of them came from one node.
+func (h *Host) StrangeOf(from parley.ID) uint64 { return h.unknownFrames[from].Load() }
 
-// Malformed is how many frames of a node were no message.
+// Malformed returns how many frames of a node were no messages.
 func (h *Host) Malformed(from parley.ID) uint64 { return h.broken[from].Load() }
 
-// Refused counts what machines did not accept, by machine and reason and by whom it came from.
+// Refused calls each with the number of messages that a machine refused, by machine, sender and reason.
 func (h *Host) Refused(each func(machine string, from parley.ID, why string, times uint64)) {
 	for _, p := range *h.table.Load() {
 		p.Refused(func(from parley.ID, why string, times uint64) { each(p.o.Name, from, why, times) })
 	}
 }
 
-// Close stops all machines where they are. None is opened afterwards.
+// Close stops all machines where they are. Open fails afterwards.
 func (h *Host) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -434,5 +432,5 @@ func (h *Host) Close() {
 	h.alarms.close()
 }
 
-// ErrStopped is the error of a process that takes no more steps, and of a host that is closed.
+// ErrStopped is the error of a stopped process and of a closed host.
 var ErrStopped = errors.New("host: it has stopped")

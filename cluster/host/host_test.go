@@ -21,7 +21,7 @@ import (
 	"parley/membership/group"
 )
 
-// must ends the test at an error.
+// must fails the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -29,12 +29,11 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// network carries messages between hosts of one test, in order and each after the same
-// delay.
+// network carries messages between the hosts of one test, in order, with a constant delay.
 type network struct {
 	hosts []*host.Host
 	links map[[2]parley.ID]chan packet
-	cut   atomic.Int32 // the process that is cut off, or -1
+	cut   atomic.Int32 // the disconnected process, or -1
 }
 
 type packet struct {
@@ -43,7 +42,7 @@ type packet struct {
 	b       []byte
 }
 
-// port is a host's end of it.
+// port is the end of the network at one host.
 type port struct {
 	net  *network
 	from parley.ID
@@ -59,7 +58,7 @@ func (p port) Send(to parley.ID, _ link.Class, channel uint32, head, body []byte
 
 func (port) Flush(parley.ID) {}
 
-// connected makes n hosts.
+// connected returns n connected hosts.
 func connected(t *testing.T, n int) *network {
 	t.Helper()
 	net := &network{links: make(map[[2]parley.ID]chan packet)}
@@ -94,7 +93,7 @@ func (net *network) close() {
 	}
 }
 
-// heard is an Upper that remembers.
+// heard is an UpperLayer that records its calls.
 type heard struct {
 	mu   sync.Mutex
 	list []string
@@ -114,7 +113,7 @@ func (h *heard) all() []string {
 	return slices.Clone(h.list)
 }
 
-// open starts a protocol at all hosts.
+// open opens a protocol on all hosts.
 func open(t *testing.T, net *network, p parley.Protocol) (all []*host.Process, up []*heard) {
 	t.Helper()
 	for id, h := range net.hosts {
@@ -128,7 +127,7 @@ func open(t *testing.T, net *network, p parley.Protocol) (all []*host.Process, u
 
 const ms = parley.Tick(time.Millisecond)
 
-// The rounds of EIG between hosts that have nothing but clocks and links.
+// EIG runs its rounds between hosts that have only clocks and links.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := connected(t, 4)
@@ -152,7 +151,7 @@ func ordered(n int) parley.Protocol {
 	return timestamp.New(timestamp.Config{Config: c})
 }
 
-// One order everywhere, and members that go on when one is cut off.
+// All members deliver in one order, and continue when one is disconnected.
 func TestTotalOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := connected(t, 3)
@@ -180,7 +179,7 @@ func TestTotalOrder(t *testing.T) {
 	})
 }
 
-// echo appends what it is asked, and delivers it; it answers a timer too.
+// echo appends each request, and delivers it; it also responds to a timer.
 type echo struct {
 	parley.Base
 	log [][]byte
@@ -216,8 +215,8 @@ func (m *echo) State(v *parley.Vars) {
 	v.Durable(func() { parley.Slice(v, "log", &m.log, func(_ int, b *[]byte) { v.Bytes("record", b) }) })
 }
 
-// What a step appends is on the disk before anything that it or a later step asks for
-// happens, and comes back.
+// What a step appends is on the disk before any effect of this step or a later one, and is there after a
+// restart.
 func TestDurableFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -229,7 +228,7 @@ func TestDurableFirst(t *testing.T) {
 		u := &heard{}
 		p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
 		must(t, err)
-		for _, body := range []string{"a", "", "b"} { // the second step appends nothing, and waits all the same
+		for _, body := range []string{"a", "", "b"} { // the second step appends nothing, but must wait too
 			must(t, p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}))
 		}
 		synctest.Wait()
@@ -237,7 +236,7 @@ func TestDurableFirst(t *testing.T) {
 			t.Errorf("before anything is on the disk: %v", got)
 		}
 		close(gate)
-		time.Sleep(time.Second) // the timer's is a millisecond or so
+		time.Sleep(time.Second) // the timer takes about a millisecond
 		if got, want := u.all(), []string{"0:a", "0:", "0:b", "0:timer 1"}; !slices.Equal(got, want) {
 			t.Errorf("%v, not %v", got, want)
 		}
@@ -261,8 +260,8 @@ func TestDurableFirst(t *testing.T) {
 	})
 }
 
-// A message for a channel without a machine may have one opened, and is the first that it
-// takes; one for which nothing is opened is counted.
+// A message for a channel without a machine may have one opened, and is then the first message that it
+// receives; if none is opened, the message is counted.
 func TestAbsent(t *testing.T) {
 	var h *host.Host
 	var asked []uint32
@@ -298,13 +297,12 @@ func (said) Receive(s *parley.Step, from parley.ID, m parley.Msg) { s.Deliver(fr
 
 func (said) State(*parley.Vars) {}
 
-// frozen is a clock that is set by hand.
+// frozen is a clock set by hand.
 type frozen struct{ now atomic.Int64 }
 
 func (c *frozen) Now() parley.Tick { return parley.Tick(c.now.Load()) }
 
-// The time of a timer counts from the step that set it, although the disk let it out after
-// a later step.
+// The time of a timer counts from the step that set it, even if the disk releases it after a later step.
 func TestTimerCountsFromItsStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *host.Host
@@ -318,7 +316,7 @@ func TestTimerCountsFromItsStep(t *testing.T) {
 		must(t, err)
 		for _, body := range []string{"b", "later"} {
 			must(t, p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}))
-			clock.now.Add(int64(time.Millisecond)) // after "b": the timer is due
+			clock.now.Add(int64(time.Millisecond)) // after "b", the timer is due
 		}
 		clock.now.Store(int64(time.Millisecond))
 		close(gate)
@@ -331,7 +329,7 @@ func TestTimerCountsFromItsStep(t *testing.T) {
 	})
 }
 
-// series sets one timer after another, and delivers how late each has run out.
+// series sets one timer after another, and delivers how late each has expired.
 type series struct {
 	parley.Base
 	after, due parley.Tick
@@ -354,15 +352,15 @@ func (m *series) Timeout(s *parley.Step, _ parley.Timer) {
 
 func (m *series) State(*parley.Vars) {}
 
-// late is how late timers were.
+// late receives how late timers were.
 type late chan time.Duration
 
 func (l late) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) { l <- time.Duration(m.Value) }
 
 func (late) Indicate(parley.Path, parley.Msg) {}
 
-// Timers of several machines run out when they are due, and with punctual alarms not before. A
-// host that is closed opens no machine.
+// Timers of several machines expire when they are due, and with punctual alarms not before. A closed host
+// opens no machine.
 func TestPunctual(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i, late := range runOut(t, false) {
@@ -378,7 +376,7 @@ func TestPunctual(t *testing.T) {
 	}
 }
 
-// runOut lets the timers of several machines run out, and says how late each was.
+// runOut expires timers of several machines, and returns how late each was.
 func runOut(t *testing.T, punctual bool) (all []time.Duration) {
 	t.Helper()
 	h := host.New(host.Config{N: 1, Punctual: punctual})
@@ -404,7 +402,7 @@ func runOut(t *testing.T, punctual bool) (all []time.Duration) {
 	return all
 }
 
-// BenchmarkAlarm tells how late timers run out.
+// BenchmarkAlarm reports how late timers expire.
 func BenchmarkAlarm(b *testing.B) {
 	for _, punctual := range []bool{false, true} {
 		b.Run(fmt.Sprintf("punctual=%v", punctual), func(b *testing.B) {
@@ -426,7 +424,7 @@ func BenchmarkAlarm(b *testing.B) {
 	}
 }
 
-// A machine that panics ends its process and tells the node.
+// A machine that panics stops its process and reports to the node.
 func TestBroken(t *testing.T) {
 	told := make(chan error, 1)
 	h := host.New(host.Config{N: 1, Broken: func(err error) { told <- err }})
@@ -448,8 +446,8 @@ func TestBroken(t *testing.T) {
 	h.Close()
 }
 
-// What comes before its machine is kept of each node up to a bound of its own: one that
-// sends much does not crowd out another.
+// Early messages are kept up to a separate limit for each node: a node that sends much does not crowd out
+// another.
 func TestEarlyOfEach(t *testing.T) {
 	h := host.New(host.Config{Self: 0, N: 4})
 	defer h.Close()

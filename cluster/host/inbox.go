@@ -6,37 +6,37 @@ import (
 	"parley"
 )
 
-// inbox keeps what comes for a machine whose steps may take long (Options.Long), so that neither
-// the goroutine that reads a connection nor the one that commits waits for a step of it. While
-// there is something, one goroutine of the process works it off, in the order in which it came.
+// inbox queues input for a machine whose steps may take long (Options.Long), so that neither the reader of
+// a connection nor the committing goroutine waits for a step. While it is not empty, one goroutine of the
+// process handles its contents in order of arrival.
 type inbox struct {
 	mu      sync.Mutex
-	room    sync.Cond // there is some again
+	room    sync.Cond // signaled when there is space again
 	letters []letter
 	spare   []letter
 	bytes   int
-	upto    uint64 // what is durable by now, if the machine has not been told
-	works   bool   // the goroutine is there
-	work    func() // what it does
+	upto    uint64 // what is durable, if the machine has not been notified
+	working bool   // the goroutine is running
+	work    func() // the function that it runs
 }
 
-// letter is a message that waits.
+// letter is a waiting message.
 type letter struct {
 	parley.Env
 	msg   parley.Msg
-	asked bool // it was told to the machine from above, and no node sent it
+	asked bool // it is a request to the machine, and no node sent it
 }
 
-// letterCost is what a letter takes beside its bytes.
+// letterCost is the memory of a letter in bytes, besides its content.
 const letterCost = 80
 
-// mostSpare is how many letters there is room for that is kept while none is there.
+// mostSpare is the capacity in letters that an empty inbox keeps.
 const mostSpare = 4096
 
-// inboxLimit is how many bytes wait for a machine, beyond which whoever brings more waits itself.
+// inboxLimit is how many bytes wait for a machine before post blocks.
 const inboxLimit = 16 << 20
 
-// post puts a message there. It waits if there is no room.
+// post adds a message. It waits until there is space.
 func (in *inbox) post(l letter) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -45,26 +45,26 @@ func (in *inbox) post(l letter) {
 	}
 	in.letters = append(in.letters, l)
 	in.bytes += letterCost + len(l.msg.Body)
-	in.call()
+	in.startWork()
 }
 
-// settled leaves word that the disk has come so far.
-func (in *inbox) settled(upto uint64) {
+// postDurable records that the disk has reached upto.
+func (in *inbox) postDurable(upto uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.upto = upto
-	in.call()
+	in.startWork()
 }
 
-// call begins the goroutine, if there is none. The lock is held.
-func (in *inbox) call() {
-	if !in.works {
-		in.works = true
+// startWork starts the goroutine if it is not running. The caller holds the lock.
+func (in *inbox) startWork() {
+	if !in.working {
+		in.working = true
 		go in.work()
 	}
 }
 
-// take returns what there is. If that is nothing the goroutine ends.
+// take returns everything queued. If there is nothing, the goroutine ends.
 func (in *inbox) take() (letters []letter, upto uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -73,11 +73,11 @@ func (in *inbox) take() (letters []letter, upto uint64) {
 	if cap(letters) > mostSpare {
 		in.spare = nil
 	}
-	in.works = len(letters) > 0 || upto > 0
+	in.working = len(letters) > 0 || upto > 0
 	return letters, upto
 }
 
-// done makes room.
+// done frees the space of a letter.
 func (in *inbox) done(l *letter) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// A letter counts for what it takes, and a flood of them leaves no room behind that nobody needs.
+// A letter counts with its memory, and a flood of letters leaves no unused memory behind.
 func TestInboxAfterAFlood(t *testing.T) {
 	if size := unsafe.Sizeof(letter{}); size > letterCost {
 		t.Errorf("a letter takes %d bytes and counts for %d", size, letterCost)

@@ -13,7 +13,7 @@ import (
 	"parley/cluster/store"
 )
 
-// slow is a machine that delivers what it hears, and before some messages waits until it is let go on.
+// slow is a machine that delivers what it receives, and waits for a release before some messages.
 type slow struct {
 	parley.Base
 	begun, goOn chan struct{}
@@ -31,8 +31,9 @@ func (m *slow) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 }
 func (m *slow) State(*parley.Vars) {}
 
-// While a machine makes a long step nobody else waits for it: not who brings messages, for it or for others, nor the
-// disk of others. It takes what came meanwhile in the order of each sender, and of so much only as there is room for.
+// While a machine takes a long step nothing else waits for it: neither the readers of connections, for it
+// or for other machines, nor the commits of others. It then receives the messages in each sender's order,
+// as many as there is space for.
 func TestLongStepHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, longStep)
 }
@@ -58,14 +59,14 @@ func longStep(t *testing.T) {
 		}
 	}
 	over := make(chan struct{})
-	go func() { // who reads the connections
+	go func() { // the reader of the connections
 		defer close(over)
 		bring(1, 1, []byte("long"))
 		<-long.begun
 		for k := range 100 {
 			bring(parley.ID(1+k%2), 1, fmt.Append(nil, k))
 			bring(1, 2, fmt.Append(nil, k))
-			// What this one asks for waits for the disk, each time for another commit.
+			// The effects of this machine wait for the disk, each for another commit.
 			if got, want := <-said[2].c, fmt.Sprint("1:", k); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
@@ -80,7 +81,7 @@ func longStep(t *testing.T) {
 		}
 	}
 	within("who reads, or what others have made durable,", over)
-	// Memory has an end: then who brings more waits.
+	// The space is limited: then the sender waits.
 	full := make(chan struct{})
 	go func() {
 		defer close(full)
@@ -114,8 +115,8 @@ func longStep(t *testing.T) {
 	}
 }
 
-// A goroutine that reports a broken link to a machine does not wait for a long step either. The machine is told after
-// the messages that came on the link before.
+// A goroutine that reports a broken link to a machine does not wait for a long step either. The machine
+// gets the report after the earlier messages on the link.
 func TestLongStepHoldsUpNoWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := host.New(host.Config{Self: 0, N: 2, Transport: port{net: &network{}}})
@@ -152,7 +153,7 @@ func TestLongStepHoldsUpNoWord(t *testing.T) {
 	})
 }
 
-// told is an Upper that passes on what is delivered.
+// told is an UpperLayer that forwards deliveries.
 type told struct{ c chan string }
 
 func (u *told) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {

@@ -5,27 +5,27 @@ import (
 	"parley/cluster/store"
 )
 
-// outbox keeps what may not leave before the disk has come so far.
+// outbox keeps effects that must not leave before a record is durable.
 type outbox struct {
 	book    *store.Book // nil: nothing is durable
 	list    []held      // in order
 	wanted  uint64      // the record that must be durable before the effects of this step may leave
-	durable uint64      // what is
-	saved   []byte      // scratch: of a state, which may be long
+	durable uint64      // the last durable record
+	saved   []byte      // scratch for a state, which may be long
 }
 
-// held is an effect that waits until the disk has come so far.
+// held is an effect that waits until record after is durable.
 type held struct {
 	parley.Effect
 	after uint64
-	now   parley.Tick // of the step that asked for it
+	now   parley.Tick // of its step
 }
 
-// mostSaved is the largest buffer for a state that is kept for the next one.
+// mostSaved is the size in bytes up to which the buffer for a state is reused.
 const mostSaved = 12 << 20
 
-// append hands what a step appended to the store: the records, and then the state
-// after the step if that is to replace them.
+// append appends the records of a step to the store, and then, if the state must replace them, the state
+// after the step.
 func (o *outbox) append(effects []parley.Effect, m parley.Machine, now parley.Tick) {
 	compact := false
 	for i := range effects {
@@ -44,10 +44,10 @@ func (o *outbox) append(effects []parley.Effect, m parley.Machine, now parley.Ti
 	}
 }
 
-// empty tells whether nothing waits for the disk, and nothing has to.
+// empty returns whether nothing waits for the disk, or has to.
 func (o *outbox) empty() bool { return o.durable >= o.wanted && len(o.list) == 0 }
 
-// hold keeps what a step asked for beside that.
+// hold keeps the other effects of a step.
 func (o *outbox) hold(effects []parley.Effect, now parley.Tick) {
 	for i := range effects {
 		if op := effects[i].Op; op != parley.OpAppend && op != parley.OpCompact {
@@ -56,7 +56,7 @@ func (o *outbox) hold(effects []parley.Effect, now parley.Tick) {
 	}
 }
 
-// reached returns what may leave when the disk has come so far.
+// reached returns the effects that may leave once the disk has reached upto.
 func (o *outbox) reached(upto uint64) []held {
 	o.durable = max(o.durable, upto)
 	n := 0

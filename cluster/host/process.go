@@ -15,7 +15,7 @@ import (
 	"parley/trace"
 )
 
-// Process is one machine of a node.
+// Process is one machine of a node. Its methods are safe for concurrent use.
 type Process struct {
 	h  *Host
 	o  Options
@@ -23,29 +23,29 @@ type Process struct {
 
 	mu sync.Mutex
 	m  parley.Machine
-	turn
-	timers  timers
-	alarm   *time.Timer
-	alarmAt parley.Tick // when it goes off, if it is pending
-	pending bool
-	rings   atomic.Int64 // for punctual: when it does
-	outbox  outbox
-	doom    doom
-	head    []byte // scratch: of what is sent
-	chance  *mathrand.Rand
-	refused map[refusal]uint64
-	told    bool // something was delivered or indicated
-	stopped bool
-	broken  error
+	stepContext
+	timers    timers
+	alarm     *time.Timer
+	alarmAt   parley.Tick // when the alarm is due, if it is pending
+	pending   bool
+	alarmDue  atomic.Int64 // for Punctual: when the alarm is due
+	outbox    outbox
+	crashPlan crashPlan
+	head      []byte // scratch for the head of a frame
+	chance    *mathrand.Rand
+	refused   map[refusal]uint64
+	notified  bool // something was delivered or indicated
+	stopped   bool
+	broken    error
 }
 
-// refusal is a reason for which something of a peer was not accepted.
+// refusal is a sender and the reason why something from it was refused.
 type refusal struct {
 	from parley.ID
 	why  string
 }
 
-// start lets the machine begin. The lock is held.
+// start starts the machine. The caller holds the lock.
 func (p *Process) start(restart, lost bool, records []parley.Record) {
 	defer p.guard()
 	if p.crashed() {
@@ -67,7 +67,7 @@ func (p *Process) start(restart, lost bool, records []parley.Record) {
 	p.carry()
 }
 
-// guard ends a process whose machine has panicked.
+// guard stops a process whose machine has panicked. It must be deferred.
 func (p *Process) guard() {
 	if r := recover(); r != nil {
 		p.stopped = true
@@ -77,7 +77,7 @@ func (p *Process) guard() {
 	}
 }
 
-// Request asks the machine for something, in its own words.
+// Request makes a request to the machine, in the machine's own messages.
 func (p *Process) Request(m parley.Msg) error {
 	p.mu.Lock()
 	err := p.request(m)
@@ -86,12 +86,12 @@ func (p *Process) Request(m parley.Msg) error {
 	return err
 }
 
-// Beside is Request from within a step of another machine of the host: what is asked for is
-// sent when that step ends. What stands above this machine must not ask anything of that one.
+// Beside is Request from within a step of another machine of the host: the sends of the request leave when
+// that step ends. The layer above this machine must not make a request to that one.
 func (p *Process) Beside(m parley.Msg) {
 	p.mu.Lock()
 	defer p.unlock()
-	_ = p.request(m) // one that has stopped has no use for it
+	_ = p.request(m) // a stopped machine ignores it
 }
 
 func (p *Process) request(m parley.Msg) error {
@@ -106,13 +106,13 @@ func (p *Process) request(m parley.Msg) error {
 	return nil
 }
 
-// Indicate tells the machine what the host knows, such as that a process is suspected.
+// Indicate gives the machine information of the host, for example that a process is suspected.
 func (p *Process) Indicate(m parley.Msg) {
 	p.receive(parley.Env{From: p.step.Self}, m)
 	p.h.Flush()
 }
 
-// Carried gives the machine what the order beneath it delivers, within a step of that one.
+// Carried gives the machine a delivery of the order beneath it, within a step of that order.
 func (p *Process) Carried(from parley.ID, m parley.Msg) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -127,10 +127,10 @@ func (p *Process) receive(e parley.Env, m parley.Msg) {
 	p.unlock()
 }
 
-// unlock ends a step, or several.
+// unlock ends one or more steps.
 func (p *Process) unlock() {
-	told := p.told
-	p.told = false
+	told := p.notified
+	p.notified = false
 	p.mu.Unlock()
 	if told && p.o.After != nil {
 		p.o.After()
@@ -152,21 +152,21 @@ func (p *Process) receiveLocked(e parley.Env, m parley.Msg) {
 	p.carry()
 }
 
-// Do runs a function between two steps, as one that asks what the machine is in.
+// Do calls f between two steps, for example to read the state of the machine.
 func (p *Process) Do(f func(m parley.Machine, now parley.Tick)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p.m, p.clock.Now())
 }
 
-// Idle tells whether nothing is due: no timer is set, and nothing waits for the disk.
+// Idle returns whether nothing is due: no timer is set, and nothing waits for the disk.
 func (p *Process) Idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stopped || len(p.timers.list) == 0 && len(p.outbox.list) == 0
 }
 
-// Refused counts what was not accepted, by reason and by whom it came from.
+// Refused calls each with the number of refused messages, by sender and reason.
 func (p *Process) Refused(each func(from parley.ID, why string, times uint64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +175,7 @@ func (p *Process) Refused(each func(from parley.ID, why string, times uint64)) {
 	}
 }
 
-// Close stops the machine where it is: for the others it has crashed.
+// Close stops the machine where it is: to other nodes it has crashed.
 func (p *Process) Close() {
 	h := p.h
 	h.mu.Lock()
@@ -189,14 +189,14 @@ func (p *Process) Close() {
 func (p *Process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped, p.doom.dying = true, false
+	p.stopped, p.crashPlan.crashing = true, false
 	if p.alarm != nil {
 		p.alarm.Stop()
 	}
 }
 
-// Tell is [Process.Request] for who has no use of an error and must not wait for a long step, as who reads a
-// connection: the machine is told in the order in which messages and this come.
+// Tell is [Process.Request] without an error, and without waiting for a long step, for example for the
+// reader of a connection. The machine gets requests and messages in the order of their arrival.
 func (p *Process) Tell(m parley.Msg) {
 	if p.o.Long {
 		p.in.post(letter{msg: m, asked: true})
@@ -205,7 +205,7 @@ func (p *Process) Tell(m parley.Msg) {
 	}
 }
 
-// work works off the inbox, on a goroutine of its own.
+// work handles the inbox, on a goroutine of its own.
 func (p *Process) work() {
 	for {
 		letters, upto := p.in.take()
@@ -227,34 +227,34 @@ func (p *Process) work() {
 	}
 }
 
-// crashed tells whether the machine has crashed before the step that would begin. The lock
-// is held.
+// crashed returns whether the machine has crashed before the step that would begin. The caller holds the
+// lock.
 func (p *Process) crashed() bool {
-	if !p.doom.before(p.clock.Now()) {
+	if !p.crashPlan.before(p.clock.Now()) {
 		return false
 	}
 	p.stopped = true
-	p.doom.die(p.outbox.empty())
+	p.crashPlan.die(p.outbox.empty())
 	return true
 }
 
-// turn is the step that a machine takes, and who is told of it.
-type turn struct {
+// stepContext is the current step of a machine, and the receivers of its events.
+type stepContext struct {
 	clock Clock
 	step  parley.Step
-	trace func(trace.Event) // nil: nobody
-	tape  *tape             // of the recorder, if there is one
+	trace func(trace.Event) // nil: none
+	tape  *tape             // of the recorder, or nil
 }
 
-// begin makes the step ready for a clause.
-func (t *turn) begin(path parley.Path, epoch uint32) {
+// begin prepares the step for a clause.
+func (t *stepContext) begin(path parley.Path, epoch uint32) {
 	t.step.Now, t.step.Path, t.step.Epoch = t.clock.Now(), path, epoch
 	t.step.Effects = t.step.Effects[:0]
 }
 
-// note gives an event to who keeps the trace, with the time that the machine sees, so that
-// it can be shown the same again.
-func (t *turn) note(e trace.Event) {
+// note reports an event to the trace and the recorder, with the time that the machine sees, so that the
+// step can be replayed.
+func (t *stepContext) note(e trace.Event) {
 	if t.trace == nil && t.tape == nil {
 		return
 	}
@@ -267,14 +267,14 @@ func (t *turn) note(e trace.Event) {
 	}
 }
 
-// noteEffect notes an effect, if traces have such.
-func (t *turn) noteEffect(e *parley.Effect) {
+// noteEffect reports an effect if traces contain such effects.
+func (t *stepContext) noteEffect(e *parley.Effect) {
 	if event, traced := trace.OfEffect(e); traced {
 		t.note(event)
 	}
 }
 
-// stepHost is what a step needs while it runs.
+// stepHost is the host of a running step.
 type stepHost Process
 
 func (s *stepHost) Choose(n int) int { return s.chance.IntN(n) }
@@ -290,7 +290,7 @@ func (s *stepHost) Verify(id parley.ID, b, sig []byte) bool {
 	return s.h.c.Signer != nil && s.h.c.Signer.Verify(s.o.Name, id, b, sig)
 }
 
-// Refused counts, and says so the first time.
+// Refused counts a refusal, and logs it the first time.
 func (s *stepHost) Refused(_, from parley.ID, why string) {
 	r := refusal{from, why}
 	if s.refused[r]++; s.refused[r] == 1 {

@@ -10,43 +10,43 @@ import (
 	"parley/trace"
 )
 
-// Recorder keeps the last events of all machines of a node, in memory that does not grow:
-// a flight recorder. Of long messages it keeps the beginning.
+// Recorder keeps the last events of all machines of a node, in a fixed amount of memory: a flight recorder.
+// It truncates long messages. Its methods are safe for concurrent use.
 type Recorder struct {
 	mu   sync.Mutex
 	ring []byte // records, one after another; see add
-	head int    // the oldest
-	tail int    // where the next one goes
-	held int    // how many there are
+	head int    // the oldest record
+	tail int    // the place for the next record
+	held int    // the number of records
 	all  []*tape
 }
 
 // tape is what a recorder knows of one machine.
 type tape struct {
 	r      *Recorder
-	number uint32 // among those of the recorder
+	number uint32 // its index in the recorder
 	header trace.Header
-	added  uint64 // events
+	added  uint64 // events so far
 }
 
-// How much of a message is kept, and how long a record is at most: the length of what
-// follows, the tape, and the event.
+// How much of a message is kept, and the maximum length of a record: the length of the rest, the tape, and
+// the event.
 const (
 	mostBody   = 256
 	mostRecord = 4 + 4 + 10*binary.MaxVarintLen64 + mostBody
 	leastRing  = 16 * mostRecord
-	wraps      = ^uint32(0) // in place of a length: the next record is at the beginning
+	wraps      = ^uint32(0) // instead of a length: the next record is at the beginning
 )
 
-// RecorderSize is how much memory a recorder takes by default, in bytes.
+// RecorderSize is the default memory of a recorder in bytes.
 const RecorderSize = 4 << 20
 
-// NewRecorder returns a recorder of so many bytes, or of as many as it needs at least.
+// NewRecorder returns a recorder of size bytes, or of the smallest possible size if size is less.
 func NewRecorder(size int) *Recorder {
 	return &Recorder{ring: make([]byte, max(size, leastRing))}
 }
 
-// track begins with another machine.
+// track begins to record another machine.
 func (r *Recorder) track(h trace.Header) *tape {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Recorder) track(h trace.Header) *tape {
 	return t
 }
 
-// add puts an event into the ring, in the place of the oldest.
+// add puts an event into the ring, replacing the oldest ones.
 func (t *tape) add(e *trace.Event) {
 	r := t.r
 	body := e.Msg.Body[:min(len(e.Msg.Body), mostBody)]
@@ -92,7 +92,7 @@ func (t *tape) add(e *trace.Event) {
 	r.mu.Unlock()
 }
 
-// free forgets the oldest records, as far as they are between two places.
+// free drops the oldest records, as far as they are between two places.
 func (r *Recorder) free(from, to int) {
 	for r.held > 0 && r.head >= from && r.head < to {
 		r.head = r.after(r.head)
@@ -100,7 +100,7 @@ func (r *Recorder) free(from, to int) {
 	}
 }
 
-// after is where the record is that follows the one at a place.
+// after returns the place of the record that follows the one at a place.
 func (r *Recorder) after(at int) int {
 	at += 4 + int(binary.LittleEndian.Uint32(r.ring[at:]))
 	if at+4 > len(r.ring) || binary.LittleEndian.Uint32(r.ring[at:]) == wraps && r.held > 1 {
@@ -109,7 +109,7 @@ func (r *Recorder) after(at int) int {
 	return at
 }
 
-// events returns what is there, by tape.
+// events returns the recorded events, by tape.
 func (r *Recorder) events() (list [][]trace.Event, all []tape) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Recorder) events() (list [][]trace.Event, all []tape) {
 	return list, all
 }
 
-// readEvent reads what add wrote.
+// readEvent decodes what add wrote.
 func readEvent(b []byte) (e trace.Event) {
 	next := func() uint64 {
 		x, n := binary.Uvarint(b)
@@ -151,8 +151,8 @@ func readEvent(b []byte) (e trace.Event) {
 	return e
 }
 
-// Dump writes what is there: a trace of each machine of which anything is, one after
-// another, which say how much was forgotten. The machines go on meanwhile.
+// Dump writes the recorded events: one trace for each machine that has any, one after another, with the
+// number of dropped events. The machines continue meanwhile.
 func (r *Recorder) Dump(w io.Writer) error {
 	list, all := r.events()
 	for i, events := range list {

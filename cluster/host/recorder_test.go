@@ -11,7 +11,7 @@ import (
 	"parley/trace"
 )
 
-// recorded has two machines take steps under a recorder and returns what it keeps.
+// recorded makes two machines take steps under a recorder and returns the recorded traces.
 func recorded(t *testing.T, size, steps int) []trace.Trace {
 	t.Helper()
 	r := host.NewRecorder(size)
@@ -36,8 +36,8 @@ func recorded(t *testing.T, size, steps int) []trace.Trace {
 	return traces
 }
 
-// The recorder keeps the last events of every machine, all of them if there is room, and
-// says how many it forgot.
+// The recorder keeps the last events of every machine, all of them if there is space, and counts the
+// dropped ones.
 func TestRecorder(t *testing.T) {
 	for _, steps := range []int{1, 2, 3, 40, 41, 500, 5000} {
 		for _, size := range []int{0, 10_000, 12_345, 4 << 20} {
@@ -46,7 +46,7 @@ func TestRecorder(t *testing.T) {
 			for _, one := range traces {
 				events, node := one.Log.Events, one.Header.Node
 				kept += len(events)
-				whole := 1 + (steps+1-int(node.Channel))/2 // with the start
+				whole := 1 + (steps+1-int(node.Channel))/2 // including the start
 				if !node.Recorded || len(events)+int(one.Log.Dropped()) != whole {
 					t.Fatalf("%d bytes, %d steps: of %d events of machine %d %d are there and %d forgotten",
 						size, steps, whole, node.Channel, len(events), one.Log.Dropped())

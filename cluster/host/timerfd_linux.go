@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerfdAlarm has alarms go off in time. A program that waits for the network does so in whole
-// milliseconds, and its timers are late by as much as one; but a descriptor that becomes
-// readable at a time wakes it right then, and it sees to its timers.
+// timerfdAlarm makes alarms fire on time. A program that waits for the network does so in whole
+// milliseconds, so its timers are up to 1 ms late; but a descriptor that becomes readable at a time wakes
+// it at that time, and then it runs its timers.
 type timerfdAlarm struct {
 	h     *Host
 	born  time.Time
@@ -18,11 +18,11 @@ type timerfdAlarm struct {
 	fd    int
 
 	mu     sync.Mutex
-	next   time.Duration // since it was born: when it becomes readable; 0: never
-	closed bool          // the number fd may be another's
+	next   time.Duration // since born: when it becomes readable; 0: never
+	closed bool          // the number fd may belong to another file
 }
 
-// newTimerfdAlarm returns nil if the system gives no such descriptor: alarms are late then.
+// newTimerfdAlarm returns nil if the system provides no such descriptor: alarms are late then.
 func newTimerfdAlarm(h *Host) *timerfdAlarm {
 	w := openTimerfdAlarm(h)
 	if w != nil {
@@ -39,39 +39,39 @@ func openTimerfdAlarm(h *Host) *timerfdAlarm {
 	return &timerfdAlarm{h: h, born: time.Now(), timer: os.NewFile(uintptr(fd), "timer"), fd: fd}
 }
 
-// run is for the next alarm whenever the descriptor has been readable, until it is closed.
+// run runs due alarms whenever the descriptor becomes readable, until it is closed.
 func (w *timerfdAlarm) run() {
 	var times [8]byte
 	for {
 		if _, err := w.timer.Read(times[:]); err != nil {
 			return
 		}
-		w.again()
+		w.rearm()
 	}
 }
 
-// again sets the descriptor to the next alarm of all that there are.
-func (w *timerfdAlarm) again() {
+// rearm sets the descriptor to the next of all alarms.
+func (w *timerfdAlarm) rearm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, next := time.Since(w.born), time.Duration(0)
 	for _, p := range *w.h.table.Load() {
-		if at := time.Duration(p.rings.Load()); at > now && (next == 0 || at < next) {
+		if at := time.Duration(p.alarmDue.Load()); at > now && (next == 0 || at < next) {
 			next = at
 		}
 	}
 	w.set(next)
 }
 
-// after is for an alarm that was set to go off so much later, just now: not before it is due.
-// When the descriptor is, or is about to be, readable already, that is left so, for setting it
-// would take it back, and with it the other alarms: they are seen to by again.
-func (w *timerfdAlarm) after(p *Process, wait time.Duration) {
+// schedule handles an alarm that was just set to fire after wait, and must not fire before. If the
+// descriptor is already readable, or about to be, it stays unchanged: setting it would cancel that, and
+// with it the other alarms; rearm handles the new one.
+func (w *timerfdAlarm) schedule(p *Process, wait time.Duration) {
 	if w == nil {
 		return
 	}
 	at := time.Since(w.born) + wait
-	p.rings.Store(int64(at))
+	p.alarmDue.Store(int64(at))
 	w.mu.Lock()
 	if w.next == 0 || at < w.next {
 		w.set(at)
@@ -79,7 +79,7 @@ func (w *timerfdAlarm) after(p *Process, wait time.Duration) {
 	w.mu.Unlock()
 }
 
-// set sets the descriptor. The lock is held.
+// set sets the descriptor. The caller holds the lock.
 func (w *timerfdAlarm) set(at time.Duration) {
 	if w.next = at; at == 0 || w.closed {
 		return

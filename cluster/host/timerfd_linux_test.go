@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An alarm that is set when the descriptor is readable, which nobody has seen to yet, does not
-// take that back: others that come before it would be forgotten.
+// Setting an alarm while the descriptor is readable but not yet read does not cancel that: earlier alarms
+// would be lost.
 func TestAlarmsAreNotForgotten(t *testing.T) {
 	h := New(Config{N: 1})
 	first, second, third := &Process{h: h}, &Process{h: h}, &Process{h: h}
@@ -16,16 +16,16 @@ func TestAlarmsAreNotForgotten(t *testing.T) {
 		t.Fatal("no descriptor")
 	}
 	defer w.close()
-	w.after(first, time.Nanosecond)
-	w.after(second, time.Hour)
+	w.schedule(first, time.Nanosecond)
+	w.schedule(second, time.Hour)
 	readable := w.next
-	if readable != time.Duration(first.rings.Load()) {
-		t.Fatalf("set to %v, and the first alarm is at %v", readable, time.Duration(first.rings.Load()))
+	if readable != time.Duration(first.alarmDue.Load()) {
+		t.Fatalf("set to %v, and the first alarm is at %v", readable, time.Duration(first.alarmDue.Load()))
 	}
 	for time.Since(w.born) < readable+time.Millisecond {
 		time.Sleep(time.Millisecond)
 	}
-	w.after(third, 2*time.Hour)
+	w.schedule(third, 2*time.Hour)
 	if w.next != readable {
 		t.Fatalf("set to %v though it is readable since %v", w.next, readable)
 	}
@@ -33,13 +33,13 @@ func TestAlarmsAreNotForgotten(t *testing.T) {
 	if _, err := w.timer.Read(times[:]); err != nil || times == [8]byte{} {
 		t.Fatal("not readable", err)
 	}
-	w.again()
-	if w.next != time.Duration(second.rings.Load()) {
-		t.Errorf("set to %v, and the next alarm is at %v", w.next, time.Duration(second.rings.Load()))
+	w.rearm()
+	if w.next != time.Duration(second.alarmDue.Load()) {
+		t.Errorf("set to %v, and the next alarm is at %v", w.next, time.Duration(second.alarmDue.Load()))
 	}
-	first.rings.Store(int64(w.next - time.Minute))
-	w.after(first, 30*time.Minute)
-	if w.next != time.Duration(first.rings.Load()) {
-		t.Errorf("set to %v, and there is an earlier alarm at %v", w.next, time.Duration(first.rings.Load()))
+	first.alarmDue.Store(int64(w.next - time.Minute))
+	w.schedule(first, 30*time.Minute)
+	if w.next != time.Duration(first.alarmDue.Load()) {
+		t.Errorf("set to %v, and there is an earlier alarm at %v", w.next, time.Duration(first.alarmDue.Load()))
 	}
 }

@@ -4,9 +4,9 @@ package host
 
 import "time"
 
-// timerfdAlarm is for systems on which alarms are as late as the runtime has them.
+// timerfdAlarm is unused: alarms on this system are as late as the runtime makes them.
 type timerfdAlarm struct{}
 
-func newTimerfdAlarm(*Host) *timerfdAlarm           { return nil }
-func (*timerfdAlarm) after(*Process, time.Duration) {}
-func (*timerfdAlarm) close()                        {}
+func newTimerfdAlarm(*Host) *timerfdAlarm              { return nil }
+func (*timerfdAlarm) schedule(*Process, time.Duration) {}
+func (*timerfdAlarm) close()                           {}

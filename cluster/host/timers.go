@@ -8,17 +8,17 @@ import (
 	"parley/trace"
 )
 
-// timerName tells the timers of a machine apart.
+// timerName identifies a timer of a machine.
 type timerName struct {
 	path  parley.Path
 	timer parley.Timer
 }
 
-// timer is one that is set, with the time at which it runs out.
+// timer is a timer that is set, with the time at which it expires.
 type timer struct {
 	timerName
 	due   parley.Tick
-	order uint64 // of two that are due at once the one that was set first runs out first
+	order uint64 // of timers due at the same time, the one set first expires first
 	at    int    // in the heap
 }
 
@@ -42,7 +42,7 @@ func (t *timers) Swap(i, j int) {
 	t.list[i].at, t.list[j].at = i, j
 }
 
-// Push and Pop are for package heap.
+// Push and Pop implement heap.Interface.
 func (t *timers) Push(x any) {
 	one := x.(*timer)
 	one.at = len(t.list)
@@ -56,7 +56,7 @@ func (t *timers) Pop() any {
 	return one
 }
 
-// put sets a timer, or sets it anew.
+// put sets or resets a timer.
 func (t *timers) put(name timerName, due parley.Tick) {
 	t.set++
 	if one := t.named[name]; one != nil {
@@ -84,8 +84,8 @@ func (t *timers) remove(name timerName) {
 	}
 }
 
-// wake sets the alarm to when the next timer is due, unless it goes off earlier already:
-// a timer that was set and taken back costs no alarm.
+// wake sets the alarm to the next timer's due time, unless the alarm already fires earlier: a timer that
+// was set and canceled costs no alarm.
 func (p *Process) wake() {
 	if len(p.timers.list) == 0 || p.stopped {
 		return
@@ -100,15 +100,15 @@ func (p *Process) wake() {
 		wait = c.Until(due)
 	}
 	if p.alarm == nil {
-		p.alarm = time.AfterFunc(wait, p.ring)
+		p.alarm = time.AfterFunc(wait, p.fireTimers)
 	} else {
 		p.alarm.Reset(wait)
 	}
-	p.h.alarms.after(p, wait)
+	p.h.alarms.schedule(p, wait)
 }
 
-// ring lets the timers run out that are due.
-func (p *Process) ring() {
+// fireTimers expires the timers that are due.
+func (p *Process) fireTimers() {
 	p.mu.Lock()
 	p.pending = false
 	for p.timeout() {
@@ -117,8 +117,8 @@ func (p *Process) ring() {
 	p.h.Flush()
 }
 
-// timeout lets the next timer run out, if it is due, or sets the alarm to it: the clock of
-// a machine need not go as fast as the alarm's.
+// timeout expires the next timer if it is due, or sets the alarm to it, because the clock of a machine may
+// run at another speed than the alarm's.
 func (p *Process) timeout() bool {
 	if p.stopped || len(p.timers.list) == 0 {
 		return false

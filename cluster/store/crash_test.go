@@ -14,8 +14,8 @@ import (
 	"parley/cluster/disk"
 )
 
-// After a loss of power a store holds what it had said to be durable, and at most what it was handed
-// after that, as a whole and in order; logs are merged meanwhile.
+// After a power failure a store holds everything reported durable, and at most a prefix of the records
+// appended after that, in order; logs are merged meanwhile.
 func TestStoreKeepsDurableRecordsOverCrashes(t *testing.T) {
 	merged := 0
 	for seed := range uint64(60) {
@@ -55,7 +55,7 @@ func TestStoreKeepsDurableRecordsOverCrashes(t *testing.T) {
 	}
 }
 
-// What is said to be durable is so at that moment.
+// A record reported durable is durable at that moment.
 func TestStoreDurableIsOnDisk(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	var o owner
@@ -78,7 +78,7 @@ func TestStoreDurableIsOnDisk(t *testing.T) {
 	}
 }
 
-// A merge counts on nothing that is not on the disk yet, such as a state that was handed over as it began.
+// A merge relies only on what is on the disk, and not on a state appended as it began.
 func TestStoreMergesWhatIsDurable(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	var o owner
@@ -125,7 +125,7 @@ func TestStoreMergesWhatIsDurable(t *testing.T) {
 	}
 }
 
-// A closed store takes nothing more, and nothing waits for it.
+// A closed store accepts nothing more, and no call waits for it.
 func TestStoreClosed(t *testing.T) {
 	s := opened(t, new(owner).options(disk.NewMemory(-1)))
 	b := bookOf(t, s, "m")
@@ -138,8 +138,8 @@ func TestStoreClosed(t *testing.T) {
 	}
 }
 
-// What a store holds when it is opened is on the disk, although the life before ended while it was synced, or was told
-// that it could not be.
+// What a store contains when it is opened is on the disk, even if the process before ended during the sync,
+// or the sync had failed.
 func TestStoreSyncsWhatItFinds(t *testing.T) {
 	for seed := range uint64(20) {
 		d, m := disk.NewMemory(-1), newModel()
@@ -172,8 +172,8 @@ func TestStoreSyncsWhatItFinds(t *testing.T) {
 	}
 }
 
-// A node may be killed between the naming of new files and the end of the naming on the disk. What it finds then is made
-// durable before the files are removed that only the names of before need: the power may fail next.
+// A node may be killed between writing a new manifest and its arrival on the disk. What the next start
+// finds is made durable before files are removed that only the old manifest needs: the power may fail next.
 func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 	looked := 0
 	for seed := range uint64(10) {
@@ -216,7 +216,7 @@ func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
 	}
 }
 
-// bases tells whether the manifest names a base.
+// bases returns whether the manifest names a base.
 func bases(t *testing.T, d *disk.Memory) bool {
 	m, err := readManifest(d, "dir")
 	if err != nil {
@@ -225,7 +225,7 @@ func bases(t *testing.T, d *disk.Memory) bool {
 	return m != nil && m.base != nil
 }
 
-// A node that is killed again and again takes no more room each time.
+// A node that is killed again and again does not use more disk space each time.
 func TestStoreAfterManyKills(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	for range 3 * manyLogs {
@@ -253,7 +253,7 @@ func TestStoreAfterManyKills(t *testing.T) {
 	}
 }
 
-// However long a state is, and a merge, a disk is asked to sync no more at a time than one that works can in the limit.
+// However long a state or a merge is, each sync covers no more than a working disk stores within the limit.
 func TestStoreSyncsInParts(t *testing.T) {
 	d := disk.NewMemory(-1)
 	var o owner

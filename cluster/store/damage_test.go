@@ -11,8 +11,8 @@ import (
 	"parley/cluster/disk"
 )
 
-// written returns a disk with a store that has a base, closed logs and, if it crashed, an open one, the model of
-// it, and its last position.
+// written returns a disk with a store that has a base, closed logs and, with crash, an open one; the model
+// of the store; and its last position.
 func written(t *testing.T, crash bool) (*disk.Memory, *model, Report) {
 	t.Helper()
 	d, m := disk.NewMemory(-1), newModel()
@@ -20,7 +20,7 @@ func written(t *testing.T, crash bool) (*disk.Memory, *model, Report) {
 	for range 3 { // starts
 		s := opened(t, new(owner).options(d))
 		books := m.same(t, s, "so far")
-		for range 20 { // whose logs are merged
+		for range 20 { // its logs are merged
 			state := fmt.Sprintf("%01000d", len(m.history))
 			m.replace(names[0], state)
 			must(t, s.Wait(books[names[0]].Replace([]byte(state))))
@@ -44,10 +44,10 @@ func written(t *testing.T, crash bool) (*disk.Memory, *model, Report) {
 	return d, m, r
 }
 
-// blow is one way to damage a file of some size.
+// blow is one way to damage a file.
 type blow struct {
 	name   string
-	end    int // of what it changes
+	end    int // of the part that it changes
 	change func([]byte) []byte
 }
 
@@ -65,7 +65,7 @@ func blows(size int) (out []blow) {
 	return out
 }
 
-// lastSync is where the last batch begins in the open log.
+// lastSync returns where the last batch begins in the open log.
 func lastSync(t *testing.T, d *disk.Memory, r Report) (offset int) {
 	t.Helper()
 	f, err := d.Open(r.Tail.File)
@@ -90,9 +90,9 @@ func lastSync(t *testing.T, d *disk.Memory, r Report) (offset int) {
 	}
 }
 
-// Damage anywhere in the folder of a store is found: every bit, zeros, cuts and files that are gone. The store
-// refuses, naming the file and what to do, or it holds all that it held. Only of one that was not closed may a tail
-// be lost, if the damage reaches into the last sync; the position says so.
+// Any damage in the folder of a store is found: each bit, zeros, truncation and missing files. Either the
+// store refuses to open, naming the file and what to do, or it contains everything. Only a store that was
+// not closed may lose its tail, if the damage is in the last sync; the position shows it.
 func TestStoreFindsDamage(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		whole, m, r := written(t, crash)
@@ -104,7 +104,7 @@ func TestStoreFindsDamage(t *testing.T) {
 			}
 			path := "dir/" + name
 			size := len(bytesOf(t, whole, path))
-			from := -1 // where the last sync begins, if this is the file
+			from := -1 // the beginning of the last sync, if this is its file
 			if crash && path == r.Tail.File {
 				from = lastSync(t, whole, r)
 				size = int(r.Tail.Offset) + 64
@@ -138,7 +138,7 @@ func bytesOf(t *testing.T, d *disk.Memory, path string) []byte {
 	return b
 }
 
-// judge opens a store that was damaged, in its last sync or before.
+// judge opens a store damaged in its last sync (last) or before.
 func judge(t *testing.T, d *disk.Memory, m *model, whole Report, what string, last bool) {
 	t.Helper()
 	r, err := Verify("dir", d)
@@ -166,7 +166,7 @@ func judge(t *testing.T, d *disk.Memory, m *model, whole Report, what string, la
 	must(t, s.Close())
 }
 
-// A manifest of before, with the logs of now, is found; and so is one of another store.
+// An old manifest with newer logs is detected, and so is one of another store.
 func TestStoreFindsOldManifest(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	var old []byte
@@ -184,7 +184,7 @@ func TestStoreFindsOldManifest(t *testing.T) {
 	}
 }
 
-// A folder of the earlier format is refused, with the way to go on, and one of a later format too.
+// A folder of the earlier format is refused with instructions, and so is one of a later format.
 func TestStoreRefusesOtherFormats(t *testing.T) {
 	d := disk.NewMemory(-1)
 	must(t, d.MkdirAll("old"))
@@ -203,12 +203,13 @@ func TestStoreRefusesOtherFormats(t *testing.T) {
 	}
 }
 
-// Records that are missing between files are found by their numbers, though each file is whole and the manifest, too.
+// Records missing between files are detected by their numbers, even if each file is whole and the manifest,
+// too.
 func TestStoreFindsGaps(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		var whole *disk.Memory
 		var old *manifest
-		for old == nil || len(old.logs) < 2 { // how many are left unmerged depends on which commits share a sync
+		for old == nil || len(old.logs) < 2 { // how many are not merged depends on which commits share a sync
 			var err error
 			whole, _, _ = written(t, crash)
 			old, err = readManifest(whole, "dir")
@@ -218,7 +219,7 @@ func TestStoreFindsGaps(t *testing.T) {
 			m := old.clone()
 			m.logs = slices.Delete(m.logs, gone, gone+1)
 			if gone == len(old.logs)-1 && m.open == 0 {
-				continue // that is a shorter store
+				continue // this is a shorter store
 			}
 			d := whole.Crash(nil)
 			must(t, m.write(d, "dir"))

@@ -16,15 +16,16 @@ import (
 	"parley/cluster/disk"
 )
 
-// failing is a disk of which one call fails, or does not return, and if the disk is gone each call after it.
+// failing is a disk of which one call fails or never returns and, if the disk is gone, each call after it.
 type failing struct {
 	calls atomic.Int64
 	from  int64
 	gone  bool
-	err   error         // nil: they do not return
-	end   chan struct{} // until it is closed
+	err   error         // nil: calls do not return
+	end   chan struct{} // calls that do not return wait until it is closed
 	what  string        // the call
-	// merges tells that logs are being merged, beside commits; after are the names in calls that failed or wait.
+	// merges reports that logs are being merged, beside commits; after is the names in calls that failed or
+	// wait.
 	merges atomic.Bool
 	after  sync.Map
 }
@@ -48,8 +49,9 @@ func (f *failing) around(op disk.Op, do func() error) error {
 	return syscall.EIO
 }
 
-// A disk that fails, fills up, turns read-only or stalls at any of its calls: the owner is told once, what waits
-// learns it, nothing is durable from then on, Open and Close return, and what was durable is there afterwards.
+// If any call to the disk fails, stalls, or finds it full or read-only, the owner is notified once, waiting
+// calls return the error, nothing is durable from then on, Open and Close return, and everything durable
+// before remains.
 func TestStoreStopsWhenTheDiskFails(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -79,7 +81,7 @@ func TestStoreStopsWhenTheDiskFails(t *testing.T) {
 	}
 }
 
-// try has a call of a store's life fail; ended tells that there are not so many.
+// try makes one call fail; ended means that there are fewer calls than that.
 func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 	mem := disk.NewMemory(-1)
 	f.end = make(chan struct{}) // of this bubble
@@ -94,7 +96,7 @@ func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 		*opened++
 		books := m.same(t, s, "new")
 		m.scribble(s, books, rand.New(rand.NewPCG(5, 6)), 40)
-		for range 10 { // after which logs are merged
+		for range 10 { // enough to merge logs
 			state := fmt.Sprintf("%0900d", len(m.history))
 			m.replace(names[0], state)
 			if s.Wait(books[names[0]].Replace([]byte(state))) != nil {
@@ -113,7 +115,7 @@ func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 		t.Errorf("%s: it took %v", f.what, took)
 	}
 	durable, told, late := o.sees()
-	reads := strings.HasPrefix(f.what, "free") // that the room on the disk is not known stops nobody but a start
+	reads := strings.HasPrefix(f.what, "free") // unknown free space stops only a start
 	switch {
 	case failed == nil && !reads:
 		t.Errorf("%s fails, and nobody is told", f.what)
@@ -133,14 +135,14 @@ func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 	for seed := range crashes {
 		chance := rand.New(rand.NewPCG(seed, 9))
 		if seed == 0 {
-			chance = nil // all that was not synced is lost
+			chance = nil // everything that was not synced is lost
 		}
 		f.survives(t, mem.Crash(chance), m.clone(), durable)
 	}
 	return false
 }
 
-// named tells whether an error has the name of a file of which a call failed, or waits.
+// named returns whether an error contains the name of a file of which a call failed, or waits.
 func (f *failing) named(err error) (named bool) {
 	f.after.Range(func(name, _ any) bool {
 		named = strings.Contains(err.Error(), name.(string))
@@ -149,7 +151,7 @@ func (f *failing) named(err error) (named bool) {
 	return named
 }
 
-// merging tells whether the call was a merge's, or may have been: commits do not wait for that.
+// merging returns whether the call was a merge's, or may have been: commits do not wait for merges.
 func (f *failing) merging() bool {
 	for _, call := range []string{"open", "read", "close"} { // a merge begins by reading logs
 		if strings.HasPrefix(f.what, call+" dir/log-") {
@@ -159,7 +161,7 @@ func (f *failing) merging() bool {
 	return f.merges.Load()
 }
 
-// doer is the goroutine that an error has to name, or the beginning of its name.
+// doer returns the goroutine that an error must name, or the beginning of its name.
 func doer(err error) string {
 	for _, call := range []string{"create", "write"} {
 		if strings.Contains(err.Error(), "to a "+call+" of dir/base-") {
@@ -169,7 +171,7 @@ func doer(err error) string {
 	return ""
 }
 
-// survives demands that what was durable is left on a disk.
+// survives checks that everything durable is on a disk.
 func (f *failing) survives(t *testing.T, left *disk.Memory, m *model, durable uint64) {
 	r, verified := Verify("dir", left)
 	if verified != nil || r.Position < durable {
@@ -186,7 +188,7 @@ func (f *failing) survives(t *testing.T, left *disk.Memory, m *model, durable ui
 	}
 }
 
-// A merge that is under way when a commit fails asks the disk for nothing more.
+// A merge in progress when a commit fails makes no further disk calls.
 func TestStoreAsksNothingOfAFailedDisk(t *testing.T) {
 	merges, failed := make(chan struct{}), make(chan struct{})
 	var after atomic.Int64
@@ -228,7 +230,7 @@ func TestStoreAsksNothingOfAFailedDisk(t *testing.T) {
 	}
 }
 
-// A disk that is slow below the limit is no failure.
+// A slow disk is no failure if its calls stay below the limit.
 func TestStoreBearsASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o owner

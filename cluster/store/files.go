@@ -13,28 +13,29 @@ import (
 type files struct {
 	disk disk.Disk
 	dir  string
-	size atomic.Int64 // bytes of the files, of which logs have more than what is written
+	size atomic.Int64 // bytes of the files; logs include reserved space
 
-	held     chan struct{} // a lock of the manifest, which is held while the disk is written
+	held     chan struct{} // a lock of the manifest, held while the disk is written
 	manifest *manifest
-	log      disk.File // the open one
-	header   header    // of it
-	at       place     // how far it is written
+	log      disk.File // the open log
+	header   header    // of the open log
+	at       place     // its written part
 	logSize  int64
 
-	// These are the committing goroutine's.
-	rotated bool                // a log was closed since tidy looked
-	closed  header              // of the last one that was closed, until tidy has taken note of it
-	holds   map[uint64][]string // by closed log: which machines may have records there, if that is known
-	merging chan struct{}       // closed when the merge that was begun has ended; nil if there is none
+	// The fields below belong to the committing goroutine.
+	rotated bool                // a log was closed since the last tidy
+	closed  header              // of the last closed log, until noteBooks
+	holds   map[uint64][]string // by closed log: the machines that may have records there, if known
+	merging chan struct{}       // closed when the current merge has ended; nil if there is none
 }
 
-// hold waits for the lock of the manifest. It is a channel and not a mutex because whoever has it may wait for the
-// disk for long, and the time that passes meanwhile must be seen to pass in tests.
-func (f *files) hold()  { f.held <- struct{}{} }
-func (f *files) letGo() { <-f.held }
+// hold waits for the lock of the manifest. The lock is a channel and not a mutex because its holder may
+// wait for the disk for a long time, and tests in virtual time must see this time pass.
+func (f *files) hold()    { f.held <- struct{}{} }
+func (f *files) release() { <-f.held }
 
-// begin closes what an earlier life left open, begins a new log and removes what is not needed.
+// begin closes the log that an earlier process left open, begins a new one and removes files that are not
+// needed.
 func (f *files) begin(s *Store, l *loaded) error {
 	f.disk, f.dir, f.logSize, f.held = s.disk, s.dir, s.o.LogSize, make(chan struct{}, 1)
 	f.manifest = l.manifest
@@ -48,7 +49,7 @@ func (f *files) begin(s *Store, l *loaded) error {
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 { // the manifest that does not name them may be in the system's memory alone
+	if len(left) > 0 { // the current manifest may be only in the system's memory
 		if err := f.disk.SyncDir(f.dir); err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (f *files) begin(s *Store, l *loaded) error {
 	left = nil
 	if m := f.manifest; m.open != 0 && l.at.number > m.end() {
 		last = &sealed{logKind, m.open, l.at}
-		if err := f.again(*last, l.before.offset); err != nil {
+		if err := f.resyncLast(*last, l.before.offset); err != nil {
 			return err
 		}
 	} else if m.open != 0 {
@@ -78,9 +79,10 @@ func (f *files) begin(s *Store, l *loaded) error {
 	return f.remove(f.disk, left)
 }
 
-// again writes the last batch of a log once more and syncs it. The life before may have ended while it was synced: then
-// the system has it, and the disk need not, whatever a sync says that has failed once.
-func (f *files) again(log sealed, from int64) error {
+// resyncLast writes the last batch of a log again and syncs it. The process before may have ended during
+// the sync: then the system has the batch, but the disk may not, whatever a sync reports after one has
+// failed.
+func (f *files) resyncLast(log sealed, from int64) error {
 	file, err := f.disk.Reopen(filepath.Join(f.dir, logName(log.file)))
 	if err != nil {
 		return err
@@ -92,7 +94,7 @@ func (f *files) again(log sealed, from int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// giveBack gives back what was reserved for a log and not used. The manifest must name the log as closed.
+// giveBack frees the unused part of the space reserved for a log. The manifest must name the log as closed.
 func (f *files) giveBack(log sealed) error {
 	file, err := f.disk.Reopen(filepath.Join(f.dir, logName(log.file)))
 	if err != nil {
@@ -101,11 +103,11 @@ func (f *files) giveBack(log sealed) error {
 	return errors.Join(file.Truncate(log.offset), file.Sync(), file.Close())
 }
 
-// stride is how many bytes are written before they are synced: a disk that works has these on it in much less time than
-// Options.Limit, however long a batch is.
+// stride is how many bytes are written before a sync: a working disk stores them in much less than
+// Options.Limit, so the length of a batch does not matter.
 const stride = 8 << 20
 
-// write writes bytes and syncs them.
+// write writes and syncs bytes.
 func write(file disk.File, b []byte, at int64) error {
 	for len(b) > 0 {
 		part := b[:min(len(b), stride)]
@@ -127,22 +129,22 @@ func (f *files) remove(d disk.Disk, names []string) error {
 			return err
 		}
 	}
-	f.measure()
+	f.measureBytes()
 	return nil
 }
 
-// measure counts the bytes of all files.
-func (f *files) measure() {
+// measureBytes measures the size of all files.
+func (f *files) measureBytes() {
 	f.hold()
-	defer f.letGo()
+	defer f.release()
 	f.size.Store(f.header.size + f.manifest.bytes())
 }
 
-// create begins a new log with room for a batch of some bytes, and has the manifest name it, and the one before it
-// as closed.
+// create begins a new log with room for a batch of room bytes, and makes the manifest name it, and the log
+// before it as closed.
 func (f *files) create(closed *sealed, before uint64, room int64) (err error) {
 	f.hold()
-	defer f.letGo()
+	defer f.release()
 	m := f.manifest.clone()
 	f.header = header{kind: logKind, store: m.store, number: m.next, before: before, size: max(f.logSize, fileHeader+room)}
 	if f.log, err = f.disk.Create(filepath.Join(f.dir, logName(m.next))); err != nil {
@@ -166,7 +168,8 @@ func (f *files) create(closed *sealed, before uint64, room int64) (err error) {
 	return f.write(f.disk, m)
 }
 
-// write replaces the manifest. One that could not be written is not built upon. The lock is held.
+// write replaces the manifest. If it fails, the manifest in memory does not change. The caller holds the
+// lock.
 func (f *files) write(d disk.Disk, m *manifest) error {
 	if err := m.write(d, f.dir); err != nil {
 		return err
@@ -175,7 +178,7 @@ func (f *files) write(d disk.Disk, m *manifest) error {
 	return nil
 }
 
-// commit writes a batch, for whose header there is room in its first bytes, and syncs it.
+// commit writes and syncs a batch, which starts with space for its header.
 func (f *files) commit(b []byte, records int, upto uint64) error {
 	if f.at.offset+int64(len(b)) > f.header.size {
 		if err := f.rotate(int64(len(b))); err != nil {
@@ -190,7 +193,7 @@ func (f *files) commit(b []byte, records int, upto uint64) error {
 	return nil
 }
 
-// rotate closes the open log and begins another one. What was reserved and not used is given back.
+// rotate closes the open log and begins another one. It frees reserved space that is not used.
 func (f *files) rotate(room int64) error {
 	old, at := f.log, f.at
 	f.closed = f.header
@@ -198,11 +201,11 @@ func (f *files) rotate(room int64) error {
 		return errors.Join(err, old.Close())
 	}
 	f.rotated = true
-	f.measure()
+	f.measureBytes()
 	return errors.Join(old.Truncate(at.offset), old.Close())
 }
 
-// end closes the files. If all is well the manifest says so: then nothing may be missing later.
+// end closes the files. If all succeeded, the manifest records it: then nothing may be missing later.
 func (f *files) end(s *Store) error {
 	if f.merging != nil {
 		<-f.merging
@@ -211,7 +214,7 @@ func (f *files) end(s *Store) error {
 		return f.close()
 	}
 	f.hold()
-	defer f.letGo()
+	defer f.release()
 	m := f.manifest.clone()
 	name, empty := logName(m.open), f.at.number == m.end()
 	if !empty {

@@ -19,8 +19,8 @@ import (
 //	batch header  magic 4, length 4, records 4, number 8, chain 4, payload's checksum 4, zero 4, store 8, checksum 4
 //	record        length, kind 1, name's length 1, name, path, body    (length and path are varints)
 //
-// A batch is written and synced before the next one is: one that is whole proves that all before it were durable.
-// Its chain is the checksum of the header before it, so that none can be missing or another's.
+// A batch is written and synced before the next one: a whole batch proves that all batches before it were durable.
+// Its chain is the checksum of the header before it, so that no batch can be missing or from another file.
 const (
 	version      = 1
 	fileMagic    = "parley store"
@@ -43,8 +43,8 @@ type header struct {
 	kind   uint32
 	store  uint64
 	number uint64 // of the file
-	before uint64 // the number of the last record before it; of a base, of the last that it stands for
-	size   int64  // bytes that were reserved for it
+	before uint64 // of the last record before the file; of a base, of the last one it covers
+	size   int64  // reserved bytes
 }
 
 func (h header) encode() []byte {
@@ -59,7 +59,7 @@ func (h header) encode() []byte {
 	return binary.BigEndian.AppendUint32(b, checksum(b))
 }
 
-// parseHeader reads the header of a file, and returns what is wrong with it.
+// parseHeader parses the header of a file, and returns what is wrong with it.
 func parseHeader(b []byte) (h header, wrong string) {
 	switch {
 	case len(b) < fileHeader:
@@ -77,7 +77,7 @@ func parseHeader(b []byte) (h header, wrong string) {
 	}, ""
 }
 
-// batch is the header of one.
+// batch is the header of a batch.
 type batch struct {
 	length  uint32 // of the records in bytes
 	records uint32
@@ -87,7 +87,8 @@ type batch struct {
 	store   uint64
 }
 
-// seal writes the header of a batch into its first bytes, which are left for it, and returns the chain for the next.
+// seal writes the header of a batch into the space left for it at the start of b, and returns the chain for
+// the next one.
 func seal(b []byte, records int, number uint64, chain uint32, store uint64) uint32 {
 	h, payload := b[:batchHeader], b[batchHeader:]
 	copy(h, batchMagic)
@@ -103,7 +104,7 @@ func seal(b []byte, records int, number uint64, chain uint32, store uint64) uint
 	return sum
 }
 
-// parseBatch reads the header of a batch; ok tells whether it is one.
+// parseBatch parses the header of a batch; ok reports whether it is one.
 func parseBatch(b []byte) (h batch, sum uint32, ok bool) {
 	sum = binary.BigEndian.Uint32(b[batchHeader-4:])
 	if string(b[:len(batchMagic)]) != batchMagic || sum != checksum(b[:batchHeader-4]) {
@@ -116,7 +117,7 @@ func parseBatch(b []byte) (h batch, sum uint32, ok bool) {
 	}, sum, true
 }
 
-// appendRecord encodes a record behind others.
+// appendRecord appends an encoded record.
 func appendRecord(b []byte, kind byte, name string, path parley.Path, body []byte) []byte {
 	var p [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(p[:], uint64(path))
@@ -125,19 +126,19 @@ func appendRecord(b []byte, kind byte, name string, path parley.Path, body []byt
 	return append(append(b, p[:n]...), body...)
 }
 
-// entry is a record as it stands in a file. Its bytes are valid during a call only.
+// entry is a record in a file. Its bytes are valid only during a call.
 type entry struct {
-	number uint64 // among all records; of a base, that of the last it stands for
+	number uint64 // among all records; in a base, of the last record that the base covers
 	kind   byte
 	name   []byte
 	path   parley.Path
 	body   []byte
-	raw    []byte // all of it
+	raw    []byte // the whole encoded record
 }
 
 var errRecord = errors.New("a record cannot be read")
 
-// nextEntry takes the first record off b.
+// nextEntry parses the first record of b, and returns the rest.
 func nextEntry(b []byte) (e entry, rest []byte, err error) {
 	n, used := binary.Uvarint(b)
 	if used <= 0 || n < 2 || n > uint64(len(b)-used) {
@@ -159,7 +160,7 @@ func nextEntry(b []byte) (e entry, rest []byte, err error) {
 	return e, rest, nil
 }
 
-// place is how far a file has been read or written.
+// place is a position up to which a file has been read or written.
 type place struct {
 	offset int64
 	number uint64 // of the last record
@@ -170,12 +171,12 @@ type place struct {
 type reading struct {
 	f   disk.File
 	h   header
-	end int64 // there is nothing behind it
+	end int64 // the end of the contents
 	at  place
 	buf []byte
 }
 
-// read begins to read a file, whose header it checks against what is expected of it.
+// read begins to read a file, and checks its header against the expected values.
 func read(f disk.File, kind uint32, store, number uint64, end int64) (r *reading, wrong string, err error) {
 	b := make([]byte, fileHeader)
 	n, err := f.ReadAt(b, 0)
@@ -194,8 +195,8 @@ func read(f disk.File, kind uint32, store, number uint64, end int64) (r *reading
 	return &reading{f: f, h: h, end: end, at: place{fileHeader, h.before, checksum(b)}}, "", nil
 }
 
-// next reads one batch, and calls each with its records. It returns what is wrong if there is no whole batch,
-// and the place is left where it was; an error is one of each, or of the disk.
+// next reads one batch, and calls each with its records. If there is no whole batch, it returns what is
+// wrong and does not move; an error comes from each, or from the disk.
 func (r *reading) next(each func(entry) error) (wrong string, err error) {
 	var head [batchHeader]byte
 	if r.at.offset+batchHeader > r.end {
@@ -230,7 +231,7 @@ func (r *reading) next(each func(entry) error) (wrong string, err error) {
 	for len(b) > 0 {
 		e, rest, err := nextEntry(b)
 		if err != nil {
-			return err.Error(), nil //nolint:nilerr // the file was read: what it says is damaged
+			return err.Error(), nil //nolint:nilerr // the file was read, but its contents are damaged
 		}
 		number++
 		records--
@@ -249,8 +250,8 @@ func (r *reading) next(each func(entry) error) (wrong string, err error) {
 	return "", nil
 }
 
-// later tells whether a batch of this file that was written later stands behind an offset: then what is at the
-// offset had been synced, and is damaged.
+// later returns whether a later batch of this file follows an offset: then the data at the offset had been
+// synced, and is damaged.
 func (r *reading) later(offset int64) (bool, error) {
 	b := make([]byte, min(1<<20, r.end-offset)+batchHeader)
 	for from := offset; from < r.end; from += int64(len(b)) - batchHeader {

@@ -12,7 +12,7 @@ import (
 	"parley/cluster/disk"
 )
 
-// must ends the test at an error.
+// must fails the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -36,7 +36,7 @@ func bookOf(t *testing.T, s *Store, name string) *Book {
 	return b
 }
 
-// book of the model: what a store must hold.
+// shelf is the expected contents of a book.
 type shelf struct {
 	state   string
 	records []string
@@ -44,7 +44,8 @@ type shelf struct {
 
 func (b shelf) String() string { return fmt.Sprintf("%q %q", b.state, b.records) }
 
-// model is what is in a store after each number of records: history[k] behind the first k.
+// model is the expected contents of a store after each number of records: history[k] is that after k
+// records.
 type model struct {
 	history []map[string]shelf
 }
@@ -69,7 +70,7 @@ func (m *model) replace(name, state string) {
 	m.history = append(m.history, next)
 }
 
-// names are those of the books that tests use.
+// names are the names of the books in tests.
 var names = []string{"a", "group orders", "table bank"}
 
 // contents opens all books of a store.
@@ -91,7 +92,7 @@ func contents(t *testing.T, s *Store) (map[string]shelf, map[string]*Book) {
 	return out, books
 }
 
-// same demands that a store holds what it held behind its last record, and returns its books.
+// same checks that a store contains what it had after its last record, and returns its books.
 func (m *model) same(t *testing.T, s *Store, what string) map[string]*Book {
 	t.Helper()
 	have, books := contents(t, s)
@@ -105,16 +106,16 @@ func (m *model) same(t *testing.T, s *Store, what string) map[string]*Book {
 			t.Fatalf("%s: at position %d %q holds\n%v, want\n%v", what, at, name, have[name], want[name])
 		}
 	}
-	m.history = m.history[:at+1] // the rest is lost, and numbers go on from here
+	m.history = m.history[:at+1] // the rest is lost, and numbers continue from here
 	return books
 }
 
-// owner is told what a store tells.
+// owner records the notifications of a store.
 type owner struct {
 	mu      sync.Mutex
 	durable uint64
 	failed  []error
-	late    bool // something was durable after the failure
+	late    bool // something became durable after the failure
 }
 
 func (o *owner) options(d disk.Disk) Options {
@@ -140,7 +141,7 @@ func (o *owner) sees() (durable uint64, failed []error, late bool) {
 	return o.durable, o.failed, o.late
 }
 
-// scribble hands over some records, and waits now and then until they are durable. It ends at a failure.
+// scribble appends some records, and sometimes waits until they are durable. It stops at a failure.
 func (m *model) scribble(s *Store, books map[string]*Book, chance *rand.Rand, many int) {
 	for range many {
 		name := names[chance.IntN(len(names))]

@@ -12,23 +12,23 @@ import (
 	"parley/cluster/disk"
 )
 
-// ErrDamaged is the error of a folder in which something is missing or is not what was written. Every *Damage
-// matches it.
+// ErrDamaged is the error of a folder in which something is missing or differs from what was written. Every
+// *Damage matches it.
 var ErrDamaged = errors.New("what the node had written is damaged")
 
-// ErrOldFormat is the error of a folder of an earlier version of Parley.
+// ErrOldFormat is the error of a folder written by an earlier version of Parley.
 var ErrOldFormat = errors.New("this folder was written by an earlier version, and this one cannot read it: " +
 	"stop all nodes, replace all, and start them with empty folders and without --rejoin; what was in the folders " +
 	"is lost, so read out first what you need")
 
-// Damage says what of a folder is damaged.
+// Damage describes the damage of a folder. Its error text says where, what, and what to do.
 type Damage struct {
 	File   string `json:"file"`
-	Offset int64  `json:"offset"` // -1: the file as a whole
+	Offset int64  `json:"offset"` // in bytes; -1: the file as a whole
 	What   string `json:"what"`
 }
 
-// Error says where, what and what to do.
+// Error returns the place, the damage and what to do.
 func (d *Damage) Error() string {
 	where := d.File
 	if d.Offset >= 0 {
@@ -38,36 +38,36 @@ func (d *Damage) Error() string {
 		"is intact, move the folder away and start this node with an empty one and --rejoin", where, d.What, ErrDamaged)
 }
 
-// Is tells that it is ErrDamaged.
+// Is returns whether target is ErrDamaged.
 func (d *Damage) Is(target error) bool { return target == ErrDamaged }
 
-// content is what is left of the records of one book.
+// content is the remaining records of one book.
 type content struct {
-	state   []byte // nil if none has replaced records
-	at      uint64 // its number
+	state   []byte // nil if no state has replaced records
+	at      uint64 // the number of the state
 	records []parley.Record
-	bytes   int64 // of all that, as it stands in files
+	bytes   int64 // the size of all these in files
 }
 
-// loaded is what a folder holds.
+// loaded is the contents of a folder.
 type loaded struct {
-	manifest *manifest // nil: nothing
+	manifest *manifest // nil: the folder is empty
 	books    map[string]*content
-	at       place // how far the open log goes
-	before   place // where the last batch of the open log begins
+	at       place // the end of the open log
+	before   place // the beginning of the last batch of the open log
 	tail     *Tail
 }
 
-// Tail says where the newest log ended that was not closed. What was written and not synced when the node ended is
-// lost, and that is as it should be; but damage in its last sync, or behind it, looks the same. Who has seen more
-// of this node than Position can tell.
+// Tail describes the end of the newest log if it was not closed. What was written and not synced when the
+// node ended is lost, as it should be; but damage in the last sync, or after it, looks the same. A peer
+// that has seen more of this node than Position reveals it.
 type Tail struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
-	Torn   bool   `json:"torn"` // something that is no whole batch stands there
+	Torn   bool   `json:"torn"` // the end is followed by something that is not a whole batch
 }
 
-// load reads all that is in a folder.
+// load reads everything in a folder.
 func load(d disk.Disk, dir string) (*loaded, error) {
 	m, err := readManifest(d, dir)
 	if err != nil {
@@ -78,14 +78,14 @@ func load(d disk.Disk, dir string) (*loaded, error) {
 		return l, nil
 	}
 	for _, s := range m.closed() {
-		if err := l.sealed(d, filepath.Join(dir, s.name()), s); err != nil {
+		if err := l.readSealed(d, filepath.Join(dir, s.name()), s); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.last(d, dir); err != nil {
+	if err := l.readOpenLog(d, dir); err != nil {
 		return nil, err
 	}
-	err = l.unnamed(d, dir)
+	err = l.checkUnnamed(d, dir)
 	return l, err
 }
 
@@ -103,8 +103,8 @@ func openNamed(d disk.Disk, name string) (f disk.File, size int64, err error) {
 	return f, size, nil
 }
 
-// sealed reads a file of which all must be there.
-func (l *loaded) sealed(d disk.Disk, name string, s sealed) error {
+// readSealed reads a sealed file, which must be complete.
+func (l *loaded) readSealed(d disk.Disk, name string, s sealed) error {
 	before, err := s.read(d, name, l.manifest.store, l.take)
 	if err != nil {
 		return err
@@ -116,7 +116,8 @@ func (l *loaded) sealed(d disk.Disk, name string, s sealed) error {
 	return nil
 }
 
-// read calls each with all records of a file that is closed, and returns the number of the last record before it.
+// read calls each with all records of a closed file, and returns the number of the last record before the
+// file.
 func (s sealed) read(d disk.Disk, name string, store uint64, each func(entry) error) (before uint64, err error) {
 	f, size, err := openNamed(d, name)
 	if err != nil {
@@ -152,8 +153,8 @@ func asDamage(name string, offset int64, wrong string, err error) error {
 	return &Damage{File: name, Offset: offset, What: wrong}
 }
 
-// last reads the log that was being written, if there is one.
-func (l *loaded) last(d disk.Disk, dir string) (err error) {
+// readOpenLog reads the log that was open, if there is one.
+func (l *loaded) readOpenLog(d disk.Disk, dir string) (err error) {
 	m := l.manifest
 	if m.open == 0 {
 		return nil
@@ -171,7 +172,7 @@ func (l *loaded) last(d disk.Disk, dir string) (err error) {
 	switch {
 	case r.h.before != l.at.number:
 		return gap(name, l.at.number, r.h.before)
-	case size < r.h.size: // that was synced before the first record
+	case size < r.h.size: // the whole size was synced before the first record
 		return &Damage{File: name, Offset: size, What: fmt.Sprintf("the file is cut off: it had %d bytes", r.h.size)}
 	}
 	for {
@@ -194,7 +195,7 @@ func (l *loaded) last(d disk.Disk, dir string) (err error) {
 	}
 }
 
-// torn tells whether anything stands behind the last whole batch.
+// torn returns whether anything follows the last whole batch.
 func (r *reading) torn() (bool, error) {
 	b := make([]byte, min(1<<20, r.end-r.at.offset))
 	for from := r.at.offset; from < r.end; from += int64(len(b)) {
@@ -211,7 +212,7 @@ func (r *reading) torn() (bool, error) {
 	return false, nil
 }
 
-// take takes a record.
+// take adds a record to its book.
 func (l *loaded) take(e entry) error {
 	c := l.books[string(e.name)]
 	if c == nil {
@@ -227,9 +228,9 @@ func (l *loaded) take(e entry) error {
 	return nil
 }
 
-// unnamed looks at the files that the manifest does not name. They are left from changes that a crash
-// interrupted, and are removed later; but a log with records is newer than the manifest.
-func (l *loaded) unnamed(d disk.Disk, dir string) error {
+// checkUnnamed checks the files that the manifest does not name. They remain from changes that a crash
+// interrupted, and are removed later; but a log with records is newer than the manifest, which is damage.
+func (l *loaded) checkUnnamed(d disk.Disk, dir string) error {
 	names, err := l.leftovers(d, dir)
 	if err != nil {
 		return err
@@ -239,15 +240,15 @@ func (l *loaded) unnamed(d disk.Disk, dir string) error {
 		if _, err := fmt.Sscanf(name, "log-%d", &number); err != nil || number < l.manifest.next {
 			continue
 		}
-		if err := l.empty(d, filepath.Join(dir, name), number); err != nil {
+		if err := l.requireEmpty(d, filepath.Join(dir, name), number); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// empty demands that there is no record in a log.
-func (l *loaded) empty(d disk.Disk, name string, number uint64) (err error) {
+// requireEmpty returns an error if a log contains a record.
+func (l *loaded) requireEmpty(d disk.Disk, name string, number uint64) (err error) {
 	f, size, err := openNamed(d, name)
 	if err != nil {
 		return err
@@ -255,7 +256,7 @@ func (l *loaded) empty(d disk.Disk, name string, number uint64) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r, wrong, err := read(f, logKind, l.manifest.store, number, size)
 	if err != nil || wrong != "" {
-		return err // it was never begun
+		return err // it was never initialized
 	}
 	if r.at.number, r.at.offset = 0, 0; r.end > 0 {
 		if later, err := r.later(0); err != nil || later {
@@ -265,7 +266,7 @@ func (l *loaded) empty(d disk.Disk, name string, number uint64) (err error) {
 	return nil
 }
 
-// leftovers are the files of a store that the manifest does not name.
+// leftovers returns the files of a store that the manifest does not name.
 func (l *loaded) leftovers(d disk.Disk, dir string) (left []string, err error) {
 	names, err := d.List(dir)
 	if err != nil {
@@ -288,17 +289,18 @@ func (l *loaded) leftovers(d disk.Disk, dir string) (left []string, err error) {
 	return left, nil
 }
 
-// Report is what a folder holds.
+// Report describes the contents of a folder.
 type Report struct {
-	Store    uint64 // its own number, made at random when it began
+	Store    uint64 // the store's random ID, drawn when it was created
 	Position uint64 // the number of the last record
 	Tail     *Tail  // nil if the store was closed
 	Bytes    int64  // of the records that count
 	Books    int
 }
 
-// Verify reads all that is in the folder of a store that is closed, and changes nothing. The error is a *Damage
-// if something is missing or not as it was written.
+// Verify reads everything in the folder of a store that is not in use, and changes nothing. A nil d means
+// the disk of the operating system. The error is a *Damage if something is missing or differs from what was
+// written.
 func Verify(dir string, d disk.Disk) (Report, error) {
 	l, err := load(cmp.Or[disk.Disk](d, disk.System{}), dir)
 	if err != nil {

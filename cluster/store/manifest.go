@@ -12,17 +12,17 @@ import (
 	"parley/internal/lists"
 )
 
-// manifest names the files of a store and says what is in each. It is replaced as a whole when
-// a log is closed, when a new one begins and when a base takes the place of older ones.
+// manifest names the files of a store and describes the contents of each. It is replaced as a whole when a
+// log is closed, when a new one begins and when a base replaces older files.
 type manifest struct {
 	store uint64
-	base  *sealed  // what is left of all logs before the first, if there were any
+	base  *sealed  // what is left of all logs before the first one, if there were any
 	logs  []sealed // closed, oldest first
-	open  uint64   // the log that is written; 0 if all are closed
+	open  uint64   // the log being written; 0 if all are closed
 	next  uint64   // the number of the next file
 }
 
-// sealed is a file to which nothing is written any more: all of it must be there.
+// sealed is a file that is not written any more and must be complete.
 type sealed struct {
 	kind uint32
 	file uint64
@@ -58,7 +58,7 @@ func (m *manifest) encode() []byte {
 	return []byte(b.String())
 }
 
-// parseManifest reads a manifest, and returns what is wrong with it.
+// parseManifest parses a manifest, and returns what is wrong with it.
 func parseManifest(b []byte) (m *manifest, wrong string) {
 	text := string(b)
 	var v int
@@ -105,7 +105,7 @@ func (m *manifest) clone() *manifest {
 	return &out
 }
 
-// closed are the files to which nothing is written any more, oldest first.
+// closed returns the closed files, oldest first.
 func (m *manifest) closed() (all []sealed) {
 	if m.base != nil {
 		all = append(all, *m.base)
@@ -113,7 +113,7 @@ func (m *manifest) closed() (all []sealed) {
 	return append(all, m.logs...)
 }
 
-// end is the number of the last record in the files that are closed.
+// end returns the number of the last record in the closed files.
 func (m *manifest) end() (number uint64) {
 	for _, s := range m.closed() {
 		number = s.number
@@ -121,10 +121,10 @@ func (m *manifest) end() (number uint64) {
 	return number
 }
 
-// names are the names of the files that are closed.
+// names returns the names of the closed files.
 func (m *manifest) names() []string { return lists.Of(m.closed(), sealed.name) }
 
-// bytes is how many bytes are in the files that are closed.
+// bytes returns the size of the closed files.
 func (m *manifest) bytes() (n int64) {
 	for _, s := range m.closed() {
 		n += s.offset
@@ -132,7 +132,7 @@ func (m *manifest) bytes() (n int64) {
 	return n
 }
 
-// write replaces the manifest in a folder: after a crash the old one is there or the new one.
+// write replaces the manifest of a folder: after a crash either the old one or the new one is there.
 func (m *manifest) write(d disk.Disk, dir string) error {
 	name := filepath.Join(dir, manifestNew)
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,8 @@ func (m *manifest) write(d disk.Disk, dir string) error {
 	return d.SyncDir(dir)
 }
 
-// readManifest returns that of a folder, nil if there is neither one nor any file that it would name.
+// readManifest returns the manifest of a folder, nil if neither a manifest nor a file that it would name
+// exists.
 func readManifest(d disk.Disk, dir string) (*manifest, error) {
 	names, err := d.List(dir)
 	if err != nil {

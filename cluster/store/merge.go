@@ -11,13 +11,14 @@ import (
 	"parley/cluster/disk"
 )
 
-// manyLogs is how many closed logs are merged whatever their size: each start of a node closes one.
+// manyLogs is the number of closed logs that are merged whatever their size: each start of a node closes
+// one.
 const manyLogs = 64
 
-// tidy begins to merge the closed logs if most of what is in them has been replaced: what still counts is copied
-// into a base, which takes their place. The bytes copied are at most half of those written.
+// tidy starts to merge the closed logs if most of their contents has been replaced: what still counts is
+// copied into a base, which replaces them. The copied bytes are at most half of those written.
 func (f *files) tidy(s *Store) {
-	f.note(s)
+	f.noteBooks(s)
 	if f.merging != nil {
 		select {
 		case <-f.merging:
@@ -30,33 +31,34 @@ func (f *files) tidy(s *Store) {
 		return
 	}
 	f.rotated = false
-	_ = s.look(s.disk) // a new log has taken much of it
+	_ = s.checkRoom(s.disk) // a new log has used much of it
 	f.hold()
 	closed, logs := f.manifest.bytes(), len(f.manifest.logs)
-	f.letGo()
-	counts := s.counts()
+	f.release()
+	counts := s.liveBytes()
 	if closed < 2*counts+2*f.logSize && logs < manyLogs {
 		return
 	}
-	// The open log may be full before old ones are gone. Little room is no reason to wait: a merge makes more.
+	// The open log may be full before old ones are gone. Low space is no reason to wait: a merge frees
+	// some.
 	if err := s.Room(uint64(counts + f.logSize)); err != nil {
 		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "too little room to merge logs", slog.Any("err", err))
 		return
 	}
 	f.merging = make(chan struct{})
 	holds := f.holds
-	f.holds = nil // of logs that this merge does not take
+	f.holds = nil // for logs that this merge does not include
 	go func(done chan struct{}) {
 		defer close(done)
-		if err := f.merge(s, s.as("files.merge"), holds); err != nil {
+		if err := f.merge(s, s.diskFor("files.merge"), holds); err != nil {
 			s.fail(fmt.Errorf("the disk failed: merging logs: %w; %s", err, advice))
 		}
 	}(f.merging)
 }
 
-// note takes down which machines may have records in a log that was closed just now. It may name more of them: what
-// was handed over since is not told apart.
-func (f *files) note(s *Store) {
+// noteBooks records which machines may have records in the log closed last. It may name too many machines,
+// because it also counts records appended since.
+func (f *files) noteBooks(s *Store) {
 	if f.closed.number == 0 {
 		return
 	}
@@ -74,8 +76,8 @@ func (f *files) note(s *Store) {
 	f.holds[f.closed.number], f.closed = names, header{}
 }
 
-// counts returns how many bytes of the records count.
-func (s *Store) counts() (bytes int64) {
+// liveBytes returns the size in bytes of the records that count.
+func (s *Store) liveBytes() (bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.books {
@@ -84,8 +86,8 @@ func (s *Store) counts() (bytes int64) {
 	return bytes
 }
 
-// states returns the number of each book's last state up to a number: all that is older is replaced.
-func (s *Store) states(upto uint64) map[string]uint64 {
+// lastStates returns the number of each book's last state up to upto: it replaces everything older.
+func (s *Store) lastStates(upto uint64) map[string]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := make(map[string]uint64)
@@ -100,16 +102,16 @@ func (s *Store) states(upto uint64) map[string]uint64 {
 	return last
 }
 
-// merge copies what counts of the base and the closed logs into a new base. What a state in the open log has
-// replaced counts too: were the open log damaged, all before it would still be whole. A log of which nothing counts is
-// not read.
+// merge copies what counts in the base and the closed logs into a new base. What a state in the open log
+// has replaced counts too: if the open log is damaged, everything before it is still whole. A log in which
+// nothing counts is not read.
 func (f *files) merge(s *Store, d disk.Disk, holds map[uint64][]string) error {
 	f.hold()
 	m := f.manifest
 	of, number := m.clone(), m.next
 	m.next++ // no log has the number of a base
-	f.letGo()
-	replaced := s.states(of.end())
+	f.release()
+	replaced := s.lastStates(of.end())
 	w, err := newBase(d, filepath.Join(f.dir, baseName(number)), header{
 		kind: baseKind, store: m.store, number: number, before: of.end(),
 	})
@@ -120,7 +122,7 @@ func (f *files) merge(s *Store, d disk.Disk, holds map[uint64][]string) error {
 		names, known := holds[log.file]
 		return known && !slices.ContainsFunc(names, func(name string) bool { return replaced[name] <= log.number })
 	}
-	err = f.each(d, of, idle, func(e entry) error {
+	err = f.eachEntry(d, of, idle, func(e entry) error {
 		if e.number < replaced[string(e.name)] {
 			return nil
 		}
@@ -136,8 +138,8 @@ func (f *files) merge(s *Store, d disk.Disk, holds map[uint64][]string) error {
 	return f.remove(d, of.names())
 }
 
-// each calls a function with all records of the files of a manifest that are closed, but for logs that are idle.
-func (f *files) each(d disk.Disk, m *manifest, idle func(sealed) bool, do func(entry) error) error {
+// eachEntry calls do with all records of the closed files of a manifest, except idle logs.
+func (f *files) eachEntry(d disk.Disk, m *manifest, idle func(sealed) bool, do func(entry) error) error {
 	for _, file := range m.closed() {
 		if file.kind == logKind && idle(file) {
 			continue
@@ -149,10 +151,10 @@ func (f *files) each(d disk.Disk, m *manifest, idle func(sealed) bool, do func(e
 	return nil
 }
 
-// replace has the manifest name a new base in place of the old one and the first logs.
+// replace makes the manifest name a new base instead of the old one and the first logs.
 func (f *files) replace(d disk.Disk, base sealed, logs int) error {
 	f.hold()
-	defer f.letGo()
+	defer f.release()
 	if err := d.SyncDir(f.dir); err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ type baseWriter struct {
 	f       disk.File
 	h       header
 	at      place
-	synced  int64 // up to where the file is
+	synced  int64 // the offset up to which the file is synced
 	b       []byte
 	records int
 }
@@ -183,7 +185,7 @@ func newBase(d disk.Disk, name string, h header) (*baseWriter, error) {
 	return &baseWriter{f: f, h: h, at: place{fileHeader, h.before, checksum(b)}, b: make([]byte, batchHeader)}, nil
 }
 
-// baseBatch is about how large a batch of a base is.
+// baseBatch is the approximate size of a batch of a base in bytes.
 const baseBatch = 1 << 20
 
 func (w *baseWriter) add(raw []byte) error {

@@ -11,26 +11,27 @@ import (
 	"parley/cluster/disk"
 )
 
-// The room on a disk, in bytes, below which a node warns, and below which it takes nothing new from its clients.
+// Free space on a disk, in bytes, below which a node warns, and below which it refuses new requests of
+// clients.
 const (
 	RoomWarn   = 256 << 20
 	RoomRefuse = 64 << 20
 )
 
-// RoomError says that there is little room left on the disk of a store.
+// RoomError reports that a store's disk has too little free space.
 type RoomError struct {
-	Dir    string // where the store lies
-	Free   uint64 // bytes, at most a second ago
+	Dir    string // the folder of the store
+	Free   uint64 // free bytes, at most a second ago
 	Needed uint64 // bytes
 }
 
-// Error says where, how much there is and how much is needed.
+// Error returns the folder, the free space and the needed space.
 func (e *RoomError) Error() string {
 	return fmt.Sprintf("%d MiB are free in %s, and %d MiB are needed: make room there", e.Free>>20, e.Dir, e.Needed>>20)
 }
 
 // Room returns nil if needed bytes were free on the disk at most a second ago, and otherwise a *RoomError.
-// It does not ask the disk.
+// It makes no disk call.
 func (s *Store) Room(needed uint64) error {
 	if free := s.free.Load(); free < needed {
 		return &RoomError{s.dir, free, needed}
@@ -38,35 +39,35 @@ func (s *Store) Room(needed uint64) error {
 	return nil
 }
 
-// Least is how many bytes must be free for a node to take anything new: RoomRefuse, in which two logs fit with which
-// what is under way ends, and more if these are longer because a state is.
+// Least returns how many bytes must be free for a node to accept new requests: RoomRefuse, into which two
+// logs fit, so that requests in flight complete, and more if a state is longer than a log.
 func (s *Store) Least() uint64 {
-	return RoomRefuse + 2*uint64(max(0, s.long.Load()+fileHeader+batchHeader+maxName-s.o.LogSize))
+	return RoomRefuse + 2*uint64(max(0, s.longestState.Load()+fileHeader+batchHeader+maxName-s.o.LogSize))
 }
 
-// looks is how often the room on the disk is looked at, beside after each new log.
-const looks = time.Second
+// roomInterval is the interval of checks of the free space; each new log is followed by another check.
+const roomInterval = time.Second
 
-// watch looks at the room on the disk until the store ends, and whether the files are still there.
-func (s *Store) watch() {
-	tick := time.NewTicker(looks)
+// watchRoom checks the free space, and whether the files still exist, until the store ends.
+func (s *Store) watchRoom() {
+	tick := time.NewTicker(roomInterval)
 	defer tick.Stop()
-	d := s.as("Store.watch")
+	d := s.diskFor("Store.watch")
 	for {
 		select {
 		case <-tick.C:
-			_ = s.look(d) // where the disk cannot say, what it said before holds
-			s.present(d)
+			_ = s.checkRoom(d) // if the disk cannot say, the last value stays
+			s.checkFiles(d)
 		case <-s.quit:
 			return
-		case <-s.bad:
+		case <-s.failed:
 			return
 		}
 	}
 }
 
-// look asks the disk for its room, and logs when there is little of it, or enough again.
-func (s *Store) look(d disk.Disk) error {
+// checkRoom measures the free space, and logs when it becomes low or sufficient.
+func (s *Store) checkRoom(d disk.Disk) error {
 	free, err := d.Free(s.dir)
 	if err != nil {
 		return err
@@ -84,15 +85,15 @@ func (s *Store) look(d disk.Disk) error {
 	return nil
 }
 
-// present ends the store if a file is gone that it needs: the system would go on writing to a file that nobody can
-// open again, and what is acknowledged would be lost when the process ends.
-func (s *Store) present(d disk.Disk) {
-	before := s.needed()
+// checkFiles ends the store if a file that it needs is gone: the system would continue to write to a file
+// that cannot be opened again, and acknowledged records would be lost when the process ends.
+func (s *Store) checkFiles(d disk.Disk) {
+	before := s.neededFiles()
 	names, err := d.List(s.dir)
 	if err != nil {
 		return
 	}
-	needed := s.needed() // what the store itself removes meanwhile is not among these
+	needed := s.neededFiles() // excludes files that the store removed meanwhile
 	for _, name := range before {
 		if slices.Contains(needed, name) && !slices.Contains(names, name) {
 			s.fail(&Damage{filepath.Join(s.dir, name), -1, "it was removed while the store was in use"})
@@ -101,17 +102,18 @@ func (s *Store) present(d disk.Disk) {
 	}
 }
 
-// needed are the names of the files without which the store could not be opened again; none when it ends.
-func (s *Store) needed() []string {
+// neededFiles returns the names of the files without which the store could not be opened again, nil if it
+// is ending.
+func (s *Store) neededFiles() []string {
 	f := &s.files
 	select {
 	case f.held <- struct{}{}:
 	case <-s.quit:
 		return nil
-	case <-s.bad:
+	case <-s.failed:
 		return nil
 	}
-	defer f.letGo()
+	defer f.release()
 	names := append(f.manifest.names(), manifestName)
 	if f.manifest.open != 0 {
 		names = append(names, logName(f.manifest.open))
@@ -119,14 +121,14 @@ func (s *Store) needed() []string {
 	return names
 }
 
-// roomLevels say what so little room means.
+// roomLevels are the log messages for each level.
 var roomLevels = [...]string{
 	"disk has room again",
 	"disk has little room left; make room in the folder",
 	"disk is nearly full; new requests of clients are refused until there is room in the folder",
 }
 
-// level is 1 if a node warns of so many free bytes, and 2 if it takes nothing new.
+// level returns 1 if a node warns about the free bytes, 2 if it accepts nothing new, and otherwise 0.
 func level(free, least uint64) int {
 	switch {
 	case free < least:

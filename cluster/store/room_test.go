@@ -12,8 +12,8 @@ import (
 	"parley/cluster/disk"
 )
 
-// A store knows the room on its disk within a second, and after each new log, without asking at each commit; it says
-// where there is too little. A disk that cannot say is taken for what it was.
+// A store updates the free space of its disk every second and after each new log, not at each commit; its
+// errors name the folder. If the disk cannot say, the last value stays.
 func TestStoreKnowsTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := disk.NewMemory(-1)
@@ -40,7 +40,7 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 		}
 		room(RoomWarn, "")
 		mem.SetFree(200 << 20)
-		time.Sleep(looks + 1)
+		time.Sleep(roomInterval + 1)
 		room(RoomWarn, "200 MiB are free in dir, and 256 MiB are needed")
 		room(RoomRefuse, "")
 		before := asked.Load()
@@ -55,25 +55,25 @@ func TestStoreKnowsTheRoom(t *testing.T) {
 			t.Errorf("the disk was asked %d times for its room in 200 commits", asked.Load()-before)
 		}
 		mem.SetFree(63 << 20)
-		room(RoomRefuse, "") // nobody looked
-		commit(100)          // a log is full
+		room(RoomRefuse, "") // no check has run
+		commit(100)          // a log becomes full
 		room(RoomRefuse, "and 64 MiB are needed")
 		if got := s.Stats().Free; got>>20 != 62 || asked.Load() != before+1 {
 			t.Errorf("%d bytes are free, asked %d times", got, asked.Load()-before)
 		}
 		mem.SetFree(1 << 30)
 		unknown.Store(true)
-		time.Sleep(looks + 1)
+		time.Sleep(roomInterval + 1)
 		room(RoomRefuse, "62 MiB")
 		unknown.Store(false)
-		time.Sleep(looks + 1)
+		time.Sleep(roomInterval + 1)
 		room(RoomWarn, "")
 		must(t, s.Close())
 	})
 }
 
-// Logs are merged while there is room for what counts and a new log, also on a disk that is nearly full: it has
-// more room after that.
+// Logs are merged while there is space for what counts and a new log, even on a nearly full disk: this
+// frees space.
 func TestStoreMergesForRoom(t *testing.T) {
 	const logSize = 16 << 10
 	for _, c := range []struct {
@@ -96,8 +96,8 @@ func TestStoreMergesForRoom(t *testing.T) {
 	}
 }
 
-// Where a state is longer than a log, more must be free for what is under way to end; so it is where it was handed
-// over before the last start, as the next one will be as long.
+// If a state is longer than a log, more must be free so that requests in flight complete, also if the state
+// was appended before the last start, because the next one will be as long.
 func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	mem := disk.NewMemory(-1)
 	options := new(owner).options(mem)
@@ -126,8 +126,9 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A store whose files are removed while it is in use ends within a second, and names one: what it writes to a file
-// without a name would be lost with the process. What the store removes itself is not missed.
+// A store whose files are removed while it is in use ends within a second, and names one of them: what it
+// writes to a file without a name would be lost with the process. Files that the store itself removes are
+// not missed.
 func TestStoreMissesItsFiles(t *testing.T) {
 	for _, name := range []string{manifestName, "log-00000001", ""} {
 		synctest.Test(t, func(t *testing.T) {
@@ -155,15 +156,15 @@ func TestStoreMissesItsFiles(t *testing.T) {
 			write()
 			if name == "" {
 				changes.Store(true)
-				time.Sleep(5 * looks)
+				time.Sleep(5 * roomInterval)
 			}
 			if name == "log-00000001" {
-				name = slices.Max(slices.DeleteFunc(s.needed(), func(name string) bool { return name == manifestName }))
+				name = slices.Max(slices.DeleteFunc(s.neededFiles(), func(name string) bool { return name == manifestName }))
 			}
 			if name != "" {
 				must(t, mem.Remove("dir/"+name))
 			}
-			time.Sleep(looks + 1)
+			time.Sleep(roomInterval + 1)
 			err := s.failure()
 			if name == "" && err != nil || name != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "dir/"+name+": it was removed")) {
 				t.Errorf("without %q: %v", name, err)

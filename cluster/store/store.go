@@ -20,58 +20,58 @@ import (
 	"parley/cluster/disk"
 )
 
-// ErrClosed is the error of a store that has been closed.
+// ErrClosed is the error of a closed store.
 var ErrClosed = errors.New("store: closed")
 
-// Store is the durable memory of one node. Its methods may be used at the same time.
+// Store is the durable memory of one node. Its methods are safe for concurrent use.
 type Store struct {
-	o    Options
-	dir  string
-	id   uint64
-	disk disk.Disk // for the goroutine that role names: they follow each other
-	role atomic.Value
-	lock io.Closer
-	done chan struct{} // closed when commits have ended
-	bad  chan struct{} // closed when the disk has failed
+	o      Options
+	dir    string
+	id     uint64
+	disk   disk.Disk // for the goroutine that role names; these run one after another
+	role   atomic.Value
+	lock   io.Closer
+	done   chan struct{} // closed when no more commits follow
+	failed chan struct{} // closed when the disk has failed
 
 	mu    sync.Mutex
-	moved sync.Cond // more is to be committed, or was, or the store ends
-	batch pending   // what gathers for the next commit
+	moved sync.Cond // signaled when there is more to commit, after a commit, and at the end
+	batch pending   // gathers the next commit
 	spare pending
-	upto  uint64 // the number of the last record handed over
+	upto  uint64 // the number of the last appended record
 	// synced is the number of the last record on the disk.
-	synced  uint64
-	begun   uint64 // synced at the start
-	slowest time.Duration
-	books   map[string]*book
-	closing bool
-	err     error
+	synced        uint64
+	startPosition uint64 // synced when the store was opened
+	slowest       time.Duration
+	books         map[string]*book
+	closing       bool
+	err           error
 
-	files files
-	free  atomic.Uint64 // bytes on the disk, as they were last looked at
-	long  atomic.Int64  // of the longest state that was there at the start, or was handed over since, in bytes
-	quit  chan struct{} // closed by Close
+	files        files
+	free         atomic.Uint64 // free bytes on the disk when last checked
+	longestState atomic.Int64  // bytes of the longest state found at the start or appended since
+	quit         chan struct{} // closed by Close
 }
 
-// pending is a batch that gathers, with room for its header in front.
+// pending is a batch that gathers records, with space for its header in front.
 type pending struct {
 	b       []byte
 	records int
 }
 
-// Options configure a store. What is zero has a default.
+// Options configure a store. A zero field means its default.
 type Options struct {
-	// Durable is called after each commit, from one goroutine: every record with a number up to upto
-	// is on the disk.
+	// Durable is called after each commit, from one goroutine: all records with numbers up to upto are on
+	// the disk.
 	Durable func(upto uint64)
-	// Failed is called once if the disk fails. Nothing is durable any more after that. It must not block.
+	// Failed is called once if the disk fails. No record becomes durable after that. It must not block.
 	Failed func(error)
 	Log    *slog.Logger
-	// Disk is by default that of the operating system.
+	// Disk is the disk; nil means that of the operating system.
 	Disk disk.Disk
-	// Limit is how long one call of the disk may take before the disk counts as failed; by default 5 s.
+	// Limit is how long one disk call may take before the disk counts as failed; 0 means 5 s.
 	Limit time.Duration
-	// LogSize is how many bytes a log is given; by default 32 MiB.
+	// LogSize is the size of a log in bytes; 0 means 32 MiB.
 	LogSize int64
 }
 
@@ -90,43 +90,43 @@ func (o *Options) fill() {
 type book struct {
 	name   string
 	open   bool
-	loaded *content // until it is opened
-	bytes  int64    // of the records that count, about
-	last   uint64   // the number of the last record handed over
-	states []uint64 // the numbers of its states, from the last one on that the closed files had at the last merge
+	loaded *content // until the book is opened
+	bytes  int64    // approximate size of the records that count
+	last   uint64   // the number of the last appended record
+	states []uint64 // numbers of its states, from the last one in the files closed at the last merge
 }
 
-// Open opens the store in a folder, which it makes if there is none. A folder belongs
-// to one store at a time. It fails with a *Damage if what is there is damaged, and with
-// disk.ErrLocked if the folder is in use.
+// Open opens the store in a folder, and creates the folder if it does not exist. Only one store may use a
+// folder at a time. It fails with a *Damage if the contents are damaged, and with disk.ErrLocked if the
+// folder is in use.
 func Open(dir string, o Options) (*Store, error) {
 	o.fill()
 	s := &Store{
-		o: o, dir: dir, done: make(chan struct{}), bad: make(chan struct{}), quit: make(chan struct{}),
+		o: o, dir: dir, done: make(chan struct{}), failed: make(chan struct{}), quit: make(chan struct{}),
 		books: make(map[string]*book),
 	}
 	s.moved.L = &s.mu
 	s.role.Store("Open")
 	s.disk = disk.Hooked{Disk: o.Disk, Around: func(op disk.Op, do func() error) error {
-		return s.watched(s.role.Load().(string), op, do)
+		return s.withLimit(s.role.Load().(string), op, do)
 	}}
-	err := unlessBad(s.bad, s.start)
+	err := unlessFailed(s.failed, s.start)
 	if err = errors.Join(s.failure(), err); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s.role.Store("Store.run")
 	go s.run()
-	go s.watch()
+	go s.watchRoom()
 	return s, nil
 }
 
-// patience is how long one waits for a call of a disk that has failed.
+// patience is how long Open and Close wait for a call of a failed disk.
 const patience = 400 * time.Millisecond
 
 // advice says what to do when a disk has failed.
 const advice = "nothing is acknowledged from now on; mend the disk, or make room on it, and start the node again"
 
-// start reads what there is, and begins a new log behind it.
+// start reads the contents of the folder, and begins a new log after it.
 func (s *Store) start() (err error) {
 	if err := s.disk.MkdirAll(s.dir); err != nil {
 		return err
@@ -150,10 +150,10 @@ func (s *Store) start() (err error) {
 		s.books[name] = &book{name: name, loaded: c, bytes: c.bytes}
 		if c.state != nil {
 			s.books[name].states = []uint64{c.at}
-			s.long.Store(max(s.long.Load(), int64(len(c.state))))
+			s.longestState.Store(max(s.longestState.Load(), int64(len(c.state))))
 		}
 	}
-	s.upto, s.synced, s.begun = l.at.number, l.at.number, l.at.number
+	s.upto, s.synced, s.startPosition = l.at.number, l.at.number, l.at.number
 	if t := l.tail; t != nil {
 		s.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "store was not closed; resuming behind its last whole batch",
 			slog.String("file", t.File), slog.Int64("offset", t.Offset), slog.Bool("torn", t.Torn),
@@ -165,12 +165,12 @@ func (s *Store) start() (err error) {
 	s.id = s.files.manifest.store
 	s.batch.b, s.spare.b = make([]byte, batchHeader), make([]byte, batchHeader)
 	s.free.Store(RoomWarn)
-	return s.look(s.disk)
+	return s.checkRoom(s.disk)
 }
 
-// watched makes a call of the disk, and takes the disk for failed if the call does not end in time. A disk that has
-// failed is asked for nothing more. An error names the file.
-func (s *Store) watched(goroutine string, op disk.Op, do func() error) error {
+// withLimit makes a disk call, and treats the disk as failed if the call does not return in time. A failed
+// disk gets no further calls except closes. An error names the call and the file.
+func (s *Store) withLimit(goroutine string, op disk.Op, do func() error) error {
 	if err := s.failure(); err != nil && op.Call != "close" {
 		return err
 	}
@@ -186,34 +186,34 @@ func (s *Store) watched(goroutine string, op disk.Op, do func() error) error {
 	return fmt.Errorf("%s %s: %w", op.Call, op.Name, err)
 }
 
-// as returns the disk for another goroutine.
-func (s *Store) as(goroutine string) disk.Disk {
+// diskFor returns the disk for another goroutine.
+func (s *Store) diskFor(goroutine string) disk.Disk {
 	return disk.Hooked{Disk: s.o.Disk, Around: func(op disk.Op, do func() error) error {
-		return s.watched(goroutine, op, do)
+		return s.withLimit(goroutine, op, do)
 	}}
 }
 
-// Book is what one machine has made durable.
+// Book is the durable records of one machine.
 type Book struct {
 	s *Store
 	b *book
 }
 
-// LockName is the file that the process holds which uses a store. It tells nothing of what is in the folder.
+// LockName is the file that the process using a store holds locked. It contains nothing of the store.
 const LockName = "lock"
 
-// maxName is the longest name of a book.
+// maxName is the maximum length of a book's name in bytes.
 const maxName = 255
 
-// maxRecord is the largest body of a record or a state, in bytes, and maxBatch what may wait for one commit: its length
-// is written in four bytes.
+// maxRecord is the maximum size of the body of a record or a state in bytes, and maxBatch that of the
+// records that wait for one commit: the length is written in four bytes.
 const (
 	maxRecord = 1 << 30
 	maxBatch  = 3 << 30
 )
 
-// Open returns the book of a machine, by a name that no other one has, with the state and
-// the records in it, oldest first; the state is nil if none has replaced records.
+// Open returns the book of a machine, by a name that no other machine has, with its state and its records,
+// oldest first. The state is nil if none has replaced records.
 func (s *Store) Open(name string) (b *Book, state []byte, records []parley.Record, err error) {
 	if name == "" || len(name) > maxName {
 		return nil, nil, nil, fmt.Errorf("store: a book's name has 1 to %d bytes, not %d", maxName, len(name))
@@ -234,15 +234,15 @@ func (s *Store) Open(name string) (b *Book, state []byte, records []parley.Recor
 	return &Book{s, of}, state, records, nil
 }
 
-// Append hands over a record and returns its number among all that the store has been
-// given: it is durable when Options.Durable says so of this number.
-func (b *Book) Append(r parley.Record) (number uint64) { return b.hand(recordKind, r.Path, r.Body) }
+// Append appends a record without waiting, and returns its number among all records of the store. The
+// record is durable when Options.Durable is called with this number or a larger one.
+func (b *Book) Append(r parley.Record) (number uint64) { return b.submit(recordKind, r.Path, r.Body) }
 
-// Replace hands over a state that takes the place of all records so far. The state is copied.
-func (b *Book) Replace(state []byte) (number uint64) { return b.hand(replacesKind, 0, state) }
+// Replace appends a state that replaces all records so far, and returns its number. The state is copied.
+func (b *Book) Replace(state []byte) (number uint64) { return b.submit(replacesKind, 0, state) }
 
-// hand hands over a record or a state. A store that has failed forgets it: it will never be durable.
-func (b *Book) hand(kind byte, path parley.Path, body []byte) uint64 {
+// submit appends a record or a state. A store that has failed drops it: it will never be durable.
+func (b *Book) submit(kind byte, path parley.Path, body []byte) uint64 {
 	s := b.s
 	if len(body) > maxRecord {
 		s.fail(fmt.Errorf("%s made a record of %d bytes, and %d are allowed", b.b.name, len(body), maxRecord))
@@ -263,7 +263,7 @@ func (b *Book) hand(kind byte, path parley.Path, body []byte) uint64 {
 	s.batch.b = appendRecord(s.batch.b, kind, b.b.name, path, body)
 	s.batch.records++
 	if kind == replacesKind {
-		s.long.Store(max(s.long.Load(), int64(len(body))))
+		s.longestState.Store(max(s.longestState.Load(), int64(len(body))))
 		b.b.bytes, b.b.states = 0, append(b.b.states, s.upto)
 	}
 	b.b.bytes, b.b.last = b.b.bytes+int64(len(s.batch.b)-before), s.upto
@@ -271,7 +271,7 @@ func (b *Book) hand(kind byte, path parley.Path, body []byte) uint64 {
 	return s.upto
 }
 
-// Wait returns when a record is durable, or with the error because of which it never will be.
+// Wait returns nil when a record is durable, or the error because of which it never will be.
 func (s *Store) Wait(number uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,11 +286,11 @@ func (s *Store) Wait(number uint64) error {
 	return nil
 }
 
-// run commits what has gathered, again and again.
+// run commits the gathered records repeatedly.
 func (s *Store) run() {
 	defer close(s.done)
 	for {
-		batch, upto, ok := s.gathered()
+		batch, upto, ok := s.nextBatch()
 		if !ok {
 			return
 		}
@@ -299,7 +299,7 @@ func (s *Store) run() {
 			s.fail(fmt.Errorf("the disk failed: %w; %s", err, advice))
 			return
 		}
-		if !s.committed(batch, upto, time.Since(began)) {
+		if !s.noteCommit(batch, upto, time.Since(began)) {
 			return
 		}
 		s.o.Durable(upto)
@@ -307,9 +307,9 @@ func (s *Store) run() {
 	}
 }
 
-// gathered waits for something to commit. It is the end if there is nothing and the
-// store is to be closed, or if the disk has failed.
-func (s *Store) gathered() (batch pending, upto uint64, ok bool) {
+// nextBatch waits for something to commit. ok is false if there is nothing and the store is being closed,
+// or if the disk has failed.
+func (s *Store) nextBatch() (batch pending, upto uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.batch.records == 0 && s.err == nil {
@@ -322,14 +322,14 @@ func (s *Store) gathered() (batch pending, upto uint64, ok bool) {
 	return batch, s.synced + uint64(batch.records), s.err == nil
 }
 
-// keep is the largest buffer that is kept for the next batch: one with the longest history of a group.
+// keep is the size in bytes up to which a buffer is reused: enough for the longest history of a group.
 const keep = 12 << 20
 
-// slow is how long a commit may take before that is worth a line in the log.
+// slow is the duration above which a commit is logged.
 const slow = time.Second
 
-// committed notes that a batch is durable, unless the disk was taken for failed meanwhile.
-func (s *Store) committed(batch pending, upto uint64, took time.Duration) bool {
+// noteCommit records that a batch is durable, and returns false if the disk has failed meanwhile.
+func (s *Store) noteCommit(batch pending, upto uint64, took time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -347,7 +347,7 @@ func (s *Store) committed(batch pending, upto uint64, took time.Duration) bool {
 	return true
 }
 
-// fail tells the owner, once.
+// fail records the first failure and reports it to the owner.
 func (s *Store) fail(err error) {
 	s.mu.Lock()
 	first := s.err == nil
@@ -355,7 +355,7 @@ func (s *Store) fail(err error) {
 		err = fmt.Errorf("store: %w", err)
 		s.err = err
 		s.batch, s.spare = pending{}, pending{}
-		close(s.bad)
+		close(s.failed)
 		s.moved.Broadcast()
 	}
 	s.mu.Unlock()
@@ -364,52 +364,53 @@ func (s *Store) fail(err error) {
 	}
 }
 
-// Fail has the store take its disk for failed, because of something that was written beside the store.
+// Fail makes the store treat its disk as failed, because of a failure of something written outside the
+// store.
 func (s *Store) Fail(err error) { s.fail(fmt.Errorf("the disk failed: %w; %s", err, advice)) }
 
-// failure is why nothing is durable any more.
+// failure returns why nothing becomes durable any more, nil if it does.
 func (s *Store) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// ID returns the number of this store, which it was given at random when it began.
+// ID returns the random number that the store got when it was created.
 func (s *Store) ID() uint64 { return s.id }
 
-// Position returns the number of the last record on the disk. It grows over all lives of the store.
+// Position returns the number of the last record on the disk. It grows over all incarnations of the node.
 func (s *Store) Position() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.synced
 }
 
-// Began returns the position at which this life of the store began.
-func (s *Store) Began() uint64 { return s.begun }
+// Began returns the position at which the store was opened.
+func (s *Store) Began() uint64 { return s.startPosition }
 
-// Stats is what a store has done.
+// Stats are counts and measurements of a store since it was opened.
 type Stats struct {
-	Records  uint64        // handed over since it was opened, states too
-	Durable  uint64        // of them on the disk
+	Records  uint64        // appended since it was opened, including states
+	Durable  uint64        // how many of them are on the disk
 	Position uint64        // the number of the last record on the disk
 	Bytes    uint64        // of the folder
-	Free     uint64        // bytes on the disk, as they were at most a second ago
+	Free     uint64        // free bytes on the disk, at most a second old
 	Slowest  time.Duration // the slowest commit
-	Err      error         // why nothing is durable any more
+	Err      error         // why nothing becomes durable any more
 }
 
-// Stats returns what the store has done since it was opened.
+// Stats returns the statistics of the store.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{
-		Records: s.upto - s.begun, Durable: s.synced - s.begun, Position: s.synced,
+		Records: s.upto - s.startPosition, Durable: s.synced - s.startPosition, Position: s.synced,
 		Bytes: uint64(s.files.size.Load()), Free: s.free.Load(), Slowest: s.slowest, Err: s.err,
 	}
 }
 
-// Close waits until all that was handed over is durable, and closes the store. If the disk has failed it
-// returns within a second, with the failure.
+// Close waits until all appended records are durable, and closes the store. If the disk has failed, it
+// returns the failure within a second.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closing {
@@ -420,12 +421,12 @@ func (s *Store) Close() error {
 	s.moved.Broadcast()
 	s.mu.Unlock()
 	close(s.quit)
-	err := unlessBad(s.bad, s.end)
+	err := unlessFailed(s.failed, s.end)
 	return errors.Join(s.failure(), err)
 }
 
-// unlessBad does something, and leaves it behind if the disk has failed: it may be in the kernel for ever.
-func unlessBad(bad <-chan struct{}, do func() error) (err error) {
+// unlessFailed calls do, and abandons the call if the disk has failed: it may be in the kernel forever.
+func unlessFailed(bad <-chan struct{}, do func() error) (err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- do() }()
 	select {
@@ -439,7 +440,7 @@ func unlessBad(bad <-chan struct{}, do func() error) (err error) {
 	return err
 }
 
-// end closes the files when all is committed.
+// end closes the files after the last commit.
 func (s *Store) end() error {
 	<-s.done
 	s.role.Store("Store.end")
@@ -447,10 +448,10 @@ func (s *Store) end() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// newID returns a number that no other store has.
+// newID returns a random number, which no other store should have.
 func newID() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // it never fails
 	return binary.BigEndian.Uint64(b[:])
 }
 

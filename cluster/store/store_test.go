@@ -11,7 +11,7 @@ import (
 	"parley/cluster/store"
 )
 
-// must ends the test at an error.
+// must fails the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -19,7 +19,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// disk opens a store whose commits can be waited for.
+// disk opens a store; upTo waits for its commits.
 func disk(t *testing.T, dir string) (s *store.Store, upTo func(uint64)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -50,8 +50,8 @@ func bodies(records []parley.Record) (out []string) {
 	return out
 }
 
-// What was handed over before Close is there when the store is opened again, each book
-// by itself and in order.
+// Records appended before Close are there when the store is opened again, separately for each book and in
+// order.
 func TestRecordsComeBack(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := disk(t, dir)
@@ -71,7 +71,7 @@ func TestRecordsComeBack(t *testing.T) {
 	if err != nil || state != nil || len(records) != 300 || records[299].Path != 299 || string(records[7].Body) != "x" {
 		t.Fatal(state, len(records), err)
 	}
-	// A state replaces the records so far, and those after it stay.
+	// A state replaces the records so far; later records stay.
 	a.Replace([]byte("all of that"))
 	a.Append(parley.Record{Path: 1, Body: []byte("later")})
 	must(t, s.Close())
@@ -86,7 +86,7 @@ func TestRecordsComeBack(t *testing.T) {
 	must(t, s.Close())
 }
 
-// Durable says so of every record, in the end, and never of one that is not yet.
+// Durable is eventually called for every record, and never for one that is not durable yet.
 func TestDurableFollows(t *testing.T) {
 	s, upTo := disk(t, t.TempDir())
 	b, _, _, err := s.Open("m")

@@ -9,7 +9,7 @@ import (
 	"parley/cluster/clustertest"
 )
 
-// asked has Ada ask and Ben answer. What Ada sends Cleo takes a second.
+// asked makes Ada ask and Ben answer. Messages from Ada to Cleo take a second.
 func asked(t *testing.T, level cluster.Level) (seen []string) {
 	clustertest.Run(t, 3, func(c *cluster.Config) {
 		configure(c)
@@ -37,7 +37,7 @@ func TestQuestionComesFirst(t *testing.T) {
 	}
 }
 
-// It is the causal order that does it: where only each sender's own order is kept, the answer comes first.
+// Causal order makes the difference: with FIFO order, which is by sender, the answer comes first.
 func TestAnswerComesFirstElsewhere(t *testing.T) {
 	if seen := asked(t, cluster.FIFO); !slices.Equal(seen, []string{"Ben: !", "Ada: ?"}) {
 		t.Errorf("Cleo sees %q", seen)

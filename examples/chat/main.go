@@ -1,4 +1,4 @@
-// Command chat has three people talk through their nodes: nobody sees an answer before what it answers.
+// Command chat lets three people talk through their nodes: no one sees an answer before the question.
 package main
 
 import (
@@ -19,12 +19,12 @@ func main() {
 	}
 }
 
-// configure has messages arrive in causal order: after all that their sender had seen.
+// configure chooses causal order: a message arrives after all messages that its sender had seen.
 func configure(c *cluster.Config) {
 	c.Groups = []cluster.GroupConfig{{Name: "chat", Level: cluster.Causal}}
 }
 
-// people are who sits at the nodes, in the order of these.
+// people are the users of the nodes, in the order of the nodes.
 var people = []string{"Ada", "Ben", "Cleo"}
 
 func talk(ctx context.Context, out io.Writer) error {
@@ -52,13 +52,13 @@ func talk(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// say sends a line to everybody.
+// say sends a line to all nodes.
 func say(ctx context.Context, node *cluster.Node, line string) error {
 	_, err := node.Group("chat").Broadcast(ctx, []byte(line))
 	return err
 }
 
-// hear returns the first lines that a node shows, when there are so many.
+// hear returns the first n lines that a node delivers, and waits for them.
 func hear(ctx context.Context, node *cluster.Node, n int) (lines []string, err error) {
 	chat, err := node.Group("chat").Subscribe(1) // from the beginning
 	if err != nil {

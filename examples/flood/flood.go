@@ -8,12 +8,12 @@ import (
 	"parley/lockstep"
 )
 
-// value is the one message. Seq: the round. Body: the source's value.
+// value is the only kind of message. Seq: the round. Body: the source's value.
 const value parley.Kind = 1
 
-// flood is agreement on the value of process 0 when processes crash. A process that has the
-// value sends it to all, once; after the last round everybody decides. If up to m processes
-// crash, m+1 rounds are enough, because in one of them nobody crashes.
+// flood is agreement on the value of process 0 despite crashes. A process that has the value sends it to
+// all, once; after the last round every process decides. If at most m processes crash, m+1 rounds are
+// enough, because no process crashes in one of them.
 func flood(n, m, rounds int) parley.Protocol {
 	const source = 0
 	return lockstep.Of(lockstep.Protocol{
@@ -30,7 +30,7 @@ func flood(n, m, rounds int) parley.Protocol {
 	}, lockstep.Simulated)
 }
 
-// bound says when there are two correct processes to agree with each other.
+// bound returns an error unless two correct processes remain to agree with each other.
 func bound(n, m int) error {
 	if m <= n-2 {
 		return nil
@@ -42,7 +42,7 @@ func bound(n, m int) error {
 type process struct {
 	last      int
 	value     []byte
-	has, told bool // the value; it has told the others
+	has, told bool // it has the value; it has sent it
 }
 
 // Request gives the source its value.
@@ -63,7 +63,7 @@ func (p *process) Absorb(_ *parley.Step, _ int, _ parley.ID, m parley.Msg) {
 	}
 }
 
-// Close decides after the last round: on the value, or on nothing if it did not come.
+// Close decides after the last round: on the value, or on nothing if the process does not have it.
 func (p *process) Close(s *parley.Step, round int) {
 	if round == p.last {
 		s.Deliver(0, parley.Msg{Kind: parley.Decide, Body: p.value})

@@ -7,7 +7,7 @@ import (
 	"parley/parleytest"
 )
 
-// The suite tries what every protocol is tried with: crashes, restarts, bad messages.
+// The suite runs the checks for every protocol: crashes, restarts, invalid messages.
 func TestSuite(t *testing.T) { parleytest.Suite(t, flood(4, 1, 2)) }
 
 func TestSearch(t *testing.T) {

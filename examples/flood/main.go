@@ -1,6 +1,6 @@
-// Command flood explores a protocol of one's own: everything that can happen to four processes
-// of which one crashes, at any time and in the middle of sending. With one round the explorer finds
-// a run in which two processes decide differently; with two rounds there is none.
+// Command flood explores a user's protocol: everything that can happen to four processes of which one
+// crashes, at any time and also while it sends. With one round the explorer finds a run in which two
+// processes decide differently; with two rounds there is none.
 package main
 
 import (

@@ -22,15 +22,15 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// The job of a node that dies with it is done by another one.
+// Another node does the job of a node that crashes.
 func TestNodeDies(t *testing.T) {
 	clustertest.Run(t, 3, configure, func(t *testing.T, c *clustertest.Cluster) {
 		run(t, c, 12, func() { c.Kill(2) })
 	})
 }
 
-// run shares jobs among the nodes until all are done, and returns how often each was. If die is given, the last node
-// gets stuck in its first job, and die is called.
+// run shares jobs among the nodes until all are done, and returns how often each was done. If die is not
+// nil, the last node blocks in its first job, and die is called.
 func run(t *testing.T, c *clustertest.Cluster, jobs int, die func()) map[string]int {
 	ctx, stop := context.WithCancel(t.Context())
 	stuck, once := make(chan struct{}), sync.OnceFunc(func() {})

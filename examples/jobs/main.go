@@ -1,5 +1,5 @@
-// Command jobs is a queue of jobs without a server: three nodes share it, and each job is done by one of them. If a
-// node dies, another one does what it had taken.
+// Command jobs is a queue of jobs without a server: three nodes share it, and one of them does each job. If
+// a node crashes, another one does the job that it had taken.
 package main
 
 import (
@@ -60,13 +60,13 @@ func share(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// add puts a job into the queue.
+// add adds a job to the queue.
 func add(ctx context.Context, node *cluster.Node, job string) error {
 	_, err := node.Group("jobs").Broadcast(ctx, []byte("add "+job))
 	return err
 }
 
-// work takes jobs, one at a time, and does them, until the context or the node ends.
+// work takes jobs and does them, one at a time, until ctx ends or the node stops.
 func work(ctx context.Context, node *cluster.Node, self string, do func(job string)) error {
 	group, q := node.Group("jobs"), newQueue()
 	deliveries, err := group.Subscribe(1) // from the beginning
@@ -74,7 +74,7 @@ func work(ctx context.Context, node *cluster.Node, self string, do func(job stri
 		return err
 	}
 	defer func() { _ = deliveries.Close() }()
-	told, asked := "", false // the job that was reported done, and whether a take is under way
+	told, asked := "", false // the last job reported done, and whether a take is in flight
 	for {
 		mine := q.of(self)
 		switch {
@@ -99,8 +99,8 @@ func work(ctx context.Context, node *cluster.Node, self string, do func(job stri
 	}
 }
 
-// watch tells all of members that have left the group, so that others do their jobs, until the context ends. A job is
-// done twice if the node that left did it and could not say so any more.
+// watch reports members that have left the group, so that others do their jobs, until ctx ends. A job is
+// done twice if the node that left did it and could not report it.
 func watch(ctx context.Context, node *cluster.Node) {
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
@@ -114,7 +114,7 @@ func watch(ctx context.Context, node *cluster.Node) {
 		now := node.Status().Groups[0].Members
 		for _, name := range before {
 			if !slices.Contains(now, name) {
-				_ = node.Group("jobs").BroadcastAsync([]byte("lost " + name)) // every member says it: one is enough
+				_ = node.Group("jobs").BroadcastAsync([]byte("lost " + name)) // by every member; one is enough
 			}
 		}
 		before = now

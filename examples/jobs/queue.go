@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// queue is the jobs as one node knows them. It changes by what the group delivers and by nothing else, and all nodes
-// deliver the same in the same order: so all have the same queue, and a job is taken by one node.
+// queue is the jobs as one node knows them. Only deliveries of the group change it, and all nodes deliver
+// the same in the same order: so all have the same queue, and only one node takes each job.
 type queue struct {
 	waiting []string
 	taken   map[string]string // job: the node that does it
@@ -15,7 +15,7 @@ type queue struct {
 
 func newQueue() *queue { return &queue{taken: make(map[string]string)} }
 
-// apply does what a node has broadcast: "add JOB", "take", "done JOB" or "lost NODE".
+// apply executes a command that a node has broadcast: "add JOB", "take", "done JOB" or "lost NODE".
 func (q *queue) apply(from, command string) {
 	verb, what, _ := strings.Cut(command, " ")
 	switch verb {
@@ -27,7 +27,7 @@ func (q *queue) apply(from, command string) {
 			q.waiting = q.waiting[1:]
 		}
 	case "done":
-		if q.taken[what] == from { // not if it was given to another one meanwhile
+		if q.taken[what] == from { // not if it was given to another node meanwhile
 			delete(q.taken, what)
 			q.done = append(q.done, what)
 		}
@@ -38,7 +38,7 @@ func (q *queue) apply(from, command string) {
 				back = append(back, job)
 			}
 		}
-		slices.Sort(back) // as all nodes do
+		slices.Sort(back) // the same order on all nodes
 		for _, job := range back {
 			delete(q.taken, job)
 		}
@@ -46,7 +46,7 @@ func (q *queue) apply(from, command string) {
 	}
 }
 
-// of returns the jobs that a node does, in alphabetical order.
+// of returns the jobs that a node has taken, in alphabetical order.
 func (q *queue) of(node string) (jobs []string) {
 	for job, by := range q.taken {
 		if by == node {

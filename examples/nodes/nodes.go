@@ -1,6 +1,6 @@
-// Package nodes starts all nodes of a cluster in one process, on the loopback interface, for the examples beside it.
-// In a real cluster each node is a process of its own, which calls [cluster.Join] with what "parley cert" and its
-// configuration file give it.
+// Package nodes starts all nodes of a cluster in one process, on the loopback interface, for the other
+// examples. In a real cluster each node is a process of its own, which calls [cluster.Join] with the output
+// of "parley cert" and its configuration file.
 package nodes
 
 import (
@@ -16,8 +16,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// Start starts n nodes, named node1 and so on. configure adds to the configuration of each what it is to serve. The
-// nodes forget everything when they are closed.
+// Start starts n nodes, named node1 and so on. configure adds to the configuration of each node the
+// services it offers. end closes the nodes, whose data is lost then.
 func Start(
 	ctx context.Context, n int, configure func(c *cluster.Config),
 ) (nodes []*cluster.Node, end func(), err error) {

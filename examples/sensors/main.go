@@ -1,4 +1,5 @@
-// Command sensors has four nodes agree on a temperature, although one of them tells each other node another one.
+// Command sensors makes four nodes agree on a temperature although one of them sends different values to
+// the others.
 package main
 
 import (
@@ -22,9 +23,9 @@ func main() {
 	}
 }
 
-// configure makes the last node lie: it tells one half of the others one thing, and the other half another.
+// configure makes the last node lie: it sends different values to the two halves of the other nodes.
 func configure(c *cluster.Config) {
-	c.Round = time.Second // the longest that anybody waits for a node that is silent
+	c.Round = time.Second // the longest wait for a silent node
 	if c.Name == "node4" {
 		c.FaultInjection = &cluster.FaultInjection{Traitor: faulty.TwoFaced}
 	}
@@ -46,10 +47,11 @@ func measure(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// agree has each node hand in what it has measured. All correct nodes get the same values, one a node, and so the
-// same median. It lies between two correct values, whatever a liar says, for there are three correct ones.
+// agree proposes the measured value of each node. All correct nodes get the same values, one for each node,
+// and so the same median. The median lies between two correct values, because three of the four nodes are
+// correct.
 func agree(ctx context.Context, all []*cluster.Node, when string, measured []string) (agreed []string, err error) {
-	agreed = make([]string, len(all)-1) // what the liar makes of it is of no matter
+	agreed = make([]string, len(all)-1) // the liar's result does not matter
 	errs := make(chan error, len(all))
 	var wait sync.WaitGroup
 	for i, node := range all {

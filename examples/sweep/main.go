@@ -1,6 +1,6 @@
-// Command sweep runs a protocol with thousands of seeds, from Go: first within its bound, where
-// every promise must hold, and then beyond it, where it looks for the smallest run that shows
-// why three processes cannot agree if one of them lies.
+// Command sweep runs a protocol with thousands of seeds, from Go: first within its bound, where every
+// promise must hold, and then beyond it, where it looks for the smallest run that shows why three processes
+// cannot agree if one of them lies.
 package main
 
 import (
@@ -24,7 +24,8 @@ func main() {
 	}
 }
 
-// spec is Byzantine agreement on the value of the first of n processes, of which the last lies.
+// spec returns a run of Byzantine agreement on the value of the first of n processes. The last process
+// lies.
 func spec(n int) run.Spec {
 	p := eig.New(problem.Instance{N: n, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	return run.Spec{
@@ -34,7 +35,7 @@ func spec(n int) run.Spec {
 	}
 }
 
-// seeds goes through the seeds 1 to 5000.
+// seeds yields the seeds 1 to 5000.
 func seeds(yield func(uint64) bool) {
 	for seed := uint64(1); seed <= 5000 && yield(seed); seed++ {
 	}
@@ -48,7 +49,7 @@ func sweep(ctx context.Context, out io.Writer) error {
 	held := report.Properties[problem.Validity].Held
 	fmt.Fprintf(out, "four processes: %d runs, validity held in %d\n", report.Runs, held)
 
-	// Three processes promise nothing. Say that they do, and see what happens.
+	// Three processes promise nothing. Claim that they do, and see what happens.
 	three := spec(3)
 	three.Protocol.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Validity, Holds: true, Because: "we would like it to"}}

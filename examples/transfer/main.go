@@ -1,4 +1,4 @@
-// Command transfer moves money between accounts on three nodes: all of them change, or none does.
+// Command transfer moves money between accounts on three nodes: all accounts change, or none does.
 package main
 
 import (
@@ -21,14 +21,14 @@ func main() {
 	}
 }
 
-// bank is the accounts of one node. It holds back what it has promised to pay until it learns the outcome.
+// bank is the account of one node. It reserves what it has promised to pay until it learns the outcome.
 type bank struct {
 	mu      sync.Mutex
 	balance int
-	held    map[string]int // what each transaction adds, by its name
+	held    map[string]int // by transaction: the amount that it adds
 }
 
-// Prepare takes what is to be paid at once: nobody else can have it then.
+// Prepare deducts an amount to be paid immediately, so that no other transaction can use it.
 func (b *bank) Prepare(_ context.Context, tx string, part []byte) (bool, error) {
 	by, err := strconv.Atoi(string(part))
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *bank) Prepare(_ context.Context, tx string, part []byte) (bool, error) 
 	return true, nil
 }
 
-// Commit pays in what is to be paid in.
+// Commit adds an amount to be received.
 func (b *bank) Commit(tx string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +52,7 @@ func (b *bank) Commit(tx string) {
 	delete(b.held, tx)
 }
 
-// Abort gives back what was taken.
+// Abort returns what Prepare deducted.
 func (b *bank) Abort(tx string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +66,7 @@ func (b *bank) has() int {
 	return b.balance
 }
 
-// banks are the banks of three nodes, by the names of the nodes.
+// banks are the banks of three nodes, by node name.
 type banks map[string]*bank
 
 func opened() banks {
@@ -77,10 +77,10 @@ func opened() banks {
 	return all
 }
 
-// configure gives each node its bank, which does the node's part of transactions.
+// configure sets the bank of each node as its participant in transactions.
 func (all banks) configure(c *cluster.Config) { c.Participant = all[c.Name] }
 
-// sum is the money in all banks.
+// sum returns the money in all banks.
 func (all banks) sum() (sum int) {
 	for _, b := range all {
 		sum += b.has()
@@ -112,7 +112,7 @@ func transfers(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// transfer changes accounts, by the names of their nodes. It says why if it does not.
+// transfer changes accounts, by node name. It returns the reason if it does not.
 func transfer(
 	ctx context.Context, at *cluster.Node, tx string, by map[string]int,
 ) (committed bool, why string, err error) {

@@ -28,7 +28,7 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// A node that cannot be reached says no: the transfer is aborted, and nobody has lost anything.
+// An unreachable node votes no: the transfer is aborted, and no money is lost.
 func TestNodeIsCutOff(t *testing.T) {
 	all := opened()
 	clustertest.Run(t, 3, all.configure, func(t *testing.T, c *clustertest.Cluster) {

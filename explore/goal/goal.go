@@ -14,7 +14,7 @@ import (
 	"parley/explore"
 )
 
-// Help says how goals are written, to people.
+// Help explains to users how goals are written.
 const Help = `A goal describes a state, by what has happened at processes so far:
   P2 decided     P2 decides 0            on anything, or on this: 0, commit, {0,1}
   P2 delivered   P2 delivers a           anything, or this payload
@@ -39,22 +39,22 @@ If the variable is not there, for the process is down or a list is shorter, the 
 is false. A name that no process has at the start is refused; in quotes, P1."due", it is
 taken as it is, for a variable that is there at times.`
 
-// Goal is a state that somebody describes.
+// Goal is a predicate on states.
 type Goal struct {
-	Says  string // as it was written
-	Looks bool   // it looks at the variables of machines, and needs [explore.View.Vars]
+	Says  string // the text it was parsed from
+	Looks bool   // it reads the variables of machines, and needs [explore.View.Vars]
 	Holds func(*explore.View) bool
 }
 
-// What a goal is limited to.
+// The limits of a goal.
 const (
 	longest = 4096 // bytes
 	deepest = 64   // parentheses and nots around one sentence
 )
 
-// Parse reads a goal about the processes of p as [Help] says. naming reads their
-// names, and name is how they are called. An error has the column, counted in characters
-// from 1, what was expected there, and the nearest names where there is none like that.
+// Parse parses a goal about the processes of p, in the syntax that [Help] describes. naming parses the
+// names of processes, and name returns them. An error contains the column, counted in characters from 1,
+// what was expected there, and similar names for an unknown one.
 func Parse(text string, p parley.Protocol, naming parley.Naming, name func(parley.ID) string) (Goal, error) {
 	tokens, err := scan(text)
 	if err != nil {
@@ -74,7 +74,7 @@ func Parse(text string, p parley.Protocol, naming parley.Naming, name func(parle
 // token is one word, sign or quotation of a goal.
 type token struct {
 	kind kind
-	text string // without quotes
+	text string // without the quotes
 	at   int    // its column
 }
 
@@ -99,7 +99,7 @@ func (t token) errorf(format string, args ...any) error {
 	return fmt.Errorf("column %d: %w", t.at, fmt.Errorf(format, args...))
 }
 
-// wrong is the error that something else was expected.
+// wrong returns the error that something else was expected.
 func (t token) wrong(expected string) error {
 	return t.errorf("%s was expected, not %s", expected, t)
 }
@@ -114,7 +114,7 @@ func (t token) String() string {
 // forms are the forms of tokens: words, quotations, signs.
 var forms = regexp.MustCompile(`^(?:([^\s()"'=<>!]+)|("(?:[^"\\]|\\.)*")|([()]|[!<>]?=|[<>]))`)
 
-// scan takes a goal apart. What comes last is its end.
+// scan splits a goal into tokens. The last one is the end.
 func scan(text string) ([]token, error) {
 	if len(text) > longest {
 		return nil, fmt.Errorf("the goal has %d bytes: at most %d are read", len(text), longest)
@@ -141,7 +141,7 @@ func scan(text string) ([]token, error) {
 	}
 }
 
-// reader reads a goal from its tokens.
+// reader parses the tokens of a goal.
 type reader struct {
 	p      parley.Protocol
 	naming parley.Naming
@@ -154,7 +154,7 @@ type reader struct {
 
 func (r *reader) next() token { return r.tokens[0] }
 
-// take returns the next token and goes past it, but not past the end.
+// take returns the next token and advances past it, but not past the end.
 func (r *reader) take() token {
 	t := r.tokens[0]
 	r.tokens = r.tokens[min(1, len(r.tokens)-1):]

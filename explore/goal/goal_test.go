@@ -17,7 +17,7 @@ import (
 	"parley/lockstep"
 )
 
-// shown is a machine that has nothing but variables.
+// shown is a machine that consists of variables only.
 type shown struct {
 	parley.Base
 	round int64
@@ -43,7 +43,7 @@ type value struct{ b *[]byte }
 
 func (x value) State(v *parley.Vars) { v.Bytes("value", x.b) }
 
-// blocked is an indication that the protocol below has words for, and silent one without.
+// blocked is an indication that the protocol has words for, and silent one that it has none for.
 const (
 	blocked = parley.Indication + 0x38
 	silent  = parley.Indication + 0x39
@@ -61,7 +61,7 @@ var three = parley.Protocol{
 	},
 }
 
-// article reads P1 to P3, and anything else that ends in a number as the command line does.
+// article parses P1 to P3, and any other name that ends in a number as the command line does.
 func article(text string) (parley.ID, error) {
 	i, err := strconv.Atoi(strings.TrimPrefix(text, "P"))
 	if err != nil || i < 1 {
@@ -74,9 +74,9 @@ func called(id parley.ID) string { return fmt.Sprintf("P%d", id+1) }
 
 func parse(text string) (goal.Goal, error) { return goal.Parse(text, three, article, called) }
 
-// scene makes a view of a text, a word for each happening: "1?a" P1 was asked a, "1!a"
-// it delivered a from P2, "1=a" it decided a, "1s2" it suspects P2, "1b" it is blocked,
-// "1q" it indicates something without words, "1x" it is down, "1l" it lies; over.
+// scene returns the view that a text describes, with one word for each event: "1?a" P1 got the request a,
+// "1!a" it delivered a from P2, "1=a" it decided a, "1s2" it suspects P2, "1b" it is blocked, "1q" it
+// indicates something without words, "1x" it is down, "1l" it lies; over.
 func scene(text string) *explore.View {
 	v := &explore.View{History: &parley.History{N: 3}}
 	h := v.History
@@ -214,7 +214,7 @@ func TestGoal(t *testing.T) {
 	}
 }
 
-// Where variables cannot be looked at, nothing is so of them.
+// Where variables cannot be read, no sentence about them is true.
 func TestGoalBlind(t *testing.T) {
 	g, err := parse("P1.round = 9 or P1.round != 9")
 	if err != nil || g.Holds(&explore.View{History: &parley.History{}}) {
@@ -278,7 +278,7 @@ func TestGoalErrors(t *testing.T) {
 	}
 }
 
-// The variables of processes that differ are all known, and none is asked for in vain.
+// All variables of processes with different roles are known, and no query finds none.
 func TestGoalVariables(t *testing.T) {
 	oral := om.New(om.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	for _, p := range []parley.Protocol{oral, threephase.New(threephase.Config{N: 3})} {
@@ -298,7 +298,7 @@ func TestGoalVariables(t *testing.T) {
 	}
 }
 
-// Every sentence that the help shows as one can be read.
+// Every example sentence of the help parses.
 func TestGoalHelp(t *testing.T) {
 	examples := 0
 	for line := range strings.Lines(goal.Help) {
@@ -318,8 +318,7 @@ func TestGoalHelp(t *testing.T) {
 	}
 }
 
-// Whatever is given, a goal is refused with a column in it, or read so that its negation
-// is false where it is true.
+// Any text is either refused with a column, or parsed so that its negation is false where it is true.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`P2 decides 0 and not (P3 decided or all correct delivers "a" before b)`,

@@ -14,10 +14,10 @@ import (
 	"parley/internal/nearest"
 )
 
-// predicate is what may be true of one process.
+// predicate is a condition on one process.
 type predicate func(v *explore.View, id parley.ID) bool
 
-// sentence reads what is said of whom. t is its first word.
+// sentence parses a predicate and the processes it is about. t is its first word.
 func (r *reader) sentence(t token) (func(*explore.View) bool, error) {
 	who, _, dotted := strings.Cut(t.text, ".")
 	some := who == "some"
@@ -45,8 +45,8 @@ func (r *reader) sentence(t token) (func(*explore.View) bool, error) {
 	}, err
 }
 
-// said reads what is said of a process: of a variable, if the word t for the process
-// has a dot and a name behind it.
+// said parses what is said of a process: of a variable, if the word t for the process has a dot and a name
+// behind it.
 func (r *reader) said(t token) (predicate, error) {
 	_, name, dotted := strings.Cut(t.text, ".")
 	if !dotted {
@@ -56,14 +56,14 @@ func (r *reader) said(t token) (predicate, error) {
 	return r.comparison(token{word, name, at})
 }
 
-// predicated tells whether a predicate follows the next word: all correct may be all of
-// a sentence, or only who it is about.
+// predicated returns whether a predicate follows the next word: "all correct" may be a whole sentence or
+// only its subject.
 func (r *reader) predicated() bool {
 	t := r.tokens[1]
 	return t.kind != end && !t.is("and") && !t.is("or") && !t.is(")")
 }
 
-// process reads the name of a process. There are more words that could stand there.
+// process parses the name of a process. An error also lists more, the other words allowed there.
 func (r *reader) process(t token, more string) (parley.ID, error) {
 	if t.kind == word {
 		if id, err := r.naming(t.text); err == nil && int(id) < r.p.N {
@@ -75,7 +75,7 @@ func (r *reader) process(t token, more string) (parley.ID, error) {
 
 var goalVerbs = []string{"decided", "decides", "delivered", "delivers", "asked", "suspects", "says", "down", "correct"}
 
-// predicate reads a verb and what belongs to it.
+// predicate parses a verb and its objects.
 func (r *reader) predicate() (predicate, error) {
 	t := r.take()
 	if t.kind == quote {
@@ -114,12 +114,12 @@ func inDeliveries(h *parley.History) []parley.ExternalEvent  { return h.Deliveri
 func inRequests(h *parley.History) []parley.ExternalEvent    { return h.Requests }
 func inIndications(h *parley.History) []parley.ExternalEvent { return h.Indications }
 
-// everAt is true of a process at which something like this has happened.
+// everAt returns a predicate that holds at a process where an event like this has happened.
 func everAt(list func(*parley.History) []parley.ExternalEvent, like func(*parley.ExternalEvent) bool) predicate {
 	return func(v *explore.View, id parley.ID) bool { return firstAt(list(v.History), id, like) >= 0 }
 }
 
-// firstAt returns the place of the first happening at a process that is like this, or -1.
+// firstAt returns the index of the first event at a process that is like this, or -1.
 func firstAt(list []parley.ExternalEvent, id parley.ID, like func(*parley.ExternalEvent) bool) int {
 	for i := range list {
 		if list[i].At == id && like(&list[i]) {
@@ -129,7 +129,7 @@ func firstAt(list []parley.ExternalEvent, id parley.ID, like func(*parley.Extern
 	return -1
 }
 
-// delivery reads what is delivered, and before what.
+// delivery parses what is delivered, and before what.
 func (r *reader) delivery() (predicate, error) {
 	delivered := func(fits func(*parley.ExternalEvent) bool) func(h *parley.ExternalEvent) bool {
 		return func(h *parley.ExternalEvent) bool { return h.Msg.Kind != parley.Decide && fits(h) }
@@ -149,7 +149,7 @@ func (r *reader) delivery() (predicate, error) {
 	}, nil
 }
 
-// content reads what a message says, anything if no value comes next.
+// content parses the content of a message: anything if no value comes next.
 func (r *reader) content() func(h *parley.ExternalEvent) bool {
 	value, given := r.value()
 	return func(h *parley.ExternalEvent) bool {
@@ -157,7 +157,7 @@ func (r *reader) content() func(h *parley.ExternalEvent) bool {
 	}
 }
 
-// value reads a value, if one comes next.
+// value parses a value, if one comes next.
 func (r *reader) value() (string, bool) {
 	if !r.next().isValue() {
 		return "", false
@@ -169,7 +169,7 @@ func (t token) isValue() bool {
 	return t.kind == quote || t.kind == word && !slices.Contains([]string{"and", "or", "not", "before"}, t.text)
 }
 
-// row is how an indication is told in words.
+// row returns the words for an indication.
 func (r *reader) row(h *parley.ExternalEvent) string {
 	if r.p.Explain != nil {
 		for row := range r.p.Explain(parley.Env{Path: h.Path}, h.Msg, r.name) {
@@ -179,8 +179,8 @@ func (r *reader) row(h *parley.ExternalEvent) string {
 	return fmt.Sprintf("indicates kind %#x", uint8(h.Msg.Kind))
 }
 
-// comparison reads the rest of a sentence about a variable. t is its name, empty if that
-// stands in quotes behind it.
+// comparison parses the rest of a sentence about a variable. t is its name, empty if the name follows in
+// quotes.
 func (r *reader) comparison(t token) (predicate, error) {
 	r.looks = true
 	wanted := spaced(t.text)
@@ -221,10 +221,10 @@ var comparisons = map[string]func(c int) bool{
 	">=": func(c int) bool { return c >= 0 },
 }
 
-// compareShown compares a value that is shown with one that was given.
+// compareShown compares a value as shown with a given one.
 func compareShown(shown, given string) int {
 	if shown == `""` {
-		shown = "" // which is how it is given
+		shown = "" // as it is given
 	}
 	x, ok := shownNumber(shown)
 	y, also := shownNumber(given)
@@ -234,7 +234,7 @@ func compareShown(shown, given string) int {
 	return strings.Compare(shown, given)
 }
 
-// shownNumber reads a number, and a time, which is shown as now+5, as its distance.
+// shownNumber parses a number, or a time, which is shown as now+5, as its distance from now.
 func shownNumber(text string) (int64, bool) {
 	if ticks, ok := strings.CutPrefix(text, "now"); ok && ticks != "" && (ticks[0] == '+' || ticks[0] == '-') {
 		text = ticks
@@ -243,14 +243,14 @@ func shownNumber(text string) (int64, bool) {
 	return x, err == nil
 }
 
-// variables are the variables that processes have at the start.
+// variables are the variables that machines have at the start.
 type variables struct {
-	names []string        // one of those that differ by the numbers in brackets alone
+	names []string        // one of those that differ only by the numbers in brackets
 	known map[string]bool // without these numbers
-	lists []string        // of lists that are empty then: what will be in them is not known
+	lists []string        // lists that are empty then: their future elements are not known
 }
 
-// check tells whether a process has the variable t or may come to have it.
+// check returns an error if no process has the variable t or may get it.
 func (r *reader) check(t token) error {
 	if r.vars == nil {
 		r.vars = &variables{known: make(map[string]bool)}

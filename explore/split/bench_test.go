@@ -16,15 +16,15 @@ import (
 	"parley/sim"
 )
 
-// Here OM(2) is written down twice more, without machines and messages, for 64 behaviours of
-// the traitors at once, a bit of a word each: as the recursion that it is, and as straight
-// as it can be for seven processes of which the source and the last one are traitors.
+// This file implements OM(2) twice more, without machines and messages, for 64 behaviors of the traitors at
+// once, one in each bit of a word: as the recursion, and unrolled for seven processes of which the source
+// and the last one are traitors.
 
-// told says what one process tells another along a path, the source first and the one who
-// tells it last.
+// told returns the value that one process sends another along a path, which begins with the source and ends
+// with the sender.
 type told func(path []int, to int) uint64
 
-// result is what process i has from an OM(k) whose source stands at the end of the path.
+// result returns the result of process i in an OM(k) whose source is the end of the path.
 func (t told) result(n, k int, path []int, i int) uint64 {
 	if k == 0 {
 		return t(path, i)
@@ -38,7 +38,7 @@ func (t told) result(n, k int, path []int, i int) uint64 {
 	return majority(votes)
 }
 
-// majority is 1 where more than half of the votes are, and the default 0 where not.
+// majority returns 1 where more than half of the votes are 1, and otherwise the default 0.
 func majority(votes []uint64) (out uint64) {
 	for lane := range 64 {
 		ones := 0
@@ -52,7 +52,7 @@ func majority(votes []uint64) (out uint64) {
 	return out
 }
 
-// lie has the traitors tell what lie says, and all others what they were told.
+// lie returns messages in which traitors send what lie returns, and all others what they received.
 func lie(value uint64, traitors []int, lie told) (t told) {
 	return func(path []int, to int) uint64 {
 		last := len(path) - 1
@@ -66,13 +66,13 @@ func lie(value uint64, traitors []int, lie told) (t told) {
 	}
 }
 
-// lanes are the numbers 0 to 63, a bit of each in one of six words.
+// lanes are the numbers 0 to 63, one bit of each in each of six words.
 var lanes = [6]uint64{
 	0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00, 0xffff0000ffff0000, 0xffffffff00000000,
 }
 
-// numbered makes lies of numbers: what is said first is their lowest bit, and so on. The 64
-// behaviours of word k have the numbers 64*k to 64*k+63.
+// numbered turns numbers into lies: the first message is the lowest bit, and so on. The 64 behaviors of
+// word k have the numbers 64*k to 64*k+63.
 func numbered(k int) told {
 	known := make(map[string]uint64)
 	return func(path []int, to int) uint64 {
@@ -88,14 +88,14 @@ func numbered(k int) told {
 	}
 }
 
-// seven is what the source and the last of seven processes say to the five others.
+// seven is what the source and the last of seven processes send to the five others.
 type seven struct {
-	source [5]uint64  // what the source tells each
-	first  [5]uint64  // what the traitor tells each that the source has told it
-	second [20]uint64 // 4*i+x: what it tells i that (i+1+x) modulo 5 has told it
+	source [5]uint64  // what the source sends to each
+	first  [5]uint64  // what the traitor claims to each to have received from the source
+	second [20]uint64 // 4*i+x: what it claims to i to have received from (i+1+x) modulo 5
 }
 
-// threeOf5 is 1 where three of five are, and fourOf6 where four of six are.
+// threeOf5 returns 1 where three of five are 1, and fourOf6 where four of six are.
 func threeOf5(a, b, c, d, e uint64) uint64 {
 	one := a ^ b ^ c
 	x := a&b | c&(a^b)
@@ -108,8 +108,8 @@ func fourOf6(a, b, c, d, e, f uint64) uint64 {
 	return x&y | (x|y)&(a^b^c)&(d^e^f)
 }
 
-// decide is what each of the five decides: by what the source told it, by what each other
-// one says, which was told the same by all but the traitor, and by what the traitor says.
+// decide returns the decisions of the five: each uses the source's value, the relayed values of the others,
+// which all but the traitor sent alike to everyone, and the traitor's relayed values.
 func (w *seven) decide() (out [5]uint64) {
 	s, f := &w.source, &w.first
 	for i := range out {
@@ -123,8 +123,8 @@ func (w *seven) decide() (out [5]uint64) {
 	return out
 }
 
-// enumerate goes through the 2^20 behaviours in which what is said before the last round
-// has the given number, 64 at once: the order is one in which one word changes at a time.
+// enumerate goes through the 2^20 behaviors whose messages before the last round have the given number, 64
+// at once, in a Gray code order: one word changes at a time.
 func enumerate(before int, see func(w *seven)) {
 	var w seven
 	for i := range 5 {
@@ -140,7 +140,7 @@ func enumerate(before int, see func(w *seven)) {
 	}
 }
 
-// disagree is 1 where two of the five decide otherwise.
+// disagree returns 1 where two of the five decide differently.
 func (w *seven) disagree() (out uint64) {
 	d := w.decide()
 	for _, v := range d {
@@ -149,7 +149,7 @@ func (w *seven) disagree() (out uint64) {
 	return out
 }
 
-// lies are what it stands for.
+// lies returns the value that w assigns to a message.
 func (w *seven) lies(path []int, to int) uint64 {
 	switch len(path) {
 	case 1:
@@ -160,8 +160,8 @@ func (w *seven) lies(path []int, to int) uint64 {
 	return w.second[4*(to-1)+(path[1]-to+4)%5]
 }
 
-// TestRaw goes through parts of the enumeration: every behaviour is there once, and nothing
-// breaks. It holds it against the recursion, and both against the machines.
+// TestRaw goes through parts of the enumeration: every behavior occurs once, and nothing breaks. It
+// compares the unrolled form with the recursion, and both with the machines.
 func TestRaw(t *testing.T) {
 	seen := make(map[[20]uint64]bool)
 	enumerate(613, func(w *seven) {
@@ -192,8 +192,8 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestSplitCounts counts the adversaries that break something beyond the bound, with five
-// processes of which two lieutenants lie: as many as the recursion has.
+// TestSplitCounts counts the adversaries that break a property beyond the bound, with five processes of
+// which two lieutenants lie: as many as in the recursion.
 func TestSplitCounts(t *testing.T) {
 	r := splitLast(t, explore.Options{
 		Protocol: om.New(oral(5, 2), lockstep.Simulated), Roots: pair(explore.NeverSilent, 3, 4), Beyond: true, All: true,
@@ -211,7 +211,7 @@ func TestSplitCounts(t *testing.T) {
 	}
 }
 
-// machines are the decisions of all processes, a character each, if the machines run.
+// machines runs the machines and returns the decisions of all processes, one character each.
 func machines(n int, traitors []int, lies told, lane int) string {
 	c := oral(n, 2)
 	p := om.Rounds(c)
@@ -234,7 +234,7 @@ func machines(n int, traitors []int, lies told, lane int) string {
 	return string(out)
 }
 
-// BenchmarkRaw enumerates all 2^30 behaviours of the source and a lieutenant among seven.
+// BenchmarkRaw enumerates all 2^30 behaviors of the source and a lieutenant among seven.
 func BenchmarkRaw(b *testing.B) {
 	before := processor()
 	for b.Loop() {

@@ -12,32 +12,32 @@ import (
 	"parley/faulty"
 )
 
-// chain is an argument as it is found: the runs, and to whom each looks like the next.
+// chain is an argument: its runs, and the process to which each run looks like the next.
 type chain struct {
 	runs []chainRun
 	same []parley.ID
 	cost int
 }
 
-// chainRun is a run: a scene, and what processes are told in its last round, the truth if
-// they are not there.
+// chainRun is a run: the views before its last round, and the messages of liars in that round, which are
+// honest for processes without an entry.
 type chainRun struct {
-	scene *roundViews
+	views *roundViews
 	told  map[parley.ID]*lieMessages
 	binds string
 }
 
-// chainStep is how a view is reached: from another one, in a run that has both.
+// chainStep is how a view is reached: from another view, in a run that has both.
 type chainStep struct {
 	known bool
 	layer int
 	cost  int
-	from  uint32 // 0: in the run itself a value is forced
+	from  uint32 // 0: a value is forced in the run itself
 	run   chainRun
 }
 
-// shortest returns the shortest and cheapest chain between runs in which different
-// values are forced, nil if there is none.
+// shortest returns the shortest and, among these, cheapest chain between runs in which different values are
+// forced, nil if there is none.
 func (f *pairSearch) shortest() (best *chain) {
 	for i, v := range f.values {
 		for _, w := range f.values[i+1:] {
@@ -49,16 +49,16 @@ func (f *pairSearch) shortest() (best *chain) {
 	return best
 }
 
-// before tells whether a chain is the better one.
+// before returns whether c is shorter, or as short and cheaper than d.
 func (c *chain) before(d *chain) bool {
 	return cmp.Or(cmp.Compare(len(c.runs), len(d.runs)), cmp.Compare(c.cost, d.cost)) < 0
 }
 
-// forcing are the cheapest runs in which a value is forced, by the view of the process
-// that must decide it. A process costs its number times rank.
+// forcing returns the cheapest runs in which v is forced, by the view of the process that must decide it. A
+// process costs rank times its number.
 func (f *pairSearch) forcing(v string, rank int) []chainStep {
 	list := make([]chainStep, len(f.of)+1)
-	for _, s := range f.scenes {
+	for _, s := range f.views {
 		for i := range s.ends {
 			e := &s.ends[i]
 			if d := f.rules[s.at.root].forced[e.of]; d.By == "" || string(d.Value) != v {
@@ -68,7 +68,7 @@ func (f *pairSearch) forcing(v string, rank int) []chainStep {
 				at, cost := &list[e.seen[k].view], s.cost+e.seen[k].cost+rank*int(e.of)
 				if !at.known || cost < at.cost {
 					told := map[parley.ID]*lieMessages{e.of: e.seen[k].told}
-					*at = chainStep{known: true, cost: cost, run: chainRun{scene: s, told: told}}
+					*at = chainStep{known: true, cost: cost, run: chainRun{views: s, told: told}}
 				}
 			}
 		}
@@ -76,17 +76,16 @@ func (f *pairSearch) forcing(v string, rank int) []chainStep {
 	return list
 }
 
-// between returns the shortest chain from a run in which v is forced to one in which w
-// is. Layer by layer it goes from the views that were reached to those that others have
-// in the same runs.
+// between returns the shortest chain from a run in which v is forced to one in which w is. Each layer adds
+// the views that others have in the runs of the views reached so far.
 func (f *pairSearch) between(v, w string) *chain {
 	reached, goal := f.forcing(v, 1), f.forcing(w, 0)
 	for layer := 0; ; layer++ {
-		if c := f.met(reached, goal, layer); c != nil {
+		if c := f.joined(reached, goal, layer); c != nil {
 			return c
 		}
 		more := false
-		for _, s := range f.scenes {
+		for _, s := range f.views {
 			if f.Over() {
 				return nil
 			}
@@ -100,9 +99,9 @@ func (f *pairSearch) between(v, w string) *chain {
 	}
 }
 
-// spread goes on from what process i of a scene sees, if a view of it was reached in
-// this layer: to all that another one may see beside it, for in the last round nobody
-// hears what others are told.
+// spread reaches, from the views of process i of a run that were reached in this layer, all views that
+// another process may have in the same run: in the last round the lies to one process do not affect another
+// one.
 func (f *pairSearch) spread(s *roundViews, i int, reached []chainStep, layer int, v, w string) (more bool) {
 	e, best := &s.ends[i], -1
 	cost := func(k int) int { return reached[e.seen[k].view].cost + s.cost + e.seen[k].cost }
@@ -119,7 +118,7 @@ func (f *pairSearch) spread(s *roundViews, i int, reached []chainStep, layer int
 		if j == i {
 			continue
 		}
-		binds := f.bound(pairConstraint{s.at.root, e.of, other.of, v, w})
+		binds := f.constraint(pairConstraint{s.at.root, e.of, other.of, v, w})
 		if binds == "" {
 			continue
 		}
@@ -136,8 +135,8 @@ func (f *pairSearch) spread(s *roundViews, i int, reached []chainStep, layer int
 	return more
 }
 
-// met returns the cheapest chain that ends in a layer.
-func (f *pairSearch) met(reached, goal []chainStep, layer int) *chain {
+// joined returns the cheapest chain that ends in a layer.
+func (f *pairSearch) joined(reached, goal []chainStep, layer int) *chain {
 	end := uint32(0)
 	cost := func(view uint32) int { return reached[view].cost + goal[view].cost }
 	for view := range uint32(len(reached)) {
@@ -159,20 +158,20 @@ func (f *pairSearch) met(reached, goal []chainStep, layer int) *chain {
 	return c
 }
 
-// told makes the runs of a chain, and returns them in pairs.
-func (f *pairSearch) told(ctx context.Context, c *chain) (out []Pair) {
-	before := f.made(ctx, &c.runs[0])
+// pairs makes the runs of a chain, and returns them in pairs.
+func (f *pairSearch) pairs(ctx context.Context, c *chain) (out []Pair) {
+	before := f.makeCase(ctx, &c.runs[0])
 	for i := range c.same {
-		next := f.made(ctx, &c.runs[i+1])
+		next := f.makeCase(ctx, &c.runs[i+1])
 		out = append(out, Pair{c.same[i], before, next})
 		before = next
 	}
 	return out
 }
 
-// made makes one run.
-func (f *pairSearch) made(ctx context.Context, run *chainRun) *Case {
-	s := run.scene
+// makeCase makes one run.
+func (f *pairSearch) makeCase(ctx context.Context, run *chainRun) *Case {
+	s := run.views
 	at := breach{at: s.at}
 	for _, e := range s.ends {
 		if at.told[e.of] = run.told[e.of]; at.told[e.of] == nil {
@@ -180,10 +179,10 @@ func (f *pairSearch) made(ctx context.Context, run *chainRun) *Case {
 		}
 	}
 	c := &Case{
-		Liars: f.replayed(&at), Faulty: f.roots[s.at.root].faulty, Binds: run.binds,
+		Liars: f.replayRoot(&at), Faulty: f.roots[s.at.root].faulty, Binds: run.binds,
 		Forced: make(map[parley.ID]Forced),
 	}
-	f.lies(c, s.at, &at.told)
+	f.listLies(c, s.at, &at.told)
 	r, err := explore.Search(context.WithoutCancel(ctx), explore.Options{
 		Protocol: f.p, Roots: []explore.Root{c.Liars}, Step: explore.Rounds, Workers: 1,
 		Goal: func(v *explore.View) bool { c.History = v.History; return v.History.Over },
@@ -201,15 +200,15 @@ func (f *pairSearch) made(ctx context.Context, run *chainRun) *Case {
 	return c
 }
 
-// lies notes what is not honest in a run, round by round.
-func (f *pairSearch) lies(c *Case, s *roundState, told *[most]*lieMessages) {
+// listLies appends the lies of a run, round by round.
+func (f *pairSearch) listLies(c *Case, s *roundState, told *[most]*lieMessages) {
 	if s.from != nil {
-		f.lies(c, s.from, &s.told)
+		f.listLies(c, s.from, &s.told)
 	}
-	truth := f.truth(s)
+	truth := f.honestMessages(s)
 	for by := range c.Faulty.All() {
 		for to := range f.roots[s.root].correct(f.p.N) {
-			said, honest := told[to].of(by), (&lieMessages{letters: addressed(truth, to)}).of(by)
+			said, honest := told[to].from(by), (&lieMessages{messages: addressed(truth, to)}).from(by)
 			if !slices.EqualFunc(said, honest, func(a, b parley.Outgoing) bool {
 				return bytes.Equal(parley.AppendMsg(nil, a.Path, a.Msg), parley.AppendMsg(nil, b.Path, b.Msg))
 			}) {
@@ -219,25 +218,25 @@ func (f *pairSearch) lies(c *Case, s *roundState, told *[most]*lieMessages) {
 	}
 }
 
-// truth is what liars would say in a round if they were honest.
-func (f *pairSearch) truth(s *roundState) []message {
+// honestMessages returns what liars would send in a round if they were honest.
+func (f *pairSearch) honestMessages(s *roundState) []message {
 	if s.liars == 0 {
 		return nil
 	}
 	r, how := f.roots[s.root], make(map[parley.ID]faulty.Behavior)
 	for id := range r.faulty.All() {
-		how[id] = faulty.Behavior{Twin: r.Faulty[id].Twin} // of whose two copies each is honest
+		how[id] = faulty.Behavior{Twin: r.Faulty[id].Twin} // each of its two copies is honest
 	}
-	c, p := faulty.New(f.p, f.wait, how), &f.pieces[s.liars]
+	c, p := faulty.New(f.p, f.wait, how), &f.processes[s.liars]
 	load(c, p.machine)
 	timers := slices.Clone(p.timers)
-	return f.w.wake(r, c, f.clock[s.round]+f.wait, &timers)
+	return f.w.wakeLiars(r, c, f.clock[s.round]+f.wait, &timers)
 }
 
-// of is what one liar says.
-func (s *lieMessages) of(by parley.ID) (list []parley.Outgoing) {
-	for i := range s.letters {
-		if q := &s.letters[i]; q.from == by {
+// from returns the messages of one liar.
+func (s *lieMessages) from(by parley.ID) (list []parley.Outgoing) {
+	for i := range s.messages {
+		if q := &s.messages[i]; q.from == by {
 			list = append(list, parley.Outgoing{Path: q.path, Epoch: q.epoch, Msg: q.msg})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"parley"
 )
 
-// message is one that is sent in a round.
+// message is a message sent in a round.
 type message struct {
 	from, to parley.ID
 	epoch    uint32
@@ -14,7 +14,7 @@ type message struct {
 	msg      parley.Msg
 }
 
-// key appends what tells messages apart.
+// key appends a key that identifies the message.
 func (m *message) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(m.from))
 	b = binary.AppendUvarint(b, uint64(m.to))
@@ -22,10 +22,10 @@ func (m *message) key(b []byte) []byte {
 	return parley.AppendMsg(b, m.path, m.msg)
 }
 
-// isFor tells whether a message goes to a process.
+// isFor returns whether a message goes to a process.
 func (m *message) isFor(id parley.ID) bool { return m.from != id && (m.to == id || m.to == parley.All) }
 
-// addressed are the messages to one process.
+// addressed returns the messages to one process.
 func addressed(sends []message, to parley.ID) (list []message) {
 	for i := range sends {
 		if sends[i].isFor(to) {

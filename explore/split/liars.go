@@ -10,24 +10,23 @@ import (
 	"parley/faulty"
 )
 
-// lieMessages is what the coalition tells one receiver in one round, and what its members
-// chose for that.
+// lieMessages is what the coalition sends to one receiver in one round, and the choices of its members.
 type lieMessages struct {
-	letters []message
-	chosen  []chosen
+	messages []message
+	chosen   []chosen
 }
 
-// chosen is what one member chose in its turn.
+// chosen is the choices of one member in its turn.
 type chosen struct {
 	by    parley.ID
 	picks []choiceAnswer
 }
 
-// choiceAnswer is an answer to Choose, and which of the choices of the turn it was for.
+// choiceAnswer is an answer to Choose, and the number of the turn's choice that it belongs to.
 type choiceAnswer struct{ choice, answer, of int }
 
-// choiceEnumerator goes through all that one member may say to one receiver: it is asked for one
-// answer after another, and then for the next sequence of them.
+// choiceEnumerator enumerates everything that one member may send to one receiver: it gives one answer
+// after another, and then starts the next sequence of answers.
 type choiceEnumerator struct {
 	picks []choiceAnswer
 	asked int
@@ -35,25 +34,25 @@ type choiceEnumerator struct {
 	said  []lieMessages
 }
 
-// mostSpeeches is how many things may be said to one receiver in one round.
+// mostSpeeches is the maximum number of different message lists to one receiver in one round.
 const (
 	mostSpeeches = 1 << 16
 	muchToSay    = "process %d, and those of the coalition before it, may say too much to process %d in one round"
 )
 
-// talk is all that the coalition may say in a round, by receiver.
-type talk struct{ to [most][]lieMessages }
+// possibleLies is everything that the coalition may send in a round, by receiver.
+type possibleLies struct{ to [most][]lieMessages }
 
-// watched is a behaviour whose choices are known to be those of a turn.
-func (w *worker) watched(how faulty.Behavior) faulty.Behavior {
-	return within(how, func(_ *parley.Step, t *parley.Turn, k int) func() {
+// trackChoices returns a behavior that records which turn each of its choices belongs to.
+func (w *worker) trackChoices(how faulty.Behavior) faulty.Behavior {
+	return wrapChoice(how, func(_ *parley.Step, t *parley.Turn, k int) func() {
 		w.asking, w.choice = int(t.Self)*w.x.p.N+int(t.To), k
 		return func() { w.asking = -1 }
 	})
 }
 
-// within is a behaviour that enters something at each choice k of a turn, and leaves it afterwards.
-func within(how faulty.Behavior, enter func(s *parley.Step, t *parley.Turn, k int) (leave func())) faulty.Behavior {
+// wrapChoice returns a behavior that calls enter before each choice k of a turn, and leave after it.
+func wrapChoice(how faulty.Behavior, enter func(s *parley.Step, t *parley.Turn, k int) (leave func())) faulty.Behavior {
 	out := how
 	if how.Choose != nil {
 		out.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
@@ -70,7 +69,7 @@ func within(how faulty.Behavior, enter func(s *parley.Step, t *parley.Turn, k in
 	return out
 }
 
-// Choose gives the next answer of the script that is followed.
+// Choose returns the next answer of the current script.
 func (w *worker) Choose(n int) int {
 	if w.asking < 0 {
 		w.x.fail("a process chooses, and not what it says in a liar's turn")
@@ -90,8 +89,8 @@ func (w *worker) Choose(n int) int {
 // Refused counts nothing.
 func (w *worker) Refused(_, _ parley.ID, _ string) {}
 
-// liar makes one step of the coalition, and returns what it sends in it.
-func (w *worker) liar(
+// stepLiar makes one step of the coalition, and returns what it sends in it.
+func (w *worker) stepLiar(
 	r *root, now parley.Tick, id parley.ID, timers *[]timer.Timer, clause func(*parley.Step),
 ) (sends []message) {
 	s := w.at(id, r.faulty, now)
@@ -112,12 +111,12 @@ func (w *worker) liar(
 	return sends
 }
 
-// wake lets the timers of the coalition run out that are due, and returns what it sends.
-func (w *worker) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer) (sends []message) {
+// wakeLiars expires the timers of the coalition that are due, and returns what it sends.
+func (w *worker) wakeLiars(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer) (sends []message) {
 	for len(*timers) > 0 && (*timers)[0].Due <= now && !w.x.Over() {
 		t := (*timers)[0]
 		*timers = slices.Delete(*timers, 0, 1)
-		sends = append(sends, w.liar(r, now, t.Of, timers, func(s *parley.Step) {
+		sends = append(sends, w.stepLiar(r, now, t.Of, timers, func(s *parley.Step) {
 			s.Path = t.Path
 			c.Timeout(s, t.Number)
 		})...)
@@ -125,11 +124,11 @@ func (w *worker) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]t
 	return sends
 }
 
-// listens lets the members of the coalition receive what is for them.
-func (w *worker) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer, sends []message) {
+// deliverToLiars delivers to the members of the coalition what is for them.
+func (w *worker) deliverToLiars(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer, sends []message) {
 	for id := range r.faulty.All() {
 		for _, q := range addressed(sends, id) {
-			w.liar(r, now, id, timers, func(s *parley.Step) {
+			w.stepLiar(r, now, id, timers, func(s *parley.Step) {
 				s.Path, s.Epoch = q.path, q.epoch
 				c.Receive(s, q.from, q.msg)
 			})
@@ -137,11 +136,11 @@ func (w *worker) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *
 	}
 }
 
-// talk returns what the coalition may say in the round that a stage begins. If it does
-// not overhear the others it says what it would say anyway.
-func (w *worker) talk(s *roundState) *talk {
+// possibleLies returns what the coalition may send in the round that a state begins. A coalition that does
+// not overhear the others sends the same in all states in which its own state is the same.
+func (w *worker) possibleLies(s *roundState) *possibleLies {
 	x, r := w.x, w.x.roots[s.root]
-	t := &talk{}
+	t := &possibleLies{}
 	if s.liars == 0 {
 		for id := range r.correct(x.p.N) {
 			t.to[id] = []lieMessages{{}}
@@ -152,21 +151,21 @@ func (w *worker) talk(s *roundState) *talk {
 	for id := range r.faulty.All() {
 		overhears = overhears || r.Faulty[id].Overhears
 	}
-	if known := w.talks[s.liars]; known != nil && !overhears {
+	if known := w.lies[s.liars]; known != nil && !overhears {
 		return known
 	}
-	c, p := w.liars[s.root], &x.pieces[s.liars]
+	c, p := w.liars[s.root], &x.processes[s.liars]
 	before, armed := p.machine, slices.Clone(p.timers)
 	if overhears {
 		load(c, before)
-		w.listens(r, c, x.clock[s.round], &armed, w.sent(s))
+		w.deliverToLiars(r, c, x.clock[s.round], &armed, w.correctSends(s))
 		before = parley.Save(c, 0, nil)
 	}
 	clear(w.scripts)
 	for more := true; more && !x.Over(); {
 		load(c, before)
 		timers := slices.Clone(armed)
-		more = w.record(r, w.wake(r, c, x.clock[s.round]+x.wait, &timers))
+		more = w.record(r, w.wakeLiars(r, c, x.clock[s.round]+x.wait, &timers))
 	}
 	for to := range r.correct(x.p.N) {
 		t.to[to] = []lieMessages{{}}
@@ -176,15 +175,15 @@ func (w *worker) talk(s *roundState) *talk {
 				x.fail(muchToSay, by, to)
 				return t
 			}
-			t.to[to] = together(t.to[to], said)
+			t.to[to] = combineLies(t.to[to], said)
 		}
 	}
-	w.talks[s.liars] = t
+	w.lies[s.liars] = t
 	return t
 }
 
-// record writes down what was said, and has every script go on to what is said next: all
-// of them at once, for no turn depends on another. It tells whether there is more.
+// record records what was sent, and advances every script to its next sequence: all of them at once,
+// because no turn depends on another. It returns whether any script has more.
 func (w *worker) record(r *root, sends []message) (more bool) {
 	for by := range r.faulty.All() {
 		for to := range r.correct(w.x.p.N) {
@@ -193,7 +192,7 @@ func (w *worker) record(r *root, sends []message) (more bool) {
 				one := lieMessages{chosen: []chosen{{by, slices.Clone(s.picks[:s.asked])}}}
 				for _, q := range sends {
 					if q.from == by && q.isFor(to) {
-						one.letters = append(one.letters, q)
+						one.messages = append(one.messages, q)
 					}
 				}
 				s.said = append(s.said, one)
@@ -211,7 +210,7 @@ func (w *worker) record(r *root, sends []message) (more bool) {
 	return more
 }
 
-// next goes on to the next sequence of answers: the last one that can be another is.
+// next advances to the next sequence of answers: the last answer that is not the largest is increased.
 func (s *choiceEnumerator) next() {
 	last := s.asked - 1
 	for last >= 0 && s.picks[last].answer == s.picks[last].of-1 {
@@ -224,39 +223,39 @@ func (s *choiceEnumerator) next() {
 	s.picks[last].answer++
 }
 
-// together is what is said if one member says one thing, and another one another.
-func together(one, other []lieMessages) []lieMessages {
+// combineLies returns every combination of the messages of one member and of another.
+func combineLies(one, other []lieMessages) []lieMessages {
 	var out []lieMessages
 	for _, a := range one {
 		for _, b := range other {
-			out = append(out, lieMessages{slices.Concat(a.letters, b.letters), slices.Concat(a.chosen, b.chosen)})
+			out = append(out, lieMessages{slices.Concat(a.messages, b.messages), slices.Concat(a.chosen, b.chosen)})
 		}
 	}
 	return out
 }
 
-// goesOn returns the coalition's piece at the beginning of the next round. What it says to
-// correct processes makes no difference to it, and to its own it is honest.
-func (w *worker) goesOn(s *roundState) uint32 {
+// nextCoalition returns the number of the coalition's state at the beginning of the next round. What it
+// sends to correct processes does not change it, and to its own members it is honest.
+func (w *worker) nextCoalition(s *roundState) uint32 {
 	if s.liars == 0 {
 		return 0
 	}
 	x, r := w.x, w.x.roots[s.root]
-	c, p := w.liars[s.root], &x.pieces[s.liars]
+	c, p := w.liars[s.root], &x.processes[s.liars]
 	timers := slices.Clone(p.timers)
 	clear(w.scripts)
 	load(c, p.machine)
-	w.listens(r, c, x.clock[s.round], &timers, w.sent(s))
+	w.deliverToLiars(r, c, x.clock[s.round], &timers, w.correctSends(s))
 	now := x.clock[s.round] + x.wait
-	w.listens(r, c, now, &timers, w.wake(r, c, now, &timers))
-	if w.wake(r, c, x.clock[s.round+1], &timers) != nil {
+	w.deliverToLiars(r, c, now, &timers, w.wakeLiars(r, c, now, &timers))
+	if w.wakeLiars(r, c, x.clock[s.round+1], &timers) != nil {
 		x.fail("liars speak before they have heard the others")
 	}
-	return x.piece(-1-s.root, roundProcess{machine: parley.Save(c, 0, nil), timers: timers})
+	return x.numberProcess(-1-s.root, roundProcess{machine: parley.Save(c, 0, nil), timers: timers})
 }
 
-// replayed is the root of a run that was found: liars recite what they chose in it.
-func (x *search) replayed(f *breach) explore.Root {
+// replayRoot returns the root of a run that was found: the liars choose as in it.
+func (x *search) replayRoot(f *breach) explore.Root {
 	words := make(map[turnOf][]choiceAnswer)
 	tell := func(round int, told *[most]*lieMessages) {
 		for to, said := range told {
@@ -275,20 +274,20 @@ func (x *search) replayed(f *breach) explore.Root {
 	r := x.roots[f.at.root]
 	out := explore.Root{Faulty: make(map[parley.ID]faulty.Behavior), Requests: r.Requests}
 	for id := range r.faulty.All() {
-		out.Faulty[id] = x.recited(r.Faulty[id], words)
+		out.Faulty[id] = x.replayBehavior(r.Faulty[id], words)
 	}
 	return out
 }
 
-// turnOf names the turn of one liar to one receiver.
+// turnOf identifies the turn of one liar to one receiver.
 type turnOf struct {
 	round  int
 	by, to parley.ID
 }
 
-// recited is a behaviour with its choices made: as in the words, and honest where they end.
-func (x *search) recited(how faulty.Behavior, words map[turnOf][]choiceAnswer) faulty.Behavior {
-	return within(how, func(s *parley.Step, t *parley.Turn, k int) func() {
+// replayBehavior returns a behavior with given choices, which is honest where they end.
+func (x *search) replayBehavior(how faulty.Behavior, words map[turnOf][]choiceAnswer) faulty.Behavior {
+	return wrapChoice(how, func(s *parley.Step, t *parley.Turn, k int) func() {
 		round := sort.Search(len(x.clock), func(i int) bool { return x.clock[i] > s.Now }) - 1
 		host := s.Host
 		s.Host = &replayHost{Host: host, choice: k, picks: words[turnOf{round, t.Self, t.To}]}
@@ -296,14 +295,14 @@ func (x *search) recited(how faulty.Behavior, words map[turnOf][]choiceAnswer) f
 	})
 }
 
-// replayHost is a host whose answers are known beforehand.
+// replayHost is a host with predetermined answers.
 type replayHost struct {
 	parley.Host
 	choice int
 	picks  []choiceAnswer
 }
 
-// Choose gives the next answer to the choice of the turn that is made.
+// Choose returns the next answer to the current choice of the turn.
 func (r *replayHost) Choose(n int) int {
 	for len(r.picks) > 0 {
 		p := r.picks[0]

@@ -13,8 +13,8 @@ import (
 	"parley/explore/internal/budget"
 )
 
-// Pair is two runs that look the same to one process, which is correct in both: it
-// starts with the same and receives the same, and so it decides the same.
+// Pair is two runs that look the same to one process, which is correct in both: it starts with the same
+// state and receives the same messages, so it decides the same.
 type Pair struct {
 	Same       parley.ID
 	One, Other *Case
@@ -23,19 +23,19 @@ type Pair struct {
 // Case is one run of a chain of pairs.
 type Case struct {
 	Run explore.Run
-	// Liars begins this run and no other: its faulty processes say what they say in it.
+	// Liars begins only this run: its faulty processes send what they send in it.
 	Liars  explore.Root
 	Faulty parley.Set
-	// Lies are what liars tell correct processes and honestly would not, by round, liar
-	// and receiver.
+	// Lies are the messages from liars to correct processes that differ from the honest ones, by round,
+	// liar and receiver.
 	Lies []Lie
-	// Forced is what a property makes a correct process decide, whatever the others do.
-	// Of those that are not there nothing is demanded.
+	// Forced is what a property makes a correct process decide, whatever the others do. A process without
+	// an entry is not forced.
 	Forced map[parley.ID]Forced
-	// Binds is the property that breaks if those do not decide the same to whom this run
-	// looks like the one before it and like the one after it; empty at the ends.
+	// Binds is a property that breaks if the process to which this run looks like the one before it and the
+	// process to which it looks like the one after it decide differently; empty at the ends.
 	Binds string
-	// History is what was asked and delivered in the run: what the machines decide.
+	// History is the requests and deliveries of the run, with the decisions of the machines.
 	History *parley.History
 }
 
@@ -45,38 +45,36 @@ type Forced struct {
 	By    string // the property
 }
 
-// Lie is what a liar tells one correct process in one round, and what it honestly
-// would: of either there may be nothing.
+// Lie is what a liar sends to one correct process in one round, and what it would honestly send. Either may
+// be empty.
 type Lie struct {
 	Round        int
 	From, To     parley.ID
 	Said, Honest []parley.Outgoing
 }
 
-// ErrUnfinished tells that a search for pairs ended before an answer.
+// ErrUnfinished reports that a search for pairs ended before an answer.
 var ErrUnfinished = errors.New("the search ended before an answer")
 
-// Indistinguishable looks, in a synchronous protocol with more liars than it tolerates,
-// for the argument that no rule of decision can help: a chain of runs, of which each
-// looks the same as the next one to some process that is correct in both. In the first
-// run validity forces the process of the first pair to decide one value, in the last run
-// it forces that of the last pair to decide another. In each run between them agreement
-// demands that the two processes which it shares with its neighbours decide the same. So
-// whatever the processes make of what they see, a property breaks in one of the runs.
+// Indistinguishable looks, in a synchronous protocol with more liars than it tolerates, for the argument
+// that no decision rule can help: a chain of runs, each of which looks the same as the next one to some
+// process that is correct in both. In the first run validity forces the process of the first pair to decide
+// one value, in the last run it forces that of the last pair to decide another. In each run between them
+// agreement demands that the two processes which it shares with its neighbors decide the same. So a
+// property breaks in one of the runs, whatever the processes decide from what they receive.
 //
-// With three processes and one liar this is the lecture's proof: case one, in which a
-// lieutenant lies; case two, in which the source does, and which looks the same to the
-// other lieutenant; and case one once more, with the parts of the lieutenants exchanged.
+// With three processes and one liar this is the lecture's proof: case one, in which a lieutenant lies; case
+// two, in which the source does, and which looks the same to the other lieutenant; and case one once more,
+// with the parts of the lieutenants exchanged.
 //
-// The pairs are returned in order: the second run of each is the first run of the next
-// one. Of all chains it is a shortest one, and of these one with the fewest liars and
-// choices to lie. If there is none, neither pairs nor an error are returned; that is so if
-// some rule of decision breaks nothing in any run that begins with the roots.
+// The pairs are returned in order: the second run of each is the first run of the next one. The chain is a
+// shortest one and, of these, one with the fewest liars and choices to lie. If there is none, both results
+// are nil; then some decision rule breaks nothing in any run that begins with the roots.
 //
-// Of the options Protocol and Roots count, and Memory, For, Progress and States, which is how
-// many views are taken in: of a process in a round of a run. If such a limit is hit or
-// the context ends, the error is [ErrUnfinished]. As in [Search], whose conditions
-// hold, what liars tell one process in the last round is gone through by itself.
+// It uses the options Protocol and Roots, and Memory, For, Progress and States, which bounds the number of
+// views: a view is what a process has received up to a round of a run. If a limit is hit or the context
+// ends, the error is [ErrUnfinished]. As in [Search], whose conditions hold, the lies to each process in
+// the last round are enumerated separately.
 func Indistinguishable(ctx context.Context, o explore.Options) ([]Pair, error) {
 	views := o.States
 	o.States = 0
@@ -85,36 +83,36 @@ func Indistinguishable(ctx context.Context, o explore.Options) ([]Pair, error) {
 		return nil, err
 	}
 	defer x.Start(x.progress())()
-	f := &pairSearch{search: x, known: make(map[string]uint32), most: views, bonds: make(map[pairConstraint]string)}
-	if err := f.look(); err != nil {
+	f := &pairSearch{search: x, known: make(map[string]uint32), most: views, constraints: make(map[pairConstraint]string)}
+	if err := f.collectViews(); err != nil {
 		return nil, err
 	}
-	if err := f.demand(); err != nil {
+	if err := f.findForced(); err != nil {
 		return nil, err
 	}
 	c := f.shortest()
 	if err := f.unfinished(); err != nil || c == nil {
 		return nil, err
 	}
-	return f.told(ctx, c), nil
+	return f.pairs(ctx, c), nil
 }
 
 // pairSearch is one search for pairs.
 type pairSearch struct {
 	*search
-	w      *worker
-	most   uint64            // views
-	known  map[string]uint32 // views by what is seen
-	of     []parley.ID       // whose view it is
-	key    []byte
-	scenes []*roundViews     // of the last round
-	rules  []forcedDecisions // by root
-	values []string          // that are forced in some run
-	bonds  map[pairConstraint]string
+	w           *worker
+	most        uint64            // views
+	known       map[string]uint32 // views by their contents
+	of          []parley.ID       // by view: the process that has it
+	key         []byte
+	views       []*roundViews     // of the last round
+	rules       []forcedDecisions // by root
+	values      []string          // forced in some run
+	constraints map[pairConstraint]string
 }
 
-// roundViews is a stage, with what each correct process has seen before. At the beginning of
-// the last round it also has all that each may have seen in the end.
+// roundViews is a state with the views of the correct processes. At the beginning of the last round it also
+// has all views that each may have at the end.
 type roundViews struct {
 	at    *roundState
 	views [most]uint32
@@ -122,26 +120,24 @@ type roundViews struct {
 	ends  []end
 }
 
-// end is all that one correct process may see in the last round, beginning with what it
-// does if liars are honest.
+// end is all views that one correct process may have after the last round, the one with honest liars first.
 type end struct {
 	of   parley.ID
 	seen []runView
 }
 
-// runView is a view of a whole run, and what the process was told in the last round.
+// runView is a view of a whole run, and the lies to the process in the last round.
 type runView struct {
 	view uint32
 	told *lieMessages
 	cost int
 }
 
-// dear is what a liar or a lie costs: more than any number of a process, which tells
-// chains apart that cost the same.
+// dear is the cost of a liar or a lie. It is larger than any process number: these numbers only break ties.
 const dear = most
 
-// cost is how far what is told is from what is honest. Each answer to a Choose counts by
-// its number: silence, the last one, for more than a word.
+// cost returns how far lies are from the honest messages. Each answer to a Choose costs its number, so
+// silence, the last answer, costs more than a message.
 func (s *lieMessages) cost() (sum int) {
 	for _, c := range s.chosen {
 		for _, p := range c.picks {
@@ -151,8 +147,8 @@ func (s *lieMessages) cost() (sum int) {
 	return sum
 }
 
-// view returns the number of what a process has seen, in a round after other rounds. How
-// messages are sorted does not matter within a round.
+// view returns the number of a view, after one more round. The order of messages within a round does not
+// matter.
 func (f *pairSearch) view(before uint32, id parley.ID, letters []message) uint32 {
 	keys := make([][]byte, len(letters))
 	for i, q := range letters {
@@ -177,11 +173,11 @@ func (f *pairSearch) view(before uint32, id parley.ID, letters []message) uint32
 	return number
 }
 
-// look goes through all runs up to the last round, and through that process by process.
-func (f *pairSearch) look() error {
-	f.w = f.teller()
+// collectViews goes through all runs up to the last round, and through that round process by process.
+func (f *pairSearch) collectViews() error {
+	f.w = f.newWorker()
 	for number := range f.roots {
-		if f.w.survey(number); f.Over() {
+		if f.w.learnClock(number); f.Over() {
 			break
 		}
 	}
@@ -191,19 +187,19 @@ func (f *pairSearch) look() error {
 	case f.Over():
 		return f.unfinished()
 	}
-	f.w = f.teller()
+	f.w = f.newWorker()
 	f.w.seat()
 	for number := range f.roots {
-		f.scenes = append(f.scenes, f.first(number))
+		f.views = append(f.views, f.first(number))
 	}
 	for range len(f.clock) - 2 {
 		var next []*roundViews
-		for _, s := range f.scenes {
+		for _, s := range f.views {
 			next = append(next, f.after(s)...)
 		}
-		f.scenes = next
+		f.views = next
 	}
-	for _, s := range f.scenes {
+	for _, s := range f.views {
 		if f.Over() {
 			break
 		}
@@ -215,7 +211,7 @@ func (f *pairSearch) look() error {
 	return f.unfinished()
 }
 
-// unfinished is the error of a search that has ended before an answer, if it has.
+// unfinished returns the error of a search that ended before an answer, nil for another one.
 func (f *pairSearch) unfinished() error {
 	if !f.Over() {
 		return nil
@@ -227,7 +223,7 @@ func (f *pairSearch) unfinished() error {
 	return fmt.Errorf("%w: out of %s, with %d views taken in", ErrUnfinished, limit, f.evaluated.Load())
 }
 
-// first is the scene that a root begins with. A process has seen what it was asked.
+// first returns the views at the beginning of a root. A process has seen its requests.
 func (f *pairSearch) first(number int) *roundViews {
 	r := f.roots[number]
 	s := &roundViews{at: f.w.begin(number), cost: dear * r.faulty.Len()}
@@ -241,17 +237,17 @@ func (f *pairSearch) first(number int) *roundViews {
 	return s
 }
 
-// after returns the scenes one round later.
+// after returns the views one round later.
 func (f *pairSearch) after(s *roundViews) (list []*roundViews) {
 	if f.Over() {
 		return nil
 	}
-	sent := f.w.sent(s.at)
+	sent := f.w.correctSends(s.at)
 	f.w.round(s.at, func(next *roundState) {
 		f.entered.Add(1)
 		t := &roundViews{at: next, cost: s.cost}
 		for id := range f.roots[next.root].correct(f.p.N) {
-			t.views[id] = f.view(s.views[id], id, slices.Concat(addressed(sent, id), next.told[id].letters))
+			t.views[id] = f.view(s.views[id], id, slices.Concat(addressed(sent, id), next.told[id].messages))
 			t.cost += next.told[id].cost()
 		}
 		list = append(list, t)
@@ -259,10 +255,10 @@ func (f *pairSearch) after(s *roundViews) (list []*roundViews) {
 	return list
 }
 
-// last takes in what each process may see in the last round.
+// last adds what each process may see in the last round.
 func (f *pairSearch) last(s *roundViews) {
 	f.entered.Add(1)
-	sent, talk := f.w.sent(s.at), f.w.talk(s.at)
+	sent, talk := f.w.correctSends(s.at), f.w.possibleLies(s.at)
 	for id := range f.roots[s.at.root].correct(f.p.N) {
 		e := end{of: id}
 		for i := range talk.to[id] {
@@ -270,7 +266,7 @@ func (f *pairSearch) last(s *roundViews) {
 				return
 			}
 			told := &talk.to[id][i]
-			view := f.view(s.views[id], id, slices.Concat(addressed(sent, id), told.letters))
+			view := f.view(s.views[id], id, slices.Concat(addressed(sent, id), told.messages))
 			e.seen = append(e.seen, runView{view, told, told.cost()})
 		}
 		s.ends = append(s.ends, e)

@@ -38,7 +38,7 @@ func pairSearch(t *testing.T, p parley.Protocol, roots []explore.Root) []split.P
 	return found
 }
 
-// play makes a run in the simulator: the liars say there what they said.
+// play makes a run in the simulator, in which the liars send what they sent.
 func play(p parley.Protocol, r explore.Root) (*sim.Sim, []trace.Event) {
 	log := &trace.Log{Keep: true}
 	o := sim.Options{Protocol: p, Faulty: r.Faulty, Log: log, Signer: sim.Ideal(1)}
@@ -48,7 +48,7 @@ func play(p parley.Protocol, r explore.Root) (*sim.Sim, []trace.Event) {
 	return sim.Run(o), log.Events
 }
 
-// seenBy is all that a process is asked and receives, round by round and sorted in each.
+// seenBy returns the requests and messages of a process, round by round and sorted in each.
 func seenBy(events []trace.Event, id parley.ID) string {
 	var lines []string
 	for _, e := range events {
@@ -60,7 +60,7 @@ func seenBy(events []trace.Event, id parley.ID) string {
 	return strings.Join(lines, "\n")
 }
 
-// checked follows an argument in the simulator and asks the properties themselves.
+// checked replays an argument in the simulator and evaluates the properties themselves.
 func checked(t *testing.T, p parley.Protocol, found []split.Pair) {
 	t.Helper()
 	if len(found) == 0 {
@@ -116,7 +116,7 @@ func sameDecisions(a, b map[parley.ID][]byte) bool {
 	return same
 }
 
-// holdsNot is the first property that does not hold.
+// holdsNot returns the first property that does not hold.
 func holdsNot(p parley.Protocol, h *parley.History) string {
 	for _, q := range p.Properties {
 		if q.Mode != parley.Sometimes && q.Check(h) != nil {
@@ -126,7 +126,7 @@ func holdsNot(p parley.Protocol, h *parley.History) string {
 	return ""
 }
 
-// deciding is a run with other decisions: these alone.
+// deciding returns a run with only these decisions.
 func deciding(h *parley.History, who []parley.ID, what ...string) *parley.History {
 	out := *h
 	out.Over, out.Deliveries = false, nil
@@ -136,7 +136,7 @@ func deciding(h *parley.History, who []parley.ID, what ...string) *parley.Histor
 	return &out
 }
 
-// forced checks that one value alone is allowed to a process, by validity.
+// forced checks that validity allows a process only one value, and returns it.
 func forced(t *testing.T, p parley.Protocol, c *split.Case, id parley.ID) string {
 	t.Helper()
 	v := string(c.Forced[id].Value)
@@ -151,7 +151,7 @@ func forced(t *testing.T, p parley.Protocol, c *split.Case, id parley.ID) string
 	return v
 }
 
-// bound checks that two processes must decide alike, and that neither is free to be faulty.
+// bound checks that two processes must decide alike, and that both are correct.
 func bound(t *testing.T, p parley.Protocol, c *split.Case, one, other parley.ID) {
 	t.Helper()
 	who := []parley.ID{one, other}
@@ -161,7 +161,7 @@ func bound(t *testing.T, p parley.Protocol, c *split.Case, one, other parley.ID)
 	}
 }
 
-// lied checks that what is called a lie is said, by a liar, and is not what it honestly would say.
+// lied checks that each recorded lie is sent by a liar and differs from the honest message.
 func lied(t *testing.T, c *split.Case, log []trace.Event) {
 	t.Helper()
 	for _, lie := range c.Lies {
@@ -212,7 +212,7 @@ func TestLecturesProof(t *testing.T) {
 	}
 }
 
-// valuesOf is what three processes say: the source to each, and then each to the other.
+// valuesOf returns what three processes send: the source to each, and then each to the other.
 func valuesOf(p parley.Protocol, events []trace.Event) string {
 	var first, second []string
 	for _, e := range events {
@@ -233,8 +233,8 @@ func valuesOf(p parley.Protocol, events []trace.Event) string {
 	return strings.Join(first, " ") + " / " + strings.Join(second, " ")
 }
 
-// A liar who has no choice costs less than one who has, wherever it comes; what it says is a lie
-// all the same.
+// A liar without a choice costs less than one with a choice, wherever it occurs; what it sends is still a
+// lie.
 func TestLiesWithoutChoice(t *testing.T) {
 	for name, how := range map[string]faulty.Behavior{"flip": faulty.Flip, "twin": faulty.Twin} {
 		roots := append(liars(3, 1, "0", "1"), explore.Root{
@@ -249,8 +249,8 @@ func TestLiesWithoutChoice(t *testing.T) {
 	}
 }
 
-// Within the bound a rule of decision exists, so no argument can be against all: with oral
-// messages from four processes on, and with signed ones whenever there are rounds enough.
+// Within the bound a decision rule exists, so there is no argument against all rules: with oral messages
+// from four processes on, and with signed ones whenever there are enough rounds.
 func TestNoPairWithinTheBound(t *testing.T) {
 	for _, p := range []parley.Protocol{
 		eig.New(oral(4, 1), lockstep.Simulated), om.New(oral(4, 1), lockstep.Simulated), om.New(oral(5, 1), lockstep.Simulated),
@@ -262,9 +262,9 @@ func TestNoPairWithinTheBound(t *testing.T) {
 	}
 }
 
-// Lecture: m+1 rounds are also the lower bound. With m rounds and m liars there is an argument,
-// for oral and for signed messages; with two liars the chain is longer. And beyond n > 3m there
-// is one with as many rounds as one likes.
+// Lecture: m+1 rounds are also the lower bound. With m rounds and m liars there is an argument, for oral
+// and for signed messages; with two liars the chain is longer. If n <= 3m, there is one with any number of
+// rounds.
 func TestTooFewRounds(t *testing.T) {
 	for _, c := range []struct {
 		p     parley.Protocol
@@ -295,7 +295,7 @@ func TestTooFewRounds(t *testing.T) {
 	}
 }
 
-// Where one liar is enough no second one is drawn into it.
+// If one liar is enough, the argument has no second one.
 func TestFewestLiars(t *testing.T) {
 	p := om.New(oral(4, 0), lockstep.Simulated)
 	for _, pair := range pairSearch(t, p, append(liars(4, 2, "0", "1"), liars(4, 1, "0", "1")...)) {
@@ -305,13 +305,13 @@ func TestFewestLiars(t *testing.T) {
 	}
 }
 
-// Consensus has the same argument: there validity speaks of what the correct ones start with.
+// Consensus has the same argument: its validity is about the initial values of the correct processes.
 func TestPairsOfConsensus(t *testing.T) {
 	p := consensus.New(consensus.Config{Instance: oral(3, 1)}, lockstep.Simulated)
 	checked(t, p, pairSearch(t, p, proposals(3, 1)))
 }
 
-// proposals are all ways in which m of n processes lie and the others start with 0 and 1.
+// proposals returns all ways in which m of n processes lie and the others start with 0 or 1.
 func proposals(n, m int) (out []explore.Root) {
 	for _, r := range liars(n, m, "0") {
 		for values := range 1 << n {
@@ -325,7 +325,7 @@ func proposals(n, m int) (out []explore.Root) {
 	return out
 }
 
-// deaf is a process that says nothing and decides 0, as often as it is told.
+// deaf is a process that sends nothing and decides 0, the given number of times.
 type deaf struct {
 	value []byte
 	times int
@@ -348,8 +348,8 @@ func allDeaf(times int, properties ...parley.Property) parley.Protocol {
 	}, lockstep.Simulated)
 }
 
-// Where the source says nothing two runs are enough: one process must decide both values. What
-// is only to happen in some run demands nothing of any.
+// If the source sends nothing, two runs are enough: one process must decide both values. A property of mode
+// Sometimes demands nothing of any run.
 func TestOnePair(t *testing.T) {
 	never := parley.Property{Name: "never", Mode: parley.Sometimes, Check: func(*parley.History) error { return errors.New("not seen") }}
 	p := allDeaf(1, append(problem.Byzantine(0), never)...)
@@ -360,7 +360,7 @@ func TestOnePair(t *testing.T) {
 	}
 }
 
-// Without agreement nothing binds processes to each other, and each can follow validity.
+// Without agreement no property links the processes, and each can follow validity.
 func TestNoPairWithoutAgreement(t *testing.T) {
 	p := eig.New(oral(4, 0), lockstep.Simulated)
 	p.Properties = slices.DeleteFunc(p.Properties, func(q parley.Property) bool { return q.Name == problem.Agreement })
@@ -369,10 +369,9 @@ func TestNoPairWithoutAgreement(t *testing.T) {
 	}
 }
 
-// TestPairsOracle compares the shortest chain with one that is looked for in the plainest way:
-// all runs are made in the simulator, one by one, and two are neighbours if a correct process
-// sees the same in both. With oral messages also what the runs cost is compared: one for each
-// liar, one for each lie and two for each silence.
+// TestPairsOracle compares the shortest chain with one found by brute force: all runs are made in the
+// simulator, and two are neighbors if a correct process receives the same in both. With oral messages it
+// also compares the cost of the runs: one for each liar, one for each lie and two for each silence.
 func TestPairsOracle(t *testing.T) {
 	for _, c := range []struct {
 		p     parley.Protocol
@@ -388,7 +387,7 @@ func TestPairsOracle(t *testing.T) {
 		{signedBy(4, 0), 1, 134},
 		{signedBy(4, 1), 2, 3480},
 	} {
-		roots := append(liars(c.p.N, c.liars, "0"), liars(c.p.N, c.liars, "1")...) // liars may begin with either
+		roots := append(liars(c.p.N, c.liars, "0"), liars(c.p.N, c.liars, "1")...) // liars may start with either value
 		all := allRuns(c.p, roots)
 		want, cheapest := shortest(all)
 		found := pairSearch(t, c.p, roots)
@@ -398,7 +397,7 @@ func TestPairsOracle(t *testing.T) {
 				cost += costOf(pair.One)
 			}
 		}
-		if c.p.Name == "sm" { // a source that signs both values answers otherwise
+		if c.p.Name == "sm" { // a source that signs both values answers differently
 			cost = cheapest
 		}
 		if len(found) != want || cost != cheapest || len(all) != c.runs {
@@ -418,14 +417,14 @@ func costOf(c *split.Case) int {
 	return cost
 }
 
-// plain is a run as it comes about, and what the correct lieutenants see in it.
+// plain is a run, and what the correct lieutenants receive in it.
 type plain struct {
 	value string // of a correct source
 	views []string
 	cost  int
 }
 
-// allRuns makes all runs, with every answer to every choice.
+// allRuns returns all runs, with every answer to every choice.
 func allRuns(p parley.Protocol, roots []explore.Root) (all []plain) {
 	for _, r := range roots {
 		var digits, radix []int
@@ -466,11 +465,11 @@ func allRuns(p parley.Protocol, roots []explore.Root) (all []plain) {
 	return all
 }
 
-// shortest returns how many pairs there are in a shortest chain between runs with another value
-// of a correct source, and the cost of the cheapest of these; 0 if there is none.
+// shortest returns the number of pairs in a shortest chain between runs with different values of a correct
+// source, and the cost of the cheapest such chain; 0 if there is none.
 func shortest(all []plain) (pairs, cost int) {
 	with := make(map[string][]int) // by view
-	reached := make(map[int]int)   // runs, and what it costs to come there
+	reached := make(map[int]int)   // runs, and the cost of reaching them
 	for i, r := range all {
 		for _, view := range r.views {
 			with[view] = append(with[view], i)
@@ -505,7 +504,7 @@ func shortest(all []plain) (pairs, cost int) {
 	return 0, 0
 }
 
-// The same search finds the same, to the last event.
+// The same search returns the same result, to the last event.
 func TestPairsAgain(t *testing.T) {
 	hashes := func() (out []string) {
 		for _, pair := range pairSearch(t, signedBy(4, 1), liars(4, 2, "0", "1")) {
@@ -518,10 +517,10 @@ func TestPairsAgain(t *testing.T) {
 	}
 }
 
-// TestPairsRefused are searches that cannot be made, or end too early to say anything.
+// TestPairsRefused checks searches that cannot be made, or end too early for an answer.
 func TestPairsRefused(t *testing.T) {
 	p, both := eig.New(oral(3, 1), lockstep.Simulated), liars(3, 1, "0", "1")
-	odd := parley.Property{Name: "odd", Check: func(h *parley.History) error { // what is proposed may not be decided
+	odd := parley.Property{Name: "odd", Check: func(h *parley.History) error { // a proposed value must not be decided
 		for _, d := range h.Deliveries {
 			if v := string(d.Msg.Body); v == "0" || v == "1" {
 				return errors.New("it was proposed")

@@ -6,30 +6,29 @@ import (
 	"parley/explore"
 )
 
-// Report is what a search with its last round split found out.
+// Report is the result of a search with its last round split.
 type Report struct {
 	Outcome explore.Outcome
-	// Limit says which budget was hit: "memory" or "for".
+	// Limit names the budget that was hit: "memory" or "for".
 	Limit string
-	// Stages is how many different states there are at the beginning of a round.
+	// Stages is the number of different states at the beginnings of rounds.
 	Stages uint64
-	// Evaluations is how often the machine of a correct process that may be told different
-	// things in the last round was taken through it: loaded, told them, its timer run out.
+	// Evaluations counts the processes taken through the last round: a correct machine is loaded, receives
+	// the messages, and its timer expires. Processes with only one possible input are not counted.
 	Evaluations uint64
-	// Histories is how many different ones the properties were asked about.
+	// Histories is the number of different histories that were judged.
 	Histories uint64
-	// Runs is how many adversaries there are, as in [explore.Report], and Broken how many of
-	// them break something that counts. Both are capped at the largest number.
+	// Runs is the number of adversaries, as in [explore.Report], and Broken how many of them break a
+	// property that counts. Both saturate at the largest uint64.
 	Runs, Broken uint64
 	Judged       []explore.Judged // as in [explore.Report]
 	Took         time.Duration
 	Findings     []Finding
 }
 
-// Finding is a run that breaks a property, found again by a search by rounds from
-// Liars alone.
+// Finding is a run that breaks a property, found again by a search by rounds from Liars alone.
 type Finding struct {
 	explore.Finding
-	// Liars begins this run and no other: its faulty processes say what they say in it.
+	// Liars begins only this run: its faulty processes send what they send in it.
 	Liars explore.Root
 }

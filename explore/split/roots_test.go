@@ -27,14 +27,14 @@ func propose(at parley.ID, value string) explore.Request {
 
 func asking(requests ...explore.Request) []explore.Root { return []explore.Root{{Requests: requests}} }
 
-// liars are all ways in which m of n processes lie, whatever the source says.
+// liars returns all ways in which m of n processes lie, for each value of the source.
 func liars(n, m int, values ...string) []explore.Root {
 	return parleytest.Liars(n, m, parleytest.Proposals(values...))
 }
 
 func oral(n, m int) eig.Config { return eig.Config{N: n, M: m, Default: []byte("0")} }
 
-// processor is the time that the processor has worked for this program.
+// processor returns the processor time that this program has used.
 func processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -11,28 +11,28 @@ import (
 	"parley/sim"
 )
 
-// worker is one thread of a search with its last round split: the host of the machines,
-// which it steps from one end of a round to the next.
+// worker is one thread of a search with its last round split: the host of the machines, which it steps from
+// one end of a round to the next.
 type worker struct {
 	sim.Signer
 	x        *search
 	step     parley.Step
 	vars     parley.Vars
-	machines [][most]parley.Machine // by root: of correct processes
-	liars    []*faulty.Coalition    // by root
-	talks    map[uint32]*talk       // by the coalition's piece
-	ends     map[string]uint32      // numbers of endings
+	machines [][most]parley.Machine   // by root: of correct processes
+	liars    []*faulty.Coalition      // by root
+	lies     map[uint32]*possibleLies // by the number of the coalition's state
+	ends     map[string]uint32        // numbers of endings
 	key      []byte
-	stage    *roundState // whose messages were asked for last
-	sends    []message   // of correct processes in it
+	sendsOf  *roundState // the state whose correct sends are in sends
+	sends    []message   // of correct processes in sendsOf
 
 	scripts []choiceEnumerator // by member and receiver
-	asking  int                // whose script is followed; -1: nobody's
-	choice  int                // which of the choices of the turn is made
+	asking  int                // the script in use; -1: none
+	choice  int                // the number of the current choice of the turn
 }
 
-func (x *search) teller() *worker {
-	return &worker{Signer: x.signer, x: x, talks: make(map[uint32]*talk), ends: make(map[string]uint32), asking: -1,
+func (x *search) newWorker() *worker {
+	return &worker{Signer: x.signer, x: x, lies: make(map[uint32]*possibleLies), ends: make(map[string]uint32), asking: -1,
 		scripts: make([]choiceEnumerator, x.p.N*x.p.N)}
 }
 
@@ -46,7 +46,7 @@ func (w *worker) seat() {
 		}
 		how := make(map[parley.ID]faulty.Behavior)
 		for id := range r.faulty.All() {
-			how[id] = w.watched(r.Faulty[id])
+			how[id] = w.trackChoices(r.Faulty[id])
 		}
 		w.machines = append(w.machines, list)
 		w.liars = append(w.liars, faulty.New(x.p, x.wait, how))
@@ -63,15 +63,15 @@ func (w *worker) at(id parley.ID, members parley.Set, now parley.Tick) *parley.S
 
 func load(m parley.Machine, b []byte) { loadIn(new(parley.Vars), m, b) }
 
-// loadIn is load in memory that is there already.
+// loadIn is load with reused memory.
 func loadIn(v *parley.Vars, m parley.Machine, b []byte) {
 	if !v.Load(m, 0, b) {
 		panic("split: a machine does not load the state that it saved")
 	}
 }
 
-// starts begins a correct process, and returns when its timer runs out first.
-func (w *worker) starts(m parley.Machine, id parley.ID, requests []parley.Msg) parley.Tick {
+// start starts a correct process, and returns when its timer first expires.
+func (w *worker) start(m parley.Machine, id parley.ID, requests []parley.Msg) parley.Tick {
 	s := w.at(id, parley.SetOf(id), 0)
 	m.Start(s)
 	for _, q := range requests {
@@ -84,9 +84,9 @@ func (w *worker) starts(m parley.Machine, id parley.ID, requests []parley.Msg) p
 	return next
 }
 
-// hears lets a correct process receive those of the messages that are for it. It may make
-// nothing of them before the round ends.
-func (w *worker) hears(m parley.Machine, s *parley.Step, sends []message) {
+// deliver delivers to a correct process those of the messages that are for it. The process must not act on
+// them before the round ends.
+func (w *worker) deliver(m parley.Machine, s *parley.Step, sends []message) {
 	for i := range sends {
 		if q := &sends[i]; q.isFor(s.Self) {
 			s.Path, s.Epoch = q.path, q.epoch
@@ -98,14 +98,14 @@ func (w *worker) hears(m parley.Machine, s *parley.Step, sends []message) {
 	}
 }
 
-// ring lets the timer of a correct process run out.
-func (w *worker) ring(m parley.Machine, s *parley.Step, now parley.Tick) {
+// expireTimer expires the timer of a correct process.
+func (w *worker) expireTimer(m parley.Machine, s *parley.Step, now parley.Tick) {
 	s.Now, s.Path, s.Epoch = now, w.x.alarm.Path, 0
 	m.Timeout(s, w.x.alarm.Number)
 }
 
-// effects reads the effects of a step of a correct process: what it sends, the number of what it
-// delivers, 0 for nothing, and when its timer runs out next.
+// effects returns the effects of a step of a correct process: what it sends, the number of its deliveries,
+// 0 for none, and when its timer expires next.
 func (w *worker) effects() (sends []message, end uint32, next parley.Tick) {
 	x, s := w.x, &w.step
 	next = timer.Never
@@ -141,9 +141,9 @@ func (w *worker) effects() (sends []message, end uint32, next parley.Tick) {
 	return sends, end, next
 }
 
-// opened are the effects of a timer that ran out at instant k of the clock. It is set again
-// as long as the clock goes on, and in the last round nothing is sent.
-func (w *worker) opened(k int) (sends []message, end uint32) {
+// roundEffects returns the effects of a timer that expired at instant k of the clock. The process must set
+// the timer again except at the last instant, at which it must send nothing.
+func (w *worker) roundEffects(k int) (sends []message, end uint32) {
 	x := w.x
 	sends, end, next := w.effects()
 	switch last := k == len(x.clock)-1; {
@@ -155,17 +155,17 @@ func (w *worker) opened(k int) (sends []message, end uint32) {
 	return sends, end
 }
 
-// mostRounds is after how many a protocol is taken to have no last one.
+// mostRounds is the number of rounds after which a protocol is taken to have no last one.
 const mostRounds = 1000
 
-// survey runs a root with all processes correct, to learn when rounds end, and that
-// nothing happens within them.
-func (w *worker) survey(number int) {
+// learnClock runs a root with all processes correct, to learn when rounds end, and to check that nothing
+// happens within them.
+func (w *worker) learnClock(number int) {
 	x, n := w.x, parley.ID(w.x.p.N)
 	list, wakes := make([]parley.Machine, n), make([]parley.Tick, n)
 	for id := range n {
 		list[id] = x.p.New(id)
-		wakes[id] = w.starts(list[id], id, x.roots[number].requests[id])
+		wakes[id] = w.start(list[id], id, x.roots[number].requests[id])
 	}
 	var clock []parley.Tick
 	for wakes[0] != timer.Never && x.err == nil {
@@ -183,12 +183,12 @@ func (w *worker) survey(number int) {
 			if wakes[id] != now {
 				x.fail("the rounds of process %d are not those of the others", id)
 			}
-			w.ring(list[id], w.at(id, parley.SetOf(id), now), now)
+			w.expireTimer(list[id], w.at(id, parley.SetOf(id), now), now)
 			said, _, next := w.effects()
 			sends, wakes[id] = append(sends, said...), next
 		}
 		for id := range n {
-			w.either(list[id], id, now, sends)
+			w.checkOrder(list[id], id, now, sends)
 		}
 	}
 	switch {
@@ -200,15 +200,14 @@ func (w *worker) survey(number int) {
 	x.clock, x.wait = clock, explore.Rush(x.p)
 }
 
-// either lets a process receive messages in one order and in the other, and must come to
-// the same.
-func (w *worker) either(m parley.Machine, id parley.ID, now parley.Tick, sends []message) {
+// checkOrder delivers messages in one order and in the reverse order, which must lead to the same state.
+func (w *worker) checkOrder(m parley.Machine, id parley.ID, now parley.Tick, sends []message) {
 	var states [2]string
 	before := parley.Save(m, 0, nil)
 	for i := range states {
 		load(m, before)
 		slices.Reverse(sends)
-		w.hears(m, w.at(id, parley.SetOf(id), now), sends)
+		w.deliver(m, w.at(id, parley.SetOf(id), now), sends)
 		states[i] = string(parley.Save(m, 0, nil))
 	}
 	if states[0] != states[1] {
@@ -216,17 +215,17 @@ func (w *worker) either(m parley.Machine, id parley.ID, now parley.Tick, sends [
 	}
 }
 
-// begin makes the first stage of a root.
+// begin returns the first state of a root.
 func (w *worker) begin(number int) *roundState {
 	x, r := w.x, w.x.roots[number]
 	s := &roundState{root: number, runs: 1}
 	now := x.clock[0]
 	for id := range r.correct(x.p.N) {
 		m := x.p.New(id)
-		w.starts(m, id, r.requests[id])
-		w.ring(m, w.at(id, parley.SetOf(id), now), now)
-		sends, end := w.opened(0)
-		s.parts[id] = x.piece(int(id), roundProcess{machine: parley.Save(m, 0, nil), sends: sends})
+		w.start(m, id, r.requests[id])
+		w.expireTimer(m, w.at(id, parley.SetOf(id), now), now)
+		sends, end := w.roundEffects(0)
+		s.parts[id] = x.numberProcess(int(id), roundProcess{machine: parley.Save(m, 0, nil), sends: sends})
 		s.deliver(end)
 	}
 	if r.faulty == (parley.Set{}) {
@@ -234,52 +233,53 @@ func (w *worker) begin(number int) *roundState {
 	}
 	c, timers := w.liars[number], []timer.Timer(nil)
 	for id := range r.faulty.All() {
-		w.liar(r, 0, id, &timers, c.Start)
+		w.stepLiar(r, 0, id, &timers, c.Start)
 	}
 	for id := range r.faulty.All() {
 		for _, q := range r.requests[id] {
-			w.liar(r, 0, id, &timers, func(s *parley.Step) { c.Request(s, q) })
+			w.stepLiar(r, 0, id, &timers, func(s *parley.Step) { c.Request(s, q) })
 		}
 	}
-	w.wake(r, c, now, &timers)
-	s.liars = x.piece(-1-number, roundProcess{machine: parley.Save(c, 0, nil), timers: timers})
+	w.wakeLiars(r, c, now, &timers)
+	s.liars = x.numberProcess(-1-number, roundProcess{machine: parley.Save(c, 0, nil), timers: timers})
 	return s
 }
 
-// heard is the state of a correct process after it has heard what the correct ones sent.
-func (w *worker) heard(s *roundState, id parley.ID) []byte {
-	x, sends := w.x, w.sent(s)
-	m, p := w.machines[s.root][id], &x.pieces[s.parts[id]]
+// afterCorrectSends returns the state of a correct process after it has received what the correct ones
+// sent.
+func (w *worker) afterCorrectSends(s *roundState, id parley.ID) []byte {
+	x, sends := w.x, w.correctSends(s)
+	m, p := w.machines[s.root][id], &x.processes[s.parts[id]]
 	load(m, p.machine)
-	w.hears(m, w.at(id, parley.SetOf(id), x.clock[s.round]), sends)
+	w.deliver(m, w.at(id, parley.SetOf(id), x.clock[s.round]), sends)
 	return parley.Save(m, 0, make([]byte, 0, 2*len(p.machine)))
 }
 
-// sent is what correct processes sent in this round.
-func (w *worker) sent(s *roundState) []message {
-	if w.stage == s {
+// correctSends returns what correct processes sent in this round.
+func (w *worker) correctSends(s *roundState) []message {
+	if w.sendsOf == s {
 		return w.sends
 	}
-	w.stage, w.sends = s, nil
+	w.sendsOf, w.sends = s, nil
 	for id := range w.x.roots[s.root].correct(w.x.p.N) {
-		w.sends = append(w.sends, w.x.pieces[s.parts[id]].sends...)
+		w.sends = append(w.sends, w.x.processes[s.parts[id]].sends...)
 	}
 	return w.sends
 }
 
-// through takes a correct process, after it has heard the other correct ones, through the
-// rest of a round.
-func (w *worker) through(
+// finishRound takes a correct process, after it has received from the other correct ones, through the rest
+// of a round.
+func (w *worker) finishRound(
 	m parley.Machine, id parley.ID, heard []byte, told *lieMessages, round int,
 ) (sends []message, end uint32) {
 	loadIn(&w.vars, m, heard)
 	s := w.at(id, parley.SetOf(id), w.x.clock[round]+w.x.wait)
-	w.hears(m, s, told.letters)
-	w.ring(m, s, w.x.clock[round+1])
-	return w.opened(round + 1)
+	w.deliver(m, s, told.messages)
+	w.expireTimer(m, s, w.x.clock[round+1])
+	return w.roundEffects(round + 1)
 }
 
-// round makes all stages that a stage leads to.
+// round calls each with every state that a state leads to.
 func (w *worker) round(s *roundState, each func(next *roundState)) {
 	x := w.x
 	type after struct {
@@ -288,21 +288,21 @@ func (w *worker) round(s *roundState, each func(next *roundState)) {
 	}
 	var ids []parley.ID
 	var all [][]after
-	t := w.talk(s)
+	t := w.possibleLies(s)
 	for id := range x.roots[s.root].correct(x.p.N) {
-		m, heard := w.machines[s.root][id], w.heard(s, id)
+		m, heard := w.machines[s.root][id], w.afterCorrectSends(s, id)
 		var list []after
 		for i := range t.to[id] {
 			if x.Over() {
 				return
 			}
-			said, end := w.through(m, id, heard, &t.to[id][i], s.round)
-			part := x.piece(int(id), roundProcess{machine: parley.Save(m, 0, nil), sends: said})
+			said, end := w.finishRound(m, id, heard, &t.to[id][i], s.round)
+			part := x.numberProcess(int(id), roundProcess{machine: parley.Save(m, 0, nil), sends: said})
 			list = append(list, after{&t.to[id][i], part, end})
 		}
 		ids, all = append(ids, id), append(all, list)
 	}
-	liars := w.goesOn(s)
+	liars := w.nextCoalition(s)
 	combine(all, func(picked []after) bool {
 		next := &roundState{root: s.root, round: s.round + 1, liars: liars, past: slices.Clip(s.past), runs: s.runs, from: s}
 		for i, a := range picked {
@@ -314,26 +314,26 @@ func (w *worker) round(s *roundState, each func(next *roundState)) {
 	})
 }
 
-// last takes each correct process through the last round by itself, and has all
-// combinations of what they come to judged.
+// last takes each correct process through the last round separately, and judges all combinations of the
+// results.
 func (w *worker) last(s *roundState) {
 	x := w.x
 	type reached struct {
 		end  uint32
 		runs uint64
-		told *lieMessages // one that leads there
+		told *lieMessages // one set of lies that leads there
 	}
 	var ids []parley.ID
 	var all [][]reached
-	t, runs := w.talk(s), s.runs
+	t, runs := w.possibleLies(s), s.runs
 	for id := range x.roots[s.root].correct(x.p.N) {
-		m, heard := w.machines[s.root][id], w.heard(s, id)
+		m, heard := w.machines[s.root][id], w.afterCorrectSends(s, id)
 		var list []reached
 		for i := range t.to[id] {
 			if x.Over() {
 				return
 			}
-			_, end := w.through(m, id, heard, &t.to[id][i], s.round)
+			_, end := w.finishRound(m, id, heard, &t.to[id][i], s.round)
 			k := slices.IndexFunc(list, func(r reached) bool { return r.end == end })
 			if k < 0 {
 				list = append(list, reached{end, 0, &t.to[id][i]})
@@ -347,7 +347,7 @@ func (w *worker) last(s *roundState) {
 		runs = times(runs, uint64(len(t.to[id])))
 		ids, all = append(ids, id), append(all, list)
 	}
-	x.counted(runs)
+	x.addRuns(runs)
 	ends := make([]uint32, len(ids))
 	combine(all, func(picked []reached) bool {
 		runs := s.runs
@@ -355,7 +355,7 @@ func (w *worker) last(s *roundState) {
 			ends[i] = r.end
 			runs = times(runs, r.runs)
 		}
-		x.settle(s, ends, runs, func(told *[most]*lieMessages) {
+		x.judgeOnce(s, ends, runs, func(told *[most]*lieMessages) {
 			for i, r := range picked {
 				told[ids[i]] = r.told
 			}
@@ -364,7 +364,7 @@ func (w *worker) last(s *roundState) {
 	})
 }
 
-// combine calls f with every way to pick one of each list, as long as it returns true.
+// combine calls f with every way to pick one element of each list, until f returns false.
 func combine[T any](lists [][]T, f func(picked []T) bool) {
 	picked := make([]T, len(lists))
 	var from func(i int) bool

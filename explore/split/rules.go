@@ -8,17 +8,17 @@ import (
 	"parley/trace"
 )
 
-// forcedDecisions are what properties demand in the runs of a root.
+// forcedDecisions is what properties demand in the runs of a root.
 type forcedDecisions struct {
-	forced [most]Forced // by process; of those without a property nothing
-	// delivered is what each process delivers in one of the runs: a decision, in place of
-	// whose value the one is put that is asked about.
+	forced [most]Forced // by process; zero where no property forces a decision
+	// delivered is what each process delivers in one of the runs: a decision, whose value is replaced by
+	// the one in question.
 	delivered [most][]parley.ExternalEvent
 }
 
-// demand finds out what the properties force processes to decide.
-func (f *pairSearch) demand() error {
-	proposed := []string{"neither"} // nobody proposes the first one
+// findForced finds the decisions that the properties force on processes.
+func (f *pairSearch) findForced() error {
+	proposed := []string{"neither"} // no process proposes the first one
 	for _, r := range f.o.Roots {
 		for _, q := range r.Requests {
 			if v := string(q.Msg.Body); q.Msg.Kind == parley.Propose && !slices.Contains(proposed[1:], v) {
@@ -28,7 +28,7 @@ func (f *pairSearch) demand() error {
 		}
 	}
 	f.rules = make([]forcedDecisions, len(f.roots))
-	for _, s := range f.scenes {
+	for _, s := range f.views {
 		r := &f.rules[s.at.root]
 		if r.delivered[s.ends[0].of] != nil {
 			continue
@@ -47,7 +47,7 @@ func (f *pairSearch) demand() error {
 		}
 	}
 	slices.Sort(f.values)
-	slices.Reverse(f.values) // 1 before 0, as the lecture has it
+	slices.Reverse(f.values) // 1 before 0, as in the lecture
 	switch {
 	case f.err != nil:
 		return f.err
@@ -60,11 +60,10 @@ func (f *pairSearch) demand() error {
 	return nil
 }
 
-// delivers notes what a process delivers in one run of a scene, and tells whether it
-// decides there, once.
+// delivers records what a process delivers in one run, and returns whether it decides exactly once.
 func (f *pairSearch) delivers(r *forcedDecisions, s *roundViews, e *end) bool {
-	m, heard := f.w.machines[s.at.root][e.of], f.w.heard(s.at, e.of)
-	_, number := f.w.through(m, e.of, heard, e.seen[0].told, s.at.round)
+	m, heard := f.w.machines[s.at.root][e.of], f.w.afterCorrectSends(s.at, e.of)
+	_, number := f.w.finishRound(m, e.of, heard, e.seen[0].told, s.at.round)
 	decisions := 0
 	for _, n := range append(slices.Clone(s.at.past), number) {
 		for _, ev := range f.endings[n] {
@@ -80,14 +79,14 @@ func (f *pairSearch) delivers(r *forcedDecisions, s *roundViews, e *end) bool {
 	return decisions == 1
 }
 
-// decided is a value that a process is taken to decide.
+// decided is a value that a process is assumed to decide.
 type decided struct {
 	by    parley.ID
 	value string
 }
 
-// breaks returns which properties break in a run of a root when these have decided so,
-// and nobody else has decided.
+// breaks returns the properties that break in a run of a root if these processes have decided as given, and
+// no other process has.
 func (f *pairSearch) breaks(root int, all ...decided) (names []string) {
 	h := f.roots[root].history(f.p.N)
 	for _, d := range all {
@@ -106,8 +105,8 @@ func (f *pairSearch) breaks(root int, all ...decided) (names []string) {
 	return names
 }
 
-// forcedTo returns the only value that a process may decide in the runs of a root, if
-// there is just one among all values and one that is none.
+// forcedTo returns the only value that a process may decide in the runs of a root, if exactly one of values
+// is allowed. The first of values is one that no process proposes.
 func (f *pairSearch) forcedTo(root int, id parley.ID, values []string) (only Forced) {
 	allowed := 0
 	for i, v := range values {
@@ -126,16 +125,16 @@ func (f *pairSearch) forcedTo(root int, id parley.ID, values []string) (only For
 	return only
 }
 
-// pairConstraint is a question about two processes: may they decide v and w in a run of a root.
+// pairConstraint asks whether two processes may decide v and w in one run of a root.
 type pairConstraint struct {
 	root int
 	p, q parley.ID
 	v, w string
 }
 
-// bound returns a property that breaks then, and does not if one of them alone decides.
-func (f *pairSearch) bound(b pairConstraint) string {
-	by, known := f.bonds[b]
+// constraint returns a property that breaks then, and not if only one of the two decides.
+func (f *pairSearch) constraint(b pairConstraint) string {
+	by, known := f.constraints[b]
 	if known {
 		return by
 	}
@@ -147,6 +146,6 @@ func (f *pairSearch) bound(b pairConstraint) string {
 			break
 		}
 	}
-	f.bonds[b] = by
+	f.constraints[b] = by
 	return by
 }

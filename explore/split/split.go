@@ -1,6 +1,7 @@
-// Package split explores synchronous protocols with their last round split by receiver. What liars tell a
-// correct process in the last round matters to that process alone, since nobody hears from it again. So
-// the cost of a last round is the sum over the receivers of what may be said to each, and not the product.
+// Package split explores synchronous protocols with their last round split by receiver. What liars send to
+// a correct process in the last round affects only that process, because no process receives anything from
+// it afterwards. So the cost of a last round is the sum over the receivers of the lies to each, not the
+// product.
 package split
 
 import (
@@ -23,19 +24,18 @@ import (
 	"parley/trace"
 )
 
-// most is how many processes a system has at most.
+// most is the maximum number of processes of a system.
 const most = explore.MaxProcesses
 
-// Search is [explore.Search] by rounds with the last round split. Once everything has been
-// tried that the coalition may say in the rounds before, each correct process is taken
-// through the last round by itself, once for all that may be said to it; and the
-// properties are checked on all combinations of the different ends that these come to.
-// The verdict is the same.
+// Search is [explore.Search] by rounds with the last round split. After it has tried everything that the
+// coalition may send in the earlier rounds, it takes each correct process through the last round
+// separately, once for each set of lies to it, and checks the properties on all combinations of the
+// different results. The verdict is that of [explore.Search].
 //
-// What faulty processes deliver is in no history here. Refused is what does not fit: a
-// process that acts between the ends of rounds, such as one that closes them early, or
-// that asks Choose itself, and a last round in which anything but a delivery is asked
-// for. Of the options Step is taken to be Rounds, and Order to be of no matter.
+// No history contains what faulty processes deliver. Search returns an error if the protocol does not fit:
+// a process that acts within a round, such as one that closes it early, or that calls Choose itself, and a
+// last round with an effect other than a delivery. It ignores the options Step, which is taken to be
+// Rounds, and Order.
 func Search(ctx context.Context, o explore.Options) (Report, error) {
 	x, err := newSearch(ctx, o)
 	if err != nil {
@@ -45,7 +45,7 @@ func Search(ctx context.Context, o explore.Options) (Report, error) {
 	return x.run()
 }
 
-// newSearch refuses options that do not fit.
+// newSearch returns an error if the options do not fit.
 func newSearch(ctx context.Context, o explore.Options) (*search, error) {
 	o.Step = explore.Rounds
 	if err := o.Check(); err != nil {
@@ -56,7 +56,7 @@ func newSearch(ctx context.Context, o explore.Options) (*search, error) {
 	}
 	x := &search{
 		Budget: budget.Budget{Context: ctx, Time: o.For, Memory: o.Memory}, o: o, p: o.Protocol,
-		signer: sim.Ideal(1), places: make(map[string]uint32), pieces: make([]roundProcess, 1),
+		signer: sim.Ideal(1), processNumbers: make(map[string]uint32), processes: make([]roundProcess, 1),
 		numbers: make(map[string]uint32), endings: make([][]parley.ExternalEvent, 1),
 	}
 	for _, r := range o.Roots {
@@ -68,10 +68,10 @@ func newSearch(ctx context.Context, o explore.Options) (*search, error) {
 	return x, nil
 }
 
-// check refuses options that have no meaning where the last round is split.
+// check returns an error if an option has no meaning where the last round is split.
 func check(o *explore.Options) error {
 	m := o.Model
-	m.FIFO, m.InTime = false, false // in rounds they are no matter
+	m.FIFO, m.InTime = false, false // they make no difference in rounds
 	var why string
 	switch {
 	case m != explore.Model{}:
@@ -97,31 +97,31 @@ type search struct {
 	signer sim.Signer
 	roots  []*root
 
-	clock []parley.Tick // when timers of correct processes run out: rounds begin, and the last one ends
-	alarm timer.Timer   // the one that each of them has
-	wait  parley.Tick   // how long in a round the coalition hears the others before it speaks
+	clock []parley.Tick // when timers of correct processes expire: rounds begin, and the last one ends
+	alarm timer.Timer   // the timer that each correct process has
+	wait  parley.Tick   // how long the coalition receives in a round before it sends
 
-	stages []*roundState
-	pieces []roundProcess    // by number, from 1
-	places map[string]uint32 // numbers of pieces
-	tally  explore.Tally
+	states         []*roundState
+	processes      []roundProcess    // states of one process, by number from 1
+	processNumbers map[string]uint32 // numbers of processes
+	tally          explore.Tally
 
-	entered   atomic.Uint64 // stages
-	evaluated atomic.Uint64 // processes that were taken through a last round
+	entered   atomic.Uint64 // states
+	evaluated atomic.Uint64 // correct processes taken through a last round
 	said      atomic.Uint64
-	waiting   atomic.Int64 // stages
+	waiting   atomic.Int64 // states
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	err      error
 	numbers  map[string]uint32 // of endings
 	endings  [][]parley.ExternalEvent
-	verdicts map[string][]string // what broke, by root, what was delivered, and whether the run is over
+	verdicts map[string][]string // violated properties, by root, deliveries, and whether the run is over
 	runs     uint64
 	broken   uint64
 	found    []breach
 }
 
-// root is how runs begin.
+// root is one way a run may begin.
 type root struct {
 	explore.Root
 	faulty   parley.Set
@@ -138,17 +138,17 @@ func newRoot(r explore.Root) *root {
 	return out
 }
 
-// roundState is a state at the beginning of a round: timers have run out, and nothing that was
-// sent has arrived.
+// roundState is a state at the beginning of a round: timers have expired, and nothing that was sent has
+// arrived.
 type roundState struct {
 	root, round int
-	parts       [most]uint32 // pieces, by correct process
-	liars       uint32       // the coalition's piece; 0: nobody is faulty
-	past        []uint32     // endings, in order of time
-	runs        uint64       // that come here
+	parts       [most]uint32 // numbers of process states, by correct process
+	liars       uint32       // the number of the coalition's state; 0: no process is faulty
+	past        []uint32     // numbers of endings, in order of time
+	runs        uint64       // the number of runs that lead here
 
 	from *roundState
-	told [most]*lieMessages // what each correct process was told in the round before
+	told [most]*lieMessages // the lies to each correct process in the round before
 }
 
 // roundProcess is the state of one seat at the beginning of a round.
@@ -158,52 +158,52 @@ type roundProcess struct {
 	timers  []timer.Timer // of the coalition
 }
 
-// key appends what tells stages apart.
+// key appends a key that identifies the state.
 func (s *roundState) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.root))
 	b = binary.AppendUvarint(b, uint64(s.liars))
 	for _, part := range s.parts {
 		b = binary.AppendUvarint(b, uint64(part))
 	}
-	return s.keyOfPast(b)
+	return s.pastKey(b)
 }
 
-func (s *roundState) keyOfPast(b []byte) []byte {
+func (s *roundState) pastKey(b []byte) []byte {
 	for _, number := range s.past {
 		b = binary.LittleEndian.AppendUint32(b, number)
 	}
 	return b
 }
 
-// deliver adds what a process delivered.
+// deliver adds the deliveries of a process.
 func (s *roundState) deliver(end uint32) {
 	if end != 0 {
 		s.past = append(s.past, end)
 	}
 }
 
-// piece returns the number of a piece of one process, or one that is told apart by a
-// negative number. One thread alone asks for new ones.
-func (x *search) piece(of int, p roundProcess) uint32 {
+// numberProcess returns the number of the state of one process, or of the coalition of a root, which has a
+// negative number. Only one thread may add states.
+func (x *search) numberProcess(of int, p roundProcess) uint32 {
 	key := binary.AppendVarint(nil, int64(of))
 	key = parley.AppendBytes(key, p.machine)
 	key = timer.Key(key, p.timers)
 	for i := range p.sends {
 		key = p.sends[i].key(key)
 	}
-	number, known := x.places[string(key)]
+	number, known := x.processNumbers[string(key)]
 	if !known {
-		number = uint32(len(x.pieces))
-		x.places[string(key)] = number
-		x.pieces = append(x.pieces, p)
+		number = uint32(len(x.processes))
+		x.processNumbers[string(key)] = number
+		x.processes = append(x.processes, p)
 	}
 	return number
 }
 
-// correct goes through the correct processes of n.
+// correct returns the correct processes of n.
 func (r *root) correct(n int) iter.Seq[parley.ID] { return parley.Everyone(n).Minus(r.faulty).All() }
 
-// times multiplies, and stays at the largest number.
+// times returns a*b, saturating at the largest uint64.
 func times(a, b uint64) uint64 {
 	over, product := bits.Mul64(a, b)
 	if over != 0 {
@@ -212,7 +212,7 @@ func times(a, b uint64) uint64 {
 	return product
 }
 
-// plus adds, and stays at the largest number.
+// plus returns a+b, saturating at the largest uint64.
 func plus(a, b uint64) uint64 {
 	if a+b < a {
 		return math.MaxUint64
@@ -220,14 +220,14 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// breach is a property that breaks, and how that comes about.
+// breach is a violated property, and the run that violates it.
 type breach struct {
 	property string
 	at       *roundState
 	told     [most]*lieMessages // in the last round
 }
 
-// progress is how far the search has come, for whoever wants to know.
+// progress returns the function that reports the progress, or nil.
 func (x *search) progress() func() {
 	if x.o.Progress == nil {
 		return nil
@@ -242,9 +242,9 @@ func (x *search) progress() func() {
 
 func (x *search) run() (Report, error) {
 	defer x.Start(x.progress())()
-	w := x.teller()
+	w := x.newWorker()
 	for number := range x.roots {
-		if w.survey(number); x.Over() {
+		if w.learnClock(number); x.Over() {
 			break
 		}
 	}
@@ -254,11 +254,11 @@ func (x *search) run() (Report, error) {
 	case x.Over():
 		return x.report(), nil
 	}
-	w = x.teller()
+	w = x.newWorker()
 	w.seat()
 	for number := range x.roots {
 		if s := w.begin(number); x.err == nil {
-			x.stages = append(x.stages, s)
+			x.states = append(x.states, s)
 			x.enter(s)
 		}
 	}
@@ -274,12 +274,12 @@ func (x *search) run() (Report, error) {
 	return x.report(), nil
 }
 
-// round goes from the stages of one round to those of the next one.
+// round replaces the states of one round by those of the next one.
 func (x *search) round(w *worker) {
 	var list []*roundState
 	known := make(map[string]*roundState)
 	var key []byte
-	for _, s := range x.stages {
+	for _, s := range x.states {
 		w.round(s, func(next *roundState) {
 			key = next.key(key[:0])
 			if same := known[string(key)]; same != nil {
@@ -294,35 +294,35 @@ func (x *search) round(w *worker) {
 			break
 		}
 	}
-	x.stages = list
+	x.states = list
 }
 
-// enter takes in a new stage. What has been delivered by then is judged for itself.
+// enter counts a new state, and judges the deliveries before it.
 func (x *search) enter(s *roundState) {
 	x.entered.Add(1)
 	if len(s.past) > 0 {
-		x.settle(s, nil, 0, func(*[most]*lieMessages) {})
+		x.judgeOnce(s, nil, 0, func(*[most]*lieMessages) {})
 	}
 }
 
-// last takes all stages through the last round.
+// last takes all states through the last round.
 func (x *search) last() {
 	var taken atomic.Int64
 	var all sync.WaitGroup
 	for range x.o.Workers {
 		all.Go(func() {
-			w := x.teller()
+			w := x.newWorker()
 			w.seat()
-			for k := int(taken.Add(1)) - 1; k < len(x.stages) && !x.Over(); k = int(taken.Add(1)) - 1 {
-				w.last(x.stages[k])
-				x.waiting.Store(int64(len(x.stages) - k - 1))
+			for k := int(taken.Add(1)) - 1; k < len(x.states) && !x.Over(); k = int(taken.Add(1)) - 1 {
+				w.last(x.states[k])
+				x.waiting.Store(int64(len(x.states) - k - 1))
 			}
 		})
 	}
 	all.Wait()
 }
 
-// fail ends the search: the protocol does not fit.
+// fail ends the search because the protocol does not fit.
 func (x *search) fail(form string, args ...any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -332,7 +332,7 @@ func (x *search) fail(form string, args ...any) {
 	x.Stop()
 }
 
-// ending returns the number of what one process delivered in one step. The key tells it.
+// ending returns the number of the deliveries of one process in one step, which key identifies.
 func (x *search) ending(key []byte, at parley.ID, effects []parley.Effect) uint32 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -351,26 +351,25 @@ func (x *search) ending(key []byte, at parley.ID, effects []parley.Effect) uint3
 	return number
 }
 
-// settle judges the history of a stage that is followed by the given endings, or with
-// none of them the stage itself. That many runs have it, in which told fills in what was
-// said in the last round.
-func (x *search) settle(s *roundState, ends []uint32, runs uint64, told func(*[most]*lieMessages)) {
+// judgeOnce judges the history of a state with the given endings or, without any, of the state itself. runs
+// is the number of runs that have this history; told sets the lies of one of them in the last round.
+func (x *search) judgeOnce(s *roundState, ends []uint32, runs uint64, told func(*[most]*lieMessages)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.o.All && len(x.found) > 0 {
-		return // another thread was faster
+		return // another thread found a violation first
 	}
 	over := byte(0)
 	if len(ends) > 0 {
 		over = 1
 	}
-	key := s.keyOfPast(append(binary.AppendUvarint(nil, uint64(s.root)), over))
+	key := s.pastKey(append(binary.AppendUvarint(nil, uint64(s.root)), over))
 	for _, number := range ends {
 		key = binary.LittleEndian.AppendUint32(key, number)
 	}
 	list, known := x.verdicts[string(key)]
 	if !known {
-		list = x.judged(s, ends)
+		list = x.violations(s, ends)
 		x.verdicts[string(key)] = list
 		for _, name := range list[:min(len(list), enough-len(x.found))] {
 			one := breach{property: name, at: s}
@@ -387,15 +386,15 @@ func (x *search) settle(s *roundState, ends []uint32, runs uint64, told func(*[m
 	}
 }
 
-// counted notes that there are so many more runs.
-func (x *search) counted(runs uint64) {
+// addRuns adds runs to the count.
+func (x *search) addRuns(runs uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.runs = plus(x.runs, runs)
 }
 
-// judged returns which properties that count do not hold.
-func (x *search) judged(s *roundState, ends []uint32) (names []string) {
+// violations returns the violated properties that the search looks for.
+func (x *search) violations(s *roundState, ends []uint32) (names []string) {
 	h := x.roots[s.root].history(x.p.N)
 	h.Over = len(ends) > 0
 	for _, number := range slices.Concat(s.past, ends) {
@@ -415,7 +414,7 @@ func (x *search) judged(s *roundState, ends []uint32) (names []string) {
 	return names
 }
 
-// history returns the history of a run in which nothing has happened but the requests.
+// history returns a history that contains only the requests.
 func (r *root) history(n int) *parley.History {
 	h := &parley.History{N: n, Faulty: r.faulty}
 	for _, q := range r.Requests {
@@ -424,13 +423,13 @@ func (r *root) history(n int) *parley.History {
 	return h
 }
 
-// add puts what happened next into a history.
+// add appends the next event to a history.
 func add(h *parley.History, op trace.Op, e parley.ExternalEvent) {
 	e.Order = uint64(len(h.Requests) + len(h.Deliveries) + 1)
 	trace.Record(h, op, e)
 }
 
-// enough is how many findings are kept.
+// enough is how many findings are kept at most.
 const enough = 100
 
 func (x *search) report() Report {
@@ -452,9 +451,9 @@ func (x *search) report() Report {
 	return r
 }
 
-// finding looks for what was found by a search of the one run.
+// finding finds the violation again by a search of its single run.
 func (x *search) finding(f *breach) Finding {
-	liars := x.replayed(f)
+	liars := x.replayRoot(f)
 	r, err := explore.Search(context.WithoutCancel(x.Context), explore.Options{
 		Protocol: x.p, Roots: []explore.Root{liars}, Step: explore.Rounds, Beyond: true, Only: []string{f.property},
 		Workers: 1,

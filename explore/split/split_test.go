@@ -24,7 +24,7 @@ import (
 	"parley/trace"
 )
 
-// pair is a coalition of two that behave alike, with all that a correct source may say.
+// pair returns the roots of a coalition of two with the same behavior, for each value of a correct source.
 func pair(how faulty.Behavior, a, b parley.ID) []explore.Root {
 	liars := map[parley.ID]faulty.Behavior{a: how, b: how}
 	out := []explore.Root{{Faulty: liars, Requests: []explore.Request{propose(0, "0")}}}
@@ -34,7 +34,7 @@ func pair(how faulty.Behavior, a, b parley.ID) []explore.Root {
 	return out
 }
 
-// allPairs are all coalitions of two.
+// allPairs returns the roots of all coalitions of two.
 func allPairs(n int, how faulty.Behavior) (out []explore.Root) {
 	for b := range parley.ID(n) {
 		for a := range b {
@@ -53,12 +53,11 @@ func splitLast(t *testing.T, o explore.Options) split.Report {
 	return r
 }
 
-// TestSplitSeven exhausts OM(2) with seven processes and two traitors, over the values 0
-// and 1: the source and a lieutenant, who say 5 + 5 bits before the last round and 4 to
-// each of 5 receivers in it; and two lieutenants, who say 8 bits, of either value of the
-// source, and 8 to each of 4 receivers. Without the split there are 2^30 and 2^41. With six
-// processes, one receiver less, the former may be silent too: that is taken to be the
-// default when a round is closed, and makes no more stages.
+// TestSplitSeven exhausts OM(2) with seven processes and two traitors, over the values 0 and 1: the source
+// and a lieutenant, who send 5 + 5 bits before the last round and 4 to each of 5 receivers in it; and two
+// lieutenants, who send 8 bits, for either value of the source, and 8 to each of 4 receivers. Without the
+// split there are 2^30 and 2^41. With six processes, one receiver fewer, the source and the lieutenant may
+// also be silent: the receivers treat silence as the default when a round closes, so it adds no states.
 func TestSplitSeven(t *testing.T) {
 	for _, c := range []struct {
 		n                         int
@@ -86,13 +85,13 @@ func TestSplitSeven(t *testing.T) {
 	}
 }
 
-// signed is SM(m).
+// signed returns SM(m).
 func signed(n, m int) parley.Protocol {
 	return sm.New(sm.Config{Instance: oral(n, m)}, lockstep.Simulated)
 }
 
-// TestSplitIsSearch makes searches with and without the split: there are as many
-// adversaries, and the same breaks in the same way.
+// TestSplitIsSearch makes searches with and without the split: both have the same number of adversaries,
+// and the same violations in the same way.
 func TestSplitIsSearch(t *testing.T) {
 	type options = explore.Options
 	eigs := func(n, m int) parley.Protocol { return eig.New(oral(n, m), lockstep.Simulated) }
@@ -164,8 +163,8 @@ func TestSplitIsSearch(t *testing.T) {
 	}
 }
 
-// listener hears what the others say in a round before it speaks, and has one lie more if
-// most of them say 1.
+// listener receives what the others send in a round before it sends, and has one more lie if most of them
+// send 1.
 var listener = faulty.Behavior{Name: "listener", Overhears: true, Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	ones := 0
 	for got := range t.Seen {
@@ -184,9 +183,9 @@ var listener = faulty.Behavior{Name: "listener", Overhears: true, Tell: func(s *
 	return []parley.Outgoing{f}
 }}
 
-// gossip is a protocol of two rounds in which everybody says a number, and delivers what it
-// has added up whenever it can; a liar adds a little. Nobody is to come to
-// an odd sum, and both correct ones deliver four times.
+// gossip is a protocol of two rounds in which every process sends a number, and delivers the sum so far
+// whenever it can; a liar adds a little. No process may reach an odd sum, and both correct ones deliver
+// four times.
 func gossip(lies int) parley.Protocol {
 	return lockstep.Of(lockstep.Protocol{
 		Protocol: parley.Protocol{
@@ -239,16 +238,16 @@ func (g *gossiper) Absorb(_ *parley.Step, _ int, _ parley.ID, m parley.Msg) { g.
 func (g *gossiper) Close(s *parley.Step, r int)                             { g.deliver(s, r+1) }
 func (g *gossiper) State(v *parley.Vars)                                    { parley.Num(v, "sum", &g.sum) }
 
-// words tell what a finding says, whoever it names first.
+// words returns what a finding says, whichever process it names first.
 func words(f explore.Finding) string {
 	parts := strings.Split(f.Why, " and ")
 	slices.Sort(parts)
 	return fmt.Sprintln(f.Run.Root, f.Property, f.Promised, parts)
 }
 
-// TestSplitBeyond finds liars where there are too few processes or rounds: OM(2) with six
-// of them, m rounds instead of m+1 for oral and for signed messages. What is found is a
-// run, and its liars do the same in the simulator.
+// TestSplitBeyond finds violations with too few processes or rounds: OM(2) with six processes, m rounds
+// instead of m+1 for oral and for signed messages. Each finding is a run, and its liars do the same in the
+// simulator.
 func TestSplitBeyond(t *testing.T) {
 	for name, o := range map[string]explore.Options{
 		"OM(2), n = 6":            {Protocol: om.New(oral(6, 2), lockstep.Simulated), Roots: pair(explore.NeverSilent, 4, 5)},
@@ -299,7 +298,7 @@ func TestSplitBeyond(t *testing.T) {
 	}
 }
 
-// one is a lieutenant that is faulty.
+// one returns the roots of a single faulty lieutenant.
 func one(how faulty.Behavior, value string) []explore.Root {
 	return []explore.Root{{Faulty: map[parley.ID]faulty.Behavior{2: how}, Requests: []explore.Request{propose(0, value)}}}
 }
@@ -315,7 +314,7 @@ func (l *loud) Absorb(s *parley.Step, r int, _ parley.ID, _ parley.Msg) {
 func (l *loud) Close(s *parley.Step, r int) { l.closes(s, r) }
 func (*loud) State(*parley.Vars)            {}
 
-// clockwork is a synchronous machine without rounds. Its timer runs out three times.
+// clockwork is a synchronous machine without rounds. Its timer expires three times.
 type clockwork struct {
 	parley.Base
 	remembers, answers, slows, goesOn bool
@@ -346,7 +345,7 @@ func (c *clockwork) State(v *parley.Vars) {
 	parley.Num(v, "late", &c.late)
 }
 
-// slowing says what no correct process does.
+// slowing sends what no correct process sends.
 var slowing = faulty.Behavior{Name: "slowing", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := slices.Clone(t.Honest)
 	out[0].Msg.Value = 5
@@ -358,7 +357,7 @@ type idle struct{ parley.Base }
 
 func (idle) State(*parley.Vars) {}
 
-// TestSplitRefused are protocols and options that do not fit.
+// TestSplitRefused checks protocols and options that do not fit.
 func TestSplitRefused(t *testing.T) {
 	oms := om.New(oral(4, 1), lockstep.Simulated)
 	roots := liars(4, 1, "0")
@@ -401,7 +400,7 @@ func TestSplitRefused(t *testing.T) {
 	}
 }
 
-// TestSplitInterrupted says that nothing is proved.
+// TestSplitInterrupted checks that an interrupted search proves nothing.
 func TestSplitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -1,6 +1,5 @@
-// Command protogen writes the Go code of the client API's .proto files: the
-// messages and the services. It compiles the files itself, and has the plugins of
-// the two libraries write the code.
+// Command protogen writes the Go code of the client API's .proto files: the messages and the services. It
+// compiles the files itself, and runs the plugins of the two libraries to generate the code.
 //
 //	go run ./protogen -root DIR
 package main
@@ -27,10 +26,10 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// Where the files are and where the code goes, below the root of the module.
+// The folders of the files and of the code, relative to the root of the module.
 const (
-	imports = "cluster/api"          // what files are named relative to
-	pattern = "parley/v1/*.proto"    // below it
+	imports = "cluster/api"          // file names are relative to it
+	pattern = "parley/v1/*.proto"    // relative to imports
 	target  = "cluster/api/parleyv1" // the folder of the Go package
 	notice  = "// Package parleyv1 is the client API's messages, clients and handlers, as the files under\n" +
 		"// cluster/api/parley/v1 define them.\n"
@@ -45,7 +44,7 @@ func main() {
 	}
 }
 
-// generate writes all generated files, and removes those that no longer belong to it.
+// generate writes all generated files, and removes obsolete ones.
 func generate(ctx context.Context, root string) error {
 	module, err := modulePath(root)
 	if err != nil {
@@ -55,7 +54,7 @@ func generate(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	// The package is named here and not in the .proto files, which are everybody's.
+	// The Go package is named here and not in the .proto files, which users of all languages share.
 	var mapped []string
 	for _, name := range request.FileToGenerate {
 		mapped = append(mapped, "M"+name+"="+path.Join(module, target))
@@ -72,7 +71,7 @@ func generate(ctx context.Context, root string) error {
 	return write(filepath.Join(root, target), files)
 }
 
-// modulePath is what go.mod calls the module.
+// modulePath returns the path of the module in go.mod.
 func modulePath(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -86,9 +85,9 @@ func modulePath(root string) (string, error) {
 	return "", errors.New("go.mod has no module line")
 }
 
-// compile reads the .proto files and makes what plugins are asked with.
+// compile reads the .proto files and returns the request to the plugins.
 func compile(ctx context.Context, dir string) (*pluginpb.CodeGeneratorRequest, error) {
-	names, err := fs.Glob(os.DirFS(dir), pattern) // in order
+	names, err := fs.Glob(os.DirFS(dir), pattern) // sorted
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func compile(ctx context.Context, dir string) (*pluginpb.CodeGeneratorRequest, e
 	return &pluginpb.CodeGeneratorRequest{FileToGenerate: names, ProtoFile: inOrder(files)}, nil
 }
 
-// inOrder returns files with all that they import, each after its imports.
+// inOrder returns files with everything that they import, each after its imports.
 func inOrder(files linker.Files) []*descriptorpb.FileDescriptorProto {
 	var out []*descriptorpb.FileDescriptorProto
 	seen := make(map[string]bool)
@@ -127,7 +126,7 @@ func inOrder(files linker.Files) []*descriptorpb.FileDescriptorProto {
 	return out
 }
 
-// run asks a plugin for files.
+// run runs a plugin, which adds files.
 func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest, files map[string]string) error {
 	in, err := proto.Marshal(request)
 	if err != nil {
@@ -152,7 +151,7 @@ func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequ
 	return nil
 }
 
-// write makes the files of a folder those that are given.
+// write makes files the only contents of a folder.
 func write(dir string, files map[string]string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

@@ -1,6 +1,5 @@
-// Command rename gives the module another path, everywhere that it is named: in
-// the go.mod files, in imports, and where text, data or seeded bugs speak of its
-// packages.
+// Command rename gives the module another path, everywhere that it is named: in the go.mod files, in
+// imports, and where text, data or seeded bugs name its packages.
 //
 //	go run ./rename -root DIR MODULE
 package main
@@ -38,10 +37,10 @@ func main() {
 	fmt.Printf("%d files changed\n", n)
 }
 
-// elements are what a module's path is made of; more is allowed than is wise.
+// modulePath matches the allowed module paths; more is allowed than is wise.
 var modulePath = regexp.MustCompile(`^[A-Za-z0-9][\w.~-]*(/[A-Za-z0-9][\w.~-]*)*$`)
 
-// rename changes the files under root and tells how many.
+// rename changes the files under root and returns how many.
 func rename(root, to string) (int, error) {
 	if !modulePath.MatchString(to) {
 		return 0, fmt.Errorf("%q is no path of a module: expected is one as in example.org/parley", to)
@@ -82,7 +81,7 @@ func rename(root, to string) (int, error) {
 	return changed, err
 }
 
-// walk visits the files under root but those of git.
+// walk visits the files under root except those of git.
 func walk(root string, visit func(path string, d fs.DirEntry) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -97,10 +96,10 @@ func walk(root string, visit func(path string, d fs.DirEntry) error) error {
 	})
 }
 
-// renamer knows the old path and the new.
+// renamer replaces the old path by the new one.
 type renamer struct {
 	from, to string
-	folders  []string // those with Go files, and go.mod files, relative to the root
+	folders  []string // folders with Go files, and go.mod files, relative to the root
 	packages *regexp.Regexp
 	lines    *regexp.Regexp
 	modules  *regexp.Regexp
@@ -117,20 +116,20 @@ func (r *renamer) findFolders(root string) error {
 	})
 	slices.Sort(r.folders)
 	r.folders = slices.Compact(r.folders)
-	slices.Reverse(r.folders) // the longer ones first
+	slices.Reverse(r.folders) // longer ones first
 	return err
 }
 
-// compile makes the expressions.
+// compile compiles the expressions.
 func (r *renamer) compile() {
 	from := regexp.QuoteMeta(r.from)
-	// The path of a package that there is, or of all: parley/agreement/eig, parley/...
+	// The path of an existing package, or of all: parley/agreement/eig, parley/...
 	packages := append(slices.Clone(r.folders), `\.\.\.`)
 	r.packages = regexp.MustCompile(`(^|[^\w./~-])` + from + `(/(?:` + strings.Join(packages, "|") + `))($|[^\w-])`)
-	// An import of the root in text that holds Go: the path alone on its line, in a
-	// seeded bug behind a sign.
+	// An import of the root in text that contains Go: the path alone on its line, after a sign in a seeded
+	// bug.
 	r.lines = regexp.MustCompile(`(?m)^([+ -]?[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?")` + from + `("[ \t]*(?://.*)?)$`)
-	// The lines of a go.mod, in text too.
+	// The lines of a go.mod, also in text.
 	r.modules = regexp.MustCompile(`((?:\b|\\n)(?:module|require|replace)[ \t]+)` + from + `([ \t\n\\]|$)`)
 }
 
@@ -147,15 +146,15 @@ func (r *renamer) file(path, text string) (string, error) {
 	return string(formatted), err
 }
 
-// text renames in what is not Go, or is Go within something else.
+// text renames in text that is not Go, or is Go within other text.
 func (r *renamer) text(text string) string {
 	text = r.lines.ReplaceAllString(text, "${1}"+r.to+"${2}")
 	text = r.modules.ReplaceAllString(text, "${1}"+r.to+"${2}")
 	return r.packages.ReplaceAllString(text, "${1}"+r.to+"${2}${3}")
 }
 
-// source renames the imports of a Go file, and what its strings hold. Elsewhere
-// the bare word may be the name of the command or of the package.
+// source renames the imports of a Go file, and the contents of its strings. Elsewhere the bare word may be
+// the name of the command or of the package.
 func (r *renamer) source(text string) (string, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", text, parser.ParseComments)

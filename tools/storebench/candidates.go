@@ -32,11 +32,11 @@ import (
 	"parley/internal/must"
 )
 
-// candidate is a log to be compared. The pattern newest matches the names of its log files, of which the last is being
-// written. The pattern older matches the names of its older files.
+// candidate is a log to be compared. The pattern newest matches the names of its log files, the last of
+// which is being written. The pattern older matches the names of its older files.
 type candidate struct {
 	name, newest, older string
-	small               int                                  // bytes of a file, so that a thousand records take several
+	small               int                                  // bytes of a file: a thousand records take several
 	faults              bool                                 // it can be given a file system
 	begin               func(dir string, o options) *journal // fails by must
 }
@@ -47,13 +47,13 @@ func (c candidate) open(dir string, o options) (j *journal, err error) {
 	return c.begin(dir, o), nil
 }
 
-// options are what measurements ask of a candidate.
+// options are the settings of a measurement.
 type options struct {
-	size  int                     // bytes of a file; 0: as the candidate has it
+	size  int                     // bytes of a file; 0: the candidate's default
 	fault func(call string) error // called before each write and sync of a file; nil: none
 }
 
-// journal is the log of a candidate, opened.
+// journal is the opened log of a candidate.
 type journal struct {
 	read   func() ([][]byte, error)             // all records, oldest first; before the first append
 	append func(at int, records [][]byte) error // returns when all are durable; at is the number of the first
@@ -70,7 +70,7 @@ var candidates = []candidate{
 	{"bbolt", "db", "-", 0, false, openBolt},
 }
 
-// kept reads records that were there when a log was opened.
+// kept reads records that existed when the log was opened.
 func kept[T any](old []T, body func(T) []byte) func() ([][]byte, error) {
 	return func() (out [][]byte, _ error) {
 		for _, r := range old {
@@ -115,7 +115,7 @@ func openParley(dir string, o options) *journal {
 	}
 }
 
-// pebbleLogger keeps what pebble calls fatal, as cluster/store did.
+// pebbleLogger records what pebble calls fatal, as cluster/store did.
 type pebbleLogger struct{ err atomic.Pointer[error] }
 
 func (*pebbleLogger) Infof(string, ...any)                {}
@@ -123,7 +123,7 @@ func (*pebbleLogger) Errorf(string, ...any)               {}
 func (l *pebbleLogger) Fatalf(format string, args ...any) { l.failed(fmt.Errorf(format, args...)) }
 func (l *pebbleLogger) failed(err error)                  { l.err.Store(&err) }
 
-// pebbleOf opens a database as cluster/store did when it was made of pebble.
+// pebbleOf opens a database as cluster/store did when it used pebble.
 func pebbleOf(format pebble.FormatMajorVersion) func(dir string, o options) *journal {
 	return func(dir string, o options) *journal {
 		l := new(pebbleLogger)

@@ -12,13 +12,13 @@ import (
 	"parley/internal/must"
 )
 
-// loads are what is measured: so many callers, each with one record of so many bytes under way.
+// loads are the measured loads: the number of callers, each with one record of size bytes in flight.
 var loads = []struct{ callers, size int }{{1, 128}, {64, 128}, {64, 1024}}
 
-// figures are what was measured of one log under one load. Each list has one number for each repetition.
-type figures struct{ rate, took, cpu []float64 } // records a second; microseconds a record takes, and of processors
+// figures are the measurements of one log under one load. Each list has one number for each repetition.
+type figures struct{ rate, took, cpu []float64 } // records per second; microseconds per record; processor us per record
 
-// commitTables measures all candidates in turn, and prints medians, and the least and the most.
+// commitTables measures all candidates in turn, and prints medians, minima and maxima.
 func commitTables(dir string, chosen []candidate, reps int, dur time.Duration) {
 	all := make([][]figures, len(loads))
 	for i := range loads {
@@ -43,13 +43,13 @@ func commitTables(dir string, chosen []candidate, reps int, dur time.Duration) {
 	}
 }
 
-// spread prints the median of numbers, and the least and the most.
+// spread formats the median of numbers, with the minimum and maximum.
 func spread(all []float64, digits int) string {
 	slices.Sort(all)
 	return fmt.Sprintf("%.*f (%.*f to %.*f)", digits, all[len(all)/2], digits, all[0], digits, all[len(all)-1])
 }
 
-// measure has callers append for a while to a new log.
+// measure makes callers append to a new log for a time.
 func (f *figures) measure(dir string, c candidate, callers, size int, dur time.Duration) error {
 	dir = filepath.Join(dir, "log")
 	defer func() { _ = os.RemoveAll(dir) }()
@@ -87,7 +87,7 @@ func (f *figures) measure(dir string, c candidate, callers, size int, dur time.D
 	return l.close()
 }
 
-// group commits what callers have gathered while the commit before was under way, as a node does.
+// group commits the records that callers have submitted during the previous commit, as a node does.
 type group struct {
 	mu     sync.Mutex
 	some   sync.Cond
@@ -95,14 +95,14 @@ type group struct {
 	closed bool
 }
 
-// round is what is committed together.
+// round is the records committed together.
 type round struct {
 	records [][]byte
 	failed  bool
 	done    chan struct{} // closed when the records are durable, or have failed
 }
 
-// append returns when a record is durable, and false if it will not be.
+// append returns true when a record is durable, and false if it will not be.
 func (g *group) append(b []byte) bool {
 	g.mu.Lock()
 	r := g.next
@@ -143,7 +143,7 @@ func (g *group) close() {
 	g.mu.Unlock()
 }
 
-// processorTime is what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

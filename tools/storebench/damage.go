@@ -16,18 +16,18 @@ import (
 
 const (
 	written = 1000 // records
-	early   = 980  // the newest log is copied after so many of them, too
-	draws   = 10   // how often what has a place is done, each time at another one
+	early   = 980  // the newest log is also copied after this many records
+	draws   = 10   // how often a damage with a position is done, each time at another one
 )
 
-// folder is a copy of what a candidate has written, to be damaged.
+// folder is a copy of the files of a candidate, to be damaged.
 type folder struct {
 	newest, older string // files; older is empty if there is none
-	early         []byte // what the newest one held before, if it was there
+	early         []byte // the earlier content of the newest file, if it existed then
 	draw          *rand.Rand
 }
 
-// damages are all that is done to a folder. What returns false does not fit to it.
+// damages are all damages done to a folder. A function returns false if it does not apply.
 var damages = []struct {
 	name  string
 	draws int
@@ -51,7 +51,7 @@ func flip(b []byte, at int) []byte { b[at] ^= 1 << (at % 8); return b }
 func zero(b []byte, at int) []byte { clear(b[at:min(at+4096, len(b))]); return b }
 func cut(b []byte, at int) []byte  { return b[:at] }
 
-// change changes a file somewhere in one of the three thirds of what is written of it.
+// change changes a file at a random position in one of the three thirds of its written part.
 func (f *folder) change(name string, third int, how func(b []byte, at int) []byte) bool {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -61,8 +61,8 @@ func (f *folder) change(name string, third int, how func(b []byte, at int) []byt
 	return os.WriteFile(name, how(b, (third*n+f.draw.IntN(n))/3), 0o600) == nil
 }
 
-// damageTables prints what comes of each damage, to folders that were closed and to those of processes that were
-// killed.
+// damageTables prints the result of each damage, for folders of closed logs and for those of killed
+// processes.
 func damageTables(dir string, chosen []candidate) {
 	names := []string{""}
 	for _, c := range chosen {
@@ -82,7 +82,7 @@ func damageTables(dir string, chosen []candidate) {
 				for k := range d.draws {
 					f, copied := c.copied(filepath.Join(dir, c.name), how, uint64(k))
 					if d.do(f) {
-						count[apart(c, "judge", copied, strconv.Itoa(written))]++
+						count[runApart(c, "judge", copied, strconv.Itoa(written))]++
 					}
 				}
 				cells = append(cells, counted(count, d.draws))
@@ -103,7 +103,7 @@ func damageTables(dir string, chosen []candidate) {
 	}
 }
 
-// counted names verdicts, with their number where they are not all alike.
+// counted lists verdicts, with their numbers if they differ.
 func counted(count map[string]int, all int) string {
 	var out []string
 	for _, verdict := range []string{whole, told, crashed, "hangs", tail, wrong} {
@@ -119,8 +119,8 @@ func counted(count map[string]int, all int) string {
 	return strings.Join(out, ", ")
 }
 
-// prepare writes the records, each with a sync of its own, and makes three folders: closed; killed, as it was before it
-// was closed; and early, as it was some records before.
+// prepare writes the records, each with its own sync, and makes three folders: closed; killed, as before it
+// was closed; and early, as some records before.
 func (c candidate) prepare(dir string) (err error) {
 	defer must.Return(&err)
 	must.Do(os.MkdirAll(dir, 0o700))
@@ -132,7 +132,7 @@ func (c candidate) prepare(dir string) (err error) {
 		}
 		must.Do(l.append(i, [][]byte{record(i, small)}))
 	}
-	time.Sleep(time.Second) // what it does in the background has ended
+	time.Sleep(time.Second) // for background work to end
 	must.Do(os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(closed)))
 	return l.close()
 }

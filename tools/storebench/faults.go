@@ -15,11 +15,11 @@ import (
 	"parley/internal/must"
 )
 
-// patience is how long a candidate may wait for a sync that never ends.
+// patience is how long a candidate may wait for a sync that never returns.
 const patience = 15 * time.Second
 
-// faultTable has a call of the disk fail, or never end, where a candidate can be given a file system; and a small disk
-// run full, and have room again, for all of them.
+// faultTable makes a disk call fail, or never return, for candidates that can be given a file system; and
+// for all of them, fills a small disk and then makes room again.
 func faultTable(dir string, chosen []candidate) {
 	heading("candidate", "one write fails", "one sync fails", "a sync never ends", "the disk is full, then has room")
 	for _, c := range chosen {
@@ -46,13 +46,14 @@ func faultTable(dir string, chosen []candidate) {
 	}
 }
 
-// asked begins what harm prints once an append has failed; the number of records follows that had been acknowledged.
+// asked is the start of what harm prints once an append has failed; the number of acknowledged records
+// follows.
 const asked = "told; asked again:"
 
-// harmed has another process harm a candidate, and reads the folder when that process has ended.
+// harmed lets another process harm a candidate, and reads the folder when that process has ended.
 func (c candidate) harmed(dir, how string) string {
 	var done int
-	out := apart(c, "harm", dir, how)
+	out := runApart(c, "harm", dir, how)
 	line, rest, _ := strings.Cut(out, "\n")
 	if n, _ := fmt.Sscanf(line, asked+"%d", &done); n == 0 {
 		return out
@@ -61,11 +62,11 @@ func (c candidate) harmed(dir, how string) string {
 		rest = does
 		_, _ = fmt.Sscan(more, &done)
 	}
-	return fmt.Sprintf("%s %s; reopened: %s", asked, rest, apart(c, "judge", dir, strconv.Itoa(done)))
+	return fmt.Sprintf("%s %s; reopened: %s", asked, rest, runApart(c, "judge", dir, strconv.Itoa(done)))
 }
 
-// harm makes records durable until a call of a kind fails or stalls, or the disk is full. Then there is room again, and
-// the same record is asked for again, and 99 others.
+// harm makes records durable until a call fails or stalls, or the disk is full. Then it makes room, and
+// appends the same record again, and 99 others.
 func harm(c candidate, dir, how string) string {
 	var armed atomic.Bool
 	o, limit, ballast := options{size: 1 << 20}, 1<<20, dir+".ballast"
@@ -74,7 +75,7 @@ func harm(c candidate, dir, how string) string {
 	} else {
 		limit, o.fault = 100, func(call string) error {
 			if how == "stall" && call == "sync" && armed.Load() {
-				select {} // for ever
+				select {} // forever
 			} else if call == how && armed.CompareAndSwap(true, false) {
 				return errors.New("input/output error")
 			}

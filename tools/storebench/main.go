@@ -1,5 +1,6 @@
-// Command storebench compares cluster/store with other logs that a Go program can embed: what each notices of
-// damage to its files, what it does when its disk fails, and how many records it makes durable a second.
+// Command storebench compares cluster/store with other logs that a Go program can embed: which damage to
+// its files each detects, how it reacts when its disk fails, and how many records it makes durable per
+// second.
 package main
 
 import (
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-// run carries out a command, which fails by must. The last two are for this program itself: it starts them in
+// run executes a command, which fails by must. The last two are for this program itself: it starts them in
 // processes of their own, because a candidate may end its process.
 func run(dir string, chosen []candidate, reps int, dur time.Duration) (err error) {
 	defer must.Return(&err)
@@ -61,9 +62,9 @@ func run(dir string, chosen []candidate, reps int, dur time.Duration) (err error
 	return nil
 }
 
-// apart runs a command of this program for one candidate and one folder in a process of its own, and returns what it
-// printed. What a process that crashes leaves is beside the folder, and goes with it.
-func apart(c candidate, command, dir, more string) string {
+// runApart runs a command of this program for one candidate and one folder in a process of its own, and
+// returns its output. The files of a crashed process are beside the folder, and are deleted with it.
+func runApart(c candidate, command, dir, more string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	args := []string{"-dir", filepath.Dir(dir), "-only", c.name, command, dir, more}
@@ -76,16 +77,16 @@ func apart(c candidate, command, dir, more string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// What comes of opening a folder and reading it.
+// Verdicts on a folder that was opened and read.
 const (
 	whole   = "all there"
 	told    = "told"
-	crashed = "crashes"   // the process ends, which is loud, too
-	tail    = "tail lost" // in silence: what is there is a beginning of what was acknowledged
-	wrong   = "wrong"     // in silence: a record is changed, or missing between others
+	crashed = "crashes"   // the process ends, which is not silent either
+	tail    = "tail lost" // silent: only a prefix of the acknowledged records is there
+	wrong   = "wrong"     // silent: a record is changed, or missing between others
 )
 
-// judge opens a folder in which so many records were acknowledged, and reads it. There may be more.
+// judge opens a folder with the given number of acknowledged records, and reads it. There may be more.
 func judge(c candidate, dir string, acknowledged int) string {
 	l, err := c.open(dir, options{size: c.small})
 	if err != nil {
@@ -109,7 +110,7 @@ func judge(c candidate, dir string, acknowledged int) string {
 
 const small = 128 // bytes of a record
 
-// record returns the record with a number, which cannot be taken for another one.
+// record returns the record with number i, which differs from all others.
 func record(i, size int) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, size), uint64(i))
 	r := rand.New(rand.NewPCG(uint64(i), 1))

@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// The limits that a budget keeps by itself. A search adds others.
+// The limits that every budget keeps. A search adds others.
 const (
 	Time      = "for"
 	Memory    = "memory"
 	Interrupt = "interrupt" // the context ended
 )
 
-// Budget is what a search may take. Its first three fields are set before it starts.
+// Budget bounds the resources of a search. Its first three fields are set before Start. Its methods are
+// safe for concurrent use.
 type Budget struct {
 	Context context.Context
 	Time    time.Duration // 0: no limit
-	Memory  uint64        // bytes that the program may take; 0: no limit
+	Memory  uint64        // bytes that the program may use; 0: no limit
 
 	began time.Time
-	over  atomic.Bool            // when the states at hand are done
-	halt  atomic.Bool            // at once: there is no time or memory for more
-	limit atomic.Pointer[string] // that ended the search
+	over  atomic.Bool            // stop after the current states
+	halt  atomic.Bool            // stop at once: time or memory is used up
+	limit atomic.Pointer[string] // the limit that ended the search
 }
 
-// Start begins the search, which calls done when it ends. Until then progress, if it is not nil, is
-// called after half a second and then once a second.
+// Start begins the search, which must call done when it ends. Until then progress, if not nil, is called
+// after half a second and then once a second.
 func (b *Budget) Start(progress func()) (done func()) {
 	b.began = time.Now()
 	alarm := func() bool { return true }
@@ -60,20 +61,20 @@ func (b *Budget) Start(progress func()) (done func()) {
 	return func() { alarm(); tick.Stop(); close(end); all.Wait() }
 }
 
-// taken is how many bytes the program has taken from the system.
+// taken returns the number of bytes that the program has taken from the system.
 func taken() uint64 {
 	list := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(list)
 	return list[0].Value.Uint64() - list[1].Value.Uint64()
 }
 
-// Took is how long the search has taken so far.
+// Took returns the duration of the search so far.
 func (b *Budget) Took() time.Duration { return time.Since(b.began) }
 
-// Stop ends the search: there is no need for more.
+// Stop ends the search because it needs no more.
 func (b *Budget) Stop() { b.over.Store(true) }
 
-// End ends the search because a limit is reached. The first one counts.
+// End ends the search because a limit is reached. Later limits are ignored.
 func (b *Budget) End(limit string) {
 	b.limit.CompareAndSwap(nil, &limit)
 	if limit == Time || limit == Memory {
@@ -82,13 +83,13 @@ func (b *Budget) End(limit string) {
 	b.Stop()
 }
 
-// Over tells whether the search has ended: by what was found, a limit or its context.
+// Over returns whether the search has ended: by a finding, a limit or its context.
 func (b *Budget) Over() bool { return b.over.Load() || b.Interrupted() }
 
-// Halted tells whether the search ends in the middle of a step, because time or memory is used up.
+// Halted returns whether the search must stop within a step because time or memory is used up.
 func (b *Budget) Halted() bool { return b.halt.Load() }
 
-// Interrupted tells whether the context has ended.
+// Interrupted returns whether the context has ended.
 func (b *Budget) Interrupted() bool { return b.Context.Err() != nil }
 
 // Limit returns what ended the search early, "" if nothing did.

@@ -1,4 +1,4 @@
-// Package timer keeps the timers of machines in explorations, sorted by when they are due.
+// Package timer keeps the timers of machines in explorations, sorted by due time.
 package timer
 
 import (
@@ -18,7 +18,7 @@ type Timer struct {
 	Due    parley.Tick
 }
 
-// Never is when a timer is due that is not set.
+// Never is the due time of a timer that is not set.
 const Never parley.Tick = math.MaxInt64
 
 func (t Timer) compare(u Timer) int {
@@ -26,19 +26,19 @@ func (t Timer) compare(u Timer) int {
 		cmp.Compare(t.Number, u.Number))
 }
 
-// Set puts a timer into a list, in place of the one of the same number.
+// Set inserts a timer into a list, replacing the one with the same process, path and number.
 func Set(list []Timer, t Timer) []Timer {
 	list = Stop(list, t)
 	i, _ := slices.BinarySearchFunc(list, t, Timer.compare)
 	return slices.Insert(list, i, t)
 }
 
-// Stop takes the timer of the same number out of a list.
+// Stop removes the timer with the same process, path and number from a list.
 func Stop(list []Timer, t Timer) []Timer {
 	return slices.DeleteFunc(list, func(u Timer) bool { return u.Of == t.Of && u.Path == t.Path && u.Number == t.Number })
 }
 
-// Key appends what tells lists apart.
+// Key appends a key that identifies a list.
 func Key(b []byte, list []Timer) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {
