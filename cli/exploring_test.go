@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// example is a command in a text, and what the text says that it prints. Three dots stand
-// for any number of lines.
+// example is a command in a page and the output that the page gives. A line of three dots stands for any number of
+// lines.
 type example struct {
 	command string
 	prints  []string
 }
 
-// examples are the commands of a text that stand behind a dollar sign.
+// examples returns the commands after a dollar sign in a page.
 func examples(t *testing.T, file string) (all []example) {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -38,10 +38,10 @@ func examples(t *testing.T, file string) (all []example) {
 	return all
 }
 
-// How long a search took is another number each time.
+// took matches the duration of a search, which varies.
 var took = regexp.MustCompile(`in [0-9]+\.[0-9] s`)
 
-// same tells whether a text is what is said of it.
+// same reports whether a text matches the lines of an example.
 func same(said []string, text string) bool {
 	pattern := ""
 	for _, line := range said {
@@ -54,7 +54,7 @@ func same(said []string, text string) bool {
 	return regexp.MustCompile("^" + pattern + "$").MatchString(text + "\n")
 }
 
-// What an example leaves out is left out only where it says so.
+// An example may omit lines only where it has three dots.
 func TestExampleLines(t *testing.T) {
 	for _, c := range []struct {
 		said, text string
@@ -68,8 +68,7 @@ func TestExampleLines(t *testing.T) {
 	}
 }
 
-// The commands of the guide print what stands there. An error is one line, and a warning
-// another one: the guide folds both.
+// The commands of the guide print what it shows. An error and a warning are one line each, which the guide folds.
 func TestExploringGuide(t *testing.T) {
 	t.Chdir("..")
 	dir := t.TempDir()

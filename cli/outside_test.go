@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A designer's protocol in a module of its own, of about eighty lines, gets the
-// command line and the suite.
+// A protocol of about 80 lines in a module of its own gets the command line and the test suite.
 func TestOutsideModule(t *testing.T) {
 	dir, goTool := outside(t, map[string]string{
 		"mine.go.txt": "mine.go", "mine_test.go.txt": "mine_test.go", "main.go.txt": "cmd/mine/main.go",
@@ -42,7 +41,7 @@ func TestOutsideModule(t *testing.T) {
 			t.Errorf("explore lacks %q:\n%s", want, out)
 		}
 	}
-	// A lost message is worse than a crash, and one round is too few to make up for it.
+	// A lost message is worse than a crash, and one round is too few to tolerate it.
 	beyond := exec.Command(filepath.Join(dir, "mine.exe"), "explore", "flood", "-n", "3", "-m", "0", "--losses", "1",
 		"--beyond-bound", "--property", "agreement")
 	b, err := beyond.CombinedOutput()
@@ -54,8 +53,8 @@ func TestOutsideModule(t *testing.T) {
 	}
 }
 
-// outside makes a module outside of this one, of some files, and returns its folder and what
-// runs the go command there.
+// outside creates another module from some files. It returns its folder and a function that runs the go command
+// there.
 func outside(t *testing.T, files map[string]string) (dir string, goTool func(args ...string) string) {
 	t.Helper()
 	root, err := filepath.Abs("..")
