@@ -1,4 +1,4 @@
-// Package nearest finds the names that somebody may have meant who wrote one that there is not.
+// Package nearest suggests existing names for one that does not exist.
 package nearest
 
 import (
@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Names says, for an error about a name that there is not, which names are near to it,
-// or else which there are.
+// Names returns the names that resemble a nonexistent name, or otherwise all names, for use in an error.
 func Names(name string, names []string) string {
 	const longest, shown = 64, 32
 	near := make(map[string]int)
@@ -35,8 +34,8 @@ func Names(name string, names []string) string {
 	return "near to it: " + strings.Join(list[:min(3, len(list))], ", ")
 }
 
-// Distance returns how many bytes must be inserted, removed, or replaced to make b of a. If a
-// is far longer than b, it returns the length of a.
+// Distance returns how many bytes must be inserted, removed, or replaced to turn a into b. If a is far longer than b,
+// it returns the length of a.
 func Distance(a, b string) int {
 	if len(a) > 2*len(b)+2 {
 		return len(a)

@@ -7,7 +7,7 @@ import (
 	"parley/internal/nearest"
 )
 
-// TestNames says which names are near to one that there is not, or else which there are.
+// TestNames checks the suggestions for a nonexistent name, and the list of names if none resembles it.
 func TestNames(t *testing.T) {
 	all := []string{"agreement", "validity", "termination"}
 	many := strings.Fields(strings.Repeat("x ", 40))
