@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Nothing is left of a run that was durable.
+// A durable run leaves no files behind.
 func TestBenchOrderLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if _, stderr, status := run("bench", "order", "--dur", "50ms", "--phases", "one", "--dir", dir); status != 0 {

@@ -28,7 +28,7 @@ type limits struct {
 	PerRound  []parley.Traffic `json:"per_round"`
 	Total     parley.Traffic   `json:"total"`
 
-	model string // in a word
+	model string // one word
 }
 
 // boundsCommand is "parley bounds".
@@ -78,7 +78,7 @@ func withVariants(a *console.App) []parley.Protocol {
 			fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 			build := p.Flags(fs)
 			if fs.Set(v.flag, v.value) != nil {
-				continue // a protocol of another module by this name
+				continue // another module's protocol with this name
 			}
 			if q, err := build(nil); err == nil {
 				q.Name += " --" + v.flag + "=" + v.value
@@ -93,7 +93,7 @@ func limitsOf(a *console.App, n, m int) []limits {
 	var all []limits
 	for _, p := range withVariants(a) {
 		if p.Bound == nil || p.Cost == nil || p.Timing != parley.Synchronous {
-			continue // its cost is not one of rounds
+			continue // its cost is not counted in rounds
 		}
 		cost := p.Cost(n, m)
 		l := limits{
@@ -156,8 +156,8 @@ func printBounds(a *console.App, n, m int, all []limits) error {
 	return err
 }
 
-// printPerRound prints a row an algorithm and a column a round, as long as the
-// rounds are few; else the rounds in which anything changes.
+// printPerRound prints one row for each algorithm and one column for each round. If there are more than 12 rounds, it
+// prints only those in which a value changes.
 func printPerRound(b *strings.Builder, all []limits) {
 	const most = 12
 	var table strings.Builder
@@ -183,6 +183,6 @@ func printPerRound(b *strings.Builder, all []limits) {
 	}
 	_ = w.Flush() // into memory
 	for line := range strings.Lines(table.String()) {
-		b.WriteString(line[2:]) // the names begin where all else does
+		b.WriteString(line[2:]) // cuts the indentation of the name column
 	}
 }

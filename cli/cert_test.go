@@ -22,7 +22,7 @@ func TestCertExamples(t *testing.T) {
 	}
 }
 
-// What is printed as JSON holds what a program needs: the files, and what is to be pinned.
+// The JSON output has what a program needs: the file names and the values to pin.
 func TestCertJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	into := func(to any, want int, args ...string) {

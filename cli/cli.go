@@ -1,5 +1,5 @@
-// Package cli is the command line. It is given the protocols, so that a module
-// of one's own gets all of it for a protocol of one's own:
+// Package cli is the command line. Its caller passes the protocols, so that another module can have the same command
+// line for a protocol of its own:
 //
 //	func main() { cli.Main(append(catalog.All(), mine.New(mine.Config{N: 4}))) }
 package cli
@@ -33,8 +33,8 @@ import (
 	"parley/cli/traces"
 )
 
-// Main runs the command line of the process and exits. If nobody reads its output any more,
-// it does so by the error of writing, and not by a signal: it leaves no folder behind.
+// Main runs the command line of the process and exits. It catches SIGPIPE: if the reader of its output has ended, the
+// command ends by the write error and not by the signal, and so removes its temporary folder.
 func Main(protocols []parley.Protocol) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(Run(protocols, os.Args[1:], os.Stdout, os.Stderr))
@@ -45,7 +45,7 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 	return runContext(context.Background(), protocols, args, stdout, stderr)
 }
 
-// runContext is Run with a context that interrupts the command when it ends, as a signal does.
+// runContext is Run with a context whose end interrupts the command as a signal does.
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{To: stdout}
 	a := &console.App{Protocols: protocols, Out: out, Err: stderr}
@@ -67,7 +67,7 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	switch status, ended := errors.AsType[console.ExitError](err); {
 	case err == nil:
 		return console.Fine
-	case errors.Is(err, syscall.EPIPE): // nobody reads on, as of a command before "head -1"
+	case errors.Is(err, syscall.EPIPE): // the reader has ended, such as "head -1"
 		return console.Unfinished
 	case ended:
 		return int(status)
@@ -79,7 +79,7 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	return console.Usage
 }
 
-// version is the version of the module, as the go command wrote it into the program.
+// version returns the version of the module that the go command wrote into the program.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -114,8 +114,8 @@ func rootCommand(a *console.App) *cobra.Command {
 	return root
 }
 
-// clashes tells which protocol has a name that another one has, or a flag that is one
-// of the command line's own.
+// clashes returns an error if two protocols have the same name, or if a protocol has a flag that the command line
+// reserves.
 func clashes(a *console.App) error {
 	taken := slices.Concat(run.Reserved(), explore.Reserved(), []string{"help", "h", "protocol", "color"})
 	seen := make(map[string]bool)

@@ -12,16 +12,15 @@ import (
 	"parley/cli"
 )
 
-// clientCommands are those that call a cluster, in an order in which their examples work:
-// what one reads, one before it has written.
+// clientCommands are the commands that call a cluster, ordered so that each example reads only what an earlier one
+// has written.
 var clientCommands = []string{
 	"agree", "cast", "listen", "log put", "log get", "log add", "log delete", "log do", "log query",
 	"clock", "commit", "status", "cluster expel", "cluster drain",
 	"cluster forget", "cluster leave",
 }
 
-// The examples of the commands that call a cluster work on one of real processes, of which
-// one lies.
+// The examples of the commands that call a cluster work on real processes, one of which is Byzantine.
 func TestClientExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p, up := clusterOf(t, "-n", "5", "--traitor", "4=twofaced", "--dir", "bank")
@@ -31,7 +30,7 @@ func TestClientExamples(t *testing.T) {
 	})
 	for _, command := range clientCommands {
 		if command == "cluster expel" {
-			told(t)
+			otherCommands(t)
 			listenUnwritten(t)
 		}
 		for _, line := range helpExamples(t, command) {
@@ -39,7 +38,7 @@ func TestClientExamples(t *testing.T) {
 				line = strings.ReplaceAll(line, "node3", other)
 			}
 			out, stderr, status := run(words(line)[1:]...)
-			if command == "cluster leave" { // node3 and node2 are out: a majority stays
+			if command == "cluster leave" { // node3 and node2 have left: a majority stays
 				if status != 1 || !strings.Contains(stderr, "3 of 5 nodes must stay") {
 					t.Errorf("%s: status %d, not 1\n%s%s", line, status, out, stderr)
 				}
@@ -57,15 +56,15 @@ func TestClientExamples(t *testing.T) {
 		}
 	}
 	eventually(t, "node2 has not ended", func() bool { return !listens(up.Nodes[1].Address) })
-	p.end(os.Interrupt) // it has told of nodes that ended, so that its status is 1
+	p.end(os.Interrupt) // nodes have ended before it, so its status is 1
 }
 
-// told is what is printed of other commands than the examples, by the same cluster.
-func told(t *testing.T) {
+// otherCommands checks the output of commands other than the examples, on the same cluster.
+func otherCommands(t *testing.T) {
 	t.Setenv("PARLEY_DIR", "bank")
 	for line, want := range map[string]struct {
 		status int
-		prints string // somewhere
+		prints string // a part of the output
 	}{
 		"log do bank 'rob the bank'":                      {1, "log do: table bank refused it: no such command\n"},
 		"log do bank 'rob the bank' --json":               {1, `"refused":true`},
@@ -108,8 +107,8 @@ func told(t *testing.T) {
 	}
 }
 
-// failover has the last node of a cluster stand still, and then killed: others are called in
-// its place, and who listens goes on at the next one.
+// failover pauses the last node of a cluster and then kills it: commands call other nodes instead, and a subscription
+// continues at the next node.
 func failover(t *testing.T, dir string, up upJSON) {
 	if _, stderr, status := run("cast", "total", "first", "--dir", dir); status != 0 {
 		t.Fatal(stderr)
@@ -134,7 +133,7 @@ func failover(t *testing.T, dir string, up upJSON) {
 	}
 }
 
-// clientPrints is what examples print, among other things.
+// clientPrints maps examples to a part of their output.
 var clientPrints = map[string]string{
 	"parley agree attack --dir bank": `decides "attack"`,
 	"parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank": `node2  node1 "20", node2 "21"`,
@@ -147,21 +146,21 @@ var clientPrints = map[string]string{
 	"parley status --dir bank":                                                            "cluster local, m = 1; not durable: ",
 }
 
-// clientOthers are the nodes that examples are tried with in place of node3, which is out by then; who is forgotten
-// has ended.
+// clientOthers are the nodes that stand in for node3 in the examples, because node3 has left by then. The node that
+// "cluster forget" names must have ended.
 var clientOthers = map[string]string{"cluster drain": "node2", "cluster forget": "node2", "cluster leave": "node1"}
 
-// clientExits are the statuses of examples that are not 0.
+// clientExits are the exit statuses of the examples that do not exit with 0.
 var clientExits = map[string]int{
-	"parley clock --dir bank":        1, // the one that lies is not in step
+	"parley clock --dir bank":        1, // the Byzantine node's clock is out of step
 	"parley clock --json --dir bank": 1,
 	"parley status --dir bank":       1,
 	// Nodes without a participant vote no.
 	"parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank": 1,
 }
 
-// listenUnwritten listens with an output that cannot be written: the nodes are not blamed for that, and
-// none is asked after the first.
+// listenUnwritten listens with an output that cannot be written: the error does not blame the nodes, and the command
+// calls no further node.
 func listenUnwritten(t *testing.T) {
 	var stderr strings.Builder
 	status := cli.Run(catalog.All(), words("listen total --from 1 --count 1"), unwritable{syscall.ENOSPC}, &stderr)

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// process is the command, running.
+// process is a running "parley" command.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	mu  sync.Mutex
-	buf bytes.Buffer // what it has printed
+	buf bytes.Buffer // its output so far
 }
 
 func (p *process) Write(b []byte) (int, error) {
@@ -34,7 +34,7 @@ func (p *process) printed() string {
 	return p.buf.String()
 }
 
-// begin starts the command, and waits until it has printed something.
+// begin starts the command and waits until its output contains until.
 func begin(t *testing.T, until string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), "parley", args...)}
@@ -43,12 +43,12 @@ func begin(t *testing.T, until string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.cmd.Wait() }) // the folder of the test is removed after that; it may have been waited for
+	t.Cleanup(func() { _ = p.cmd.Wait() }) // the test's folder is removed after that; end may have waited already
 	p.wait(until)
 	return p
 }
 
-// eventually waits until something is so.
+// eventually waits up to 60 seconds until so returns true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
@@ -61,7 +61,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 func (p *process) wait(until string) {
 	p.t.Helper()
 	eventually(p.t, "it has not printed "+until, func() bool {
-		// A process that is gone is looked at below.
+		// The test below handles a process that has ended.
 		return strings.Contains(p.printed(), until) || p.cmd.Process.Signal(syscall.Signal(0)) != nil
 	})
 	if !strings.Contains(p.printed(), until) {
@@ -83,7 +83,7 @@ func (p *process) status() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// listens tells whether somebody does at an address.
+// listens reports whether a TCP connection to the address succeeds.
 func listens(address string) bool {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -111,12 +111,12 @@ func clusterOf(t *testing.T, args ...string) (*process, upJSON) {
 	return p, up
 }
 
-// A cluster of real processes starts, says where all is, and ends; its folder can be
-// started from again, and looked at.
+// A cluster of real processes starts, prints where its files are, and ends. It can be started again from its folder,
+// and inspected.
 func TestClusterUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bank")
 	for range 2 {
-		// The same command starts what is there.
+		// The same command starts the existing cluster.
 		p, up := clusterOf(t, "--dir", dir, "-n", "3", "--durable")
 		if up.Dir != dir || len(up.Nodes) != 3 {
 			t.Fatalf("%+v", up)
@@ -175,8 +175,8 @@ func TestClusterUp(t *testing.T) {
 	}
 }
 
-// A node that ends is told of and not started again; the command fails at its end, and a
-// temporary folder stays for who looks for the reason.
+// The command reports a node that ends and does not restart it. It fails at its end, and a temporary folder stays for
+// diagnosis.
 func TestClusterNodeEnds(t *testing.T) {
 	p, up := clusterOf(t, "-n", "3")
 	defer func() { _ = os.RemoveAll(up.Dir) }()
@@ -199,7 +199,7 @@ func TestClusterNodeEnds(t *testing.T) {
 	}
 }
 
-// The nodes end with the process that started them, however that does.
+// The nodes end with the process that started them, however that process ends.
 func TestClusterOrphans(t *testing.T) {
 	p, up := clusterOf(t, "-n", "3", "--dir", t.TempDir())
 	_ = p.end(os.Kill)
@@ -211,7 +211,7 @@ func TestClusterOrphans(t *testing.T) {
 	}
 }
 
-// A cluster of which a node can not begin does not stay, and says why.
+// If a node cannot start, the cluster ends and reports why.
 func TestClusterFails(t *testing.T) {
 	p, up := clusterOf(t, "-n", "2", "--dir", t.TempDir())
 	_ = p.end(os.Interrupt)
@@ -228,8 +228,8 @@ func TestClusterFails(t *testing.T) {
 	}
 }
 
-// A node reads its certificates again when it is told to, and keeps those in use if it can
-// not. It ends when it is interrupted.
+// A node reloads its certificates on a signal, and keeps those in use if it cannot read the new ones. It ends when it
+// is interrupted.
 func TestNodeReloads(t *testing.T) {
 	p, up := clusterOf(t, "-n", "1", "--dir", t.TempDir())
 	_ = p.end(os.Interrupt)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A signal to a whole group of processes, as Ctrl-C is one, does not end nodes: the process that
-// started them ends them, in order. A temporary folder goes with the cluster.
+// A signal to the whole process group, such as Ctrl-C, does not end the nodes: the process that started them ends
+// them, in order. A temporary folder is removed with its cluster.
 func TestClusterTemporary(t *testing.T) {
 	p, up := clusterOf(t, "-n", "2")
 	for _, n := range up.Nodes {
@@ -28,7 +28,7 @@ func TestClusterTemporary(t *testing.T) {
 	}
 }
 
-// Data that lies elsewhere than in a node's folder is not removed, though the node begins anew.
+// Data outside a node's folder is not removed, even though the node restarts from scratch.
 func TestDataElsewhereStays(t *testing.T) {
 	dir, other := filepath.Join(t.TempDir(), "bank"), t.TempDir()
 	p, _ := clusterOf(t, "-n", "1", "--dir", dir)

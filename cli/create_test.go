@@ -61,7 +61,7 @@ func TestNewProtocol(t *testing.T) {
 			t.Errorf("explore lacks %q:\n%s", want, out)
 		}
 	}
-	// A lost message is worse than a crash, and one round is too few to make up for it.
+	// A lost message is worse than a crash, and one round is too few to tolerate it.
 	beyond := exec.Command(filepath.Join(dir, "mine.exe"), "explore", "mine", "-n", "3", "-m", "0", "--losses", "1",
 		"--beyond-bound", "--property", "agreement")
 	b, err := beyond.CombinedOutput()
@@ -73,8 +73,8 @@ func TestNewProtocol(t *testing.T) {
 	}
 }
 
-// outside makes a module outside of this one, of some files, and returns its folder and what
-// runs the go command there.
+// outside creates another module from some files. It returns its folder and a function that runs the go command
+// there.
 func outside(t *testing.T, files map[string]string) (dir string, goTool func(args ...string) string) {
 	t.Helper()
 	root, err := filepath.Abs("..")

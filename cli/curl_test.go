@@ -14,11 +14,10 @@ import (
 	"testing"
 )
 
-// called is a command of the README, and what it answers, if the README says so.
+// called is a command of the README, with its answer if the README gives one.
 type called struct{ command, answer string }
 
-// callExamples are the commands of the section "Call it": what starts the cluster, and what
-// calls it.
+// callExamples returns the commands of the section "Call it": the one that starts the cluster, and the calls.
 func callExamples(t *testing.T) (up string, calls []called) {
 	t.Helper()
 	b, err := os.ReadFile("../README.md")
@@ -49,8 +48,7 @@ func callExamples(t *testing.T) (up string, calls []called) {
 	return up, calls
 }
 
-// The README's calls work: sent by what reads curl's configuration and arguments, and by
-// curl itself where there is one.
+// The README's calls work, both with likeCurl and with curl itself if it is installed.
 func TestCallExamples(t *testing.T) {
 	up, calls := callExamples(t)
 	how := map[string]func(*testing.T, string) (string, error){"go": likeCurl}
@@ -83,7 +81,7 @@ func TestCallExamples(t *testing.T) {
 	}
 }
 
-// compact is JSON without what does not count.
+// compact returns JSON without insignificant white space, and any other text unchanged.
 func compact(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) != nil {
@@ -92,7 +90,7 @@ func compact(text string) string {
 	return b.String()
 }
 
-// likeCurl does what curl does with a command of the form
+// likeCurl makes the call that curl makes for a command of the form
 //
 //	curl -K FILE $VARIABLE/PATH -d BODY
 func likeCurl(t *testing.T, command string) (string, error) {
@@ -135,7 +133,7 @@ func likeCurl(t *testing.T, command string) (string, error) {
 	return string(b), err
 }
 
-// settings reads the lines of a file that set something.
+// settings reads the assignments in a file.
 func settings(t *testing.T, file, by string) map[string]string {
 	t.Helper()
 	b, err := os.ReadFile(file)

@@ -16,7 +16,7 @@ import (
 	"parley/internal/golden"
 )
 
-// masks are what no two demonstrations have in common.
+// masks match the parts of the output that differ between demonstrations.
 var masks = []struct {
 	what *regexp.Regexp
 	with string
@@ -28,7 +28,7 @@ var masks = []struct {
 	{regexp.MustCompile(`the \d+ that P4(.*?)first \d+`), "the N that P4${1}first N"},
 }
 
-// The demonstration prints what it is known to print, and every line fits.
+// The demonstration prints the golden text, and every line fits the width.
 func TestDemo(t *testing.T) {
 	got, stderr, status := run("demo", "--once", "--width", "80")
 	if status != 0 || stderr != "" {
@@ -65,8 +65,7 @@ func TestDemo(t *testing.T) {
 	golden.Compare(t, "testdata/demo.txt", []byte(got))
 }
 
-// Without --once the cluster stays, the commands that are printed work in their order, and Ctrl-C leaves
-// nothing behind.
+// Without --once the cluster stays, the printed commands work in their order, and Ctrl-C removes everything.
 func TestDemoStays(t *testing.T) {
 	p := begin(t, "Ctrl-C ends it and removes everything.\n", "demo")
 	_, next, _ := strings.Cut(p.printed(), "in another terminal:\n")
@@ -82,7 +81,7 @@ func TestDemoStays(t *testing.T) {
 	_, dir, _ := strings.Cut(commands[0], "--dir ")
 	var back *process
 	for _, command := range commands {
-		if strings.Contains(command, " node ") { // it does not end, and takes part again after a while
+		if strings.Contains(command, " node ") { // it does not end, and rejoins only after a while
 			back = begin(t, "watchers are served at ", words(command)[1:]...)
 			continue
 		}
@@ -103,15 +102,15 @@ func TestDemoStays(t *testing.T) {
 	}
 }
 
-// The processes of a demonstration that is killed end with it.
+// The processes of a demonstration end when it is killed.
 func TestDemoKilled(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // nobody is left to remove the folder
+	t.Setenv("TMPDIR", t.TempDir()) // the killed process cannot remove its folder
 	p := begin(t, "1. They agree", "demo", "--width", "100")
 	_ = p.end(os.Kill)
 	silent(t, p.printed())
 }
 
-// A demonstration whose reader ends, as before "head -1", leaves no folder with keys.
+// A demonstration whose reader ends, such as "head -1", leaves no folder with keys behind.
 func TestDemoUnread(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -123,7 +122,7 @@ func TestDemoUnread(t *testing.T) {
 	}
 }
 
-// A program whose output is a pipe that nobody reads gets an error of writing, and no signal.
+// A program that writes to a pipe without a reader gets a write error and no signal.
 func TestPipeUnread(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -143,7 +142,7 @@ func TestPipeUnread(t *testing.T) {
 	}
 }
 
-// silent waits until nobody listens any more at the addresses of a demonstration.
+// silent waits until nothing listens at the addresses of a demonstration.
 func silent(t *testing.T, printed string) {
 	t.Helper()
 	addresses := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(printed, -1)

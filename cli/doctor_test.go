@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Of a cluster that runs, doctor measures all other nodes from outside, and by asking one,
-// and proposes rounds with reasons. Its example runs.
+// While a cluster runs, doctor measures all other nodes, both directly and through a node, and proposes round lengths
+// with reasons. Its example runs.
 func TestDoctor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	_, up := clusterOf(t, "-n", "4", "--dir", dir)
@@ -48,7 +48,7 @@ func TestDoctor(t *testing.T) {
 		t.Error(err)
 	}
 	failover(t, dir, up)
-	// Of a node that is not there it is said why.
+	// The report says why a node was not reached.
 	out, _, status := run("doctor", "--round", "--for", "1s")
 	if status != 1 || !strings.Contains(out, "node4           not reached: dial tcp ") {
 		t.Errorf("status %d: %s", status, out)

@@ -11,8 +11,8 @@ import (
 	"parley/internal/golden"
 )
 
-// elsewhere are the commands whose examples write files, run for ever or call a cluster: they
-// are those of TestCertExamples, TestClusterExamples, TestClientExamples, TestNewProtocol and the like.
+// elsewhere names the commands whose examples write files, run until they are stopped, or call a cluster. Other tests
+// run them, such as TestCertExamples, TestClusterExamples, TestClientExamples and TestNewProtocol.
 const elsewhere = "new cert node cluster doctor agree cast listen log clock commit status"
 
 // Every example of a help text runs, from the top of the repository.
@@ -50,7 +50,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// helpExamples are the examples of a command's help text.
+// helpExamples returns the examples in a command's help text.
 func helpExamples(t *testing.T, command string) (lines []string) {
 	t.Helper()
 	help, _, status := run(append(strings.Fields(command), "--help")...)
@@ -67,8 +67,7 @@ func helpExamples(t *testing.T, command string) (lines []string) {
 	return lines
 }
 
-// What the README says can be run runs, from the top of the repository, and the
-// picture in it is that of a run.
+// The README's commands run from the top of the repository, and its picture shows a run.
 func TestReadme(t *testing.T) {
 	t.Chdir("..")
 	b, err := os.ReadFile("README.md")
@@ -79,14 +78,14 @@ func TestReadme(t *testing.T) {
 	commands := 0
 	for _, line := range strings.Split(string(b), "\n") {
 		if !strings.HasPrefix(line, "parley ") || strings.HasPrefix(line, "parley cluster up ") {
-			continue // what is called there has a test of its own
+			continue // the calls have a test of their own
 		}
 		commands++
 		line = strings.ReplaceAll(line, "run.svg", filepath.Join(dir, "run.svg"))
 		line = strings.ReplaceAll(line, "run.jsonl", filepath.Join(dir, "run.jsonl"))
 		want := 0
 		if strings.Contains(line, "explore") && strings.Contains(line, "--beyond-bound") {
-			want = 1 // what is searched for is found
+			want = 1 // the search finds its goal
 		}
 		if out, stderr, status := run(words(line)[1:]...); status != want || out == "" {
 			t.Errorf("%s: status %d, %s", line, status, stderr)
@@ -106,7 +105,7 @@ func TestReadme(t *testing.T) {
 	golden.Compare(t, "docs/article.svg", got)
 }
 
-// words splits a command line as a shell does that knows of single quotes alone.
+// words splits a command line like a shell that knows only single quotes.
 func words(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {

@@ -11,8 +11,8 @@ import (
 	"parley/internal/golden"
 )
 
-// The lecture's impossibility proof, found and printed: in the lecture's names, and for the
-// article's protocol in the article's.
+// explore finds and prints the lecture's impossibility proof, with the lecture's names, and with the article's names
+// for the article's protocol.
 func TestLecturesProof(t *testing.T) {
 	var out strings.Builder
 	for _, args := range [][]string{
@@ -29,13 +29,13 @@ func TestLecturesProof(t *testing.T) {
 	golden.Compare(t, "testdata/indistinguishable.txt", []byte(out.String()))
 }
 
-// With m rounds in place of m+1 there is such an argument for oral and for signed messages, with
-// two liars a longer one; within the bound there is none, and the exit status says so.
+// With m rounds instead of m+1 there is an indistinguishability argument for oral and for signed messages, and a
+// longer one with two liars. Within the bound there is none, and the exit status says so.
 func TestIndistinguishable(t *testing.T) {
 	for _, c := range []struct {
 		args   string
 		cases  int
-		says   string // at the end
+		says   string // the last line of the output
 		status int
 	}{
 		{"sm -n 3 -m 0 --liars 1 --beyond-bound", 3, "agreement in case two", 1},

@@ -18,8 +18,7 @@ import (
 	"parley/trace"
 )
 
-// The exit status says how the search ended: 0 all visited and nothing found, 1 found,
-// 2 bad use, 3 ended before.
+// The exit status says how the search ended: 0 exhausted and nothing found, 1 found, 2 bad usage, 3 ended early.
 func TestExploreStatus(t *testing.T) {
 	judge(t, []judged{
 		{"explore om -n 4 -m 1 --step round", 0, []string{"\nexhausted: no promise breaks. In every state: "}, nil},
@@ -35,8 +34,8 @@ func TestExploreStatus(t *testing.T) {
 	})
 }
 
-// What was found is told in words, with the names of the processes: with one traitor more
-// than m a second order reaches one process in the last round, and nobody else.
+// The story names the processes: with m+1 traitors, one process receives a second order in the last round, and no
+// other does.
 func TestExploreStory(t *testing.T) {
 	out, stderr, _ := run("explore", "sm", "-n", "4", "-m", "1", "--faulty", "0,1", "--beyond-bound", "--step", "round",
 		"--all", "--json", "--names", "lecture", "--values", "1")
@@ -65,8 +64,8 @@ func TestExploreStory(t *testing.T) {
 	}
 }
 
-// A broken promise is told as one. A protocol may have flags of its own by the names of a
-// scenario's keys, but none by those of explore.
+// The story of a broken promise says that it is one. A protocol may have flags named like the keys of a scenario, but
+// none named like those of explore.
 func TestExplorePromise(t *testing.T) {
 	p := promising("silence", func(h *parley.History) error {
 		if len(h.Deliveries) > 0 {
@@ -91,14 +90,14 @@ func TestExplorePromise(t *testing.T) {
 	}
 }
 
-// fallen panics when it is told something.
+// fallen panics when it is notified.
 type fallen struct{ parley.Base }
 
 func (fallen) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told\nonce") }
 func (fallen) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
 func (fallen) State(*parley.Vars)                          {}
 
-// falling is a protocol of such machines.
+// falling returns a protocol of fallen machines.
 func falling() parley.Protocol {
 	p := diffusion.New(diffusion.Config{N: 3})
 	p.Name, p.Flags, p.Properties = "falling", nil, nil
@@ -106,8 +105,8 @@ func falling() parley.Protocol {
 	return p
 }
 
-// That a machine panics is found whatever is searched for, and the run is told with the
-// move in which it does. Its words are put on one line.
+// A panic of a machine is found whatever the search looks for, and the story includes the transition that panics. The
+// panic's text is put on one line.
 func TestExplorePanic(t *testing.T) {
 	p := falling()
 	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
@@ -119,7 +118,7 @@ func TestExplorePanic(t *testing.T) {
 			t.Errorf("%s: status %d\n%s%s", args, status, out.String(), stderr.String())
 		}
 	}
-	// What is drawn of the machine that panics is what it was before.
+	// The picture shows the panicking machine's state before the panic.
 	p.Tree = func(parley.Machine) parley.Tree { return nil }
 	dir := t.TempDir()
 	file, drawn := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "run.svg")
@@ -135,7 +134,7 @@ func TestExplorePanic(t *testing.T) {
 	}
 }
 
-// every has a search for each protocol that finds a run soon.
+// every has, for each protocol, a search that soon finds a run.
 var every = []string{
 	"eig -n 4 -m 1 --goal 'all correct decided'", "om -n 4 -m 1 --faulty 2=twofaced --goal over",
 	"sm -n 3 -m 1 --goal over --step round", "interactive -n 4 -m 1 --goal 'all correct decided' --order depth",
@@ -156,7 +155,7 @@ var every = []string{
 	"news-fifo -n 3 --beyond-bound --requests '[{at: 1, broadcast: article a}, {at: 2, broadcast: response c to a}]'",
 }
 
-// Whatever was found is a trace that is shown, and run again by the correct processes.
+// The trace of every run found can be shown, and replayed by the correct processes.
 func TestExploreReplays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, args := range every {
@@ -174,7 +173,7 @@ func TestExploreReplays(t *testing.T) {
 	}
 }
 
-// A trace that is no run of the protocol is not replayed, even if it is whole.
+// A trace that is complete but not a run of the protocol is not replayed.
 func TestReplayRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file, changed := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "changed.jsonl")
@@ -223,10 +222,9 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// That a search may never end is said before it begins, and Ctrl-C ends it with what is
-// known so far.
+// Before a search that may never end, explore warns of that. Ctrl-C ends the search and prints the results so far.
 func TestExploreInterrupted(t *testing.T) {
-	p := begin(t, " MiB\n", "explore", "eig", "-n", "7", "-m", "2") // it searches
+	p := begin(t, " MiB\n", "explore", "eig", "-n", "7", "-m", "2") // it is searching
 	status := p.end(os.Interrupt)
 	out := p.printed()
 	for _, text := range []string{

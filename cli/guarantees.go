@@ -11,15 +11,14 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// faultColumn is something that may happen to a run, and how it shows among the
-// assumptions.
+// faultColumn is a kind of fault, and how it changes the run conditions.
 type faultColumn struct {
 	Name string // in the JSON list and the legend
-	head string // over the column
+	head string // the head of the column
 	set  func(*parley.RunConditions)
 }
 
-// faultColumns are the columns of the table of guarantees, each on its own.
+// faultColumns are the columns of the table of guarantees. Each column has one kind of fault.
 var faultColumns = []faultColumn{
 	{"m processes crash for good", "crash", func(a *parley.RunConditions) { a.Faulty = a.M }},
 	{"m processes omit to send or receive", "omit", func(a *parley.RunConditions) {
@@ -45,17 +44,17 @@ var faultColumns = []faultColumn{
 	}},
 }
 
-// guarantee is what remains promised of a protocol's properties.
+// guarantee is what a protocol still promises under one kind of fault.
 type guarantee struct {
 	Circumstance string   `json:"circumstance"`
 	Promised     []string `json:"promised"`
 	Not          []string `json:"not_promised,omitempty"`
-	Because      string   `json:"because,omitempty"` // of the first that is not
+	Because      string   `json:"because,omitempty"` // for the first property that is not promised
 
 	cell string
 }
 
-// guarantees asks the promises of a protocol, circumstance by circumstance.
+// guarantees returns what a protocol promises under each kind of fault.
 func guarantees(p parley.Protocol) []guarantee {
 	var out []guarantee
 	calm := promised(p, parley.RunConditions{N: p.N, M: p.M})
@@ -63,7 +62,7 @@ func guarantees(p parley.Protocol) []guarantee {
 		a := parley.RunConditions{N: p.N, M: p.M}
 		c.set(&a)
 		if p.Faults == parley.SignedByzantineFaults {
-			a.Worst = min(a.Worst, p.Faults) // its signatures hold
+			a.Worst = min(a.Worst, p.Faults) // signatures cannot be forged
 		}
 		g := guarantee{Circumstance: c.Name, Promised: []string{}}
 		safety := true
@@ -96,7 +95,8 @@ func guarantees(p parley.Protocol) []guarantee {
 	return out
 }
 
-// promised is the verdict on a run in which nothing happens, for its promises.
+// promised returns the verdicts on an empty run; their promises are what counts. It leaves out the properties with
+// Mode Sometimes.
 func promised(p parley.Protocol, a parley.RunConditions) []parley.Verdict {
 	all := parley.Judge(p, a, &parley.History{N: p.N})
 	return slices.DeleteFunc(all, func(v parley.Verdict) bool { return v.Property.Mode == parley.Sometimes })
@@ -106,7 +106,7 @@ const cellLegend = "all: every property that is promised when nothing fails rema
 	"happens, but what is to happen in the end may not. some: parts of both are lost. -: nothing is promised any " +
 	"more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons."
 
-// printGuarantees writes the table, and what the words in it stand for.
+// printGuarantees writes the table and its legend.
 func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) error {
 	var b strings.Builder
 	wide := 0
@@ -139,7 +139,7 @@ func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) e
 	return err
 }
 
-// describe writes all that is known of one protocol.
+// describe writes the description of one protocol.
 func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 	var b strings.Builder
 	width := a.Width(0)

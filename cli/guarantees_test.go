@@ -11,8 +11,7 @@ import (
 	"parley/internal/golden"
 )
 
-// The page on guarantees has the table as it is printed, and speaks of every
-// protocol, and of no other.
+// The page on guarantees contains the table as printed, and mentions every protocol and no other.
 func TestGuaranteesPage(t *testing.T) {
 	const file = "../docs/guarantees.md"
 	const begin, end = "<!-- guarantees -->\n", "<!-- end -->"

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// guideExits are the statuses of commands of docs/cluster.md that are not 0: the node that
-// lies is not in step.
+// guideExits are the exit statuses of the commands of docs/cluster.md that do not exit with 0: the Byzantine node's
+// clock is out of step.
 var guideExits = map[string]int{"parley clock --dir bank": 1, "parley status --dir bank": 1}
 
-// What docs/cluster.md says can be run runs, in its order.
+// The commands in docs/cluster.md run in the order of the page.
 func TestClusterGuide(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "docs", "cluster.md"))
 	if err != nil {
@@ -30,7 +30,7 @@ func TestClusterGuide(t *testing.T) {
 		line, file, _ := strings.Cut(line, " > ")
 		args := words(line)[1:]
 		switch {
-		case line == "parley demo": // which has tests of its own
+		case line == "parley demo": // it has tests of its own
 			continue
 		case strings.HasPrefix(line, "parley cluster up "):
 			up, _ = clusterOf(t, args[2:]...)
@@ -39,9 +39,9 @@ func TestClusterGuide(t *testing.T) {
 				return status == 0
 			})
 			continue
-		case line == "parley node --config node.yaml": // it is like the one before, and does not end
+		case line == "parley node --config node.yaml": // like the one before, and it does not end
 			continue
-		case strings.HasPrefix(line, "parley node --config "): // of a cluster that there is
+		case strings.HasPrefix(line, "parley node --config "): // a node of the running cluster
 			t.Chdir(filepath.Join(dir, "bank", "node1"))
 		}
 		out, stderr, status := run(args...)
@@ -62,7 +62,7 @@ func TestClusterGuide(t *testing.T) {
 	}
 }
 
-// Every "parley cert" and the like that the text of docs/cluster.md names is there.
+// Every command that the text of docs/cluster.md names, such as "parley cert", exists.
 func TestClusterGuideNames(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "docs", "cluster.md"))
 	if err != nil {
@@ -77,7 +77,7 @@ func TestClusterGuideNames(t *testing.T) {
 			if word[0] == '-' {
 				break
 			}
-			if strings.ToUpper(word) != word { // a name that stands for something
+			if strings.ToUpper(word) != word { // not a placeholder
 				args = append(args, strings.TrimSuffix(word, ","))
 			}
 		}

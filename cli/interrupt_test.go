@@ -14,7 +14,7 @@ import (
 	"parley/cli/console"
 )
 
-// interruption interrupts a command at a step of a machine, and counts the steps after it.
+// interruption interrupts a command at a certain step of its machines, and counts the steps after it.
 type interruption struct {
 	at, steps atomic.Int64
 	interrupt context.CancelFunc
@@ -26,10 +26,10 @@ func (i *interruption) step() {
 	}
 }
 
-// late is how many steps were made after the interruption; negative if there was none.
+// late returns the number of steps since the interruption, which is negative if there was none.
 func (i *interruption) late() int64 { return i.steps.Load() - i.at.Load() }
 
-// stepping is a machine whose steps are counted.
+// stepping is a machine that counts its steps.
 type stepping struct {
 	parley.Machine
 	count func()
@@ -49,7 +49,7 @@ func (m stepping) Timeout(s *parley.Step, t parley.Timer) {
 	m.Machine.Timeout(s, t)
 }
 
-// in has the steps of a protocol's machines, and of its liars, counted.
+// in returns the protocol with the steps of its machines and its lies counted.
 func (i *interruption) in(p parley.Protocol) parley.Protocol {
 	if p.Bare != nil {
 		bare := i.in(*p.Bare)
@@ -76,10 +76,9 @@ func (i *interruption) in(p parley.Protocol) parley.Protocol {
 	return p
 }
 
-// An interrupted search makes next to no step after that, whatever it does when the signal
-// comes: in every protocol, message by message, by rounds, split and in search of pairs; while
-// one step is gone through that may be answered in a million ways, and while the run that was
-// found is made again or made shorter.
+// An interrupted search makes at most few further steps, whatever it is doing when the signal comes: for every
+// protocol, by message, by round, split, and in search of indistinguishable runs; while it enumerates a step with a
+// million possible answers, and while it replays or shrinks the run that it found.
 func TestExploreInterruptedEverywhere(t *testing.T) {
 	ways := []string{"", "--order depth", "--order random --walks 200", "--beyond-bound --order depth --all", "--step round", "--step split",
 		"--indistinguishable --beyond-bound"}
@@ -114,8 +113,8 @@ func interruptedAt(t *testing.T, p parley.Protocol, way string, at int64) {
 	}
 }
 
-// A search whose time is up says what was covered, at what rate, and three flags that make it
-// smaller; its status is 3.
+// When the time of a search is up, the report says what was covered and at what rate, and names three flags that make
+// the search smaller. The exit status is 3.
 func TestExploreTimeIsUp(t *testing.T) {
 	for _, way := range []string{"bracha", "om -n 7 -m 2 --step split", "eig -n 7 -m 2 --step round"} {
 		var out, stderr bytes.Buffer
@@ -130,8 +129,8 @@ func TestExploreTimeIsUp(t *testing.T) {
 	}
 }
 
-// A sweep that is interrupted prints what it has counted, as text and as JSON; one that is
-// interrupted while it makes a failure smaller prints that failure.
+// An interrupted sweep prints its counts so far, as text and as JSON. A sweep that is interrupted while it shrinks a
+// failure prints that failure.
 func TestSweepInterrupted(t *testing.T) {
 	sweep := func(at int64, args ...string) (string, int) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -144,7 +143,7 @@ func TestSweepInterrupted(t *testing.T) {
 		}
 		var out, stderr bytes.Buffer
 		status := runContext(ctx, all, append([]string{"sweep", "om", "--seeds", "1..100000000"}, args...), &out, &stderr)
-		const few = 50_000 // the runs at hand are made to their end
+		const few = 50_000 // runs that have begun are finished
 		if late := i.late(); late < 0 || late > few || stderr.Len() > 0 {
 			t.Errorf("%v: %d steps after the interruption, want at most %d\n%s", args, late, few, &stderr)
 		}

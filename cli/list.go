@@ -14,7 +14,7 @@ import (
 	"parley/internal/lists"
 )
 
-// listed is one protocol as list prints it.
+// listed is one protocol as "parley list" prints it.
 type listed struct {
 	Name       string   `json:"name"`
 	Title      string   `json:"title"`
@@ -68,7 +68,8 @@ func listCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// needed is how many processes 1, 2 and 3 faults need at least, if the protocol has a bound.
+// needed returns the number of processes needed to tolerate 1, 2 and 3 faults, or nothing if the protocol has no
+// bound.
 func needed(p parley.Protocol) (least []int) {
 	for m := 1; m <= 3 && p.Bound != nil; m++ {
 		if n := leastProcesses(p, m); n > 0 {
@@ -78,7 +79,7 @@ func needed(p parley.Protocol) (least []int) {
 	return least
 }
 
-// smallest says that in words.
+// smallest returns needed in words.
 func smallest(p parley.Protocol) string {
 	var parts []string
 	for i, n := range needed(p) {
@@ -90,7 +91,7 @@ func smallest(p parley.Protocol) string {
 	return "n >= " + strings.Join(parts, ", ")
 }
 
-// leastProcesses is the smallest n that tolerates m faults, 0 if there is none.
+// leastProcesses returns the smallest n that tolerates m faults, or 0 if there is none.
 func leastProcesses(p parley.Protocol, m int) int {
 	for n := m + 2; n <= parley.MaxProcesses; n++ {
 		if p.Bound(n, m) == nil {
@@ -100,7 +101,7 @@ func leastProcesses(p parley.Protocol, m int) int {
 	return 0
 }
 
-// mostFaults is the largest m that n processes tolerate.
+// mostFaults returns the largest m that n processes tolerate.
 func mostFaults(p parley.Protocol, n int) int {
 	m := n - 2
 	for m > 0 && p.Bound(n, m) != nil {
@@ -109,7 +110,7 @@ func mostFaults(p parley.Protocol, n int) int {
 	return m
 }
 
-// models are the fault models in a word.
+// models names each fault model in a word.
 var models = map[parley.FaultModel]string{
 	parley.CrashFaults: "crash", parley.OmissionFaults: "omit", parley.SignedByzantineFaults: "lie, signed",
 	parley.OralByzantineFaults: "lie",
@@ -120,7 +121,7 @@ const listLegend = "timing: any needs no bound on delays for what is never to go
 	"the source, the properties and what is promised of them; \"parley list --guarantees\" what remains promised " +
 	"when something goes wrong."
 
-// printList prints a line a protocol, and where there is more to be known.
+// printList prints one line for each protocol, and where to find more.
 func printList(a *console.App, w io.Writer) error {
 	width := a.Width(0)
 	rows := [][4]string{{"protocol", "timing", "faults", "n"}}
@@ -160,7 +161,7 @@ func printList(a *console.App, w io.Writer) error {
 	return err
 }
 
-// fewest is how many processes 1, 2 and 3 faults need, for a column.
+// fewest returns needed as the text of a column.
 func fewest(p parley.Protocol) string {
 	return strings.Join(lists.Of(needed(p), strconv.Itoa), ",")
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What is wrong with a scenario is said with the file, the line, the key and what is
-// allowed; nothing runs, and nothing panics.
+// An error in a scenario names the file, the line, the key and what is allowed; nothing runs, and nothing panics.
 func TestMalformedScenarios(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                                  ":1: one YAML document was expected",
@@ -46,7 +45,7 @@ func TestMalformedScenarios(t *testing.T) {
 		"protocol: fifo\ncrashes:\n  - {when: 5}":           ":3: crashes: the key process is missing",
 		"protocol: fifo\nrandom: {crashes: 9}":              ":2: random: 9 are to crash",
 		"protocol: fifo\nrequests:\n- {at: 1, broadcast: }": ":3: requests: broadcast: a plain value was expected",
-		// What the protocol has no answer to, down to the entry.
+		// Requests that the protocol cannot handle, with the line of the entry.
 		"protocol: fifo\nrequests:\n- {at: 1, broadcast: a}\n- {at: 1, propose: a}":                   ":4: requests: nobody proposes anything to fifo",
 		"protocol: eig\nrequests:\n- {at: 2, propose: a}":                                             ":3: requests: this process proposes nothing to eig",
 		"protocol: eig\nrequests:\n- {at: 1, when: 5, propose: a}":                                    ":3: requests: when: before the first round",

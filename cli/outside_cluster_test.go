@@ -16,8 +16,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// A program of under forty lines, in a module of its own, is a node of a cluster: three
-// processes of it deliver one another's orders in one order, and count together.
+// A program of fewer than 40 lines, in a module of its own, is a node of a cluster: three processes that run it
+// deliver each other's orders in the same order and count the same.
 func TestOutsideCluster(t *testing.T) {
 	dir, goTool := outside(t, map[string]string{"shop.go.txt": "main.go"})
 	if b, err := os.ReadFile(filepath.Join(dir, "main.go")); err != nil || strings.Count(string(b), "\n") >= 40 {
@@ -67,7 +67,8 @@ func TestOutsideCluster(t *testing.T) {
 	}
 }
 
-// shops writes the configurations of a cluster, with its certificates.
+// shops writes the configurations and certificates of a cluster of n nodes, and returns the names of the
+// configuration files.
 func shops(t *testing.T, dir string, n int) (configs []string) {
 	t.Helper()
 	certs := filepath.Join(dir, "certs")

@@ -13,8 +13,8 @@ import (
 	"parley/cli"
 )
 
-// Where a link is missing nobody but a protocol that relays has promised anything: what
-// a run lacks for want of it is no violation.
+// Where a link is missing, only a protocol that relays makes promises: a delivery that is missing for lack of a link
+// is no violation.
 func TestMissingLinks(t *testing.T) {
 	const path = " '--graph={1: [2], 2: [3], 3: [4]}' --show verdict"
 	var list []judged
@@ -31,8 +31,8 @@ func TestMissingLinks(t *testing.T) {
 	judge(t, list)
 }
 
-// A process that is drawn to crash is not a liar, which would be faulty twice. If there are not
-// enough others the flag is refused.
+// A process that is drawn to crash is not one of the liars, which would make it faulty twice. If there are too few
+// other processes, the flag is refused.
 func TestRandomSparesLiars(t *testing.T) {
 	var list []judged
 	for seed := range 8 {
@@ -48,8 +48,8 @@ func TestRandomSparesLiars(t *testing.T) {
 	judge(t, list)
 }
 
-// What a request proposes takes the place of the value of --values, and of no other's. A protocol that knows no
-// lies has liars all the same, and nothing is promised then.
+// A value that a request proposes replaces the value of --values for that process alone. A protocol without Lies can
+// have liars nevertheless, and then promises nothing.
 func TestRequestsAndLiars(t *testing.T) {
 	list := []judged{{"run ballot -n 3 --values x,y,z --requests '[{at: 2, when: 700, propose: late}]' --show decisions", 0,
 		[]string{"│ P1 │ x ", "│ P2 │ late ", "│ P3 │ z "}, nil}}
@@ -60,8 +60,7 @@ func TestRequestsAndLiars(t *testing.T) {
 	judge(t, list)
 }
 
-// The command that makes a run again is one command, however long: each line but the
-// last ends with a backslash.
+// The command that repeats a run is one command, whatever its length: each line but the last ends with a backslash.
 func TestCommandIsOne(t *testing.T) {
 	out, _, _ := run("run", "fifo", "--requests", "[{at: 1, when: 9, broadcast: what he said}]", "--pauses",
 		"[{process: 2, since: 100, for: 3000}]", "--delay", "1..700", "--seed", "77", "--show", "verdict")
@@ -83,7 +82,7 @@ func TestCommandIsOne(t *testing.T) {
 	}
 }
 
-// A protocol whose name or flag clashes is told of before anything runs.
+// A protocol with a clashing name or flag is reported before anything runs.
 func TestClashes(t *testing.T) {
 	clashing := func(name string) parley.Protocol {
 		p := diffusion.New(diffusion.Config{N: 3})
@@ -101,7 +100,7 @@ func TestClashes(t *testing.T) {
 			t.Errorf("status %d, %s", status, &stderr)
 		}
 	}
-	// But what a graph is may be the protocol's own affair.
+	// But a protocol may define the flag graph itself.
 	var out bytes.Buffer
 	if status := cli.Run([]parley.Protocol{clashing("graph")}, []string{"list"}, &out, &out); status != 0 {
 		t.Error(out.String())

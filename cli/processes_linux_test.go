@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// childrenOf are the processes that a process has started and that are still there.
+// childrenOf returns the processes that a process has started and that still exist.
 func childrenOf(t *testing.T, pid int) (children []int) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -28,9 +28,9 @@ func childrenOf(t *testing.T, pid int) (children []int) {
 	return children
 }
 
-// stateOf reads the parent of a process, and whether it only waits to be buried.
+// stateOf reads the parent of a process, and whether the process is a zombie.
 func stateOf(stat string) (parent int, dead bool) {
-	b, _ := os.ReadFile(stat) // one that is gone has no parent
+	b, _ := os.ReadFile(stat) // a process that has ended has no parent
 	_, after, _ := strings.Cut(string(b), ") ")
 	fields := strings.Fields(after)
 	if len(fields) < 2 {
@@ -40,7 +40,7 @@ func stateOf(stat string) (parent int, dead bool) {
 	return parent, fields[0] == "Z"
 }
 
-// gone waits until processes are there no more.
+// gone waits until the processes no longer exist.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -51,11 +51,11 @@ func gone(t *testing.T, pids []int) {
 	}
 }
 
-// The processes of a run end with it, however that ends.
+// The processes of a run end with it, however it ends.
 func TestProcessesEnd(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // nobody is left to remove the folder after a kill
+	t.Setenv("TMPDIR", t.TempDir()) // a killed run cannot remove its folder
 	for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
-		// A run that lasts: nothing is printed before its end.
+		// A long run: it prints nothing before its end.
 		p := begin(t, "", "run", "convergence", "--host=cluster", "--tick=1ms")
 		var members []int
 		eventually(t, "it starts no processes", func() bool {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// ran is what "run --json" prints, as far as it is looked at.
+// ran is the part of the output of "run --json" that the tests use.
 type ran struct {
 	Host     string
 	Verdicts []struct{ Property, Outcome string }
@@ -36,7 +36,7 @@ func TestRunProcesses(t *testing.T) {
 	}
 }
 
-// A trace of a run between processes can be looked at later; it can not be run again.
+// The trace of a run between processes can be shown later, but not replayed.
 func TestProcessesTraced(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	first, stderr, status := run("run", "eig", "-n4", "-m1", "--faulty=3=twofaced", "--host=cluster", "--trace", file)

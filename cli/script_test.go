@@ -14,7 +14,8 @@ import (
 	"parley/cli"
 )
 
-// The test's own program is the command where one that it runs starts nodes or processes.
+// TestMain runs the command line instead of the tests when a command under test starts this program as a node or
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && slices.Contains([]string{"node", "member", "list"}, os.Args[1]) {
 		cli.Main(catalog.All())
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})
 }
 
-// The scripts are command lines with what they print.
+// The scripts contain command lines with their output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -41,7 +42,7 @@ func run(args ...string) (stdout, stderr string, status int) {
 	return out.String(), err.String(), status
 }
 
-// A trace of which a line is missing or changed is refused, with the line.
+// A trace with a missing or changed line is refused, and the error names the line.
 func TestChangedTrace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	if _, stderr, status := run("run", "om", "--trace", file); status != 0 {

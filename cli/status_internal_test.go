@@ -14,7 +14,7 @@ import (
 	"parley/cli/local"
 )
 
-// leaves are the commands below one that do something, by their words.
+// leaves returns the commands under cmd that have none below them, each as its words.
 func leaves(cmd *cobra.Command, words ...string) (all [][]string) {
 	for _, sub := range cmd.Commands() {
 		all = append(all, leaves(sub, append(words[:len(words):len(words)], sub.Name())...)...)
@@ -25,8 +25,7 @@ func leaves(cmd *cobra.Command, words ...string) (all [][]string) {
 	return all
 }
 
-// Every command ends with 0 if it is asked for help, and with 2 if it is given what it does
-// not know.
+// Every command ends with status 0 if it is called with --help, and with 2 if it gets an unknown argument.
 func TestStatusOfEveryCommand(t *testing.T) {
 	a := &console.App{Protocols: catalog.All()[:3]}
 	commands := leaves(rootCommand(a))
@@ -36,7 +35,7 @@ func TestStatusOfEveryCommand(t *testing.T) {
 	for _, words := range commands {
 		for arg, want := range map[string]int{"--help": console.Fine, "--nonesuch": console.Usage} {
 			if words[0] == "completion" || words[0] == "help" {
-				continue // they are the library's
+				continue // the library defines these
 			}
 			var out, stderr bytes.Buffer
 			if status := Run(a.Protocols, append(words[:len(words):len(words)], arg), &out, &stderr); status != want {
@@ -46,7 +45,7 @@ func TestStatusOfEveryCommand(t *testing.T) {
 	}
 }
 
-// Commands that call a cluster of which no node answers end with 3.
+// Commands that call a cluster end with status 3 if no node answers.
 func TestStatusWithoutAnswer(t *testing.T) {
 	dir := t.TempDir() + "/bank"
 	p := local.Plan{N: 3}

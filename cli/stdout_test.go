@@ -20,9 +20,8 @@ func (u unwritable) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "report.txt", Err: u.why}
 }
 
-// A command whose output can not be written ends with status 3 and the reason, also one that does
-// not look at the error of each write: its input was good, and its report is not there. If its reader
-// has ended there is no message.
+// A command whose output cannot be written ends with status 3 and the reason, even if it ignores the errors of its
+// writes: its input was good, but its report is lost. If the reader of its output has ended, there is no message.
 func TestOutputIsFull(t *testing.T) {
 	certs := filepath.Join(t.TempDir(), "certs")
 	if _, stderr, status := run("cert", "init", "--cluster", "bank", "--dir", certs); status != console.Fine {
@@ -41,8 +40,8 @@ func TestOutputIsFull(t *testing.T) {
 	}
 }
 
-// What is written to the standard output stands there alone; the report is on the standard
-// error, and two that want it are refused.
+// A file that is written to the standard output is alone there: the report goes to the standard error, and two files
+// for the standard output are refused.
 func TestFilesToStandardOutput(t *testing.T) {
 	for _, c := range []struct{ args, begins, says string }{
 		{"run om --trace -", `{"parley":`, "agreement"},

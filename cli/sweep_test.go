@@ -16,7 +16,7 @@ import (
 	making "parley/run"
 )
 
-// boastful is diffusion that promises agreement whatever happens to links.
+// boastful is diffusion that promises agreement whatever faults the links have.
 func boastful(n int) parley.Protocol {
 	p := diffusion.New(diffusion.Config{N: n})
 	p.Name = "boastful"
@@ -30,8 +30,8 @@ func boastful(n int) parley.Protocol {
 	return p
 }
 
-// A broken promise is found, with the first seed that breaks it; it is made as small
-// as it gets; and both commands that are printed break it again.
+// A sweep finds a broken promise and the first seed that breaks it, and shrinks the run; both printed commands break
+// the promise again.
 func TestSweepFinds(t *testing.T) {
 	all := []parley.Protocol{boastful(4)}
 	command := func(args ...string) (string, int) {
@@ -70,7 +70,7 @@ func TestSweepFinds(t *testing.T) {
 		strings.Count(least, "from:") != 1 {
 		t.Errorf("one link and one broadcast are enough: %s", least)
 	}
-	// For people, with the commands as a shell takes them.
+	// As text, with the commands quoted for a shell.
 	if text, _ := command(args...); !strings.Contains(text, "breaks agreement: ") ||
 		!strings.Contains(text, "\n  again: parley run boastful ") || !strings.Contains(text, "\n  least: parley run boastful ") {
 		t.Errorf("what was found is not said:\n%s", text)
@@ -91,9 +91,9 @@ func promising(property string, check func(h *parley.History) error) parley.Prot
 	return p
 }
 
-// What a failure does not need is not in the least command. One that needs no request is printed as a run without
-// any: not as one in which some are drawn because none is given. Links that do not keep the order, although the
-// protocol relies on it, remain such links. Liars are left out too.
+// The least command contains only what the failure needs. One that needs no request is printed as a run without any:
+// not as one in which some are drawn because none is given. Links that do not keep the order, although the protocol
+// relies on it, remain such links. Liars are left out too.
 func TestLeast(t *testing.T) {
 	back := promising("peace", func(h *parley.History) error {
 		if len(h.Restarts) > 0 {
@@ -132,7 +132,7 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// A machine that panics is a failure like any other: with its seed and the least run.
+// A panic of a machine is a failure like any other: the report has its seed and the least run.
 func TestSweepFindsPanics(t *testing.T) {
 	p := falling()
 	var out, stderr bytes.Buffer
@@ -144,13 +144,13 @@ func TestSweepFindsPanics(t *testing.T) {
 	}
 }
 
-// A sweep has no picture, and does not take the flags of one.
+// A sweep has no picture and refuses the flags of pictures.
 func TestSweepShowsNothing(t *testing.T) {
 	var list []judged
 	for _, flag := range []string{"--svg=x.svg", "--trace=x.jsonl", "--show=verdict", "--alive"} {
 		list = append(list, judged{"sweep fifo --seeds 1 " + flag, 2, []string{"a sweep shows no single run"}, nil})
 	}
-	// Nor one seed; and a scenario is taken from wherever it is named.
+	// It refuses a single seed as well. A scenario may be named in either place.
 	judge(t, append(list, judged{"sweep fifo --seed 3", 2, []string{"--seed: a sweep has many"}, nil},
 		judged{"sweep --help", 0, []string{"--seeds", "--all"}, nil}, judged{"sweep fifo --help", 0, []string{"--seeds", "--all"}, nil}))
 	const file = "../docs/scenarios/fifo.yaml"
@@ -163,7 +163,7 @@ func TestSweepShowsNothing(t *testing.T) {
 	}
 }
 
-// counts is what a sweep has counted, without its time.
+// counts returns the counts that a sweep prints, without its duration.
 func counts(t *testing.T, text string) string {
 	t.Helper()
 	var all map[string]any

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// judged is a command line and what its output has and lacks.
+// judged is a command line and what its output must and must not contain.
 type judged struct {
 	line   string // words in '' are one
 	status int
@@ -34,7 +34,7 @@ func judge(t *testing.T, list []judged) {
 	}
 }
 
-// A crash in a round is refused where there are no rounds, by every command and host.
+// A crash in a round is refused by every command and host if the protocol has no rounds.
 func TestCrashInRoundNeedsRounds(t *testing.T) {
 	why := "crash@r1:0 counts rounds, and forwarding has none: write crash@DURATION, as in crash@5000ns"
 	var list []judged
@@ -53,8 +53,8 @@ func TestCrashInRoundNeedsRounds(t *testing.T) {
 	judge(t, list)
 }
 
-// A suspicion that a crashed process has of others is not a false one, and a crash at a
-// time is a crash: nothing happens to the process any more, and the others find out.
+// When a crashed process suspects others, this is not a false suspicion. A crash at a time is a crash: nothing
+// happens to the process afterward, and the others detect it.
 func TestCrashAtTimeIsCrash(t *testing.T) {
 	judge(t, []judged{
 		{"run atomic --faulty 1=crash@2000ns --requests '[{at: 2, when: 5000, broadcast: m}]' --seed 2", 0,
@@ -68,7 +68,7 @@ func TestCrashAtTimeIsCrash(t *testing.T) {
 	})
 }
 
-// The theorem's count is for as many broadcasts as there are.
+// The theorem's count is for the actual number of broadcasts.
 func TestNoBroadcastCostsNothing(t *testing.T) {
 	judge(t, []judged{
 		{"run diffusion --workload '{broadcasts: 0}'", 0,
@@ -76,7 +76,7 @@ func TestNoBroadcastCostsNothing(t *testing.T) {
 	})
 }
 
-// What demands nothing of a run is not applicable, in text and in JSON, and no promise.
+// A property that demands nothing of a run is "not applicable", in text and in JSON, and no promise.
 func TestNotApplicableIsAVerdict(t *testing.T) {
 	judge(t, []judged{
 		{"run eig -n 4 -m 1 --faulty 1=twofaced", 0,
@@ -91,8 +91,8 @@ func TestNotApplicableIsAVerdict(t *testing.T) {
 	})
 }
 
-// An exhausted search names what was promised in no run, and what was never put to the
-// test; the default search of the news lets a response be read.
+// An exhausted search names the properties that no run promised and those that were never tested. The default search
+// of the news includes reading a response.
 func TestExploreSaysWhatWasTested(t *testing.T) {
 	judge(t, []judged{
 		{"explore news-fifo --beyond-bound --property understanding", 1, []string{"found: understanding breaks, which is not promised"}, nil},
@@ -108,9 +108,8 @@ func TestExploreSaysWhatWasTested(t *testing.T) {
 	})
 }
 
-// With a graph the promise is that of two correct processes that correct ones join, on
-// every host: nothing is promised where the graph is cut, and all where a crash leaves it
-// whole, which is then put to the test.
+// With a graph, the promise covers two correct processes that are connected through correct ones, on every host:
+// nothing is promised where the graph is cut, and everything where a crash leaves it connected, which is then tested.
 func TestPromiseFollowsEdges(t *testing.T) {
 	cut := []string{"not promised: broken", "correct processes are not joined by correct ones"}
 	held := []string{"✓ validity held", "✓ agreement held"}
@@ -150,8 +149,8 @@ func TestFewerRoundsAreTooFew(t *testing.T) {
 	judge(t, list)
 }
 
-// The explorer says whether the notice of a crash may overtake messages in flight. If it
-// may there are more states, and they hold those in which it does.
+// The explorer says whether the notice of a crash may overtake messages in flight. If it may, there are more states,
+// including those in which it does.
 func TestExploreNoticeOvertakes(t *testing.T) {
 	judge(t, []judged{
 		{"explore forwarding -n 3 --crashes 1", 0, []string{"4,244 states,", "processes are told of a crash when what was sent there has arrived"}, nil},
@@ -163,8 +162,8 @@ func TestExploreNoticeOvertakes(t *testing.T) {
 	})
 }
 
-// What was measured is compared with the theorem's count for values of the size that was
-// proposed, and what faulty processes sent stands apart.
+// The measured cost is compared with the theorem's count for values of the proposed size. What faulty processes sent
+// is listed separately.
 func TestCostComparesLikeWithLike(t *testing.T) {
 	judge(t, []judged{
 		{"run eig --values attack --show verdict", 0, []string{"│ all │ 222 │ 222 │ 12,510 │ 12,510 │", "values of 48 bits"}, nil},
@@ -175,7 +174,7 @@ func TestCostComparesLikeWithLike(t *testing.T) {
 	})
 }
 
-// The bound of a protocol that tolerates one fault at most ends with that one.
+// The bound of a protocol that tolerates at most one fault is listed for one fault only.
 func TestListShowsBound(t *testing.T) {
 	judge(t, []judged{
 		{"list guard", 0, []string{"Bound: n >= 4 (m=1) Properties"}, nil},

@@ -1,4 +1,4 @@
-// Package bench is "parley bench", which times whole systems.
+// Package bench implements "parley bench", which times whole systems.
 package bench
 
 import (
@@ -83,7 +83,7 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	return cmd
 }
 
-// howRun says what the engines of a protocol are.
+// howRun describes the engines of a protocol.
 func howRun(engines []string) string {
 	says := map[string]string{
 		"machine": "machine, a machine a process in the simulator", "levels": "levels, one tree for all receivers",

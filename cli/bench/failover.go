@@ -73,18 +73,18 @@ func failoverCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// failoverNode is "parley bench failover-node", which is not for people: a node that may fail.
+// failoverNode is the hidden command "parley bench failover-node": a node that may fail.
 func failoverNode(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "failover-node", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			signal.Ignore(os.Interrupt) // the process that started this one gets Ctrl-C as well, and ends it
+			signal.Ignore(os.Interrupt) // the parent process receives Ctrl-C as well, and ends this one
 			return failover.Serve(nil, os.Stdin, a.Out)
 		},
 	}
 }
 
-// printFailures prints what was measured, for people.
+// printFailures prints the measurements as text.
 func printFailures(a *console.App, r failover.Result) error {
 	fmt.Fprintf(a.Out, "total order, %d nodes, suspected after %s of silence; how: %s\n", r.N, r.Suspect, r.How)
 	fmt.Fprintf(a.Out, "%-6s %5s %22s %22s %6s\n", "NODE", "TIMES", "FIRST DELIVERY, ms", "LONGEST SILENCE, ms", "LOST")

@@ -76,7 +76,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// orderSpec completes what is to be measured, and checks it.
+// orderSpec completes and checks the specification of a measurement.
 func orderSpec(s *order.Spec, level, secured string) (err error) {
 	if secured != "on" {
 		return parley.FlagErrorf("tls", "%q: allowed is on", secured)
@@ -109,7 +109,7 @@ func orderSpec(s *order.Spec, level, secured string) (err error) {
 	return nil
 }
 
-// printOrder prints what was measured, for people and for programs.
+// printOrder prints the measurements, first as text and then as key=value pairs.
 func printOrder(w io.Writer, s order.Spec, r order.Result) error {
 	kept := "in memory"
 	if s.Dir != "" {
@@ -167,8 +167,8 @@ func sameOrder(r *order.Rate) string {
 	return "one order everywhere"
 }
 
-// LongFlags gives the flags of "parley bench order" their second dash: programs that
-// compare systems write one.
+// LongFlags gives the flags of "parley bench order" a second dash, because programs that compare systems write only
+// one.
 func LongFlags(args []string) []string {
 	if len(args) < 2 || args[0] != "bench" || args[1] != "order" {
 		return args
@@ -178,7 +178,7 @@ func LongFlags(args []string) []string {
 	for i, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 		known := name == "help" || len(name) > 1 && flags.Lookup(name) != nil
-		if strings.HasPrefix(arg, "-") && known { // and not a value, as -5s
+		if strings.HasPrefix(arg, "-") && known { // not a value such as -5s
 			args[i] = "-" + arg
 		}
 	}

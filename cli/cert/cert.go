@@ -1,4 +1,4 @@
-// Package cert holds the commands that make and look at the certificates of a cluster.
+// Package cert holds the commands that create, show and revoke the certificates of a cluster.
 package cert
 
 import (
@@ -36,7 +36,7 @@ func Command(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// flags are the flags that commands about certificates have in common.
+// flags are the flags that the certificate commands have in common.
 type flags struct {
 	dir    string
 	asJSON bool
@@ -49,7 +49,7 @@ func (f *flags) declare(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 }
 
-// declareIssue declares those of the commands that make certificates.
+// declareIssue adds the flags of the commands that create certificates.
 func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.declare(cmd)
 	f.valid = durationFlag(90 * day)
@@ -60,17 +60,17 @@ func (f *flags) declareIssue(cmd *cobra.Command) {
 
 const day = 24 * time.Hour
 
-// durationFlag is a time as in 24h, 90d or 10y, as a flag.
+// durationFlag is a duration flag that also accepts days and years, as in 24h, 90d or 10y.
 type durationFlag time.Duration
 
-// Set and String and Type make a durationFlag a flag.
+// Set, String and Type implement a flag's value.
 func (s *durationFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	for suffix, unit := range map[string]time.Duration{"d": day, "y": 365 * day} {
 		if count, ok := strings.CutSuffix(text, suffix); ok {
 			var n uint64
 			n, err = strconv.ParseUint(count, 10, 16)
-			d = time.Duration(min(n, 1e5)) * unit // so that it does not overflow
+			d = time.Duration(min(n, 1e5)) * unit // prevents overflow
 		}
 	}
 	if err != nil || d < cert.MinValid || d > cert.MaxValid {
@@ -91,13 +91,13 @@ func (s *durationFlag) String() string {
 	}
 }
 
-// Type is what a durationFlag is called in help texts.
+// Type names the value in the help.
 func (s *durationFlag) Type() string { return "time" }
 
 // rightsFlag is rights as a flag.
 type rightsFlag cert.Rights
 
-// Set and String and Type make rights a flag.
+// Set, String and Type implement a flag's value.
 func (r *rightsFlag) Set(text string) error {
 	parsed, err := cert.ParseRights(text)
 	if err != nil {
@@ -109,10 +109,10 @@ func (r *rightsFlag) Set(text string) error {
 
 func (r *rightsFlag) String() string { return cert.Rights(*r).String() }
 
-// Type is what rights are called in help texts.
+// Type names the value in the help.
 func (r *rightsFlag) Type() string { return "rights" }
 
-// someNames demands one NAME or more, and each once.
+// someNames demands at least one NAME, and none twice.
 func someNames(cmd *cobra.Command, args []string) error {
 	seen := make(map[string]bool)
 	for _, name := range args {
@@ -220,13 +220,13 @@ func clientCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// issued is one certificate as the commands that make them print it.
+// issued is a new certificate as the commands print it.
 type issued struct {
 	cert.Record
 	Certificate string `json:"certificate"` // files
 	Key         string `json:"key"`
 	SignerKey   string `json:"signer_key,omitempty"`
-	Signer      string `json:"signer,omitempty"` // what is to be pinned
+	Signer      string `json:"signer,omitempty"` // the value to pin
 }
 
 func issueAll(a *console.App, f flags, kind cert.Kind, names []string,
@@ -279,7 +279,7 @@ func issueAll(a *console.App, f flags, kind cert.Kind, names []string,
 	return nil
 }
 
-// mayIssue tells why no certificate is to be made: there is one, or with --renew none.
+// mayIssue returns an error if there already is a certificate, or with --renew if there is none.
 func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 	known := false
 	for _, r := range by.Records() {
@@ -308,7 +308,7 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 	return nil
 }
 
-// initFirst says what to do where there is no authority.
+// initFirst adds what to do where there is no authority.
 func initFirst(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--dir: %w: \"parley cert init\" makes an authority", err)

@@ -109,7 +109,7 @@ func showFiles(a *console.App, f flags, files []string) error {
 	return console.End(status, nil)
 }
 
-// printDescription prints a line for what it is, and one for each thing to be known.
+// printDescription prints what the file is, and one line for each of its properties.
 func printDescription(a *console.App, d cert.Description) {
 	fmt.Fprintf(a.Out, "%s: %s\n", d.File, d.What)
 	line := func(key, text string) {

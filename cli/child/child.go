@@ -1,4 +1,4 @@
-// Package child starts this program again as other processes, which end with this one.
+// Package child starts further processes of this program, which end with the parent.
 package child
 
 import (
@@ -13,14 +13,15 @@ import (
 	"parley/cluster/harness"
 )
 
-// Most is how many processes one command may start.
+// Most is the maximum number of processes that one command may start.
 const Most = 32
 
-// variable is set in the environment of a child, so that a program that does not look at its
-// arguments, as that of a test, does not start processes without end.
+// variable is set in the environment of a child. It keeps a program that ignores its arguments, such as a test
+// binary, from starting processes without end.
 const variable = "PARLEY_NODE"
 
-// Allowed returns an error in a process that is a child itself: what was asked for, and why it may not be.
+// Allowed returns an error in a process that is a child itself. what names the request, and why is the reason to
+// refuse it.
 func Allowed(what, why string) error {
 	if os.Getenv(variable) == "" {
 		return nil
@@ -28,15 +29,15 @@ func Allowed(what, why string) error {
 	return fmt.Errorf("%s: %s is set: %s", what, variable, why)
 }
 
-// LockThread keeps the calling goroutine on its thread, whose end kills the children that it has
-// started, until the returned function is called.
+// LockThread locks the calling goroutine to its thread until the returned function is called. The end of the thread
+// kills the children that it has started.
 func LockThread() (unlock func()) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
 
-// Command prepares a process of this program with arguments, under a name of its own. The process ends
-// with this one; the calling goroutine must be locked to its thread.
+// Command prepares a process of this program with the given name and arguments. The process ends with this one. The
+// calling goroutine must be locked to its thread.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -48,8 +49,8 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 	return cmd, nil
 }
 
-// Start starts a process of this program, which speaks over its standard input and output.
-// The calling goroutine must be locked to its thread.
+// Start starts a process of this program that communicates over its standard input and output. The calling goroutine
+// must be locked to its thread.
 func Start(ctx context.Context, id parley.ID, args ...string) (*harness.Child, error) {
 	cmd, err := Command(ctx, id.String(), args...)
 	if err != nil {

@@ -4,5 +4,5 @@ package child
 
 import "os/exec"
 
-// dieWithParent leaves it to the child to see its standard input end.
+// dieWithParent does nothing: the child must notice the end of its standard input.
 func dieWithParent(*exec.Cmd) {}

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// dieWithParent leaves it to the child to see its standard input end. Signals to the group
-// of processes that this one is in, as by Ctrl-C, do not reach the child: this one ends it.
+// dieWithParent keeps signals to this process's group, such as Ctrl-C, from the child: this process ends it. The
+// child must notice the end of its standard input.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -4,7 +4,7 @@ package child
 
 import "syscall"
 
-// There are no signals that hold a process of a run and let it go on.
+// This system has no signals to pause and resume a process of a run.
 const (
 	CanHold = false
 	sigStop = syscall.Signal(-1)

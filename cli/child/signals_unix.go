@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// The signals that hold a process of a run and let it go on.
+// The signals to pause and resume a process of a run.
 const (
 	CanHold = true
 	sigStop = syscall.SIGSTOP

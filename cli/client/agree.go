@@ -22,13 +22,13 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// algorithms are what --algorithm may say.
+// algorithms are the values of --algorithm.
 var algorithms = map[string]parleyv1.Algorithm{
 	"eig": parleyv1.Algorithm_ALGORITHM_EIG, "om": parleyv1.Algorithm_ALGORITHM_OM,
 	"sm": parleyv1.Algorithm_ALGORITHM_SM, "phaseking": parleyv1.Algorithm_ALGORITHM_PHASE_KING,
 }
 
-// rules are what --rule may say.
+// rules are the values of --rule.
 var rules = map[string]parleyv1.Rule{
 	"majority": parleyv1.Rule_RULE_MAJORITY, "median": parleyv1.Rule_RULE_MEDIAN,
 	"minimum": parleyv1.Rule_RULE_MINIMUM, "maximum": parleyv1.Rule_RULE_MAXIMUM,
@@ -80,7 +80,7 @@ func Agree(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// check tells what does not fit.
+// check returns an error if the flags and arguments do not fit together.
 func (f *agreeFlags) check(named bool, args []string) error {
 	_, known := rules[f.rule]
 	switch {
@@ -114,7 +114,7 @@ func (f *agreeFlags) check(named bool, args []string) error {
 	return nil
 }
 
-// numeric tells whether the rule is one of numbers.
+// numeric reports whether the rule needs numbers.
 func (f *agreeFlags) numeric() bool { return f.rule != "" && f.rule != "majority" }
 
 func isNumber(text string) bool {
@@ -122,7 +122,7 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// agreeOn has the nodes agree on one node's value.
+// agreeOn has the nodes agree on the value of one node.
 func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) error {
 	return f.First(ctx, false, func(ctx context.Context, n Node) error {
 		began := time.Now()
@@ -146,7 +146,7 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 	})
 }
 
-// printAccount prints what one node says it heard.
+// printAccount prints the values that a node reports having received.
 func printAccount(w io.Writer, a *parleyv1.Account) {
 	fmt.Fprintf(w, "\n%s says it heard\n", a.GetNode())
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
@@ -157,13 +157,13 @@ func printAccount(w io.Writer, a *parleyv1.Account) {
 		fmt.Fprintf(t, "  by way of %s\t%s\tresolves to %s\n",
 			strings.Join(b.GetPath(), ", "), valueText(b.In), valueText(b.Out))
 	}
-	_ = t.Flush() // an error of w shows when the next is written
+	_ = t.Flush() // an error of w shows at the next write
 	if a.GetCut() {
 		fmt.Fprintln(w, "  and more")
 	}
 }
 
-// propose has the nodes agree on the vector of what is handed in at some.
+// propose has the nodes agree on the vector of the values proposed at some of them.
 func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) error {
 	var values map[string]string
 	named := func(nodes []Node) (asked []Node, err error) {
@@ -213,13 +213,13 @@ func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) 
 	return Joined(errs)
 }
 
-// decided is what a node answers that agrees on a vector, with a rule or without.
+// decided is a node's answer about an agreed vector, with or without a rule.
 type decided interface {
 	proto.Message
 	GetVector() *parleyv1.Vector
 }
 
-// vectorText is a vector on one line.
+// vectorText returns a vector on one line.
 func vectorText(v *parleyv1.Vector) string {
 	var text []string
 	for _, e := range v.GetEntries() {

@@ -16,7 +16,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// levelOf reads a level, by its name; none stands for that of the group.
+// levelOf returns the level with a name. An empty name means the group's level.
 func levelOf(text string) (parleyv1.Level, error) {
 	if text == "" {
 		return parleyv1.Level_LEVEL_UNSPECIFIED, nil
@@ -27,7 +27,7 @@ func levelOf(text string) (parleyv1.Level, error) {
 	return parleyv1.Level(parleyv1.Level_value["LEVEL_"+strings.ToUpper(text)]), nil
 }
 
-// maxText is how long what is broadcast may be, as the API has it.
+// maxText is the API's limit for a broadcast text, in bytes.
 const maxText = 60 << 10
 
 // Cast is "parley cast".
@@ -66,13 +66,13 @@ func Cast(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// place is where a text was delivered: by which node, and at which position.
+// place is where a text was delivered: the node and the position.
 type place struct {
 	node     string
 	position uint64
 }
 
-// send broadcasts one text, and returns where it was delivered.
+// send broadcasts one text and returns where it was delivered.
 func (c *Flags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at place, err error) {
 	err = c.First(ctx, false, func(ctx context.Context, n Node) error {
 		answer, err := n.Group.Broadcast(ctx, r)
@@ -82,13 +82,13 @@ func (c *Flags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at plac
 	return at, err
 }
 
-// delivered says where the last of some texts was delivered.
+// delivered prints where the last of the texts was delivered.
 func delivered(a *console.App, f *Flags, at place, texts int) error {
 	if f.AsJSON {
 		return a.PrintLine(struct {
 			Node     string `json:"node"`
 			Sent     int    `json:"sent"`
-			Position uint64 `json:"position,string"` // as "parley listen --json" has it
+			Position uint64 `json:"position,string"` // a string, as in "parley listen --json"
 		}{at.node, texts, at.position})
 	}
 	what := ""
@@ -99,7 +99,7 @@ func delivered(a *console.App, f *Flags, at place, texts int) error {
 	return err
 }
 
-// castLines broadcasts line after line.
+// castLines broadcasts a text line by line.
 func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.BroadcastRequest, in io.Reader) error {
 	lines := bufio.NewReaderSize(in, maxText+2)
 	at, wrong := place{}, func(texts int, err error) error {

@@ -24,7 +24,7 @@ import (
 	"parley/internal/lists"
 )
 
-// Flags say which nodes a client calls, and as whom.
+// Flags select the nodes that a client calls, and its certificate.
 type Flags struct {
 	Dir          string
 	At           []string
@@ -48,12 +48,12 @@ func (c *Flags) Declare(cmd *cobra.Command) {
 
 // Node is a node that can be called.
 type Node struct {
-	Name    string // as its configuration, or else the command line, calls it
+	Name    string // from its configuration, or otherwise from the command line
 	address string
 	*client.Client
 }
 
-// Open returns the nodes to call, with nothing connected yet.
+// Open returns the nodes to call, without connecting to any yet.
 func (c *Flags) Open() ([]Node, error) {
 	if c.Timeout <= 0 {
 		return nil, parley.FlagErrorf("timeout", "%v: a time above 0 was expected", c.Timeout)
@@ -102,8 +102,8 @@ func (c *Flags) Open() ([]Node, error) {
 	return nodes, nil
 }
 
-// dial is the timeout for connecting to one of so many nodes. It is short enough that time is left for the
-// other nodes if one does not respond.
+// dial returns the timeout for connecting to one of several nodes. It is short enough that time is left for the other
+// nodes if one does not respond.
 func (c *Flags) dial(nodes int) time.Duration {
 	return max(min(2*time.Second, c.Timeout/time.Duration(nodes)), 200*time.Millisecond)
 }
@@ -135,16 +135,16 @@ func (c *Flags) local() ([]Node, error) {
 	return nodes, nil
 }
 
-// HangUp ends the connections to nodes.
+// HangUp closes the connections to the nodes.
 func HangUp(nodes []Node) {
 	for _, n := range nodes {
 		_ = n.Close()
 	}
 }
 
-// First calls nodes one after the other until one answers: the next only if nothing was
-// done at the last one, so that nothing is done twice. What reads may be asked twice, so
-// that a node that takes too long is left for the next.
+// First calls one node after the other until one answers. It calls the next node only if the last one did nothing, so
+// that nothing is done twice. If reads is true, a call may run twice, and a node that takes too long is left for the
+// next.
 func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context, Node) error) error {
 	nodes, err := c.Open()
 	if err != nil {
@@ -161,17 +161,17 @@ func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context
 	return byName(nodes, err)
 }
 
-// anyOf calls any of the nodes.
+// anyOf returns a client of the nodes that calls any of them.
 func anyOf(nodes []Node) *client.Nodes {
 	return client.NewNodes(lists.Of(nodes, func(n Node) *client.Client { return n.Client })...)
 }
 
-// nodeOf is the node that is called by a client.
+// nodeOf returns the node that a client calls.
 func nodeOf(nodes []Node, c *client.Client) Node {
 	return nodes[slices.IndexFunc(nodes, func(n Node) bool { return n.Client == c })]
 }
 
-// byName is what went wrong at nodes, with their names.
+// byName adds the names of the nodes to their errors.
 func byName(nodes []Node, err error) error {
 	all, ok := errors.AsType[*client.NodeErrors](err)
 	if !ok {
@@ -181,8 +181,8 @@ func byName(nodes []Node, err error) error {
 	return Failed(errors.Join(lists.Of(all.Nodes, said)...))
 }
 
-// AskAll asks those nodes that choose returns the same at once, and returns what each of them answers and
-// what went wrong there. The last error is of the flags, or of choose, and then nobody was asked.
+// AskAll concurrently calls all nodes that choose returns, and returns the answer and the error of each. If the flags
+// are wrong or choose fails, it calls no node and returns only err.
 func AskAll[T any](ctx context.Context, f *Flags, choose func([]Node) ([]Node, error),
 	ask func(context.Context, Node) (T, error),
 ) (nodes []Node, answers []T, errs []error, err error) {
@@ -213,7 +213,7 @@ func AskAll[T any](ctx context.Context, f *Flags, choose func([]Node) ([]Node, e
 // everyNode chooses all nodes.
 func everyNode(nodes []Node) ([]Node, error) { return nodes, nil }
 
-// Said is what a node answered in place of what it was asked for, in words.
+// Said rewords an error of a node, with the node's name.
 func Said(n Node, err error) error {
 	wrong, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -226,7 +226,7 @@ func Said(n Node, err error) error {
 	return &rewordedError{err, fmt.Sprintf("%s: %s (%v%s)", n.Name, wrong.Message(), wrong.Code(), outcome)}
 }
 
-// rewordedError is an error in other words.
+// rewordedError is an error with another text.
 type rewordedError struct {
 	error
 	text string
@@ -237,16 +237,16 @@ func (e *rewordedError) Error() string { return e.text }
 // Unwrap returns the error itself.
 func (e *rewordedError) Unwrap() error { return e.error }
 
-// failedCall is an error of nodes that were called.
+// failedCall is an error of calls to nodes.
 type failedCall struct {
 	error
-	partly bool // others of them answered well
+	partly bool // other nodes answered without an error
 }
 
-// Failed is the error of a call that failed.
+// Failed marks an error as one of a failed call.
 func Failed(err error) error { return failedCall{error: err} }
 
-// Joined is the error of calls to several nodes.
+// Joined returns the joined errors of calls to several nodes, as one failed call, or nil if there are none.
 func Joined(errs []error) error {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -255,8 +255,8 @@ func Joined(errs []error) error {
 	return failedCall{err, slices.Contains(errs, nil)}
 }
 
-// Report ends a command that has called nodes: a call that failed is reported. The status is
-// 2 if what was asked for is not allowed or not there, 3 if no node answered, and else 1.
+// Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
+// allowed or names something that does not exist, 3 if no node answered, and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
 	if !ok {
@@ -274,8 +274,8 @@ func Report(a *console.App, err error) error {
 	return console.ExitError(console.Violated)
 }
 
-// unanswered tells whether an error, or each of several, comes of no answer: no node could be
-// asked, or none said anything in time.
+// unanswered reports whether an error, or each of several, means that there was no answer: no node could be called,
+// or none answered in time.
 func unanswered(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !unanswered(err) })
@@ -286,7 +286,7 @@ func unanswered(err error) bool {
 	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// badInput tells whether a node finds fault with what it was asked, whoever asks.
+// badInput reports whether a node refused the request itself, as it would from any client.
 func badInput(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), badInput)
@@ -298,7 +298,7 @@ func badInput(err error) bool {
 	return connect.CodeOf(err) == connect.CodeInvalidArgument
 }
 
-// assigned reads NAME=VALUE arguments, of which each name must be that of a node.
+// assigned reads NAME=VALUE arguments. Each name must be a node's.
 func assigned(args []string, nodes []Node) (map[string]string, error) {
 	values, names := make(map[string]string), lists.Of(nodes, func(n Node) string { return n.Name })
 	for _, arg := range args {

@@ -49,10 +49,10 @@ type deliveryPrinter struct {
 	f     *Flags
 	group string
 	from  uint64
-	count int // so many are wanted, 0 for no end
+	count int // deliveries to print; 0: no limit
 }
 
-// run prints what one node after the other delivers.
+// run subscribes at one node, and at the next if it fails, and prints the deliveries.
 func (l *deliveryPrinter) run(ctx context.Context) error {
 	nodes, err := l.f.Open()
 	if err != nil {
@@ -77,15 +77,16 @@ func (l *deliveryPrinter) run(ctx context.Context) error {
 	return byName(nodes, err)
 }
 
-// errQuiet is the end of listening for so many deliveries.
+// errQuiet ends a subscription with --count, and the subscribing itself, when --timeout passes without a delivery or
+// an answer.
 var errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
 
-// soon ends when nothing has come for too long.
+// soon returns a context that ends after --timeout.
 func (l *deliveryPrinter) soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, l.f.Timeout, errQuiet)
 }
 
-// print prints what is delivered. No node is to blame for an error of printing.
+// print prints deliveries. A write error is not blamed on a node.
 func (l *deliveryPrinter) print(ctx context.Context, sub *client.Subscription) error {
 	for n := 1; ; n++ {
 		soon, cancel := ctx, context.CancelFunc(func() {})

@@ -39,7 +39,7 @@ func Log(a *console.App) *cobra.Command {
 			}),
 		logOne(a, "add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
 			func(ctx context.Context, n Node, t *tableCall) error {
-				by, _ := strconv.ParseInt(string(t.arg(1)), 10, 64) // which has been looked at
+				by, _ := strconv.ParseInt(string(t.arg(1)), 10, 64) // checked before
 				r, err := n.Table.Add(ctx, &parleyv1.AddRequest{Table: t.table, Key: t.arg(0), By: by, Call: t.call})
 				return t.got(r, err, strconv.FormatInt(r.GetSum(), 10))
 			}),
@@ -68,22 +68,22 @@ func Log(a *console.App) *cobra.Command {
 type tableCall struct {
 	table string
 	args  []string
-	call  *parleyv1.Call // of one that changes something
+	call  *parleyv1.Call // if it changes something
 
 	answer  proto.Message
-	text    string // the same for people
-	refused bool   // the table did not carry it out
+	text    string // the answer as text
+	refused bool   // the table did not execute it
 }
 
 func (t *tableCall) arg(i int) []byte { return []byte(t.args[i]) }
 
-// got takes an answer, if there is one.
+// got stores an answer, if there is one.
 func (t *tableCall) got(r proto.Message, err error, text string) error {
 	t.answer, t.text = r, text
 	return err
 }
 
-// print prints the answer. A command that the table refused has failed.
+// print prints the answer. It returns an error if the table refused the command.
 func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 	if asJSON {
 		if err := printProto(a, t.answer); err != nil || !t.refused {
@@ -98,7 +98,7 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 	return err
 }
 
-// logOne is a command below "parley log". Its arguments are those that use names.
+// logOne returns a command below "parley log". use names its arguments.
 func logOne(a *console.App, use, short, example string, changes bool,
 	call func(context.Context, Node, *tableCall) error,
 ) *cobra.Command {
@@ -124,7 +124,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 			if changes {
 				err = changeOnce(cmd.Context(), &f, words[0], t, call)
 			} else {
-				reads := words[0] == "get" // of a query nobody knows
+				reads := words[0] == "get" // unknown for a query
 				err = f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
 			}
 			if err == nil {
@@ -144,7 +144,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	return cmd
 }
 
-// changeOnce has a table carry out a command that changes something, once however often it is asked.
+// changeOnce has a table execute a command that changes something. Retries do not execute it twice.
 func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 	call func(context.Context, Node, *tableCall) error,
 ) error {

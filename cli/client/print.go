@@ -15,7 +15,7 @@ import (
 	"parley/cli/console"
 )
 
-// printed is a text that nodes keep, as it is if a terminal can show it, else quoted.
+// printed returns a text from a node unchanged if a terminal can show it, and quoted otherwise.
 func printed(text []byte) string {
 	s := string(text)
 	odd := func(r rune) bool { return r != '\t' && r != '\n' && unicode.IsControl(r) }
@@ -25,10 +25,10 @@ func printed(text []byte) string {
 	return s
 }
 
-// printProto prints an answer as JSON, as the API itself would write it.
+// printProto prints an answer in the API's JSON form.
 func printProto(a *console.App, m proto.Message) error { return PrintOf(a, "", m) }
 
-// PrintOf is printProto with the name of the node whose answer it is, if there is one.
+// PrintOf is printProto with the name of the answering node. An empty name is omitted.
 func PrintOf(a *console.App, node string, m proto.Message) error {
 	b := []byte("{}")
 	if m != nil {
@@ -53,7 +53,7 @@ func PrintOf(a *console.App, node string, m proto.Message) error {
 	return err
 }
 
-// valueText is a value that may be none.
+// valueText returns a value as text, and "none" for nil.
 func valueText(value []byte) string {
 	if value == nil {
 		return "none"

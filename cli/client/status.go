@@ -55,7 +55,7 @@ func Status(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// printStatus prints what nodes say of themselves.
+// printStatus prints the status of nodes.
 func printStatus(a *console.App, nodes []*parleyv1.StatusResponse) error {
 	if len(nodes) == 0 {
 		return nil
@@ -113,7 +113,7 @@ func printView(w io.Writer, n *parleyv1.StatusResponse, name, level string, v *p
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.GetNode(), name, level, view, members, at)
 }
 
-// printDisks prints which nodes have little room on their disks, or slow ones.
+// printDisks prints which nodes have disks that are slow or nearly full.
 func printDisks(w io.Writer, nodes []*parleyv1.StatusResponse) {
 	head := "\nnode\tdisk\n"
 	line := func(n *parleyv1.StatusResponse, what string) {
@@ -134,7 +134,7 @@ func printDisks(w io.Writer, nodes []*parleyv1.StatusResponse) {
 	}
 }
 
-// printRefused prints what nodes have refused.
+// printRefused prints, by reason, how much the nodes have refused.
 func printRefused(w io.Writer, nodes []*parleyv1.StatusResponse) {
 	head := "\nnode\trefused of\tby\twhy\ttimes\n"
 	line := func(node, of, by, why string, times uint64) {
@@ -156,12 +156,12 @@ func printRefused(w io.Writer, nodes []*parleyv1.StatusResponse) {
 	}
 }
 
-// word is a value of an enumeration as people write it.
+// word returns a value of an enumeration in lower-case words.
 func word(value, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(value, prefix)), "_", " ")
 }
 
-// connected are the others that a node is connected to.
+// connected returns the peers that a node is connected to.
 func connected(members []*parleyv1.MemberStatus) string {
 	var names []string
 	for _, m := range members {
@@ -172,7 +172,7 @@ func connected(members []*parleyv1.MemberStatus) string {
 	return cmp.Or(strings.Join(names, " "), "nobody")
 }
 
-// slowest is the peer that messages take longest to, and back.
+// slowest returns the connected peer with the longest median round trip.
 func slowest(members []*parleyv1.MemberStatus) string {
 	text, most := "", time.Duration(0)
 	for _, m := range members {
@@ -183,7 +183,7 @@ func slowest(members []*parleyv1.MemberStatus) string {
 	return text
 }
 
-// short is a time for people.
+// short returns a duration as short text.
 func short(d *durationpb.Duration) string {
 	t := d.AsDuration()
 	switch {
@@ -293,7 +293,7 @@ func Commit(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// statusOf is how a node says it is. One that is not ready has a status and an error.
+// statusOf returns a node's status. A node that is not ready has both a status and an error.
 func statusOf(ctx context.Context, n Node) (*parleyv1.StatusResponse, error) {
 	r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
 	if err == nil && !r.GetReady() {
@@ -302,7 +302,7 @@ func statusOf(ctx context.Context, n Node) (*parleyv1.StatusResponse, error) {
 	return r, err
 }
 
-// timeOf is a node's reading of the common time. One that is not in step has a reading and
+// timeOf returns a node's reading of the common time. A node whose clock is not synchronized has both a reading and
 // an error.
 func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
 	r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})

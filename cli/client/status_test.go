@@ -10,7 +10,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Status says which disks have little room, or are slow, and nothing of others.
+// Status names the disks that are slow or nearly full, and no others.
 func TestStatusPrintsDisks(t *testing.T) {
 	var out strings.Builder
 	node := func(name string, s *parleyv1.StoreStatus) *parleyv1.StatusResponse {

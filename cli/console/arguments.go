@@ -1,5 +1,5 @@
-// Package console holds what all commands share: where they write, exit statuses, the names of
-// processes, checks of arguments, and output files.
+// Package console holds what all commands share: their output, exit statuses, the names of processes, argument
+// checks, and output files.
 package console
 
 import (
@@ -12,7 +12,7 @@ import (
 	"parley/internal/nearest"
 )
 
-// OneOf is the Args of a command that has others below it and does nothing itself.
+// OneOf is the Args function of a command that only groups subcommands: it returns an error that names them.
 func OneOf(cmd *cobra.Command, args []string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -64,8 +64,8 @@ func NoProtocol(cmd *cobra.Command) error {
 	return fmt.Errorf(`%s: name a protocol: "parley list" names all`, cmd.CommandPath())
 }
 
-// Args demands from least to most arguments, or any number above least if most is 0. expected says which, as in
-// "one NODE was expected".
+// Args returns a check for least to most arguments, or for any number from least up if most is 0. expected describes
+// them in the error, as in "one NODE was expected".
 func Args(least, most int, expected string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most && most > 0 {
@@ -75,7 +75,7 @@ func Args(least, most int, expected string) cobra.PositionalArgs {
 	}
 }
 
-// Given is how many arguments there are, with its verb.
+// Given returns the number of arguments in words, with its verb.
 func Given(n int) string {
 	switch n {
 	case 0:

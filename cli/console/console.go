@@ -16,7 +16,7 @@ import (
 	"parley/internal/nearest"
 )
 
-// App is what all commands share.
+// App is the state that all commands share.
 type App struct {
 	Protocols []parley.Protocol
 	Out, Err  io.Writer
@@ -24,7 +24,8 @@ type App struct {
 	color colorFlag
 }
 
-// Width is the width to fold to: the terminal's, or the one given, or 100.
+// Width returns the width for folding text, in columns: given if it is positive, but at least 20; otherwise the
+// terminal's; otherwise 100.
 func (a *App) Width(given int) int {
 	if given > 0 {
 		return max(given, 20)
@@ -64,8 +65,8 @@ func (a *App) terminal() *os.File {
 	return nil
 }
 
-// Busy writes every two seconds that the command is still running, if there is a terminal to write
-// it on, until the returned function is called.
+// Busy writes every two seconds that the command is still running, if the standard error is a terminal. It stops when
+// the returned function is called.
 func (a *App) Busy() (stop func()) {
 	seconds := 0
 	return a.Progress(2*time.Second, func() string {
@@ -74,8 +75,8 @@ func (a *App) Busy() (stop func()) {
 	})
 }
 
-// Progress writes a line over the one before, if there is a terminal to write it on, whenever it has changed,
-// until the returned function is called, which wipes it.
+// Progress shows a line on the standard error, if that is a terminal, and checks at the given interval whether to
+// rewrite it. The returned function stops this and wipes the line.
 func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	f, ok := a.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -104,12 +105,12 @@ func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	})
 }
 
-// Names are the names of all protocols.
+// Names returns the names of all protocols.
 func (a *App) Names() []string {
 	return lists.Of(a.Protocols, func(p parley.Protocol) string { return p.Name })
 }
 
-// Find returns the protocol of a name.
+// Find returns the protocol with the given name.
 func (a *App) Find(name string) (parley.Protocol, error) {
 	all := a.Names()
 	if i := slices.Index(all, name); i >= 0 {

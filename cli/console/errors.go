@@ -10,8 +10,7 @@ import (
 	"parley"
 )
 
-// Plain puts an error on one line, and one about the value of a flag in words for who
-// gave it.
+// Plain returns the text of an error on one line. An error about the value of a flag is reworded for the user.
 func Plain(err error) string {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: ValueError(bad)}
@@ -19,7 +18,7 @@ func Plain(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
-// ValueError says what value a flag was given and what was expected.
+// ValueError says which value a flag got and which it expects.
 func ValueError(bad *pflag.InvalidValueError) error {
 	want := bad.Unwrap().Error()
 	switch bad.GetFlag().Value.Type() {

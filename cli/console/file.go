@@ -9,14 +9,14 @@ import (
 	"parley/trace"
 )
 
-// StandardOutput is the name of a file that stands for the standard output.
+// StandardOutput is the file name that means the standard output.
 const StandardOutput = "-"
 
-// OutputFile is a flag that names a file to be written.
+// OutputFile is the name of a file to write, and the flag that sets it.
 type OutputFile struct{ Flag, Name string }
 
-// ReportTo returns where a report is written. If one of the files is the standard output, that
-// is the standard error, because the standard output holds the file alone.
+// ReportTo returns where to write the report. If one of the files is the standard output, the report goes to the
+// standard error, because the standard output must hold the file alone.
 func (a *App) ReportTo(asJSON bool, files ...OutputFile) (io.Writer, error) {
 	to := a.Out
 	for _, f := range files {
@@ -33,7 +33,7 @@ func (a *App) ReportTo(asJSON bool, files ...OutputFile) (io.Writer, error) {
 	return to, nil
 }
 
-// WriteTrace writes the trace of a run into the file that --trace names, if it does.
+// WriteTrace writes the trace of a run to the file of --trace. It does nothing if name is empty.
 func (a *App) WriteTrace(name string, h trace.Header, log *trace.Log) error {
 	if name == "" {
 		return nil
@@ -45,7 +45,7 @@ func (a *App) WriteTrace(name string, h trace.Header, log *trace.Log) error {
 	return a.WriteFile(OutputFile{Flag: "trace", Name: name}, b.Bytes())
 }
 
-// WriteFile writes the file that a flag names, or to the standard output.
+// WriteFile writes b to the file that a flag names, which may be the standard output.
 func (a *App) WriteFile(f OutputFile, b []byte) error {
 	var err error
 	if f.Name == StandardOutput {

@@ -8,17 +8,16 @@ import (
 	"parley/internal/lists"
 )
 
-// Names is how processes are called: P1..Pn as in the article, or p0..pn-1 as
-// in the lecture.
+// Names is a naming of processes: P1..Pn as in the article, or p0..pn-1 as in the lecture.
 type Names string
 
-// The two ways of calling processes.
+// The two namings of processes.
 const (
 	Article Names = "article"
 	Lecture Names = "lecture"
 )
 
-// Set and String and Type make names a flag.
+// Set, String and Type implement a flag's value.
 func (k *Names) Set(text string) error {
 	if Names(text) != Article && Names(text) != Lecture {
 		return fmt.Errorf("allowed are %s (P1..Pn) and %s (p0..pn-1)", Article, Lecture)
@@ -29,7 +28,7 @@ func (k *Names) Set(text string) error {
 
 func (k *Names) String() string { return string(*k) }
 
-// Type is what the help calls the value.
+// Type names the value in the help.
 func (k *Names) Type() string { return "article|lecture" }
 
 func (k Names) first() int {
@@ -39,7 +38,7 @@ func (k Names) first() int {
 	return 0
 }
 
-// Full is the name of a process: P1 or p0.
+// Full returns the name of a process: P1 or p0.
 func (k Names) Full(id parley.ID) string {
 	if k == Article {
 		return "P" + k.Bare(id)
@@ -47,15 +46,15 @@ func (k Names) Full(id parley.ID) string {
 	return "p" + k.Bare(id)
 }
 
-// List has the full names of processes; none is not nil.
+// List returns the full names of processes. It is never nil.
 func (k Names) List(ids parley.Set) []string {
 	return append([]string{}, lists.Each(ids.All(), k.Full)...)
 }
 
-// Bare is the number in the name, as it stands in a path.
+// Bare returns the number in the name, as paths show it.
 func (k Names) Bare(id parley.ID) string { return strconv.Itoa(int(id) + k.first()) }
 
-// Parse reads the name of one of n processes, whole or as a bare number.
+// Parse reads the name of one of n processes: a full name or a bare number.
 func (k Names) Parse(text string, n int) (parley.ID, error) {
 	digits := text
 	if len(text) > 1 && text[0] == k.Full(0)[0] {

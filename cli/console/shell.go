@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Command writes arguments of run as a shell takes them, with words in front. Lines
-// are broken between arguments, so that what is copied remains one command.
+// Command returns the command line "parley run" with arguments quoted for a shell, after the words in lead. It breaks
+// lines only between arguments and with backslashes, so that a copy remains one command.
 func Command(lead string, args []string, width int) string {
 	line := lead + "parley run"
 	var out strings.Builder
@@ -20,7 +20,7 @@ func Command(lead string, args []string, width int) string {
 	return out.String() + line
 }
 
-// Quote writes an argument so that a shell reads it as one.
+// Quote quotes an argument so that a shell reads it as one word.
 func Quote(arg string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||

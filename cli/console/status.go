@@ -15,10 +15,10 @@ const (
 	Violated    = 1
 	Usage       = 2
 	Unfinished  = 3
-	Interrupted = 130 // as a shell has it of a program that Ctrl-C ends
+	Interrupted = 130 // the shell's status for a program that Ctrl-C ended
 )
 
-// Statuses say what an exit status means, whatever the command.
+// Statuses says what each exit status means in all commands.
 var Statuses = []struct {
 	Status int
 	Means  string
@@ -30,7 +30,7 @@ var Statuses = []struct {
 	{Interrupted, "interrupted, by Ctrl-C or a signal; a command that runs until then ends with 0"},
 }
 
-// StatusTable is the table of exit statuses as the help prints it.
+// StatusTable returns the table of exit statuses for the help.
 func StatusTable() string {
 	var b strings.Builder
 	b.WriteString("The exit status is\n")
@@ -40,12 +40,12 @@ func StatusTable() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ExitError ends a command whose report has been printed with a status.
+// ExitError ends a command with a status after its report has been printed.
 type ExitError int
 
 func (s ExitError) Error() string { return fmt.Sprintf("status %d", int(s)) }
 
-// End ends a command with an error, or with a status if there is none.
+// End returns err, or an ExitError if err is nil and status is not Fine.
 func End(status int, err error) error {
 	if err == nil && status != Fine {
 		return ExitError(status)
@@ -53,7 +53,7 @@ func End(status int, err error) error {
 	return err
 }
 
-// EndedError is an error that ends a command with another status than that of bad input.
+// EndedError is an error that ends a command with a status other than Usage.
 type EndedError struct {
 	Status int
 	error
@@ -62,15 +62,15 @@ type EndedError struct {
 // Unwrap returns the error itself.
 func (e *EndedError) Unwrap() error { return e.error }
 
-// EndWith makes an error that ends a command with a status.
+// EndWith returns an error that ends a command with a status.
 func EndWith(status int, err error) error { return &EndedError{status, err} }
 
-// UntilSignal returns a context that ends with Ctrl-C or SIGTERM. Call stop to free what it holds.
+// UntilSignal returns a context that ends with Ctrl-C or SIGTERM. Call stop to release its resources.
 func UntilSignal(ctx context.Context) (until context.Context, stop context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// Interruptible is UntilSignal with a second signal that ends the process at once.
+// Interruptible is UntilSignal, except that a second signal ends the process immediately.
 func Interruptible(ctx context.Context) (until context.Context, stop context.CancelFunc) {
 	ctx, stop = UntilSignal(ctx)
 	context.AfterFunc(ctx, stop)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Output is the standard output of a command. It keeps the first error of writing, so that a command
-// whose output is lost says so at its end, whether it looks at the error of each write or not.
+// Output is the standard output of a command. It keeps the first write error, so that a command whose output is lost
+// reports that at its end, even if it ignores the errors of its writes.
 type Output struct {
 	To io.Writer
 
@@ -14,7 +14,7 @@ type Output struct {
 	err error
 }
 
-// Write writes, until that has failed once: what came after a gap would be read as if there were none.
+// Write writes b unless a write has failed before: output after a gap would look as if nothing were missing.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -26,7 +26,7 @@ func (o *Output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Failed returns the first error of writing, or nil.
+// Failed returns the first write error, or nil.
 func (o *Output) Failed() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// late fails at its second write alone.
+// late is a writer of which only the second write fails.
 type late struct {
 	bytes.Buffer
 	writes int
@@ -20,7 +20,7 @@ func (l *late) Write(b []byte) (int, error) {
 	return l.Buffer.Write(b)
 }
 
-// After an output has failed nothing more is written: the gap would not be seen.
+// After a write has failed, nothing more is written, because the gap would not show.
 func TestOutputWithoutGap(t *testing.T) {
 	var to late
 	out := &Output{To: &to}

@@ -23,7 +23,7 @@ import (
 	"parley/trace"
 )
 
-// agreement has the nodes agree on a value of P1, and shows what their traces have of that.
+// agreement has the nodes agree on a value of P1, and shows the agreement from their traces.
 func (d *demonstration) agreement(ctx context.Context, source client.Node) error {
 	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. "+
 		"In round 0 P1 tells the others; in round 1 each tells all what it heard, also P1, which "+
@@ -53,7 +53,7 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 		Faulty: map[parley.ID]faulty.Behavior{traitor: faulty.TwoFaced},
 	}}
 	report := show.NewReport(s, log, header.Facts)
-	lied := console.Article.Full(doomed) // to whom P3 lies
+	lied := console.Article.Full(doomed) // to which P3 lies
 	v, err := show.NewView(report, log, show.Flags{Rows: 12, Tree: lied, Color: d.Colors()}, d.width, nil)
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	return report.Finish(err)
 }
 
-// written reads what all nodes wrote down of one agreement, as if it had been alone. That
-// is there soon after it is over.
+// written reads the traces of all nodes about one agreement, as if it were the only one. The traces are complete soon
+// after the agreement is over.
 func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, trace.Header, error) {
 	for end := time.Now().Add(10 * time.Second); ; {
 		w, err := d.merged()
@@ -90,7 +90,7 @@ func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, t
 	}
 }
 
-// merged makes one trace of those of all nodes of the stream of agreements on values of P1.
+// merged merges the traces of all nodes about the stream of agreements on values of P1.
 func (d *demonstration) merged() (*trace.MergedTrace, error) {
 	written, err := traces.Read(lists.Of(d.nodes, func(n *local.Node) string {
 		return filepath.Join(d.dir, n.Name, "traces")
@@ -102,7 +102,7 @@ func (d *demonstration) merged() (*trace.MergedTrace, error) {
 	for _, t := range written {
 		if p, _, ok := cluster.SlotProtocol(t.Header); ok && p.Proposers == parley.SetOf(0) {
 			node := *t.Header.Node
-			node.Lies = "" // P3's trace is as good as those of the others: its lies are on purpose
+			node.Lies = "" // P3's trace counts like the others: its lies are intended
 			t.Header.Node = &node
 			all = append(all, t)
 		}
@@ -113,8 +113,8 @@ func (d *demonstration) merged() (*trace.MergedTrace, error) {
 	return trace.Merge(all, trace.Merging{})
 }
 
-// slotOf is what a log has of one agreement of a stream, the only one, as if that were all
-// there is. decided is how many correct processes have decided.
+// slotOf returns the part of a log about one agreement of a stream, as a log of that agreement alone. decided is the
+// number of correct processes that have decided.
 func slotOf(log *trace.Log, slot uint64) (one *trace.Log, decided int) {
 	one = traces.Part(log, func(e *trace.Event) bool {
 		switch {

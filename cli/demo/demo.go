@@ -1,5 +1,5 @@
-// Package demo is "parley demo": a cluster that agrees although one node lies, and broadcasts in
-// one order although one is killed.
+// Package demo implements "parley demo": a cluster that agrees although one node lies, and broadcasts in total order
+// although one node is killed.
 package demo
 
 import (
@@ -50,7 +50,7 @@ func Command(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// demonstration is a demonstration under way.
+// demonstration is a running demonstration.
 type demonstration struct {
 	*console.App
 	once   bool
@@ -58,21 +58,21 @@ type demonstration struct {
 	dir    string
 	nodes  []*local.Node
 	killed *local.Node
-	// delivered is how much the survivors have.
+	// delivered is how many deliveries the survivors have.
 	delivered int
 }
 
-// traitor is the place of the node that lies, and doomed that of the one that is killed.
+// traitor is the index of the node that lies, and doomed that of the node that is killed.
 const (
 	traitor = 2
 	doomed  = 3
 )
 
-// longRound is how long rounds are: nobody waits for their end as long as all speak, and a
-// machine that is busy may hold a process up for a fifth of it.
+// longRound is the length of a round. A round ends early when all have sent, and a busy computer may delay a process
+// by 1/5 of it.
 const longRound = 400 * time.Millisecond
 
-// run starts the cluster, shows what there is to show, and ends it.
+// run starts the cluster, shows the demonstration, and ends the cluster.
 func (d *demonstration) run(ctx context.Context) (err error) {
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
@@ -114,8 +114,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// cut is the end of a demonstration that could not be shown: nothing more is to be said if
-// somebody ended it.
+// cut returns how a demonstration ends that could not be shown. If the user interrupted it, it reports nothing more.
 func (d *demonstration) cut(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return console.ExitError(console.Interrupted)
@@ -130,7 +129,7 @@ func (d *demonstration) cut(ctx context.Context) error {
 	return console.ExitError(console.Violated)
 }
 
-// ended is closed when no node runs any more, whoever ended them.
+// ended returns a channel that is closed when no node runs any more.
 func (d *demonstration) ended() <-chan struct{} {
 	all := make(chan struct{})
 	go func() {
@@ -151,7 +150,7 @@ func (d *demonstration) end(end func()) {
 	local.AwaitEnded(ended, d.App, left)
 }
 
-// show shows one thing after the other.
+// show shows the parts in their order.
 func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 	if err := d.introduce(after); err != nil {
 		return err
@@ -171,7 +170,7 @@ func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 	return d.next()
 }
 
-// introduce says what there is.
+// introduce describes the cluster.
 func (d *demonstration) introduce(after time.Duration) error {
 	err := d.say("Four processes, one cluster", "Each of these is a process of its own on this machine. Each has a "+
 		"certificate, and every two are joined by mutual TLS. Up to one of them may be a traitor, and P3 is: it "+
@@ -202,8 +201,8 @@ func (d *demonstration) say(title, text string) error {
 	return err
 }
 
-// itself is how this command is called in a shell: by its name if the shell finds it, and
-// else by go run, as who has only the source does.
+// itself returns how a shell calls this command: "parley" if the shell finds it, and otherwise with go run from the
+// source.
 func itself() string {
 	if _, err := exec.LookPath("parley"); err == nil {
 		return "parley"
@@ -211,7 +210,7 @@ func itself() string {
 	return "go run ./cmd/parley"
 }
 
-// next says what to do with the cluster.
+// next says what to try with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
 		_, err := io.WriteString(d.Out, prose.Fold("That was all: the cluster ends, and nothing of it is left. "+
@@ -219,7 +218,7 @@ func (d *demonstration) next() error {
 		return err
 	}
 	parley, at := itself(), " --dir "+console.Quote(d.dir)
-	all := d.delivered + 2 // the last word, and hello
+	all := d.delivered + 2 // with the last text and hello
 	for _, part := range []string{
 		prose.Fold("The cluster is yours now. Three of four nodes live, a majority: broadcast in one order goes on. "+
 			"Try, in another terminal:", d.width),

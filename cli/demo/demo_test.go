@@ -17,7 +17,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// breaking delivers some texts and breaks off.
+// breaking delivers some texts and then fails.
 type breaking struct {
 	parleyv1.UnimplementedGroupServiceHandler
 	texts []string
@@ -36,7 +36,7 @@ func (b breaking) Subscribe(
 	return b.err
 }
 
-// A list that ends before the last word says why.
+// A delivery log that ends before the last text says why.
 func TestListBreaksOff(t *testing.T) {
 	lost := connect.NewError(connect.CodeUnavailable, errors.New("gone"))
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestListBreaksOff(t *testing.T) {
 	}
 }
 
-// What is printed to be called is called as the shell can.
+// The printed commands can be called from the shell.
 func TestItself(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)

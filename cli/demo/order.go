@@ -18,20 +18,20 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// What the processes broadcast: letters for their senders, with numbers.
+// The processes broadcast numbered texts, each with the letter of its sender.
 const (
 	each     = 6
 	pace     = 10 * time.Millisecond
-	enough   = 11 // deliveries after which a process is killed
+	enough   = 11 // deliveries before a process is killed
 	lastWord = "end"
 )
 
-// deliveryLog is what one process has delivered.
+// deliveryLog is the list of one process's deliveries.
 type deliveryLog struct {
-	texts  []string      // may be read when over is closed, as may err
-	err    error         // why the last word has not come
-	enough chan struct{} // closed after so many deliveries
-	over   chan struct{} // closed when the last word has come, or nothing more comes
+	texts  []string      // may be read after over is closed, like err
+	err    error         // why the last text was not delivered
+	enough chan struct{} // closed after that many deliveries
+	over   chan struct{} // closed when the last text was delivered, or nothing more can be
 }
 
 // await waits for a channel to be closed.
@@ -44,7 +44,7 @@ func await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// order has all broadcast in one group, kills one, and shows what each delivered.
+// order has all nodes broadcast in one group, kills one of them, and shows the deliveries of each.
 func (d *demonstration) order(ctx context.Context, clients []client.Node) error {
 	err := d.say("2. One order although one is killed", fmt.Sprintf("Now all four broadcast at once in a group "+
 		"with total order: P1 sends a1 to a%[1]d, P2 b1 to b%[1]d, and so on. In the middle of it P4 is killed, "+
@@ -80,7 +80,7 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 	died := time.Now()
 	<-d.killed.Ended()
 	sending.Wait()
-	failed[doomed] = nil // it is dead
+	failed[doomed] = nil // it was killed
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 	return d.compare(lists, time.Since(died))
 }
 
-// subscribe takes in what a node delivers from the beginning on.
+// subscribe records what a node delivers, from the first delivery on.
 func subscribe(ctx context.Context, c client.Node) (*deliveryLog, error) {
 	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group, From: 1})
 	if err != nil {
@@ -136,7 +136,7 @@ func broadcast(ctx context.Context, c client.Node, text string) error {
 	return nil
 }
 
-// broadcasts has a node broadcast, a little later each time.
+// broadcasts has a node broadcast its texts, with a pause after each.
 func broadcasts(ctx context.Context, c client.Node, letter string) error {
 	for k := range each {
 		if err := broadcast(ctx, c, fmt.Sprintf("%s%d", letter, k+1)); err != nil {
@@ -151,9 +151,9 @@ func broadcasts(ctx context.Context, c client.Node, letter string) error {
 	return nil
 }
 
-// compare shows what each delivered, and says whether it is as it should be.
+// compare shows the deliveries of each process, and says whether they are correct.
 func (d *demonstration) compare(lists []*deliveryLog, after time.Duration) error {
-	var own []string // what its own sender has delivered: that is its acknowledgement
+	var own []string // what its own sender delivered, which acknowledges it
 	var texts [][]string
 	for i, l := range lists {
 		list := l.texts
@@ -188,7 +188,7 @@ func (d *demonstration) compare(lists []*deliveryLog, after time.Duration) error
 	return err
 }
 
-// verdict says whether something holds.
+// verdict prints whether a statement holds.
 func (d *demonstration) verdict(holds bool, form string, args ...any) {
 	mark := "✓"
 	if !holds {

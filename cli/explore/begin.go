@@ -19,23 +19,22 @@ import (
 	"parley/sim"
 )
 
-// initialStates are the ways in which the runs of a search begin: who lies, and what is
-// asked of whom.
+// initialStates are the initial states of a search: the faulty processes and the requests of its runs.
 type initialStates struct {
 	roots  []explore.Root
 	liars  []coalition
-	values []string      // those that are tried, each for every proposer
-	asked  []sim.Request // and what else is asked
-	chosen bool          // the liars were named one by one
-	fixed  parley.Set    // who is asked to propose one thing alone
+	values []string      // tried for every proposer
+	asked  []sim.Request // all other requests
+	chosen bool          // the liars were named
+	fixed  parley.Set    // processes that propose one fixed value
 }
 
-// atWill tells whether a faulty process may do anything, or anything but be silent.
+// atWill reports whether a faulty process may do anything, or anything except be silent.
 func atWill(how faulty.Behavior) bool {
 	return how.Name == faulty.Any.Name || how.Name == explore.NeverSilent.Name
 }
 
-// anyLie is how liars lie of whom nothing else is said.
+// anyLie is the behavior of liars without a behavior of their own.
 func (f *flags) anyLie() faulty.Behavior {
 	if f.outspoken {
 		return explore.NeverSilent
@@ -45,10 +44,10 @@ func (f *flags) anyLie() faulty.Behavior {
 
 type coalition map[parley.ID]faulty.Behavior
 
-// mostInitialStates is how many ways to begin there may be.
+// mostInitialStates is the maximum number of initial states.
 const mostInitialStates = 1000
 
-// initialStates reads the flags that say how runs begin.
+// initialStates reads the flags for the initial states.
 func (f *flags) initialStates(s *search) (b initialStates, err error) {
 	if b.liars, b.chosen, err = f.coalitions(s.protocol); err != nil {
 		return b, err
@@ -81,8 +80,8 @@ func (f *flags) initialStates(s *search) (b initialStates, err error) {
 	return b, err
 }
 
-// beyondModel demands --beyond-bound of who lets more processes be faulty, or in worse
-// ways, than the protocol bears: no promise is left to be broken then.
+// beyondModel demands --beyond-bound if more processes are faulty, or in worse ways, than the protocol tolerates:
+// then no promise is left to break.
 func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 	if f.beyond || f.goal+f.always+f.eventually != "" {
 		return nil
@@ -95,7 +94,7 @@ func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 		return parley.FlagErrorf(flag, "%d are faulty, and %s promises nothing if more than m = %d are; "+
 			"--beyond-bound explores it all the same", len(c), p.Name, p.M)
 	}
-	for _, how := range c { // order: one is as bad as another
+	for _, how := range c { // order: any of the errors will do
 		if how.Model > p.Faults {
 			return parley.FlagErrorf(flag, "%s is for %s faults, and promises nothing if there are worse; "+
 				"--beyond-bound explores it all the same", p.Name, p.Faults)
@@ -104,7 +103,7 @@ func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 	return nil
 }
 
-// coalitions are those who may be faulty together. It tells whether they were named.
+// coalitions returns the sets of processes that may be faulty together. named reports whether the flags name them.
 func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
 	if f.fs.Changed("faulty") {
 		if f.fs.Changed("liars") {
@@ -145,7 +144,7 @@ func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err 
 	return all, false, nil
 }
 
-// asked is what processes are asked beside values, in the order in which each is.
+// asked returns the requests other than values, in the order of their times.
 func (f *flags) asked(p parley.Protocol) ([]sim.Request, error) {
 	plan, err := f.asks.Plan(p, f.Naming, 1)
 	if err != nil {
@@ -159,9 +158,8 @@ func (f *flags) asked(p parley.Protocol) ([]sim.Request, error) {
 	return out, nil
 }
 
-// someBroadcasts is what is asked of a protocol that broadcasts, if nobody says: one
-// broadcast of each of two processes, or of one where liars broadcast as well, and where
-// the order of one sender's messages counts another one of the first.
+// someBroadcasts returns the default requests of a broadcast protocol: one broadcast from each of two processes, or
+// from one if liars broadcast as well, and a second one from the first process if the protocol has FIFO order.
 func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 	many := min(2, p.N)
 	if p.Faults >= parley.SignedByzantineFaults {
@@ -184,7 +182,7 @@ func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 	return out
 }
 
-// alphabet is which initial values are tried.
+// alphabet returns the initial values to try.
 func (f *flags) alphabet(p parley.Protocol) ([]string, error) {
 	if p.Proposers == (parley.Set{}) {
 		if f.fs.Changed("values") {
@@ -213,8 +211,8 @@ func (f *flags) alphabet(p parley.Protocol) ([]string, error) {
 	return out, nil
 }
 
-// combine makes a way to begin of each coalition and each assignment of values. What a
-// liar starts with that may say anything of an alphabet makes no difference.
+// combine makes an initial state from each coalition and each assignment of values. It does not vary the initial
+// value of a liar that may send any value of an alphabet, because that makes no difference.
 func (b *initialStates) combine(p parley.Protocol, alphabet bool) error {
 	open := func(c coalition) (out []parley.ID) {
 		for id := range p.Proposers.Minus(b.fixed).All() {
@@ -239,7 +237,7 @@ func (b *initialStates) combine(p parley.Protocol, alphabet bool) error {
 			count *= len(b.values)
 		}
 		for k := range count {
-			at := make([]int, len(who)) // which value each of them has: the digits of k
+			at := make([]int, len(who)) // the index of each one's value: the digits of k
 			for i := range slices.Backward(at) {
 				at[i], k = k%len(b.values), k/len(b.values)
 			}
@@ -260,8 +258,8 @@ func (b *initialStates) tooMany(ways *big.Int) error {
 		great(ways), prose.Number(mostInitialStates))
 }
 
-// requests is what is asked if the open proposers have these values. All others have the
-// first.
+// requests returns the requests of an initial state in which the open proposers have the given values. All other
+// proposers have the first value.
 func (b *initialStates) requests(p parley.Protocol, open []parley.ID, at []int) (out []explore.Request) {
 	for id := range p.Proposers.Minus(b.fixed).All() {
 		value := b.values[0]

@@ -20,21 +20,20 @@ import (
 	"parley/trace"
 )
 
-// counterexample is a run that was found, told as a run that was simulated: with a log and a header that say
-// all about it.
+// counterexample is a run that a search found, in the form of a simulated run: with a complete log and header.
 type counterexample struct {
 	finding *explore.Finding
 	run     show.Run
 	header  trace.Header
-	log     *trace.Log // nil if the search was interrupted before it was told
+	log     *trace.Log // nil if the search was interrupted before it was made
 	report  *show.Report
 	depth   int    // of the search
-	why     string // what broke, with the names of the reader
+	why     string // what broke, with the chosen names
 	story   []string
 }
 
-// tell makes a story of a run that was found.
-func (s *search) tell(finding *explore.Finding) *counterexample {
+// counterexample makes a counterexample of a run that was found.
+func (s *search) counterexample(finding *explore.Finding) *counterexample {
 	facts := s.facts(finding)
 	f := &counterexample{finding: finding, run: s.asRun(&finding.Run), log: finding.Run.Log(true), why: finding.Why}
 	for _, step := range finding.Run.Steps {
@@ -44,25 +43,24 @@ func (s *search) tell(finding *explore.Finding) *counterexample {
 	}
 	f.header = f.run.Header(facts)
 	f.report = show.NewReport(f.run, f.log, facts)
-	for _, v := range f.report.Judged { // a split search calls processes by their numbers
+	for _, v := range f.report.Judged { // a split search names processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
 		}
 	}
-	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
+	f.why = strings.ReplaceAll(f.why, "\n", " ") // a panic's text may have several lines
 	f.story = reading.Story(s.protocol, f.log.Events, f.run.Style(0))
 	return f
 }
 
-// asRun returns a run that was found as one of "parley run": who lies in it, what processes are asked, and what
-// goes wrong.
+// asRun returns a run that was found as one of "parley run": its liars, its requests, and its faults.
 func (s *search) asRun(found *explore.Run) show.Run {
 	root := s.options.Roots[found.Root]
 	spec := run.Spec{
 		Protocol: s.protocol, Seed: 1, Name: s.names.Full, Faulty: maps.Clone(root.Faulty), Plan: faultsOf(found),
 	}
-	for id, how := range root.Faulty { // order: each for itself
-		if atWill(how) { // its lies are those of one that draws them
+	for id, how := range root.Faulty { // order: the iterations are independent
+		if atWill(how) { // as for a liar that draws its lies
 			spec.Faulty[id] = faulty.Random
 		}
 	}
@@ -95,9 +93,9 @@ func keyOf(flag string) string {
 	return key
 }
 
-// faultsOf returns what goes wrong in a run that was found, beside lies.
+// faultsOf returns the faults of a run that was found, except lies.
 func faultsOf(found *explore.Run) (plan run.Plan) {
-	last := make(map[parley.ID]int) // crash
+	last := make(map[parley.ID]int) // index of its crash
 	for i := range found.Steps {
 		s := &found.Steps[i]
 		when := max(s.Time, 1)
@@ -115,7 +113,7 @@ func faultsOf(found *explore.Run) (plan run.Plan) {
 	return plan
 }
 
-// facts are what no event of a run that was found tells.
+// facts returns what the events of a run that was found do not show.
 func (s *search) facts(f *explore.Finding) trace.Facts {
 	timed := s.protocol.Timing == parley.Synchronous || s.options.Model.InTime
 	return trace.Facts{
@@ -147,8 +145,8 @@ func (s *search) picture(f *counterexample) ([]byte, error) {
 	return svg.File(draw.SpaceTime(p, oneByOne(f.log.Events), o, title, below)), nil
 }
 
-// oneByOne gives each step of a run a time of its own: much happens at the same time
-// where nothing tells apart what comes first.
+// oneByOne gives each step of a run a time of its own, because many steps have the same time where nothing determines
+// their order.
 func oneByOne(events []trace.Event) []trace.Event {
 	out, now := slices.Clone(events), parley.Tick(0)
 	for i := range out {

@@ -1,5 +1,5 @@
-// Package explore is "parley explore": it searches all runs of a small system, and says in words
-// what was explored and what was found.
+// Package explore implements "parley explore": it searches all runs of a small system, and reports what it explored
+// and found.
 package explore
 
 import (
@@ -63,7 +63,7 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	return cmd
 }
 
-// searchAll makes the search and reports.
+// searchAll makes the search and reports on it.
 func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
 		Name: f.svg})
@@ -96,7 +96,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	e.tellAll(ctx)
+	e.addCounterexamples(ctx)
 	e.interrupted = ctx.Err() != nil
 	if err := e.write(); err != nil {
 		return err
@@ -107,8 +107,8 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	return console.End(e.status(), e.print(report))
 }
 
-// splitLast is "parley explore PROTOCOL --step split": a search by rounds of which the last one
-// is split by receiver. What it found out stands as in any search, as far as it has that.
+// splitLast is "parley explore PROTOCOL --step split": a search by rounds that splits the last round by receiver. Its
+// report has the results that such a search yields.
 func splitLast(ctx context.Context, o explore.Options) (explore.Report, *split.Report, error) {
 	of, err := split.Search(ctx, o)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"parley/explore"
 )
 
-// flags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
-// begin with, what may go wrong, what is searched for and how, and those of the output.
+// flags are the flags of "parley explore PROTOCOL": the protocol's own, the initial states, the faults, what to
+// search for and how, and those of the output.
 type flags struct {
 	run.ProtocolFlags
 	fs     *pflag.FlagSet
@@ -26,7 +26,7 @@ type flags struct {
 	values string
 	model  explore.Model
 	beyond bool
-	// outspoken liars say something at least.
+	// outspoken means that liars without a behavior of their own are never silent.
 	outspoken bool
 
 	properties               []string
@@ -39,7 +39,7 @@ type flags struct {
 	seed           uint64
 	workers        int
 	all, unreduced bool
-	ordered        bool // what happens at different processes
+	ordered        bool // for events at different processes
 	pairs          bool // of runs that look the same
 	alike          string
 	traceTo, svg   string
@@ -47,7 +47,7 @@ type flags struct {
 	width          int
 }
 
-// The words of --step and --order.
+// The values of --step and --order.
 var (
 	grains = []string{"message", "round", "split"}
 	orders = []string{"breadth", "depth", "random"}
@@ -104,20 +104,20 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	return f
 }
 
-// whenever says what is otherwise than in a run.
+// whenever says how the keys differ from those of a run.
 var whenever = map[string]string{
 	"requests": ". When only says what a process is asked first",
 	"workload": " (default: one of each of two processes, and of the first another one where FIFO order counts)",
 }
 
-// faultCount is how often one kind of fault may come at most.
+// faultCount is the maximum number of faults of one kind.
 type faultCount struct {
 	n          *int
 	flag, help string
 	one, many  string // its names
 }
 
-// faultCounts returns the counts of a model.
+// faultCounts returns the fault counts of a model.
 func faultCounts(m *explore.Model) []faultCount {
 	return []faultCount{
 		{&m.Crashes, "crashes", "how `many` crashes there may be, between steps and in the midst of one", "crash", "crashes"},
@@ -132,8 +132,8 @@ func faultCounts(m *explore.Model) []faultCount {
 	}
 }
 
-// declareModel declares what may go wrong beside lies. Some names are keys of a scenario
-// too, of which a protocol may have its own.
+// declareModel adds the flags for faults other than lies. Some names are also keys of a scenario, for which a
+// protocol may have a flag of its own.
 func (f *flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
 	for _, c := range faultCounts(m) {
@@ -153,7 +153,7 @@ func (f *flags) declareModel(fs *pflag.FlagSet) {
 		"unless there are --timeouts)")
 }
 
-// Reserved are the flags that no protocol may have.
+// Reserved returns the flags that no protocol may define.
 func Reserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newFlags(parley.Protocol{}, fs)

@@ -15,27 +15,27 @@ import (
 	"parley/internal/lists"
 )
 
-// search is a search that can be made.
+// search describes a complete search.
 type search struct {
 	flags    *flags
 	protocol parley.Protocol
 	bare     bool
 	options  explore.Options
 	names    console.Names
-	aim      string    // the flag that says what is searched for, in place of promises: one of aims
-	goal     goal.Goal // that it says
+	aim      string    // one of the keys of aims: the flag that sets the goal; empty: promises
+	goal     goal.Goal // what that flag says
 	begins   initialStates
 }
 
-// aims are the flags that say what is searched for, and the words before that: while it is sought, where it
-// was found or broke, and where no run shows that.
+// aims maps the flags that set a goal to the words before it: for the search, for a run that reaches or breaks it,
+// and for a search without such a run.
 var aims = map[string]struct{ sought, broken, holds string }{
 	"goal":       {"a state is searched in which ", "", "no run comes to a state in which "},
 	"always":     {"a state is searched in which this is not so: ", "always: ", "holds: in every state "},
 	"eventually": {"an end is searched at which this is not so: ", "eventually: ", "holds: at the end of every run "},
 }
 
-// head says which system is explored, with what is to be said of its size, who lies in it and what is asked.
+// head describes the explored system with a remark on its size, its liars and its requests.
 func (s *search) head(size string) []string {
 	p := s.protocol
 	out := []string{p.Name + ": " + p.Title, fmt.Sprintf("n = %d processes, m = %d%s", p.N, p.M, size), s.liars()}
@@ -45,7 +45,7 @@ func (s *search) head(size string) []string {
 	return out
 }
 
-// model says what is explored, in words.
+// model describes what is explored.
 func (s *search) model() []string {
 	size := ""
 	if p := s.protocol; p.Bound != nil && p.Bound(p.N, p.M) != nil {
@@ -54,7 +54,7 @@ func (s *search) model() []string {
 	return append(s.head(size), s.wrongs(), s.way())
 }
 
-// liars says who lies, and how.
+// liars says which processes lie, and how.
 func (s *search) liars() string {
 	all := s.begins.liars
 	if len(all[0]) == 0 {
@@ -79,7 +79,7 @@ func (s *search) liars() string {
 	return "faulty: " + strings.Join(parts, ", ")
 }
 
-// anyway says how liars lie of whom nothing else is said.
+// anyway describes how liars without a behavior of their own lie.
 func (s *search) anyway() string {
 	if s.flags.outspoken {
 		return "in any way but silence"
@@ -87,7 +87,7 @@ func (s *search) anyway() string {
 	return "in any way there is"
 }
 
-// asked says what is asked of whom.
+// asked describes the requests.
 func (s *search) asked() string {
 	var parts []string
 	if open := s.protocol.Proposers.Minus(s.begins.fixed); open != (parley.Set{}) {
@@ -108,10 +108,10 @@ func (s *search) asked() string {
 	return strings.Join(parts, "; ")
 }
 
-// usual is the delay of messages where a protocol relies on none of its own.
+// usual is the message delay, in ticks, where a protocol assumes none.
 const usual parley.Tick = 900
 
-// wrongs says what may go wrong beside lies.
+// wrongs describes the possible faults other than lies.
 func (s *search) wrongs() string {
 	m := s.options.Model
 	links := "messages arrive in any order"
@@ -144,7 +144,7 @@ func (s *search) wrongs() string {
 	return text
 }
 
-// way says how the search was made, and for what.
+// way says how and for what the search was made.
 func (s *search) way() string {
 	text := "a step is a message"
 	if s.options.Step == explore.Rounds {
@@ -184,7 +184,7 @@ func (s *search) searchedFor() string {
 
 func nameOf(p parley.Property) string { return p.Name }
 
-// looked returns the properties of a mode that the search looks at.
+// looked returns the properties of a mode that the search checks.
 func (s *search) looked(mode parley.Mode) (names []string) {
 	for _, q := range s.protocol.Properties {
 		if q.Mode == mode && (len(s.options.Only) == 0 || slices.Contains(s.options.Only, q.Name)) {
@@ -194,7 +194,7 @@ func (s *search) looked(mode parley.Mode) (names []string) {
 	return names
 }
 
-// broken says what a run breaks, or comes to.
+// broken says what a run breaks, or which goal it reaches.
 func (s *search) broken(f *explore.Finding) string {
 	switch {
 	case f.Property == explore.NoPanic:

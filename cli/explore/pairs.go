@@ -21,9 +21,8 @@ import (
 	"parley/internal/lists"
 )
 
-// printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
-// the same to a process which in one of them must decide otherwise than in another, and
-// shows them. What is found is found, as far as the exit status goes.
+// printPairs is "parley explore PROTOCOL --indistinguishable": it searches for runs that look the same to a process
+// that must decide differently in them, and prints them. The exit status says whether it found any.
 func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer, clear func()) error {
 	found, err := split.Indistinguishable(ctx, s.options)
 	clear()
@@ -48,7 +47,7 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 	return e.finish(report)
 }
 
-// pairing is a search for pairs that has been made.
+// pairing is the result of a search for indistinguishable runs.
 type pairing struct {
 	*search
 	*console.App
@@ -60,7 +59,7 @@ type pairing struct {
 	drawn   reading.Pairs
 }
 
-// finish prints and draws what was found.
+// finish prints and draws the result.
 func (e *pairing) finish(report io.Writer) error {
 	f := e.flags
 	if f.svg != "" && e.pairs != nil {
@@ -82,7 +81,7 @@ func (e *pairing) finish(report io.Writer) error {
 	return console.End(e.exit, err)
 }
 
-// about says what is explored, and of its size why there may be such an argument.
+// about describes the explored system, and why its size may allow such an argument.
 func (e *pairing) about() []string {
 	p, lie, size := e.protocol, len(e.begins.liars[0]), ""
 	switch {
@@ -97,10 +96,10 @@ func (e *pairing) about() []string {
 	return e.head(size)
 }
 
-// caseNumbers are the first numbers in words, as the lecture numbers its cases.
+// caseNumbers are the numbers of cases in words, as in the lecture.
 var caseNumbers = []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
 
-// nth is how a case is called.
+// nth returns the name of a case.
 func nth(i int) string {
 	if i < len(caseNumbers) {
 		return "case " + caseNumbers[i]
@@ -108,7 +107,7 @@ func nth(i int) string {
 	return "case " + strconv.Itoa(i+1)
 }
 
-// argue puts the argument into words.
+// argue writes the argument in words.
 func (e *pairing) argue(width int) {
 	e.cases = []*split.Case{e.pairs[0].One}
 	for i := range e.pairs {
@@ -128,7 +127,7 @@ func (e *pairing) argue(width int) {
 	e.drawn.End = e.verdict + "\n" + e.inFact()
 }
 
-// drawnCase is a case as it is drawn.
+// drawnCase returns a case for drawing.
 func (e *pairing) drawnCase(i int) reading.Case {
 	c := e.cases[i]
 	title := nth(i)
@@ -140,8 +139,8 @@ func (e *pairing) drawnCase(i int) reading.Case {
 	}
 }
 
-// value is what the process of a pair must decide, as the argument goes: what is forced in
-// the first run, and in the last pair what is forced in the last run.
+// value returns what the process of a pair must decide according to the argument: the value that the first run
+// forces, and in the last pair the value that the last run forces.
 func (e *pairing) value(i int) string {
 	f := e.pairs[0].One.Forced[e.pairs[0].Same]
 	if i > 0 && i == len(e.pairs)-1 {
@@ -150,7 +149,7 @@ func (e *pairing) value(i int) string {
 	return parley.Printable(f.Value)
 }
 
-// says is what a property says.
+// says returns the statement of a property.
 func (e *pairing) says(property string) string {
 	for _, p := range e.protocol.Properties {
 		if p.Name == property {
@@ -208,7 +207,7 @@ func (e *pairing) conclusion() string {
 		"%s breaks in %s, %s in %s, or %s in %s.", first.By, nth(0), middle.Binds, between, end.By, nth(last+1))
 }
 
-// inFact says what the machines decide, and what breaks by that.
+// inFact says what the machines decide, and what that breaks.
 func (e *pairing) inFact() string {
 	var out []string
 	for i, c := range e.cases {
@@ -226,7 +225,7 @@ func (e *pairing) inFact() string {
 	return fmt.Sprintf("By the rule of %s it is %s.", e.protocol.Name, strings.Join(out, ", and "))
 }
 
-// printJSON prints what was found as one object.
+// printJSON prints the result as one object.
 func (e *pairing) printJSON() error {
 	type oneCase struct {
 		Title    string            `json:"title"`

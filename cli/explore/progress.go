@@ -14,9 +14,9 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// searchProgress returns a function that shows how far a search has come, and one that ends that. A terminal
-// shows one line, which is overwritten. Another file gets a line each time that the search has taken twice as long,
-// or half a minute more.
+// searchProgress returns a function that shows the progress of a search, and one that stops this. A terminal shows
+// one line, which is overwritten. Another file gets a line whenever the duration of the search has doubled, or after
+// another 30 seconds.
 func searchProgress(a *console.App, width int) (show func(explore.Progress), clear func()) {
 	out, ok := a.Err.(*os.File)
 	if !ok {
@@ -41,26 +41,26 @@ func searchProgress(a *console.App, width int) (show func(explore.Progress), cle
 	return func(p explore.Progress) { last.Store(&p) }, clear
 }
 
-// progressLine says how far a search has come.
+// progressLine returns the progress of a search as one line.
 func progressLine(p explore.Progress, memory uint64, width int) string {
 	text := prose.Count(p.States, "state", "states")
-	if p.Outcomes > p.States { // what liars may answer is gone through before there are states of it
+	if p.Outcomes > p.States { // liars' answers are enumerated before they yield states
 		text += ", " + prose.Count(p.Outcomes, "outcome of a step", "outcomes of steps")
 	}
 	text += fmt.Sprintf(", %s a second, %s deep, %s wait, %s",
 		prose.Number(rate(p)), prose.Number(uint64(p.Depth)), prose.Number(p.Frontier), mebibytes(memory))
-	if len(text) >= width { // a line that wraps is not overwritten
+	if len(text) >= width { // a line that wraps could not be overwritten
 		text = text[:max(width-1, 0)]
 	}
 	return text
 }
 
-// rate is how many states were visited a second.
+// rate returns the number of states visited per second.
 func rate(p explore.Progress) uint64 { return uint64(float64(p.States) / max(p.Took.Seconds(), 1e-3)) }
 
 func mebibytes(b uint64) string { return prose.Number((b+1<<19)>>20) + " MiB" }
 
-// inUse is how many bytes the program has of the system.
+// inUse returns the number of bytes that the program holds from the system.
 func inUse() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

@@ -15,7 +15,7 @@ import (
 	"parley/explore"
 )
 
-// A terminal is told nothing before there is something to tell.
+// A terminal gets no output before there is progress to show.
 func TestExploreProgressToTerminal(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestExploreProgressToTerminal(t *testing.T) {
 	if err := program.Close(); err != nil {
 		t.Fatal(err)
 	}
-	text, _ := io.ReadAll(terminal) // which ends with an error
+	text, _ := io.ReadAll(terminal) // it ends with an error
 	if !strings.HasPrefix(string(text), "\r\x1b[K4 states, ") || !strings.HasSuffix(string(text), " MiB\r\x1b[K") {
 		t.Errorf("got %q, want lines about 4 states that are wiped at the end", text)
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/explore"
 )
 
-// How far a search has come is one line, which is never wider than the terminal.
+// The progress of a search is one line, never wider than the terminal.
 func TestProgressLine(t *testing.T) {
 	p := explore.Progress{States: 1_234_567, Depth: 14, Frontier: 33_000, Took: 2 * time.Second}
 	want := "1,234,567 states, 617,283 a second, 14 deep, 33,000 wait, 120 MiB"
@@ -26,7 +26,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// How far a search has come is told to a pipe too, at once, and then ever less often.
+// A pipe gets the progress of a search too: at first immediately, and then less and less often.
 func TestExploreProgressToPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"parley/internal/lists"
 )
 
-// result is a search that has been made.
+// result is the result of a search.
 type result struct {
 	*search
 	*console.App
@@ -25,7 +25,7 @@ type result struct {
 	interrupted bool
 }
 
-// status is the exit status.
+// status returns the exit status.
 func (e *result) status() int {
 	switch e.report.Outcome {
 	case explore.Exhausted:
@@ -38,24 +38,24 @@ func (e *result) status() int {
 	return console.Unfinished
 }
 
-// told reports whether there is a story of what was found. There is none if the search was
-// interrupted before it was put together.
-func (e *result) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
+// hasCounterexample reports whether the result includes a counterexample with a log. It has none if the search was
+// interrupted before one was made.
+func (e *result) hasCounterexample() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
-// tellAll makes stories of the runs that were found, until the context ends.
-func (e *result) tellAll(ctx context.Context) {
+// addCounterexamples makes counterexamples of the runs that were found, until the context ends.
+func (e *result) addCounterexamples(ctx context.Context) {
 	for i := range e.report.Findings {
 		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
 			e.found = append(e.found, &counterexample{finding: f, why: f.Why})
 		} else {
-			e.found = append(e.found, e.tell(f))
+			e.found = append(e.found, e.counterexample(f))
 		}
 	}
 }
 
-// write writes the trace and the picture of the run that was found, where they are wanted.
+// write writes the trace and the picture of the counterexample to the requested files.
 func (e *result) write() error {
-	if !e.told() {
+	if !e.hasCounterexample() {
 		return nil
 	}
 	if err := e.WriteTrace(e.flags.traceTo, e.found[0].header, e.found[0].log); err != nil {
@@ -71,7 +71,7 @@ func (e *result) write() error {
 	return e.WriteFile(console.OutputFile{Flag: "svg", Name: e.flags.svg}, picture)
 }
 
-// print writes the outcome for people.
+// print writes the outcome as text.
 func (e *result) print(w io.Writer) error {
 	width := e.Width(e.flags.width)
 	var parts []string
@@ -83,7 +83,7 @@ func (e *result) print(w io.Writer) error {
 	}
 	add(e.model()...)
 	add(e.counted()...)
-	if e.told() {
+	if e.hasCounterexample() {
 		lines := []string{e.heading()}
 		for i, line := range e.found[0].story {
 			lines = append(lines, fmt.Sprintf("%4d  %s", i+1, line))
@@ -92,10 +92,10 @@ func (e *result) print(w io.Writer) error {
 	}
 	end := e.verdict()
 	switch {
-	case !e.told() && e.flags.traceTo+e.flags.svg != "":
+	case !e.hasCounterexample() && e.flags.traceTo+e.flags.svg != "":
 		end = append(end, "no run was found: there is none to write down")
 	case e.flags.traceTo == console.StandardOutput:
-	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // as a replay would
+	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // a replay would panic as well
 		end = append(end, "to see the run: parley trace show "+console.Quote(e.flags.traceTo))
 	case e.flags.traceTo != "":
 		end = append(end, "to see the run: parley run --replay "+console.Quote(e.flags.traceTo))
@@ -105,7 +105,7 @@ func (e *result) print(w io.Writer) error {
 	return err
 }
 
-// counted says what the search came across.
+// counted returns the counts of the search.
 func (e *result) counted() []string {
 	if e.split != nil {
 		return e.countedSplit()
@@ -126,7 +126,7 @@ func (e *result) counted() []string {
 	return append([]string{first, e.sure(), e.never()}, e.unseen()...)
 }
 
-// countedSplit says what such a search came across.
+// countedSplit returns the counts of a split search.
 func (e *result) countedSplit() []string {
 	r := e.split
 	who := prose.Count(r.Runs, "adversary", "adversaries")
@@ -139,8 +139,8 @@ func (e *result) countedSplit() []string {
 		r.Took.Seconds())}
 }
 
-// unseen names the properties that are to hold sometimes, and did in no state: what holds
-// everywhere may do so because nothing happens. A search that ended early says nothing.
+// unseen names the properties of mode Sometimes that held in no state: all others may hold only because nothing
+// happens. For a search that ended early it returns nothing.
 func (e *result) unseen() []string {
 	if e.options.Goal != nil || e.report.Outcome == explore.Found && !e.options.All {
 		return nil
@@ -158,11 +158,11 @@ func (e *result) unseen() []string {
 	return out
 }
 
-// sure says how many states may have been taken for others, and what a state costs where that shows.
+// sure says how many states are expected to be overlooked, and the memory per state if that is meaningful.
 func (e *result) sure() string {
 	r := &e.report
 	text := fmt.Sprintf("to be expected: %.1g states overlooked, for sharing a fingerprint with another", r.Overlooked)
-	const telling = 500_000 // states: of fewer most of the memory is empty
+	const telling = 500_000 // states: with fewer, most of the memory is empty
 	if r.States >= telling {
 		text += fmt.Sprintf("; %.1f bytes a state, %s states a second", float64(r.Bytes)/float64(r.States),
 			prose.Number(rate(r.Progress)))
@@ -170,7 +170,7 @@ func (e *result) sure() string {
 	return text
 }
 
-// never says what machines were never given, of what there is in the model.
+// never names the clauses that were never executed although the model allows them.
 func (e *result) never() string {
 	var parts []string
 	for _, c := range e.report.Clauses {
@@ -191,7 +191,7 @@ func (e *result) never() string {
 	return "never executed: " + strings.Join(parts, ", ")
 }
 
-// heading is the line above a story.
+// heading returns the line above a counterexample.
 func (e *result) heading() string {
 	text := "A run"
 	if e.options.Order == explore.BreadthFirst && e.split == nil {
@@ -214,7 +214,7 @@ func (e *result) heading() string {
 	return text + ":"
 }
 
-// limit is the budget that ended the search, if one did.
+// limit returns the budget that ended the search, or "".
 func (e *result) limit() string {
 	if e.report.Outcome == explore.Found && !e.options.All {
 		return ""

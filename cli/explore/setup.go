@@ -15,7 +15,7 @@ import (
 	"parley/internal/nearest"
 )
 
-// setup checks the flags and makes a search of them.
+// setup checks the flags and makes a search from them.
 func (f *flags) setup() (*search, error) {
 	p, err := f.build()
 	if err != nil {
@@ -44,11 +44,11 @@ func (f *flags) setup() (*search, error) {
 	return s, f.aims(s)
 }
 
-// mostExplored is how many processes can be explored.
+// mostExplored is the maximum number of processes to explore.
 const mostExplored = 16
 
-// atLeast is of how many processes a protocol is explored at least if -n does not say: two
-// if nothing is ever asked of it, which makes no difference between them.
+// atLeast returns the minimum number of processes to explore if -n is not given: two if the protocol takes no
+// requests, which would distinguish them.
 func atLeast(p parley.Protocol) int {
 	if !p.Serves && p.Proposers == (parley.Set{}) {
 		return 2
@@ -56,9 +56,8 @@ func atLeast(p parley.Protocol) int {
 	return 3
 }
 
-// build makes the protocol. If -n does not say of how many processes, they are the fewest,
-// or as many as bear one fault or those that -m says: of what is worth simulating there are
-// too many states.
+// build makes the protocol. Without -n it has the fewest processes that tolerate one fault, or the faults of -m: the
+// simulator's default n has too many states.
 func (f *flags) build() (parley.Protocol, error) {
 	n := f.fs.Lookup("n")
 	if n == nil || n.Changed {
@@ -67,12 +66,12 @@ func (f *flags) build() (parley.Protocol, error) {
 	simulated := n.Value.String()
 	for few := atLeast(f.listed); few <= mostExplored; few++ {
 		if err := n.Value.Set(strconv.Itoa(few)); err != nil {
-			break // it is no number of processes
+			break // it is not a number of processes
 		}
 		p, err := f.Protocol()
 		bears := p.M > 0 || f.fs.Lookup("m") == nil || f.fs.Changed("m")
 		if err == nil && bears && (p.Bound == nil || p.Bound(p.N, p.M) == nil) {
-			n.Changed = true // for those who make the run again
+			n.Changed = true // so that the run's arguments include it
 			return p, nil
 		}
 	}
@@ -82,7 +81,7 @@ func (f *flags) build() (parley.Protocol, error) {
 	return f.Protocol()
 }
 
-// elsewhere says where a protocol that is about clocks can be tried.
+// elsewhere says how to try a protocol that depends on clocks.
 func elsewhere(p parley.Protocol) string {
 	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	if p.Flags != nil {
@@ -94,7 +93,7 @@ func elsewhere(p parley.Protocol) string {
 	return "run and sweep have clocks that differ and drift"
 }
 
-// check tells what is wrong with flags in themselves, or with this protocol.
+// check returns an error if flags are wrong in themselves or for this protocol.
 func (f *flags) check(p parley.Protocol) error {
 	switch {
 	case !slices.Contains(grains, f.step):
@@ -150,7 +149,7 @@ func (f *flags) check(p parley.Protocol) error {
 	return nil
 }
 
-// circumstances fills in what may go wrong, and how the search is made.
+// circumstances fills in the possible faults, and how the search is made.
 func (f *flags) circumstances(s *search) error {
 	p, given := s.protocol, f.fs.Changed
 	m := f.model
@@ -191,11 +190,11 @@ func (f *flags) circumstances(s *search) error {
 	return nil
 }
 
-// oneMachine is the property of replicas that depends on the order in which commands are
-// given and executed at different processes.
+// oneMachine is the property of replicas that depends on the order in which different processes submit and execute
+// commands.
 const oneMachine = "as one machine"
 
-// aims fills in what is searched for.
+// aims fills in what to search for.
 func (f *flags) aims(s *search) error {
 	p := s.protocol
 	all := lists.Of(p.Properties, nameOf)
@@ -244,7 +243,7 @@ func (f *flags) aims(s *search) error {
 	return f.alikes(s, named)
 }
 
-// alikes reads who may change names.
+// alikes reads which processes are symmetric.
 func (f *flags) alikes(s *search, named parley.Set) error {
 	if f.alike == "" {
 		return nil

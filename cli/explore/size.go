@@ -14,10 +14,10 @@ import (
 	"parley/sim"
 )
 
-// bytesOfState is what a visited state takes, without what waits and what states are made of.
+// bytesOfState is the memory for a visited state, without the states that wait and the contents of states.
 const bytesOfState = 32
 
-// endless says that a search may never end, or will not, if that can be known beforehand.
+// endless warns if it is known in advance that a search may not or will not end.
 func (s *search) endless() string {
 	o := &s.options
 	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
@@ -30,7 +30,7 @@ func (s *search) endless() string {
 	}
 	bearable := big.NewInt(1e9)
 	switch {
-	case s.flags.step == "split": // the last round, in which there are most, costs their root alone
+	case s.flags.step == "split": // the last round has most of them, but costs only a root of their number
 		bearable.SetInt64(1e15)
 	case s.protocol.Timing != parley.Synchronous: // each in all orders of arrival
 		bearable.SetInt64(1e6)
@@ -41,9 +41,9 @@ func (s *search) endless() string {
 	return ""
 }
 
-// arrivals is how many states there are at least because the messages of a round arrive
-// one by one in any order: each correct process may have any of those that it awaits. It is
-// nil where that is not so.
+// arrivals returns a lower bound on the number of states that results from the messages of a round arriving one by
+// one in any order: each correct process may have received any subset of those it expects. It is nil where that does
+// not apply.
 func (s *search) arrivals() *big.Int {
 	p := s.protocol
 	if p.Timing != parley.Synchronous || s.flags.step != grains[0] || s.flags.pairs {
@@ -57,11 +57,10 @@ func (s *search) arrivals() *big.Int {
 	return many.Mul(many, big.NewInt(int64(rounds*len(s.begins.roots))))
 }
 
-// adversaries counts in how many ways the liars of one of the ways to begin may answer in
-// one run, all others being honest: of the way in which these are most. It is nil if
-// nobody lies at will.
+// adversaries returns in how many ways the liars of one initial state may answer in one run in which all others are
+// correct, as the maximum over initial states. It is nil if no process lies at will.
 func (b *initialStates) adversaries(p parley.Protocol) *big.Int {
-	const looked = 8 // ways to begin
+	const looked = 8 // initial states
 	var most *big.Int
 	for _, r := range b.roots[:min(len(b.roots), looked)] {
 		ways, some := big.NewInt(1), false
@@ -94,13 +93,13 @@ func (b *initialStates) adversaries(p parley.Protocol) *big.Int {
 	return most
 }
 
-// smaller says what there is to visit less of.
+// smaller names up to three ways to visit less.
 func (s *search) smaller() string {
 	ways := s.ways()
 	return "less is to be visited with " + strings.Join(ways[:min(3, len(ways))], ", or ")
 }
 
-// ways are flags that make a search smaller, those first that leave most of it a proof.
+// ways returns flags that make a search smaller, ordered by how much of a proof the smaller search still is.
 func (s *search) ways() (ways []string) {
 	add := func(is bool, form string, args ...any) {
 		if is {
@@ -130,7 +129,7 @@ func (s *search) ways() (ways []string) {
 	if len(s.begins.values) > 1 {
 		add(true, "--values %s for one value", console.Quote(s.begins.values[0]))
 	}
-	whole := s.flags.step == "split" || s.flags.pairs // which know no depth and no order
+	whole := s.flags.step == "split" || s.flags.pairs // these have neither depth nor order
 	add(!whole && s.flags.order != orders[1], "--depth 20 for the beginnings of runs")
 	add(!whole && s.flags.order != orders[2], "--order random, which draws runs and proves nothing")
 	add(s.flags.step == "split", "--step round, which --depth and --states bound")
@@ -138,7 +137,7 @@ func (s *search) ways() (ways []string) {
 	return ways
 }
 
-// great writes a number that may be very large.
+// great formats a number that may be very large.
 func great(x *big.Int) string {
 	if x.IsUint64() && x.Uint64() < 1e15 {
 		return prose.Number(x.Uint64())

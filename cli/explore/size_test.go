@@ -9,8 +9,7 @@ import (
 	"parley/catalog"
 )
 
-// Every search with default flags can be made smaller in three ways, and none of them is a
-// flag that the command refuses.
+// Every search with default flags can be made smaller in three ways, and the command accepts all of them.
 func TestExploreCanBeSmaller(t *testing.T) {
 	for _, p := range catalog.All() {
 		for _, step := range []string{"message", "round", "split"} {
@@ -20,12 +19,12 @@ func TestExploreCanBeSmaller(t *testing.T) {
 			}
 			s, err := f.setup()
 			if err != nil {
-				continue // it is not explored, or not that way
+				continue // it cannot be explored, or not that way
 			}
 			ways := s.ways()
 			want := 3
 			if step == "split" && len(s.begins.liars[0]) == 0 {
-				want = 1 // there is one run for each way to begin
+				want = 1 // each initial state has one run
 			}
 			if len(ways) < want {
 				t.Errorf("%s --step %s: %d ways, want %d: %v", p.Name, step, len(ways), want, ways)

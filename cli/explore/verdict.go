@@ -12,7 +12,7 @@ import (
 	"parley/internal/lists"
 )
 
-// verdict says how the search ended, in one line, and what follows from that.
+// verdict says in one line how the search ended, and what follows from that.
 func (e *result) verdict() []string {
 	r := &e.report
 	switch r.Outcome {
@@ -51,12 +51,12 @@ func (e *result) covered() string {
 		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(rate(*p)), prose.Number(p.Frontier))
 }
 
-// fewer names three flags that make a search smaller whose time was up, and the one that lifts the limit.
+// fewer names three flags that make a search smaller whose time was up, and the flag that lifts the limit.
 func (e *result) fewer() string {
 	return "to visit less: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
 }
 
-// smallerAt are three ways to make a search smaller whose time was up; none after another limit.
+// smallerAt returns three ways to make a search smaller whose time was up, and nothing for another limit.
 func (e *result) smallerAt(limit string) []string {
 	if limit != "for" {
 		return nil
@@ -65,7 +65,7 @@ func (e *result) smallerAt(limit string) []string {
 	return ways[:min(3, len(ways))]
 }
 
-// holds says what is so if nothing was found anywhere.
+// holds says what holds if nothing was found.
 func (e *result) holds() string {
 	if e.aim != "" {
 		return aims[e.aim].holds + e.goal.Says
@@ -103,7 +103,7 @@ func (e *result) holds() string {
 	return strings.Join(sentences, " ")
 }
 
-// terminal counts the states in which runs end.
+// terminal counts the terminal states.
 func terminal(n uint64) string {
 	if n == 1 {
 		return "the one terminal state"
@@ -111,7 +111,7 @@ func terminal(n uint64) string {
 	return "all " + prose.Number(n) + " terminal states"
 }
 
-// judged returns in how far a property was put to the test.
+// judged returns how far a property was tested.
 func (e *result) judged(property string) explore.Judged {
 	for _, j := range e.report.Judged {
 		if j.Property == property {
@@ -121,8 +121,7 @@ func (e *result) judged(property string) explore.Judged {
 	return explore.Judged{Property: property}
 }
 
-// untested says of which properties an exhausted search shows nothing, or not all, with the
-// reasons.
+// untested names the properties about which an exhausted search shows nothing, or not everything, with the reasons.
 func (e *result) untested() (out []string) {
 	if e.report.Outcome != explore.Exhausted || e.options.Goal != nil {
 		return nil
@@ -159,7 +158,7 @@ func (e *result) untested() (out []string) {
 	return out
 }
 
-// reasons are properties by what is said of them.
+// reasons groups properties by reason.
 type reasons struct {
 	order []string
 	of    map[string][]string
@@ -195,14 +194,14 @@ func (e *result) foundVerdict() []string {
 	default:
 		out = append(out, fmt.Sprintf("found: %s breaks, which is not promised: %s", f.finding.Property, f.why))
 	}
-	if !e.told() {
+	if !e.hasCounterexample() {
 		out = append(out, "interrupted before the run was put together: the same command finds it again")
 	}
 	if more := e.others(); more != "" {
 		out = append(out, more)
 	}
 	switch limit := e.report.Limit; {
-	case !e.options.All: // it ended with what was found
+	case !e.options.All: // the search ended with it
 	case e.interrupted:
 		out = append(out, "interrupted: there may be more")
 	case limit != "":
@@ -211,7 +210,7 @@ func (e *result) foundVerdict() []string {
 	return out
 }
 
-// others counts what was found beside the first.
+// others counts the findings after the first.
 func (e *result) others() string {
 	const kept = 100
 	counts := make(map[string]uint64)

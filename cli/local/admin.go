@@ -60,7 +60,7 @@ func forget(a *console.App) *cobra.Command {
 		})
 }
 
-// askOthers is a command that has all other nodes do something about one.
+// askOthers returns a command that has all other nodes do something about one node.
 func askOthers(a *console.App,
 	verb, done, short, long string, call func(context.Context, client.Node, string) error,
 ) *cobra.Command {
@@ -96,7 +96,7 @@ func askOthers(a *console.App,
 	return cmd
 }
 
-// askItself is a command that has a node do something about itself.
+// askItself returns a command that has a node do something about itself.
 func askItself(a *console.App,
 	verb, short, long string, call func(context.Context, client.Node) error,
 ) *cobra.Command {
@@ -119,7 +119,7 @@ func askItself(a *console.App,
 			})
 			bad, ok := errors.AsType[*parley.FlagError](err)
 			switch {
-			case ok && bad.Flag == "at": // which nobody gave
+			case ok && bad.Flag == "at": // the user gave it as NODE
 				return fmt.Errorf("%s: NODE: %w", cmd.CommandPath(), bad.Err)
 			case err != nil:
 				return client.Report(a, err)

@@ -1,4 +1,4 @@
-// Package local is "parley cluster": clusters of which every node is a process on this computer.
+// Package local implements "parley cluster": clusters of which every node is a process on this computer.
 package local
 
 import (
@@ -88,8 +88,8 @@ func up(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// mayMake tells whether the cluster in a folder runs, and why none can be started there:
-// something else is in there, or a cluster that is not the one that is asked for.
+// mayMake reports whether the cluster in a folder is running. It returns an error if no cluster can be started there:
+// the folder contains something else, or a cluster with other settings.
 func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string) bool) (running bool, err error) {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		entries, err := os.ReadDir(dir)
@@ -126,7 +126,7 @@ func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string
 	return c.runs() == nil, nil
 }
 
-// planOf is the plan of the cluster in a folder, as far as flags say it.
+// planOf returns the plan of the cluster in a folder, without the fields that no flag sets.
 func planOf(dir string) (Plan, error) {
 	nodes, err := Nodes(dir)
 	if err != nil {
@@ -164,7 +164,7 @@ func printRunning(a *console.App, dir string, asJSON bool) error {
 	return w.Flush()
 }
 
-// run starts the nodes of a cluster and waits for the end.
+// run starts the nodes of a cluster and waits for their end.
 func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) error {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		if err := p.Make(ctx, dir); err != nil {
@@ -202,7 +202,7 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 	return err
 }
 
-// printUp prints who is there, and where things are.
+// printUp prints the nodes, and where their files are.
 func printUp(a *console.App, dir string, nodes []*Node, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(struct {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// control is how "cluster down" finds the process that runs a cluster: an address, and
-// what to say there. It is in a file that only the owner can read.
+// control says how "cluster down" reaches the process that runs a cluster: its address and a token. It is in a file
+// that only the owner can read.
 type control struct {
 	Address string `json:"address"`
 	Token   string `json:"token"`
@@ -23,7 +23,7 @@ type control struct {
 
 func controlFile(dir string) string { return filepath.Join(dir, "running.json") }
 
-// What a running cluster is asked, whether it runs, or to end; and what it answers.
+// The requests to a running cluster, whether it runs and to end, and its answers.
 const (
 	askRuns = '?'
 	itRuns  = "runs"
@@ -32,8 +32,8 @@ const (
 	theEnd = "ended"
 )
 
-// openControl answers whether the cluster runs, and has end called when somebody asks for the
-// end, who is answered when the returned function is called.
+// openControl answers whether the cluster runs. It calls end when a client requests the end, and answers that client
+// when the returned function is called.
 func openControl(ctx context.Context, dir string, end func()) (ended func(), err error) {
 	l, err := listen(ctx, "127.0.0.1:0")
 	if err != nil {
@@ -102,13 +102,13 @@ func dialControl(ctx context.Context, dir string) (*running, error) {
 	return &running{conn, c.Token}, nil
 }
 
-// runs returns nil if the cluster runs: another program may have got its port.
+// runs returns nil if the cluster runs. It asks because another program may have taken its port.
 func (c *running) runs() error { return c.ask(askRuns, itRuns, 3*time.Second) }
 
-// awaitEnd asks for the end, and waits for it.
+// awaitEnd requests the end of the cluster and waits for it.
 func (c *running) awaitEnd() error { return c.ask(askEnd, theEnd, 45*time.Second) }
 
-// ask asks something and demands an answer.
+// ask sends a request and demands a certain answer.
 func (c *running) ask(what rune, want string, limit time.Duration) error {
 	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err

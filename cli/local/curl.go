@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// curlFile is a configuration of curl with the certificate of the client that may do everything.
+// curlFile returns the curl configuration with the certificate of the client that has all rights.
 func curlFile(dir string) string { return filepath.Join(dir, "curl") }
 
-// writeCurl writes it, and beside it a file env that tells shells where the APIs are.
+// writeCurl writes the curl configuration, and a file env next to it that sets the addresses of the APIs for shells.
 func writeCurl(dir string, nodes []*Node) error {
 	certs, err := filepath.Abs(filepath.Join(dir, "certs"))
 	if err != nil {

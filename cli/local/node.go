@@ -30,12 +30,12 @@ type Node struct {
 	Log     string `json:"log"`
 
 	file  *nodefile.File
-	in    chan struct{} // closed when it says that it is
-	ended chan struct{} // closed when it has
+	in    chan struct{} // closed when it reports that it is a member
+	ended chan struct{} // closed when it has ended
 	state *os.ProcessState
 }
 
-// Nodes are the nodes of which the configurations are in the folder.
+// Nodes returns the nodes whose configurations are in the folder.
 func Nodes(dir string) ([]*Node, error) {
 	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
 	if err != nil {
@@ -57,8 +57,8 @@ func Nodes(dir string) ([]*Node, error) {
 	return nodes, nil
 }
 
-// renew removes the data of nodes that are not durable: nothing outlives the end of all, and
-// they begin from nothing. What lies elsewhere is not ours to remove.
+// renew removes the data of nodes that are not durable: all of them have ended, so they start from scratch. It does
+// not remove data outside the folder.
 func renew(nodes []*Node) error {
 	for _, n := range nodes {
 		f := n.file
@@ -77,8 +77,7 @@ func renew(nodes []*Node) error {
 	return nil
 }
 
-// start starts the process of a node, which ends with the context, and with this process,
-// and then sends to gone.
+// start starts the process of a node, which ends with the context and with this process. At its end it sends to gone.
 func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
 	if err != nil {
@@ -99,7 +98,7 @@ func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	}
 	n.PID, n.State = cmd.Process.Pid, "starts"
 	go func() {
-		_ = cmd.Wait() // an error of the context, if it has ended; the state tells
+		_ = cmd.Wait() // an error of the context, if it has ended; the state says which
 		n.state = cmd.ProcessState
 		_ = log.Close()
 		close(n.ended)
@@ -108,7 +107,7 @@ func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	return nil
 }
 
-// nodeOutput is where the output of a node goes: its first line says that it is in.
+// nodeOutput receives the output of a node. Its first line says that the node is a member.
 type nodeOutput struct {
 	once sync.Once
 	in   chan struct{}
@@ -120,9 +119,9 @@ func (w *nodeOutput) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// Start starts the processes of nodes, which end with the context, and waits until all are in
-// the cluster. It returns false if one of them has ended or is not in after a minute, or the context has
-// ended. The calling goroutine must be locked to its thread.
+// Start starts the processes of nodes, which end with the context, and waits until all are members of the cluster. It
+// returns false if one of them has ended or is no member after one minute, or if the context has ended. The calling
+// goroutine must be locked to its thread.
 func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err error) {
 	gone := make(chan struct{}, len(nodes))
 	for _, n := range nodes {
@@ -147,8 +146,8 @@ func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err err
 	return true, nil
 }
 
-// AwaitEnded waits until all nodes have ended, says of those that did so by themselves, and
-// tells whether all ended well.
+// AwaitEnded waits until all nodes have ended, reports those that ended by themselves, and returns whether all ended
+// without an error.
 func AwaitEnded(ctx context.Context, a *console.App, nodes []*Node) bool {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -171,17 +170,18 @@ func AwaitEnded(ctx context.Context, a *console.App, nodes []*Node) bool {
 	return well
 }
 
-// Ended is closed when the process of the node has ended.
+// Ended returns a channel that is closed when the process of the node has ended.
 func (n *Node) Ended() <-chan struct{} { return n.ended }
 
-// PrintEnd says how the process of the node has ended, and why.
+// PrintEnd prints how and why the process of the node has ended.
 func (n *Node) PrintEnd(a *console.App) {
 	fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
 }
 
-// lastWords is the last line of a log that says what went wrong, or else its last line, behind the name of the file.
+// lastWords returns the last line of a log that reports an error, or otherwise its last line, after the name of the
+// file.
 func lastWords(file string) string {
-	b, _ := os.ReadFile(file) // what can not be read says nothing
+	b, _ := os.ReadFile(file) // an unreadable file yields no line
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	for _, line := range slices.Backward(lines) {
 		if strings.HasPrefix(line, "parley: ") || strings.Contains(line, "level=ERROR") ||

@@ -21,22 +21,22 @@ import (
 	"parley/faulty"
 )
 
-// Plan is what a local cluster is to be.
+// Plan describes a local cluster.
 type Plan struct {
 	N, M     int               // of the N nodes, M may lie
-	Traitors map[string]string // behaviours, by the number of the node, from 1
-	Traces   bool              // the nodes write down all that happens
+	Traitors map[string]string // behaviors, by the number of the node, from 1
+	Traces   bool              // the nodes write traces
 	Round    time.Duration     // 0: the default
 
 	durable bool
-	// participant is the address of the service that does all nodes' parts of transactions.
+	// participant is the address of the service that carries out all nodes' parts of transactions.
 	participant string
 }
 
-// maxByzantine is the most nodes of a local cluster with a Byzantine order.
+// maxByzantine is the maximum number of nodes of a local cluster with a Byzantine order.
 const maxByzantine = 13
 
-// check looks at the flags, and fills in m unless it is given.
+// check checks the flags, and fills in m if it is not given.
 func (p *Plan) check(given bool) error {
 	if p.N < 1 || p.N > child.Most {
 		return parley.FlagErrorf("n", "%d nodes: allowed are 1 to %d", p.N, child.Most)
@@ -57,7 +57,7 @@ func (p *Plan) check(given bool) error {
 			return parley.FlagErrorf("participant", "%w", err)
 		}
 	}
-	for id, how := range p.Traitors { // order: whichever error comes first will do
+	for id, how := range p.Traitors { // order: any of the errors will do
 		if i, err := strconv.Atoi(id); err != nil || strconv.Itoa(i) != id || i < 1 || i > p.N {
 			return parley.FlagErrorf("traitor", "%q is no node: allowed are 1 to %d", id, p.N)
 		}
@@ -68,7 +68,7 @@ func (p *Plan) check(given bool) error {
 	return nil
 }
 
-// Make makes the folder of a cluster: its authority, certificates and configurations.
+// Make creates the folder of a cluster with its authority, certificates and configurations.
 func (p *Plan) Make(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -104,8 +104,7 @@ func (p *Plan) Make(ctx context.Context, dir string) error {
 	return nil
 }
 
-// config is the configuration of a node. addresses has the addresses of all APIs, and then those for
-// watchers.
+// config returns the configuration of a node. addresses has the addresses of all APIs, followed by those for metrics.
 func (p *Plan) config(i int, addresses []string, members string) string {
 	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\n"+
 		"durable: %v\nm: %d\nmetrics: %s\n", client.NodeName(i), addresses[i], p.durable, p.M, addresses[p.N+i])
@@ -129,8 +128,8 @@ func (p *Plan) config(i int, addresses []string, members string) string {
 	return text + "members:\n" + members
 }
 
-// freeAddresses are loopback addresses with ports that nobody listens on, below those
-// that systems give to who dials, so that nobody takes them before they are used.
+// freeAddresses returns loopback addresses with unused ports. The ports are below the range from which systems assign
+// ports to outgoing connections, so that none is taken before its use.
 func freeAddresses(ctx context.Context, n int) ([]string, error) {
 	var out []string
 	var held []net.Listener

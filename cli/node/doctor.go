@@ -77,7 +77,7 @@ func Doctor(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// askMeasured asks a node for what it has measured.
+// askMeasured asks a node for its measurements.
 func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster.Measurement, err error) {
 	if file.API == "" {
 		return m, parley.FlagErrorf("client", "%s has no key api: the node is not to be asked", file.Path)
@@ -112,8 +112,8 @@ func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster
 	return m, nil
 }
 
-// measureHere measures from this machine, as the node of a configuration would. It tells of
-// nodes that were not reached why.
+// measureHere measures from this computer, as the node of a configuration would. away says why a node was not
+// reached.
 func measureHere(ctx context.Context, file *nodefile.File, length time.Duration,
 ) (m cluster.Measurement, away map[string]error, err error) {
 	c, err := file.Config()
@@ -142,11 +142,11 @@ func measureHere(ctx context.Context, file *nodefile.File, length time.Duration,
 	return m, away, nil
 }
 
-// connectTo measures how long it takes to connect to a node, again and again: that is one
-// round trip. The first time it makes sure that it is that node. It returns the first error.
+// connectTo measures repeatedly how long it takes to connect to a node, which is one round trip. The first time it
+// checks the identity of the node. It returns the first error.
 func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *cluster.PeerMeasurement) (first error) {
 	var list []time.Duration
-	every := time.NewTicker(100 * time.Millisecond) // fewer than make a node think that it is being flooded
+	every := time.NewTicker(100 * time.Millisecond) // below the rate that a node takes for flooding
 	defer every.Stop()
 	for known := false; ctx.Err() == nil; {
 		begun := time.Now()
@@ -179,7 +179,7 @@ func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *c
 	return first
 }
 
-// doctorReport is what doctor prints as JSON. Durations are as in a configuration.
+// doctorReport is the JSON output of doctor. Durations are written as in a configuration.
 type doctorReport struct {
 	Round      string       `json:"round"` // proposed
 	M          int          `json:"m"`
@@ -206,10 +206,10 @@ type peerReport struct {
 	P999    string `json:"p999,omitempty"`
 	Samples int    `json:"samples"`
 	Skew    string `json:"skew,omitempty"`
-	Why     string `json:"why,omitempty"` // it was not reached
+	Why     string `json:"why,omitempty"` // why it was not reached
 }
 
-// advise prints what follows from what was measured, and why nodes were away.
+// advise prints the advice that follows from the measurements, and why nodes were not reached.
 func advise(a *console.App, m cluster.Measurement, away map[string]error, asJSON bool) error {
 	advice, err := cluster.Advise(m)
 	if err != nil {
@@ -255,7 +255,7 @@ func printAdvice(a *console.App, r doctorReport) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Least, p.Median, p.P999, p.Samples, p.Skew)
 	}
-	_ = t.Flush() // as all that is printed
+	_ = t.Flush() // ignored, as for all output
 	fmt.Fprintf(a.Out, "\nproposed:\nround: %s\nm: %d\nclocks: {error: %s}\n\n", r.Round, r.M, r.Error)
 	fmt.Fprintf(a.Out, "delta, which is how far apart the clocks then may be: %s\n\n", r.Delta)
 	for _, why := range r.Reasons {

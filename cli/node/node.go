@@ -1,5 +1,5 @@
-// Package node is "parley node", which runs a node of a cluster, and what is there to look after
-// one: "parley node verify" and "parley doctor".
+// Package node implements "parley node", which runs a node of a cluster, and the commands that check one: "parley
+// node verify" and "parley doctor".
 package node
 
 import (
@@ -79,7 +79,7 @@ func readConfig(name string) (*nodefile.File, error) {
 	return file, err
 }
 
-// checkFile prints what is found of what a configuration speaks of.
+// checkFile checks what a configuration refers to and prints the findings.
 func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -99,10 +99,10 @@ func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON 
 	return console.End(status, nil)
 }
 
-// broken is why a node can not go on.
+// broken is the reason why a node failed.
 type broken struct{ error }
 
-// run runs a node until a signal or a client ends it, or it breaks.
+// run runs a node until a signal or a client ends it, or it fails.
 func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rejoin bool) error {
 	c, err := file.Config()
 	if err != nil {
@@ -110,7 +110,7 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 	}
 	signals := []os.Signal{syscall.SIGTERM, os.Interrupt}
 	if attached {
-		signals = signals[:1] // Ctrl-C goes to who started it as well, who ends it
+		signals = signals[:1] // the parent process receives Ctrl-C as well, and ends this one
 		signal.Ignore(os.Interrupt)
 	}
 	ctx, stop := signal.NotifyContext(ctx, signals...)
@@ -152,7 +152,7 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 	case <-ctx.Done(): // while it waits for the others; the process is about to end
 		return endOf(ctx)
 	case err := <-joined:
-		if err != nil && ctx.Err() != nil { // it broke, and has said so
+		if err != nil && ctx.Err() != nil { // it failed, and has reported that
 			return endOf(ctx)
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", file.Path, err)
@@ -161,17 +161,16 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 	serves.serve(node, c, end)
 	fmt.Fprintf(a.Out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
 	watchSignals(ctx, node, c, again)
-	stop() // so that a second signal ends it at once
+	stop() // so that a second signal ends it immediately
 	c.Log.Info("the node leaves")
 	ended := node.Close()
-	if ended != nil { // its disk, and nothing that it was given
+	if ended != nil { // an error of its disk, not of its configuration
 		ended = console.EndWith(console.Violated, ended)
 	}
 	return errors.Join(endOf(ctx), serves.close(), ended)
 }
 
-// watchSignals does what signals ask for, until the node is to end: of those that came before
-// it was in, too.
+// watchSignals carries out what signals ask for until the node ends, including signals from before it was a member.
 func watchSignals(ctx context.Context, node *cluster.Node, c cluster.Config, again <-chan os.Signal) {
 	reload := time.NewTicker(time.Minute)
 	defer reload.Stop()
@@ -183,7 +182,7 @@ func watchSignals(ctx context.Context, node *cluster.Node, c cluster.Config, aga
 		case <-ctx.Done():
 		case what := <-flight:
 			dumpFlight(node, c.Log)
-			if what == syscall.SIGQUIT { // and then what it does otherwise
+			if what == syscall.SIGQUIT { // and then does what it does by default
 				signal.Reset(syscall.SIGQUIT)
 				raise(syscall.SIGQUIT)
 			}
@@ -195,7 +194,7 @@ func watchSignals(ctx context.Context, node *cluster.Node, c cluster.Config, aga
 	}
 }
 
-// dumpFlight writes the last events of the node's machines into a file.
+// dumpFlight writes the last events of the node's machines to a file.
 func dumpFlight(node *cluster.Node, log *slog.Logger) {
 	file, err := node.DumpFlight()
 	if err != nil {
@@ -205,7 +204,7 @@ func dumpFlight(node *cluster.Node, log *slog.Logger) {
 	log.Info("the last events are written", "file", file)
 }
 
-// warn says what who runs the node should know of its configuration.
+// warn logs what the operator should know about the configuration.
 func warn(c cluster.Config, file *nodefile.File) {
 	if c.Dir == "" {
 		c.Log.Warn("nothing of this node outlives it: once ended, it must not come back under its name")
@@ -218,7 +217,7 @@ func warn(c cluster.Config, file *nodefile.File) {
 	}
 }
 
-// endOf is the exit status of a node that has been ended, or has broken.
+// endOf returns the exit status of a node that was ended or has failed.
 func endOf(ctx context.Context) error {
 	if errors.As(context.Cause(ctx), new(broken)) {
 		return console.ExitError(console.Violated)
@@ -234,8 +233,8 @@ func newLog(file *nodefile.File, to io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, o))
 }
 
-// reloadCertificates reads certificates and what is revoked again, and says what changed,
-// or if it was asked for.
+// reloadCertificates reads the certificates and the revocations again. It logs changes, and the result if asked is
+// true.
 func reloadCertificates(c cluster.Config, asked bool) {
 	before := cert.Serial(c.Self.Certificate())
 	err := errors.Join(c.Trust.Reload(), c.Self.Reload())

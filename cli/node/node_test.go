@@ -8,7 +8,7 @@ import (
 	"parley/cli/console"
 )
 
-// A node that breaks ends with status 1, and one that is told to end with 0.
+// A node that fails ends with status 1, and one that is ended with 0.
 func TestEndOf(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
 	end(broken{errors.New("the disk")})

@@ -10,13 +10,13 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// services are what a node serves besides the other nodes.
+// services are what a node serves to programs other than nodes.
 type services struct {
-	api, metrics net.Listener // nil where there is none
+	api, metrics net.Listener // nil if not configured
 	server       *api.Server
 }
 
-// openServices listens for clients and watchers. They are served when the node is in.
+// openServices listens for API and metrics clients. They are served once the node is a member.
 func openServices(ctx context.Context, file *nodefile.File) (*services, error) {
 	s := new(services)
 	var err error
@@ -24,8 +24,7 @@ func openServices(ctx context.Context, file *nodefile.File) (*services, error) {
 	return s, err
 }
 
-// serve serves clients and watchers until close. end ends the process, with nil when the
-// node has left the cluster.
+// serve serves API and metrics clients until close. end ends the process, with nil if the node has left the cluster.
 func (s *services) serve(node *cluster.Node, c cluster.Config, end func(error)) {
 	s.server = api.New(api.Config{Node: node, Cluster: c, Left: func() { end(nil) }})
 	run := func(serve func(net.Listener) error, l net.Listener) {
@@ -42,7 +41,7 @@ func (s *services) serve(node *cluster.Node, c cluster.Config, end func(error)) 
 	run(s.server.ServeWatch, s.metrics)
 }
 
-// close takes no more requests, and waits for those under way, but not for long.
+// close accepts no more requests and waits for those in flight, for a limited time.
 func (s *services) close() error {
 	if s.server == nil {
 		return nil
@@ -52,7 +51,7 @@ func (s *services) close() error {
 	return s.server.Close(ctx)
 }
 
-// drop stops listening, where nobody was served yet.
+// drop stops listening if serving has not begun.
 func (s *services) drop() {
 	for _, l := range []net.Listener{s.api, s.metrics} {
 		if l != nil && s.server == nil {
@@ -61,7 +60,7 @@ func (s *services) drop() {
 	}
 }
 
-// inWords says where clients and watchers are served.
+// inWords says where the API and metrics are served.
 func (s *services) inWords() string {
 	text := ""
 	if s.api != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// flightSignals have a node write down its last events.
+// flightSignals make a node write down its last events.
 var flightSignals = []os.Signal{syscall.SIGQUIT}
 
-// raise ends this process as a signal would.
+// raise ends this process, as the signal would.
 func raise(syscall.Signal) { os.Exit(2) }

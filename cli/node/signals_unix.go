@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// flightSignals have a node write down its last events.
+// flightSignals make a node write down its last events.
 var flightSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGQUIT}
 
 // raise sends this process a signal.

@@ -15,10 +15,10 @@ import (
 	"parley/cluster/store"
 )
 
-// verification is what "parley node verify" prints as JSON.
+// verification is the JSON output of "parley node verify".
 type verification struct {
 	Folder   string `json:"folder"`
-	Store    string `json:"store,omitempty"` // the number that it was given when it began, in hexadecimal
+	Store    string `json:"store,omitempty"` // the number that it got at its creation, in hexadecimal
 	Position uint64 `json:"position"`
 	Machines int    `json:"machines"`
 	Bytes    int64  `json:"bytes"`
@@ -45,7 +45,7 @@ func verifyCommand(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the data `folder` of the node, which its configuration names (required)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	_ = cmd.MarkFlagRequired("dir") // which fails for a flag that there is not
+	_ = cmd.MarkFlagRequired("dir") // it fails only for an unknown flag
 	return cmd
 }
 
@@ -65,7 +65,7 @@ func verify(a *console.App, dir string, asJSON bool) error {
 			return parley.FlagErrorf("dir", "%s is in use: stop the node first", dir)
 		} else if err == nil {
 			defer func() { _ = lock.Close() }()
-		} // a folder that cannot be written can still be read
+		} // a read-only folder can still be read
 	}
 	r, err := store.Verify(records, system)
 	var found *store.Damage
@@ -81,7 +81,7 @@ func verify(a *console.App, dir string, asJSON bool) error {
 	return printVerification(a, v, err, asJSON)
 }
 
-// verifyNothing is verify of a folder without records. It was a node's if it has the mark of one.
+// verifyNothing is the check of a folder without records. The folder is a node's if it has a node's mark.
 func verifyNothing(a *console.App, dir string, asJSON bool) error {
 	files, err := disk.System{}.List(dir)
 	if err != nil {
@@ -95,7 +95,7 @@ func verifyNothing(a *console.App, dir string, asJSON bool) error {
 	return printVerification(a, verification{Folder: dir, Damage: found}, found, asJSON)
 }
 
-// printVerification prints what was found, and ends the command.
+// printVerification prints the result, and ends the command.
 func printVerification(a *console.App, v verification, damage error, asJSON bool) error {
 	status := console.Fine
 	if damage != nil {

@@ -23,7 +23,7 @@ import (
 	"parley/trace"
 )
 
-// hostFlags are the flags that say what a run is made by: the simulator, or processes.
+// hostFlags are the flags that choose the host of a run: the simulator or real processes.
 type hostFlags struct {
 	fs          *pflag.FlagSet
 	host        string
@@ -46,12 +46,12 @@ func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.span, "for", 0, "how long to watch (--host cluster; default: until nothing is due any more)")
 }
 
-// simulated are flags that only a simulator has an answer to, and why.
+// simulated are the flags that only the simulator can honor, with the reason.
 var simulated = map[string]string{
 	"steps": "no process knows how many steps all others have taken: --for says how long to watch",
 }
 
-// check refuses flags that are not for the host.
+// check refuses flags that do not fit the host.
 func (f *hostFlags) check(p parley.Protocol) error {
 	switch f.host {
 	case onSim:
@@ -92,8 +92,8 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	return nil
 }
 
-// lasts returns how long a tick is. A round has as many ticks as the protocol assumes, of which
-// messages may take nine tenths.
+// lasts returns the duration of a tick. A round has as many ticks as the protocol assumes, of which messages may take
+// 9/10.
 func (f *hostFlags) lasts(p parley.Protocol) time.Duration {
 	switch {
 	case f.host != onCluster:
@@ -104,7 +104,7 @@ func (f *hostFlags) lasts(p parley.Protocol) time.Duration {
 	return f.tick
 }
 
-// words say what a run is made by.
+// words describes the host of a run.
 func (f *hostFlags) words(p parley.Protocol) string {
 	if p.Timing == parley.Synchronous {
 		return fmt.Sprintf("real processes, mutual TLS, rounds of %s", f.round)
@@ -119,14 +119,14 @@ func roundTicks(p parley.Protocol) parley.Tick {
 	return 1000
 }
 
-// suit adapts the times of a run to its host, and refuses what the host cannot do.
+// suit converts the times of a run to its host, and refuses what the host cannot do.
 func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
 	if s.host = *f; f.host != onCluster {
 		return nil
 	}
 	s.Host, s.Words = f.host, f.words(s.Protocol)
 	tick := f.lasts(s.Protocol)
-	for id, how := range s.Faulty { // order: each for itself
+	for id, how := range s.Faulty { // order: the iterations are independent
 		if at, is := crashTime(how); is {
 			crash := faulty.CrashAt(parley.Tick(at / tick))
 			crash.Name = how.Name
@@ -142,7 +142,7 @@ func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
 	return nil
 }
 
-// crashTime is when a behaviour crashes, if that is a time.
+// crashTime returns when a behavior crashes, if it does so at a time.
 func crashTime(how faulty.Behavior) (time.Duration, bool) {
 	text, is := strings.CutPrefix(how.Name, "crash@")
 	if !is || strings.HasPrefix(text, "r") {
@@ -152,7 +152,7 @@ func crashTime(how faulty.Behavior) (time.Duration, bool) {
 	return at, err == nil
 }
 
-// crashTick is when a process that is faulty by crashing is killed.
+// crashTick returns when to kill a process whose fault is a crash.
 func (s runSpec) crashTick(how faulty.Behavior) (parley.Tick, bool) {
 	if at, is := crashTime(how); is {
 		return parley.Tick(at / s.host.lasts(s.Protocol)), true
@@ -163,15 +163,15 @@ func (s runSpec) crashTick(how faulty.Behavior) (parley.Tick, bool) {
 	if !is || err != nil {
 		return 0, false
 	}
-	// It has spoken in the middle of the round.
+	// The process has sent its messages by the middle of the round.
 	return parley.Tick(round)*roundTicks(s.Protocol) + 3*roundTicks(s.Protocol)/4, true
 }
 
-// limit is how long a run is waited for that may not come to rest.
+// limit is how long to wait for a run that may never become idle.
 const limit = 2 * time.Minute
 
-// lab is the run between real processes.
-func (s runSpec) lab(dir string) *harness.Run {
+// harnessRun returns the run as one between real processes.
+func (s runSpec) harnessRun(dir string) *harness.Run {
 	opt, relies := s.Options(), s.Protocol.Relies
 	tick := s.host.lasts(s.Protocol)
 	opt.Promised = cmp.Or(opt.Promised, relies)
@@ -192,7 +192,7 @@ func (s runSpec) lab(dir string) *harness.Run {
 	}
 }
 
-// lastOf is the time of the last thing that is to happen to a process of a run.
+// lastOf returns the time of the last planned event for a process of a run.
 func lastOf(opt sim.Options) parley.Tick {
 	last := opt.Until
 	for _, v := range opt.Suspicions {
@@ -223,7 +223,7 @@ func (s runSpec) processes(ctx context.Context) (*trace.Log, trace.Facts, error)
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
 	defer child.LockThread()()
-	h, log, err := s.lab(dir).Do(ctx)
+	h, log, err := s.harnessRun(dir).Do(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, h.Facts, console.EndWith(console.Interrupted, errors.New("it was interrupted"))
@@ -236,18 +236,18 @@ func (s runSpec) processes(ctx context.Context) (*trace.Log, trace.Facts, error)
 	return log, h.Facts, nil
 }
 
-// Member is "parley member", which is not for people: a process of a run.
+// Member is the hidden command "parley member": one process of a run.
 func Member(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
-			signal.Ignore(os.Interrupt) // the process that started this one gets Ctrl-C as well, and ends it
+			signal.Ignore(os.Interrupt) // the parent process receives Ctrl-C as well, and ends this one
 			return harness.Serve(nil, os.Stdin, a.Out, func(of harness.Spec) (parley.Machine, error) { return machineOf(a, of) })
 		},
 	}
 }
 
-// machineOf makes the machine of a process, which lies if it is to.
+// machineOf returns the machine of a process, which lies if the process is faulty.
 func machineOf(a *console.App, of harness.Spec) (parley.Machine, error) {
 	h := of.Header
 	h.Node = nil

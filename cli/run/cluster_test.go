@@ -21,8 +21,8 @@ import (
 	"parley/trace"
 )
 
-// inside starts processes of a run inside this one, on a network in memory. One that is
-// stopped is cut off from the n others until it goes on.
+// inside starts processes of a run within the test's process, on a network in memory. A process that is stopped is
+// cut off from the n others until it resumes.
 func inside(a *console.App, network *net.Network, n int) func(context.Context, parley.ID) (*harness.Child, error) {
 	return func(_ context.Context, id parley.ID) (*harness.Child, error) {
 		hear, in := io.Pipe()
@@ -57,8 +57,8 @@ func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *show.Report, 
 	return r, received, err
 }
 
-// onLinks makes a run whose processes are all in this one, joined by links on a network in
-// memory. It says how many messages arrived.
+// onLinks makes a run whose processes are all within this one and connected by links on a network in memory. It
+// returns how many messages arrived.
 func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
 	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
@@ -67,13 +67,13 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 	return f.onLinks(ctx, dir)
 }
 
-// onLinks makes the run of the flags.
+// onLinks makes the run that the flags describe.
 func (f *flags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
 	s, err := f.setup()
 	if err != nil {
 		return nil, 0, err
 	}
-	run := s.lab(dir)
+	run := s.harnessRun(dir)
 	run.Start = inside((&console.App{Protocols: catalog.All()}), net.New(net.Options{}), s.Protocol.N)
 	run.Limit = 10 * time.Minute
 	h, log, err := run.Do(ctx)
@@ -92,8 +92,7 @@ func (f *flags) onLinks(ctx context.Context, dir string) (r *show.Report, receiv
 	return r, received, err
 }
 
-// faults are those that a run of a protocol is tried with: one that its model has, which
-// comes early.
+// faults returns a fault to try a protocol with: one within its model that occurs early in the run.
 func faults(p parley.Protocol) string {
 	switch {
 	case p.Faults >= parley.SignedByzantineFaults:
@@ -104,8 +103,8 @@ func faults(p parley.Protocol) string {
 	return "--crashes=[{process: 2, when: 20}]"
 }
 
-// Every protocol of the catalog runs between processes that are joined by links, and keeps
-// what it promises, with a fault and without.
+// Every protocol of the catalog runs between processes connected by links, and keeps its promises, with and without a
+// fault.
 func TestEveryProtocolOnLinks(t *testing.T) {
 	for _, p := range catalog.All() {
 		for _, fault := range []string{"", faults(p)} {
@@ -116,14 +115,14 @@ func TestEveryProtocolOnLinks(t *testing.T) {
 	}
 }
 
-// tried says what is wrong with a run of a protocol.
+// tried returns what is wrong with a run of a protocol.
 func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
 	t.Helper()
 	args := []string{"--tick=20us"}
 	switch {
 	case p.Timing == parley.Synchronous:
 		args = nil
-	case p.Name == "convergence" || p.Name == "dated": // a run lasts nearly a million ticks
+	case p.Name == "convergence" || p.Name == "dated": // a run takes nearly a million ticks
 		args[0] = "--tick=1us"
 	}
 	if fault != "" {
@@ -144,7 +143,7 @@ func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
 	return wrong
 }
 
-// A run on links decides as the same one in the simulator, and costs as much.
+// A run on links decides the same as in the simulator, and costs the same.
 func TestLinksAgreeWithSimulator(t *testing.T) {
 	p, err := (&console.App{Protocols: catalog.All()}).Find("sm")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package run is "parley run" and "parley sweep": it makes runs of flags and scenario files, in the
+// Package run implements "parley run" and "parley sweep": it makes runs from flags and scenario files, in the
 // simulator or between real processes.
 package run
 
@@ -33,7 +33,7 @@ func Command(a *console.App) *cobra.Command {
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
-		// The protocol that the file names says which flags there are.
+		// The protocol that the file names determines which flags exist.
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,7 +90,7 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	return cmd
 }
 
-// example are flags that show something of a protocol: a liar where there may be one.
+// example returns flags that show something of a protocol: with a liar if the protocol tolerates one.
 func example(p parley.Protocol) string {
 	switch {
 	case p.Timing == parley.Synchronous && p.Faults <= parley.OmissionFaults:
@@ -103,8 +103,8 @@ func example(p parley.Protocol) string {
 	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
 }
 
-// Arguments keeps the value of a flag, as in "parley run --scenario FILE --form vector",
-// from being taken for the protocol of that name: "parley run" without one gets all as it is.
+// Arguments prevents the value of a flag from being taken for the protocol of that name, as in "parley run --scenario
+// FILE --form vector": if no protocol follows "run", it inserts "--" so that run gets all arguments unparsed.
 func Arguments(args []string) []string {
 	if len(args) < 2 || args[0] != "run" || args[1] == "" || args[1][0] != '-' {
 		return args
@@ -112,7 +112,7 @@ func Arguments(args []string) []string {
 	return append([]string{"run", "--"}, args[1:]...)
 }
 
-// scenarioOf is the file of --scenario, "" if there is none.
+// scenarioOf returns the file of --scenario, or "".
 func scenarioOf(args []string) string {
 	for i, arg := range args {
 		if value, ok := strings.CutPrefix(arg, "--scenario="); ok {
@@ -124,7 +124,7 @@ func scenarioOf(args []string) string {
 	return ""
 }
 
-// protocolOf is the protocol that a file names.
+// protocolOf returns the protocol that a file names.
 func protocolOf(a *console.App, s *scenarioFile) (parley.Protocol, error) {
 	name, err := s.protocol()
 	if err != nil {
@@ -177,7 +177,7 @@ func executeFile(a *console.App, s *scenarioFile, f *flags) error {
 	return s.about(execute(a, f))
 }
 
-// execute makes the run, writes what is to be written and prints the report.
+// execute makes the run, writes the output files and prints the report.
 func execute(a *console.App, f *flags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
 	report, err := a.ReportTo(f.view.JSON, traceTo, svg)

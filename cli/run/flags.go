@@ -16,14 +16,14 @@ import (
 	"parley/run"
 )
 
-// ProtocolFlags are the flags of a protocol itself, and how its processes are called.
+// ProtocolFlags are the flags of a protocol itself, and the naming of its processes.
 type ProtocolFlags struct {
 	Names console.Names
 	fs    *pflag.FlagSet
 	build func(parley.Naming) (parley.Protocol, error)
 }
 
-// Declare adds the flags to a set, and returns the names of those that the protocol has of its own.
+// Declare adds the flags to fs, and returns the names of the protocol's own flags.
 func (f *ProtocolFlags) Declare(p parley.Protocol, fs *pflag.FlagSet) (own []string) {
 	f.fs, f.Names = fs, console.Article
 	f.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
@@ -37,10 +37,10 @@ func (f *ProtocolFlags) Declare(p parley.Protocol, fs *pflag.FlagSet) (own []str
 	return own
 }
 
-// Protocol makes the protocol that the flags describe.
+// Protocol returns the protocol that the flags describe.
 func (f *ProtocolFlags) Protocol() (parley.Protocol, error) { return f.build(f.Naming) }
 
-// Naming reads process names for the n that the flags say.
+// Naming reads process names for the n that the flags set.
 func (f *ProtocolFlags) Naming(text string) (parley.ID, error) {
 	n := parley.MaxProcesses
 	if given := f.fs.Lookup("n"); given != nil {
@@ -51,8 +51,8 @@ func (f *ProtocolFlags) Naming(text string) (parley.ID, error) {
 	return f.Names.Parse(text, n)
 }
 
-// flags are the flags of "parley run PROTOCOL": the protocol's own, the
-// run's, and those of the output, which change nothing of the run.
+// flags are the flags of "parley run PROTOCOL": the protocol's own, the run's, and those of the output, which do not
+// change the run.
 type flags struct {
 	ProtocolFlags
 	name string
@@ -70,7 +70,7 @@ type flags struct {
 	view     show.Flags
 	svg      string
 	traceTo  string
-	viewOnly []string // the names of the flags that change nothing of the run
+	viewOnly []string // the flags that do not change the run
 }
 
 // newFlags declares the flags for one protocol.
@@ -103,12 +103,13 @@ func flagNames(fs *pflag.FlagSet) []string {
 	return all
 }
 
-// ReservedNames are the flags of a set that no protocol may have. It may have keys of a scenario: in their place.
+// ReservedNames returns the flags of fs that no protocol may define. A protocol may define the keys of a scenario,
+// and then its own flag replaces the key's.
 func ReservedNames(fs *pflag.FlagSet) []string {
 	return slices.DeleteFunc(flagNames(fs), func(name string) bool { return slices.Contains(scenario.Keys, name) })
 }
 
-// Reserved are the flags of runs and sweeps that no protocol may have.
+// Reserved returns the flags of runs and sweeps that no protocol may define.
 func Reserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newFlags(parley.Protocol{}, fs)
@@ -116,8 +117,8 @@ func Reserved() []string {
 	return ReservedNames(fs)
 }
 
-// args returns the protocol and the flags that were set, without those of the
-// output: what makes the same run again.
+// args returns the protocol and the flags that were set, without those of the output: the arguments that repeat the
+// run.
 func (f *flags) args() []string {
 	args := []string{f.name}
 	f.fs.Visit(func(g *pflag.Flag) {
@@ -128,12 +129,13 @@ func (f *flags) args() []string {
 	return args
 }
 
-// Dashed are flags NAME=VALUE as arguments.
+// Dashed returns flags NAME=VALUE as arguments.
 func Dashed(flags []string) []string {
 	return lists.Of(flags, func(flag string) string { return "--" + flag })
 }
 
-// DrawnFlags writes who is faulty in a run, and what its plan says, as flags NAME=VALUE. The plan leaves nothing open.
+// DrawnFlags returns the faulty processes of a run and its plan as flags NAME=VALUE. The plan must leave nothing
+// open.
 func DrawnFlags(s run.Spec, k console.Names) []string {
 	faulty := lists.Each(s.Liars().All(), func(id parley.ID) string { return k.Bare(id) + "=" + s.Faulty[id].Name })
 	flags := scenario.Flags(s.Plan, s.Protocol, k.Bare)

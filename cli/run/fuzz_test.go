@@ -9,8 +9,7 @@ import (
 	"parley/lockstep"
 )
 
-// No scenario file stops the program, and one that is applied has set nothing
-// but flags.
+// No scenario file panics, and applying one only sets flags.
 func FuzzScenario(f *testing.F) {
 	for _, text := range []string{
 		"protocol: eig\nn: 7\nm: 2\nvalues: [0]\nfaulty: {1: twofaced, 5: flip}\n",

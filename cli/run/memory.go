@@ -8,8 +8,8 @@ import (
 	"parley/internal/bench"
 )
 
-// memory is about what a run holds: what the protocol says, and the log with an
-// event for each frame that is sent and each that arrives.
+// memory estimates the bytes that a run holds: what the protocol says, and the log with one event for each frame sent
+// and each frame received.
 func memory(p parley.Protocol) uint64 {
 	const event = 128
 	var need parley.Traffic
@@ -23,7 +23,7 @@ func memory(p parley.Protocol) uint64 {
 	return need.Messages
 }
 
-// Fits returns an error if a run of n processes needs more bytes than so many GiB.
+// Fits returns an error if a run of n processes needs more than limit GiB. need is in bytes.
 func Fits(need, limit uint64, n, m int, what string) error {
 	if need <= limit<<30 {
 		return nil
@@ -32,7 +32,7 @@ func Fits(need, limit uint64, n, m int, what string) error {
 		n, m, gigabytes(need), what, limit, smaller(n, m))
 }
 
-// smaller says what fits where a machine a process does not.
+// smaller suggests what fits into memory where one machine for each process does not.
 func smaller(n, m int) string {
 	fits := bench.Spec{Protocol: "eig", Engine: "depthfirst", N: n, M: m, Workers: 1, Signatures: "ideal"}
 	if fits.Check() == nil {

@@ -14,15 +14,14 @@ import (
 	"parley/run"
 )
 
-// PlanFlags are the flags that make the plan of a run: the keys of a scenario, each with a
-// value in YAML.
+// PlanFlags are the flags for the plan of a run: the keys of a scenario, each with a value in YAML.
 type PlanFlags struct {
 	fs    *pflag.FlagSet
 	keys  []string
-	nodes map[string]ast.Node // those that a scenario file has set
+	nodes map[string]ast.Node // the keys that a scenario file has set
 }
 
-// planHelp says what each key is for, with an example.
+// planHelp describes each key, with an example.
 var planHelp = map[string]string{
 	"requests": "what processes are asked, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; in place of " +
 		"broadcast propose: VALUE, command: WORDS with client and number, leave: true or setup: {active: [1, 2]}",
@@ -48,32 +47,31 @@ var planHelp = map[string]string{
 	"steps": "the `number` of steps after which the run is given up",
 }
 
-// Declare adds the flags of some keys to a set. more is what the help says of a key besides.
+// Declare adds the flags of the given keys to fs. more is additional help for a key.
 func (f *PlanFlags) Declare(fs *pflag.FlagSet, keys []string, more map[string]string) {
 	f.fs, f.nodes = fs, make(map[string]ast.Node)
 	for _, key := range keys {
 		if fs.Lookup(key) != nil {
-			continue // the protocol's own, as the graph that its messages go along
+			continue // the protocol's own flag, such as the graph along which it sends
 		}
 		f.keys = append(f.keys, key)
 		fs.String(key, "", planHelp[key]+more[key])
 	}
 }
 
-// set takes the value of a key from a scenario file.
+// set sets a key to its value in a scenario file.
 func (f *PlanFlags) set(key string, value ast.Node) error {
 	f.nodes[key] = value
 	return f.fs.Set(key, scenario.Flow(value))
 }
 
-// Given tells whether a key was set.
+// Given reports whether a key was set.
 func (f *PlanFlags) Given(key string) bool {
 	g := f.fs.Lookup(key)
 	return g != nil && g.Changed
 }
 
-// Plan reads the flags for a protocol.
-// A tick lasts as long as is said, which times with a unit are to be divided by.
+// Plan reads the flags for a protocol. tick is the duration of a tick, by which it divides times with a unit.
 func (f *PlanFlags) Plan(p parley.Protocol, naming parley.Naming, tick time.Duration) (run.Plan, error) {
 	plan := run.Plan{Tick: tick}
 	for _, key := range f.keys {
@@ -103,7 +101,7 @@ func (f *PlanFlags) Plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 	return plan, nil
 }
 
-// suits refuses a plan that asks what the protocol has no answer to.
+// suits refuses a plan with requests that the protocol cannot handle.
 func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
 		return parley.FlagErrorf("workload", "%s broadcasts nothing", p.Name)
@@ -123,7 +121,7 @@ func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 	return nil
 }
 
-// entry is an error about one entry of a list. If a file has it, it names that line.
+// entry returns an error about one entry of a list, with the entry's line if a file has set it.
 func (f *PlanFlags) entry(key string, i int, err error) error {
 	if list, ok := f.nodes[key].(*ast.SequenceNode); ok && i < len(list.Values) {
 		err = &scenario.LineError{Line: list.Values[i].GetToken().Position.Line, Err: err}

@@ -61,7 +61,7 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		prose.Count(uint64(steps), "step", "steps")))
 }
 
-// ReadTrace reads a trace and makes its run again.
+// ReadTrace reads a trace and reconstructs its run.
 func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -70,7 +70,7 @@ func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log,
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
-		// The reader's errors begin with the line.
+		// The errors of the reader begin with the line.
 		return h, show.Run{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 	}
 	s, err := Remake(a, h)
@@ -80,7 +80,7 @@ func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log,
 	return h, s, log, err
 }
 
-// Remake makes the run of a trace again from its header.
+// Remake reconstructs the run of a trace from its header.
 func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	p, err := a.Find(h.Protocol)
 	if err != nil {
@@ -104,7 +104,7 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	s := made.Run
 	header := s.Header(h.Facts)
 	header.Version = h.Version
-	if h.Facts.Worst == 0 { // an earlier version wrote it
+	if h.Facts.Worst == 0 { // written by an earlier version
 		header.Facts.Worst = 0
 	}
 	if !reflect.DeepEqual(header, h) {

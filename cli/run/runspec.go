@@ -16,14 +16,14 @@ import (
 	"parley/trace"
 )
 
-// runSpec is a run that can be made.
+// runSpec describes a complete run.
 type runSpec struct {
 	show.Run
-	open run.Plan // as it was given
+	open run.Plan // the plan before anything was drawn
 	host hostFlags
 }
 
-// setup checks the flags and makes a run of them.
+// setup checks the flags and makes a run from them.
 func (f *flags) setup() (runSpec, error) {
 	s := runSpec{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
 	if err := f.view.Check(); err != nil {
@@ -73,7 +73,7 @@ func (f *flags) setup() (runSpec, error) {
 	return s, nil
 }
 
-// spare keeps crashes away from those who are faulty already.
+// spare keeps planned and drawn crashes away from processes that are faulty already.
 func (s *runSpec) spare(f *flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
@@ -92,8 +92,8 @@ func (s *runSpec) spare(f *flags) error {
 	return nil
 }
 
-// ParseFaulty reads who is faulty and how, as in 1=twofaced,5=flip. free is how a process behaves of which no
-// more is said than that; if it is nil, more must be said.
+// ParseFaulty reads the faulty processes and their behaviors, as in 1=twofaced,5=flip. free is the behavior of a
+// process that is named alone; if it is nil, each process needs a behavior.
 func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behavior,
 ) (map[parley.ID]faulty.Behavior, error) {
 	out := make(map[parley.ID]faulty.Behavior)
@@ -132,7 +132,7 @@ func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.B
 	return out, nil
 }
 
-// parseValues gives every proposer its initial value.
+// parseValues assigns every proposer its initial value.
 func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error) {
 	const longest = 1024
 	parts := strings.Split(text, ",")
@@ -153,7 +153,7 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 	return out, nil
 }
 
-// run makes the run, on its host. tree makes the tree of one process; nil: as the log has it.
+// run makes the run on its host. tree returns the tree of one process; nil means the tree that the log yields.
 func (s runSpec) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
 	if s.Host != "" {
 		log, facts, err = s.processes(context.Background())

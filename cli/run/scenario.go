@@ -17,9 +17,8 @@ import (
 	"parley/internal/scenario"
 )
 
-// scenarioFile is a file of flags: a YAML mapping whose keys are the protocol and
-// the names of its flags. Those of the plan may have listKeys
-// and mappings as values.
+// scenarioFile is a file of flags: a YAML mapping whose keys are the protocol and the names of its flags. Values of
+// the keys of the plan may be lists and mappings.
 //
 //	protocol: eig
 //	n: 7
@@ -33,8 +32,8 @@ type scenarioFile struct {
 	entries []entry
 }
 
-// entry is one key, its value as a flag would have it, and its line. A key of the
-// plan keeps its node, so that errors in there name its own lines.
+// entry is one key, its value as flag text, and its line. A key of the plan keeps its YAML node, so that errors about
+// its entries name their own lines.
 type entry struct {
 	key, value string
 	node       ast.Node
@@ -44,7 +43,7 @@ type entry struct {
 // maxScenario is the largest scenario file, in bytes.
 const maxScenario = 1 << 20
 
-// readScenario reads a file; without a name it returns nil, which sets no flags.
+// readScenario reads a file. Without a name it returns nil, which sets no flags.
 func readScenario(file string) (*scenarioFile, error) {
 	if file == "" {
 		return nil, nil
@@ -54,7 +53,7 @@ func readScenario(file string) (*scenarioFile, error) {
 		return nil, fmt.Errorf("--scenario: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(io.LimitReader(f, maxScenario+1)) // a device has no size
+	b, err := io.ReadAll(io.LimitReader(f, maxScenario+1)) // a device reports no size
 	if err != nil {
 		return nil, fmt.Errorf("--scenario: %w", err)
 	}
@@ -100,7 +99,7 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	return s, nil
 }
 
-// extraLine is the line of what a file has beside one document, 1 if it has none.
+// extraLine returns the line of what follows the first document, or 1 if nothing does.
 func extraLine(tree *ast.File) int {
 	if len(tree.Docs) > 1 && tree.Docs[1].Start != nil {
 		return tree.Docs[1].Start.Position.Line
@@ -108,12 +107,12 @@ func extraLine(tree *ast.File) int {
 	return 1
 }
 
-// listKeys are the keys whose value may be a list, beside those of the plan; the one that
-// may be a mapping is faulty.
+// listKeys are the keys whose value may be a list, apart from those of the plan. The one key whose value may be a
+// mapping is faulty.
 var listKeys = []string{"values", "alphabet", "show"}
 
-// flagText writes a YAML value as a flag has it: listKeys with commas, mappings
-// with = and commas. Errors begin with the line.
+// flagText returns a YAML value as flag text: listKeys with commas, mappings with = and commas. Its errors begin with
+// the line.
 func flagText(key string, n ast.Node) (string, error) {
 	expected := "a plain value was expected"
 	switch {
@@ -163,7 +162,7 @@ func flagText(key string, n ast.Node) (string, error) {
 	return strings.Join(parts, ","), nil
 }
 
-// scalar is a plain value as text; none is the empty text.
+// scalar returns a plain value as text. A missing value is the empty text.
 func scalar(n ast.Node) (text string, ok bool) {
 	switch n.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.FloatNode:
@@ -174,7 +173,7 @@ func scalar(n ast.Node) (text string, ok bool) {
 	return "", false
 }
 
-// protocol returns the name under the key protocol.
+// protocol returns the value of the key protocol.
 func (s *scenarioFile) protocol() (string, error) {
 	for _, e := range s.entries {
 		if e.key == "protocol" {
@@ -184,13 +183,12 @@ func (s *scenarioFile) protocol() (string, error) {
 	return "", fmt.Errorf("%s:1: the key \"protocol\" is missing", s.file)
 }
 
-// sets tells whether the file has the key.
+// sets reports whether the file has the key.
 func (s *scenarioFile) sets(key string) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool { return e.key == key })
 }
 
-// about names the line of the file that an error about a flag is about, if the file
-// sets that flag. s may be nil.
+// about adds file and line to an error about a flag that the file sets. s may be nil.
 func (s *scenarioFile) about(err error) error {
 	if about, ok := errors.AsType[*parley.FlagError](err); ok && s != nil && s.sets(about.Flag) {
 		return s.at(about.Flag, about.Err)
@@ -198,7 +196,7 @@ func (s *scenarioFile) about(err error) error {
 	return err
 }
 
-// at adds file and line of a key to an error.
+// at adds the file and the line of a key to an error.
 func (s *scenarioFile) at(key string, err error) error {
 	for _, e := range s.entries {
 		if e.key == key {
@@ -212,8 +210,8 @@ func (s *scenarioFile) at(key string, err error) error {
 	return fmt.Errorf("%s: %w", s.file, err)
 }
 
-// private are the flags that no file sets: it may come from anybody, and writes no
-// other files and takes no more memory than its reader allows.
+// private are the flags that no file may set. A file may come from an untrusted source: it must not write files or
+// take more memory than its user allows.
 var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
 
 // apply sets the flags that the command line has not set. s may be nil.

@@ -19,15 +19,15 @@ import (
 	"parley/internal/scenario"
 )
 
-// expected is a run of a scenario: the flags beside it and what must come of it. On links
-// what comes of it may depend on how fast they are.
+// expected is a run of a scenario: its additional flags and its expected lines. If depends is true, the outcome on
+// links may depend on their speed.
 type expected struct {
 	flags, lines []string
 	depends      bool
 }
 
-// eachScenario calls test with every scenario and what its header says of its runs, in the comment lines
-// "expect:", "with:" and "depends:".
+// eachScenario calls test with every scenario and the expectations in its header, in the comment lines "expect:",
+// "with:" and "depends:".
 func eachScenario(t *testing.T, test func(t *testing.T, file string, one expected)) {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/scenarios/*.yaml")
@@ -65,7 +65,7 @@ func eachScenario(t *testing.T, test func(t *testing.T, file string, one expecte
 	}
 }
 
-// flagsOf are the flags of a scenario, with others beside it.
+// flagsOf returns the flags of a scenario with additional flags.
 func flagsOf(t *testing.T, file string, flags []string) *flags {
 	t.Helper()
 	s, err := readScenario(file)
@@ -86,7 +86,7 @@ func flagsOf(t *testing.T, file string, flags []string) *flags {
 	return f
 }
 
-// meets tells whether a run meets one expectation, and what came instead.
+// meets returns an error that says what came instead if a run does not meet an expectation.
 func meets(r *show.Report, names console.Names, line string) error {
 	what, want, _ := strings.Cut(line, ": ")
 	who, how, _ := strings.Cut(what, " ")
@@ -121,7 +121,7 @@ func meets(r *show.Report, names console.Names, line string) error {
 	return nil
 }
 
-// Every scenario of the folder shows what its header says.
+// Every scenario of the folder has the outcome that its header states.
 func TestScenarios(t *testing.T) {
 	eachScenario(t, func(t *testing.T, file string, one expected) {
 		f := flagsOf(t, file, one.flags)
@@ -145,7 +145,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// An expectation that is not met is found.
+// An unmet expectation is detected.
 func TestExpectationsCanFail(t *testing.T) {
 	r := &show.Report{N: 2, Deliveries: map[string][]string{"P1": {"a", "b"}}}
 	r.Verdicts = []show.Verdict{{Property: "FIFO order", Outcome: "held"}}
@@ -159,8 +159,7 @@ func TestExpectationsCanFail(t *testing.T) {
 	}
 }
 
-// The table in the folder lists every scenario once, and nothing else; and each
-// scenario says what it is about.
+// The table in the folder lists every scenario once and nothing else, and each scenario says what it is about.
 func TestScenarioTable(t *testing.T) {
 	b, err := os.ReadFile("../../docs/scenarios/README.md")
 	if err != nil {
@@ -196,9 +195,8 @@ func TestScenarioTable(t *testing.T) {
 	}
 }
 
-// Every scenario runs between processes that are joined by links, in virtual time, and shows
-// there what its header says: all of it, or where that depends on more than the scenario says,
-// the promises that hold. And no promise breaks.
+// Every scenario runs between processes connected by links, in virtual time, with the outcome that its header states:
+// all of it, or, where that depends on more than the scenario, the promises that hold. No promise breaks.
 func TestScenariosOnLinks(t *testing.T) {
 	eachScenario(t, func(t *testing.T, file string, one expected) {
 		f, dir := flagsOf(t, file, append([]string{"--host=cluster"}, one.flags...)), t.TempDir()
@@ -224,7 +222,7 @@ func TestScenariosOnLinks(t *testing.T) {
 	})
 }
 
-// samples are values of the keys of a scenario, for a broadcast.
+// samples are values of the keys of a scenario, for a broadcast protocol.
 var samples = map[string]string{
 	"requests": "[{at: 1, broadcast: a}]", "workload": "{broadcasts: 2}", "delay": "1..900", "fifo": "true", "loss": "0.5",
 	"twice": "0.5", "graph": "{1: [2, 3], 3: [4]}", "links": "[{from: 1, delay: 9}]", "detect": "700", "until": "900",
@@ -233,8 +231,7 @@ var samples = map[string]string{
 	"suspicions": "[{process: 1, suspects: 2}]", "random": "{crashes: 1, drift: 9}", "promised": "{delay: 900}",
 }
 
-// The keys that are refused between real processes are those that the documentation says, with the reason that it
-// gives.
+// The keys that are refused between real processes are those that the documentation lists, with the same reasons.
 func TestScenariosOnClusterAreRefusedAsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/scenarios/README.md")
 	if err != nil {

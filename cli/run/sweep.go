@@ -48,14 +48,14 @@ func Sweep(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// sweepFlags are the flags of a sweep besides those of its runs.
+// sweepFlags are the flags of a sweep in addition to those of its runs.
 type sweepFlags struct {
 	seeds   string
 	all     bool
 	workers int
 }
 
-// MostWorkers is how many runs there may be at a time.
+// MostWorkers is the maximum number of concurrent runs.
 const MostWorkers = 256
 
 func (o *sweepFlags) declare(fs *pflag.FlagSet) {
@@ -64,7 +64,7 @@ func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many runs at a time")
 }
 
-// sweptBy is what a sweep is of: a protocol, or a file that names one.
+// sweptBy returns what to sweep: a protocol, or a file that names one.
 func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFile, rest []string, err error) {
 	name, rest := args[0], args[1:]
 	if strings.HasPrefix(name, "-") {
@@ -124,7 +124,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	if own.workers < 1 || own.workers > MostWorkers {
 		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", own.workers, MostWorkers)
 	}
-	// A picture wants few broadcasts, and a search many.
+	// A picture needs few broadcasts, a search many.
 	if p.Serves && !f.plan.Given("workload") && !f.plan.Given("requests") {
 		if err := fs.Set("workload", "{broadcasts: 6, within: 3000}"); err != nil {
 			return err
@@ -148,7 +148,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	return s.finish()
 }
 
-// finish prints what was counted, and returns the exit status.
+// finish prints the counts and returns the exit status.
 func (s *sweepRunner) finish() (err error) {
 	if s.flags.view.JSON {
 		err = s.PrintEscaped(s.summary())
@@ -194,7 +194,7 @@ func (s *sweepRunner) summary() any {
 		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found}
 }
 
-// print writes the outcome for people.
+// print writes the outcome as text.
 func (s *sweepRunner) print(w io.Writer) error {
 	var b strings.Builder
 	width := s.Width(s.flags.view.Width)
@@ -245,7 +245,7 @@ func (s *sweepRunner) print(w io.Writer) error {
 	return err
 }
 
-// soFar says of a verdict that not all seeds were tried.
+// soFar marks a verdict for which not all seeds were tried.
 func (s *sweepRunner) soFar() string {
 	if s.ctx.Err() != nil {
 		return " so far"

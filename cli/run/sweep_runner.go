@@ -20,14 +20,14 @@ type broken struct {
 	Seed     uint64   `json:"seed"`
 	Property string   `json:"property"`
 	How      string   `json:"how"`
-	Again    []string `json:"again"`           // the arguments that run it again
-	Least    []string `json:"least,omitempty"` // and the least of it that still fails
+	Again    []string `json:"again"`           // the arguments that repeat it
+	Least    []string `json:"least,omitempty"` // the smallest run that still fails
 }
 
 // sweepRunner makes the runs of a sweep.
 type sweepRunner struct {
 	*console.App
-	ctx         context.Context // the runs that were made by its end are counted
+	ctx         context.Context // after its end, the runs made so far are counted
 	flags       *flags
 	base        runSpec
 	all         bool
@@ -40,7 +40,7 @@ type sweepRunner struct {
 	run.SweepReport
 }
 
-// run makes all runs, and the first failure as small as it gets.
+// run makes all runs, and shrinks the first failure.
 func (s *sweepRunner) run() (err error) {
 	began := time.Now()
 	stop := s.Progress(500*time.Millisecond, func() string { return s.progress(began) })
@@ -71,12 +71,12 @@ func (s *sweepRunner) run() (err error) {
 	return err
 }
 
-// again is the command that makes a run of the sweep again.
+// again returns the arguments that repeat one run of the sweep.
 func (s *sweepRunner) again(seed uint64) []string {
 	return append(slices.Clone(s.base.Args), "--seed="+strconv.FormatUint(seed, 10))
 }
 
-// least returns the arguments of a run of which nothing is left to be drawn but by the seed.
+// least returns the arguments of a run whose plan leaves nothing open: only the seed still draws.
 func (s *sweepRunner) least(of run.Spec) []string {
 	args := slices.DeleteFunc(slices.Clone(s.base.Args), func(arg string) bool {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
@@ -86,7 +86,7 @@ func (s *sweepRunner) least(of run.Spec) []string {
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
 }
 
-// progress says how far the sweep is.
+// progress returns the progress line.
 func (s *sweepRunner) progress(began time.Time) string {
 	const cells = 30
 	n, total := s.made.Load(), s.last-s.first+1

@@ -9,19 +9,19 @@ import (
 	"parley"
 )
 
-// Flags say what of a run is shown, and how.
+// Flags select what of a run is shown, and how.
 type Flags struct {
-	Tree  string // the name of the process whose information tree is shown; empty: of the first that has one
-	Rows  int    // how many messages of a sender are shown
+	Tree  string // the name of the process whose information tree is shown; empty: the first that has one
+	Rows  int    // how many messages of each sender are shown
 	Width int    // columns to fold to; 0: the terminal's
 	JSON  bool   // print the report as JSON, and no view
 	Color bool   // paint verdicts and faulty processes
 
-	show  []string // of sections; none: all that is not too much
+	show  []string // the sections to show; empty: all that are not too long
 	beats bool
 }
 
-// Declare adds the flags to a set.
+// Declare adds the flags to fs.
 func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&v.show, "show", nil,
 		"parts to show, separated by commas: `"+strings.Join(sections, "|")+"` (default: all but very long ones)")
@@ -35,7 +35,7 @@ func (v *Flags) Declare(fs *pflag.FlagSet) {
 // sections are the parts of a report.
 var sections = []string{"messages", "spacetime", "tree", "deliveries", "decisions", "verdict"}
 
-// Check tells what is wrong with the flags in themselves.
+// Check returns an error if a flag has a value that is never allowed.
 func (v Flags) Check() error {
 	for _, s := range v.show {
 		if !slices.Contains(sections, s) {

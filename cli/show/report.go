@@ -10,7 +10,7 @@ import (
 	"parley/trace"
 )
 
-// Report is what a run has shown, as --json prints it.
+// Report is the outcome of a run, as --json prints it.
 type Report struct {
 	Protocol  string            `json:"protocol"`
 	Title     string            `json:"title"`
@@ -18,11 +18,11 @@ type Report struct {
 	N         int               `json:"n"`
 	M         int               `json:"m"`
 	Seed      uint64            `json:"seed"`
-	Host      string            `json:"host,omitempty"` // if it is not the simulator
+	Host      string            `json:"host,omitempty"` // empty for the simulator
 	Faulty    map[string]string `json:"faulty"`
 	Values    map[string]string `json:"values"`
 	Decisions map[string]string `json:"decisions"`
-	// Deliveries are in each process's order, of other messages than decisions.
+	// Deliveries are in each process's order, without decisions.
 	Deliveries map[string][]string `json:"deliveries,omitempty"`
 	// Indications are what each process notified the layer above it of, such as suspicions.
 	Indications map[string][]string `json:"indications,omitempty"`
@@ -32,8 +32,8 @@ type Report struct {
 	Events      uint64              `json:"events"`
 	Trace       string              `json:"trace_hash"`
 
-	// Judged are the verdicts as they were passed. HeldUp says that the computer on which the run was
-	// made held processes up.
+	// Judged are the verdicts that the report puts into words. HeldUp says that the computer delayed processes of the
+	// run.
 	Judged []parley.Verdict `json:"-"`
 	HeldUp bool             `json:"-"`
 
@@ -43,7 +43,7 @@ type Report struct {
 	explored bool // an explorer found the run
 }
 
-// Verdict is one property: held or broken, promised or not, or without anything to demand.
+// Verdict is the verdict on one property: held or broken, promised or not, or not applicable.
 type Verdict struct {
 	Property string `json:"property"`
 	Says     string `json:"says"`
@@ -53,21 +53,20 @@ type Verdict struct {
 	Measured string `json:"measured,omitempty"`
 }
 
-// costs is what was sent beside what the theorem says of a run in which all are
-// correct.
+// costs compares what was sent with the theorem's count for a run in which all processes are correct.
 type costs struct {
 	Rounds   int              `json:"rounds"`
 	AtMost   bool             `json:"theorem_is_at_most"`
-	Bits     uint64           `json:"value_bits"` // of a value, in the theorem's count
+	Bits     uint64           `json:"value_bits"` // bits of a value in the theorem's count
 	Theorem  []parley.Traffic `json:"theorem"`
 	Measured []parley.Traffic `json:"measured"` // what all processes sent
-	Correct  []parley.Traffic `json:"correct"`  // and the correct ones of them
+	Correct  []parley.Traffic `json:"correct"`  // the part that correct processes sent
 }
 
-// total is what was sent in all rounds.
+// total returns the sum over all rounds.
 func total(rounds []parley.Traffic) parley.Traffic { return parley.Cost{PerRound: rounds}.Total() }
 
-// NewReport reads the log of a finished run.
+// NewReport derives the report from the log of a finished run.
 func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	p := s.Protocol
 	r := &Report{
@@ -103,8 +102,8 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	return r
 }
 
-// count says what the theorem does, for values as large as the largest that was proposed.
-// Its own count is for values of one bit, of which each message of rounds has one.
+// count fills in the theorem's count, for values as large as the largest that was proposed. The theorem's own count
+// is for values of one bit, of which each message of a round has one.
 func (r *Report) count(p parley.Protocol, h *parley.History) {
 	if p.Cost == nil {
 		return
@@ -126,7 +125,7 @@ func (r *Report) count(p parley.Protocol, h *parley.History) {
 	}
 }
 
-// happened lists what was delivered and indicated, in words.
+// happened lists deliveries and indications in words.
 func (r *Report) happened(p parley.Protocol, h *parley.History) {
 	words := reading.Words{Style: reading.Style{Width: 1 << 12, Name: h.Name}, Protocol: p}
 	add := func(to *map[string][]string, at parley.ID, text string) {
@@ -145,14 +144,14 @@ func (r *Report) happened(p parley.Protocol, h *parley.History) {
 	}
 }
 
-// measure counts what one event sends.
+// measure adds what one event sends.
 func (r *Report) measure(p parley.Protocol, e trace.Event, correct bool) {
 	if p.Size == nil {
 		return
 	}
 	round, receivers := roundOf(p, e), uint64(1)
 	if round < 0 {
-		return // no round of this protocol: a trace may come from anybody
+		return // no round of this protocol: a trace may come from an untrusted source
 	}
 	if e.Op == trace.Send && e.Peer == parley.All {
 		receivers = uint64(p.N - 1)
@@ -168,8 +167,8 @@ func (r *Report) measure(p parley.Protocol, e trace.Event, correct bool) {
 	}
 }
 
-// roundOf is the round of a message: frames and own copies carry it in Seq. It is
-// less than 0 for one that no run of the protocol has.
+// roundOf returns the round of a message: frames and own copies carry it in Seq. It is negative if no run of the
+// protocol has that round.
 func roundOf(p parley.Protocol, e trace.Event) int {
 	switch {
 	case p.Timing != parley.Synchronous || p.Cost == nil:
@@ -180,8 +179,8 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 	return int(e.Msg.Seq)
 }
 
-// judge adds the verdict on every property. A process that this computer held up, perhaps until the end,
-// may not have had the time for what is to hold then.
+// judge adds the verdict on every property. If the computer delayed a process, perhaps until the end, the process may
+// have had no time for a property of mode Eventually.
 func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.RunConditions) {
 	r.Judged = parley.Judge(p, a, h)
 	for i, v := range r.Judged {
@@ -210,7 +209,7 @@ func NewVerdict(v parley.Verdict) Verdict {
 	return out
 }
 
-// Finish turns a broken promise into the exit status.
+// Finish returns the error that makes a broken promise the exit status.
 func (r *Report) Finish(err error) error {
 	if r.violated {
 		return console.End(console.Violated, err)

@@ -1,5 +1,4 @@
-// Package show shows a run that is over, made by whatever host: what happened in it and what that
-// says of the protocol, as text, pictures and JSON.
+// Package show shows a finished run of any host: what happened in it, and its verdicts, as text, pictures and JSON.
 package show
 
 import (
@@ -11,16 +10,16 @@ import (
 	"parley/trace"
 )
 
-// Run is a run that can be made, or has been, and how its reader calls the processes.
+// Run is a run that can be made or has been made, with the naming of its processes.
 type Run struct {
 	run.Spec // its plan leaves nothing open
 	Names    console.Names
-	Args     []string // the arguments of "parley run" that make the same run again
-	Host     string   // the host that makes it, empty for the simulator
-	Words    string   // what another host is, in words
+	Args     []string // the arguments of "parley run" that repeat the run
+	Host     string   // the host that makes the run; empty for the simulator
+	Words    string   // describes the host, if not the simulator
 }
 
-// Style is how the run is drawn.
+// Style returns the style in which the run is drawn.
 func (r Run) Style(width int) reading.Style {
 	return reading.Style{Width: width, Name: r.Names.Full, Faulty: r.Liars()}
 }
@@ -32,8 +31,8 @@ func (r Run) Header(facts trace.Facts) trace.Header {
 	return h
 }
 
-// Replay feeds one process of a protocol what the trace says that it met. The machine ends as it
-// did then because it is deterministic.
+// Replay feeds one process of a protocol the inputs that the trace records for it. The machine ends in the same state
+// as in the run because it is deterministic.
 func Replay(s Run, log *trace.Log, id parley.ID) parley.Machine {
 	m := s.Protocol.New(id)
 	step := parley.Step{Self: id, N: s.Protocol.N, Members: parley.SetOf(id), Host: replayHost{s.Signer()}}

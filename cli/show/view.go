@@ -18,8 +18,8 @@ import (
 	"parley/trace"
 )
 
-// Print shows a run on the standard output, with a heading of its own if that is not empty, and a last line.
-// Its error is that of [Report.Finish].
+// Print writes a run to the standard output, with a heading of its own if heading is not empty, and with end as the
+// last line. It returns the error of [Report.Finish].
 func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
 	if flags.JSON {
 		return r.Finish(a.PrintEscaped(r))
@@ -37,7 +37,7 @@ func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end 
 	return r.Finish(err)
 }
 
-// View is a report as people see it.
+// View is a report with what is needed to show it as text.
 type View struct {
 	report *Report
 	run    Run
@@ -46,11 +46,11 @@ type View struct {
 	style  reading.Style
 	owner  parley.ID // whose tree is shown
 	tree   parley.Tree
-	// heading, of traces of nodes, says whose they are: no command makes the same again.
+	// heading, for traces of nodes, says whose traces they are: no command repeats such a run.
 	heading string
 }
 
-// NewView prepares what is shown. tree makes the tree of one process; nil: as the log has it.
+// NewView prepares a view. tree returns the tree of one process; nil means the tree that the log yields.
 func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
 	v := &View{report: r, run: s, log: log, flags: flags, style: s.Style(width)}
@@ -81,8 +81,7 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 	return v, nil
 }
 
-// firstWithTree is the first correct process that is not the only proposer,
-// whose tree is its own value.
+// firstWithTree returns the first correct process that is not the only proposer, whose tree is just its own value.
 func (v *View) firstWithTree() parley.ID {
 	p := v.run.Protocol
 	var first parley.ID = parley.All
@@ -108,7 +107,7 @@ func (v *View) outcomes() []reading.Outcome {
 	})
 }
 
-// behaviour is how a faulty process behaves: one that an explorer leads, as it finds fit.
+// behaviour names the behavior of a faulty process. In an explored run, the explorer chooses its actions.
 func (v *View) behaviour(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
@@ -127,7 +126,7 @@ func (v *View) origin() string {
 	return fmt.Sprintf("seed %d", v.run.Seed)
 }
 
-// title says what was run.
+// title describes what was run.
 func (v *View) title() string {
 	p := v.run.Protocol
 	tolerates := prose.Count(uint64(p.M), "fault", "faults") + " tolerated"
@@ -138,7 +137,7 @@ func (v *View) title() string {
 	if v.heading != "" {
 		text += "\n" + v.heading
 	} else {
-		text += ", " + v.origin() + v.befell()
+		text += ", " + v.origin() + v.plannedEvents()
 	}
 	if len(v.run.Faulty) > p.M {
 		text += fmt.Sprintf("; %d are faulty, more than m", len(v.run.Faulty))
@@ -159,12 +158,12 @@ func (v *View) title() string {
 	return text
 }
 
-// befell describes what the plan does to the processes, a line each.
-func (v *View) befell() string {
+// plannedEvents describes what the plan does to the processes, one line for each event.
+func (v *View) plannedEvents() string {
 	return strings.Join(append([]string{""}, v.run.Plan.Describe(v.run.Names.Full)...), "\n  ")
 }
 
-// Parts are the chosen sections.
+// Parts returns the chosen sections.
 func (v *View) Parts() (parts []string) {
 	for _, section := range sections {
 		if !slices.Contains(v.shown(), section) {
@@ -215,11 +214,11 @@ func (v *View) Print(w io.Writer) error {
 	return err
 }
 
-// much is how many messages a run may have before they are shown only if asked for.
+// much is the number of messages beyond which messages are shown only on request.
 const much = 50_000
 
-// shown are the sections to show: those that were asked for, or all, but not the
-// messages of a run that has very many.
+// shown returns the sections to show: those requested, or all except the messages of a run with more than much of
+// them.
 func (v *View) shown() []string {
 	if len(v.flags.show) > 0 {
 		return v.flags.show
@@ -241,7 +240,7 @@ func (v *View) shown() []string {
 	return []string{"messages", "tree", end, "verdict"}
 }
 
-// leftOut says what is not shown although nobody asked that it not be.
+// leftOut says which sections are omitted without a request to omit them.
 func (v *View) leftOut() string {
 	if len(v.flags.show) > 0 || slices.Contains(v.shown(), "messages") || slices.Contains(v.shown(), "spacetime") {
 		return ""
@@ -249,7 +248,7 @@ func (v *View) leftOut() string {
 	return "the messages are many and left out: --show messages shows them"
 }
 
-// refused counts, by reason, what correct processes were sent and did not accept.
+// refused counts, by reason, the messages that correct processes received and refused.
 func (v *View) refused() string {
 	parts := lists.Of(slices.Sorted(maps.Keys(v.report.Refused)), func(why string) string {
 		return fmt.Sprintf("%s (%s)", why, prose.Number(v.report.Refused[why]))
@@ -266,8 +265,8 @@ type titled struct {
 	options reading.TreeOptions
 }
 
-// trees are the trees to show: one, or where many agreements run side by side,
-// which are one tree with an empty root, one for each.
+// trees returns the trees to show: usually one. Where many agreements run side by side, their trees form one tree
+// with an empty root, and it returns one for each.
 func (v *View) trees() []titled {
 	if v.tree == nil {
 		return nil
@@ -288,13 +287,12 @@ func (v *View) trees() []titled {
 	return all
 }
 
-// subtree is a tree from one of its nodes on.
+// subtree is the part of a tree below one of its nodes.
 type subtree struct {
 	parley.Tree
 	root []parley.ID
 }
 
-// Root is the node.
 func (s subtree) Root() []parley.ID { return s.root }
 
 func (v *View) card() term.Card {
@@ -322,7 +320,7 @@ func (v *View) card() term.Card {
 	return c
 }
 
-// counted says whose messages are compared with the theorem, and what the others sent.
+// counted says whose messages are compared with the theorem, and what the other processes sent.
 func (v *View) counted() string {
 	all, correct := total(v.report.Cost.Measured), total(v.report.Cost.Correct)
 	if all == correct {
@@ -353,7 +351,7 @@ func (v *View) SVG() []byte {
 		Subtitle: fmt.Sprintf("n = %d, m = %d", p.N, p.M),
 	}
 	for _, t := range v.trees() {
-		if root := t.Root(); root[0] != v.owner { // of one's own agreement there is nothing to see
+		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing
 			return svg.File(draw.Figure(d, t.Tree, t.options))
 		}
 	}

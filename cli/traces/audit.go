@@ -85,14 +85,14 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 	return console.End(status, nil)
 }
 
-// audited is the verdict on one machine, as it is printed.
+// audited is the verdict on one machine, for printing.
 type audited struct {
 	violated bool
 	text     string
 	json     auditJSON
 }
 
-// judged judges what run wrote one by one, and traces of nodes together.
+// judged judges traces of runs one by one, and traces of nodes together.
 func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, error) {
 	var out []audited
 	var nodes []trace.Trace
@@ -129,7 +129,7 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 	return out, nil
 }
 
-// auditRun judges what run wrote.
+// auditRun judges the trace of a run.
 func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	if t.Log.Broken {
 		return audited{}, fmt.Errorf("%s: it ended without a footer, and is not the trace of a node", t.Name)
@@ -157,7 +157,7 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	return out, nil
 }
 
-// auditJSON is the verdict on one machine, as --json prints it.
+// auditJSON is the JSON form of the verdict on one machine.
 type auditJSON struct {
 	Cluster  string   `json:"cluster,omitempty"`
 	Machine  string   `json:"machine"`
@@ -170,7 +170,7 @@ type auditJSON struct {
 	Complete bool     `json:"complete"`
 	Missing  []string `json:"missing,omitempty"`
 	Lost     uint64   `json:"messages_lost,omitempty"`
-	// Of what there are several, and how many are judged and not.
+	// The kind and number of instances, and how many were not judged.
 	Kind      string         `json:"kind,omitempty"`
 	Instances int            `json:"instances,omitempty"`
 	Unjudged  int            `json:"unjudged,omitempty"`
@@ -179,7 +179,7 @@ type auditJSON struct {
 	Verdicts  []auditVerdict `json:"verdicts"`
 }
 
-// auditVerdict is that on one property, in all instances.
+// auditVerdict is the verdict on one property in all instances.
 type auditVerdict struct {
 	show.Verdict
 	Promised int `json:"promised_in,omitempty"`
@@ -244,7 +244,7 @@ func auditHead(j *auditJSON, c *audit.Channel) string {
 	return text
 }
 
-// summary is one verdict of those on all instances.
+// summary combines the verdicts on all instances into one.
 func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
 	one := v.Verdict
 	one.Promise.Holds = v.Promised > 0

@@ -18,7 +18,7 @@ import (
 	"parley/trace"
 )
 
-// namingOf reads the names of processes in the arguments of a trace.
+// namingOf returns the reader of process names for the arguments of a trace.
 func namingOf(h trace.Header) parley.Naming {
 	k := console.Article
 	if console.Names(h.Names) == console.Lecture {
@@ -27,13 +27,13 @@ func namingOf(h trace.Header) parley.Naming {
 	return func(text string) (parley.ID, error) { return k.Parse(text, h.N) }
 }
 
-// nodeFlags choose what is shown of traces of nodes.
+// nodeFlags select what is shown of traces of nodes.
 type nodeFlags struct {
 	machine string
 	slot    uint64
 }
 
-// showNodes shows the traces of nodes as one, of one machine.
+// showNodes shows the traces of nodes, of one machine, as one trace.
 func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlags) error {
 	mine, err := ofMachine(traces, f.machine)
 	if err != nil {
@@ -62,7 +62,7 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 			return err
 		}
 	}
-	s.Protocol.Tree = nil // the events of one slot do not make its machines again
+	s.Protocol.Tree = nil // the events of one slot do not reproduce its machines
 	return show.Print(a, show.NewReport(s, log, w.Header.Facts), log, view, nodesHeading(w, f.slot), "")
 }
 
@@ -94,7 +94,7 @@ func nodesHeading(w *trace.MergedTrace, slot uint64) string {
 	return text
 }
 
-// ofMachine returns the traces of one machine, which must be named if there are several.
+// ofMachine returns the traces of one machine. If there are several machines, the name must be given.
 func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
 	all := make(map[string][]trace.Trace)
 	for _, t := range traces {
@@ -113,8 +113,8 @@ func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
 	return all[machine], nil
 }
 
-// ofSlot returns what happened in one slot of a stream of agreements: in the first one on
-// which somebody decided, if it is 0.
+// ofSlot returns the events of one slot of a stream of agreements. Slot 0 means the lowest slot in which a process
+// decided.
 func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 	if slot == 0 {
 		for _, e := range log.Events {
@@ -126,7 +126,7 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 			return nil, 0, errors.New("in these traces nothing is decided: --slot shows a slot all the same")
 		}
 	}
-	asked := make(map[uint64]bool) // questions that were put into the slot
+	asked := make(map[uint64]bool) // the requests that the slot decides
 	for _, e := range log.Events {
 		if e.Op == trace.Deliver && e.Msg.Kind == parley.Decide && e.Msg.Seq == slot && e.Msg.Value != 0 {
 			asked[e.Msg.Value] = true
@@ -142,10 +142,10 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 	return out, slot, nil
 }
 
-// Part returns the events of a log that keep returns true for. It may change them.
+// Part returns the events of a log for which keep returns true. keep may change them.
 func Part(log *trace.Log, keep func(e *trace.Event) bool) *trace.Log {
 	part := &trace.Log{Keep: true}
-	numbers := make(map[uint64]uint64) // of events, by those that they had
+	numbers := make(map[uint64]uint64) // from old to new event numbers
 	for _, e := range log.Events {
 		if keep(&e) {
 			e.Cause = numbers[e.Cause]

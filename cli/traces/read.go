@@ -11,7 +11,7 @@ import (
 	"parley/trace"
 )
 
-// Read reads files, and the .jsonl files of folders.
+// Read reads trace files, and the .jsonl files in folders.
 func Read(args []string) ([]trace.Trace, error) {
 	var out []trace.Trace
 	for _, arg := range args {
@@ -39,7 +39,7 @@ func Read(args []string) ([]trace.Trace, error) {
 	return out, nil
 }
 
-// filesIn are the traces in a folder and those below it.
+// filesIn returns the traces in a folder and the folders below it.
 func filesIn(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func readFile(file string) ([]trace.Trace, error) {
 	defer in.Close()
 	all, err := trace.ReadAll(file, in)
 	if err != nil {
-		// The reader's errors begin with the line.
+		// The errors of the reader begin with the line.
 		return nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 	}
 	return all, nil

@@ -1,5 +1,4 @@
-// Package traces is "parley trace" and "parley audit", which show and judge the traces of runs and
-// of nodes.
+// Package traces implements "parley trace" and "parley audit", which show and judge the traces of runs and of nodes.
 package traces
 
 import (
@@ -48,7 +47,7 @@ func Command(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// showTraces shows what run wrote, or what nodes did.
+// showTraces shows a trace of a run, or traces of nodes.
 func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags) error {
 	if err := view.Check(); err != nil {
 		return err
@@ -66,11 +65,11 @@ func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags)
 	return showTrace(a, args[0], view)
 }
 
-// ofNode tells whether a file begins like the trace of a node.
+// ofNode reports whether a file begins like the trace of a node.
 func ofNode(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
-		return false // which who reads it will say
+		return false // the later reader reports the error
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(f).ReadBytes('\n')
@@ -83,7 +82,7 @@ func showTrace(a *console.App, file string, flags show.Flags) error {
 	if err != nil {
 		return err
 	}
-	if h.Facts.Explored { // no seed makes it again
+	if h.Facts.Explored { // no seed repeats it
 		s.Args = []string{"--replay=" + file}
 	}
 	return show.Print(a, show.NewReport(s, log, h.Facts), log, flags, "", "")

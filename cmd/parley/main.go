@@ -1,4 +1,4 @@
-// Command parley makes processes agree when some of them crash, fall silent or lie.
+// Command parley makes processes agree although some of them crash, omit messages or lie.
 package main
 
 import (

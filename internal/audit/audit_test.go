@@ -23,8 +23,8 @@ import (
 	"parley/trace"
 )
 
-// inProcess runs the services of a cluster whose nodes are all in this process, on a network in
-// memory and in a bubble of synctest, and returns where the traces are.
+// inProcess runs the services of a cluster whose nodes are all in this process, on a network in memory and in a
+// bubble of synctest. It returns the folder of the traces.
 func (s spec) inProcess(t *testing.T, dir string) (traces string, rows []row) {
 	t.Helper()
 	var err error
@@ -73,7 +73,7 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 			group.Go(func() { errs[i] = r.do(ctx, service) })
 		}
 		correct.Wait()
-		cancel() // who lies may get no answer
+		cancel() // a traitor's calls may get no answer
 		liars.Wait()
 		must.Do(errors.Join(errs...))
 		one := row{service: service, took: time.Since(began)}
@@ -94,9 +94,9 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 	return parts[0].Traces, rows, err
 }
 
-// Byzantine agreement, interactive consistency and Byzantine total order hold with m
-// traitors of every behaviour, says the audit of what the others wrote down: all is promised,
-// as no machine is too slow for the rounds in virtual time.
+// According to the audit of the correct nodes' traces, Byzantine agreement, interactive consistency and Byzantine
+// total order hold with m traitors of every behavior. Everything is promised, because in virtual time no computer is
+// too slow for the rounds.
 func TestHolds(t *testing.T) {
 	how := behaviours()
 	var trials []spec
@@ -126,8 +126,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// A service of which nothing was written down, or too little, or that gave no answer, does
-// not hold, and nothing excuses it.
+// A service does not hold if its traces are missing or incomplete, or if it gave no answer; nothing excuses that.
 func TestSums(t *testing.T) {
 	kept := found{
 		Machine: "agree/eig/1/0", Complete: true, Instances: 50, Verdicts: []verdict{{Property: "agreement", Promised: 50}},
@@ -137,7 +136,7 @@ func TestSums(t *testing.T) {
 	broken.Verdicts = []verdict{{Property: "agreement", Promised: 50, Violated: 1}}
 	not.Verdicts = []verdict{{Property: "agreement", Because: "late"}}
 	lacking.Complete, lacking.Missing = false, []string{"node2"}
-	for name, c := range map[string]struct { // order: each by itself
+	for name, c := range map[string]struct { // order: the iterations are independent
 		list              []found
 		failed            int
 		wrong, unpromised bool
@@ -162,8 +161,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// corrupt changes what one correct node wrote down, consistently: hash and all. change is
-// given the events of a machine, and tells whether it found what to change.
+// corrupt changes the trace of one correct node consistently, including its hash. change gets the events of a
+// machine, and reports whether it found what to change.
 func corrupt(t *testing.T, traces, machine string, change func(e *trace.Event) bool) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(traces, "node4", machine+".*"))
@@ -198,8 +197,8 @@ func corrupt(t *testing.T, traces, machine string, change func(e *trace.Event) b
 	return string(b)
 }
 
-// An audit finds every single thing that was changed in a trace: a delivery, a decision, an
-// answer, a receipt. What was changed by hand and not signed with the hash is no trace.
+// An audit finds every single change in a trace: of a delivery, a decision, an answer, or a receipt. A trace that was
+// changed without updating its hash is refused.
 func TestFinds(t *testing.T) {
 	s := spec{
 		part: part{M: 1, Instances: 10, AtOnce: 4, Round: 100 * time.Millisecond},

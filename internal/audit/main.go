@@ -1,7 +1,6 @@
-// Command audit runs clusters of real processes in which some nodes are traitors, and
-// audits what the others wrote down, as "parley audit" does: agreements on the values of
-// single nodes, vectors of the values of all, and a Byzantine total order, many instances of
-// each at a time, with every behaviour that a traitor may have.
+// Command audit runs clusters of real processes in which some nodes are traitors, and audits the traces of the others
+// as "parley audit" does: agreements on the values of single nodes, vectors of the values of all, and a Byzantine
+// total order, with many concurrent instances of each, and with every behavior that a traitor may have.
 package main
 
 import (
@@ -32,19 +31,19 @@ import (
 
 // spec is one cluster to be audited.
 type spec struct {
-	part                 // what all nodes are told
+	part                 // for all nodes
 	n      int           // nodes
-	how    []string      // the traitors' behaviours
-	each   int           // of the instances in one cluster
+	how    []string      // the traitors' behaviors
+	each   int           // instances in one cluster
 	within time.Duration // for each service
 }
 
 func (s spec) String() string { return fmt.Sprintf("(%d,%d) %s", s.n, s.M, strings.Join(s.how, "+")) }
 
-// sizes are how many nodes and traitors there are.
+// sizes are the numbers of nodes and traitors.
 var sizes = [][2]int{{4, 1}, {7, 2}}
 
-// behaviours are all that a traitor may have, by name.
+// behaviours returns the names of all behaviors that a traitor may have.
 func behaviours() []string {
 	var out []string
 	for _, b := range faulty.Named() {
@@ -98,7 +97,7 @@ func main() {
 	}
 }
 
-// runAll runs clusters one after another and prints a table of what was found.
+// runAll runs clusters one after another and prints a table of the results.
 func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 	defer must.Return(&err)
 	good = true
@@ -115,8 +114,8 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 	return good, nil
 }
 
-// inParts runs as many clusters as it takes to have all instances, all at a time, for most of it
-// is waiting, and sums up: when something holds up the machine only a part is to be repeated. It fails by must.
+// inParts runs as many clusters as all instances need, concurrently because they mostly wait, and sums up the
+// results. If the computer is delayed, only a part must be repeated. It fails by must.
 func (s spec) inParts(keep string) (sum []row) {
 	count := (s.Instances + s.each - 1) / s.each
 	parts, errs := make([][]row, count), make([]error, count)
@@ -139,7 +138,7 @@ func (s spec) inParts(keep string) (sum []row) {
 	return sum
 }
 
-// plus adds what was found in another cluster.
+// plus adds the results of another cluster.
 func (r *row) plus(other row) {
 	r.service, r.round = other.service, max(r.round, other.round)
 	r.judged += other.judged
@@ -151,8 +150,8 @@ func (r *row) plus(other row) {
 	r.unpromised = append(r.unpromised, other.unpromised...)
 }
 
-// patiently runs a cluster, again and then with longer rounds if the machine was held up or too
-// slow for them, so that not all was promised. It is the part of that number.
+// patiently runs a cluster. If the computer was delayed or too slow for the rounds, so that not everything was
+// promised, it runs the cluster again, and then with longer rounds. part is the number of the part.
 func (s spec) patiently(keep string, part int) (rows []row, err error) {
 	for i, longer := range []int{1, 1, 2, 2, 4, 4} {
 		one := s
@@ -173,7 +172,7 @@ func (s spec) patiently(keep string, part int) (rows []row, err error) {
 	return rows, nil
 }
 
-// in runs a cluster in a folder of its own, which is kept if there is one to keep it in.
+// in runs a cluster in a folder of its own. The folder is below keep, or is removed afterward if keep is empty.
 func (s spec) in(keep, run string) (rows []row, err error) {
 	defer must.Return(&err)
 	if keep == "" {
@@ -187,23 +186,23 @@ func (s spec) in(keep, run string) (rows []row, err error) {
 	return s.run(dir), nil
 }
 
-// row is what was found of one service.
+// row is the result for one service.
 type row struct {
 	service                    string
 	judged, promised, violated int
 	failed                     int
 	took, round                time.Duration
-	// What speaks against it: what must not be, whatever was promised, and what was not promised.
+	// The reasons against the service: what must not happen, whatever was promised, and what was not promised.
 	wrong, unpromised []string
 }
 
-// holds tells whether all was promised, and held.
+// holds reports whether everything was promised and held.
 func (r row) holds() bool { return len(r.wrong)+len(r.unpromised) == 0 }
 
-// verdict is what speaks against it, in words.
+// verdict returns the reasons against the service, in words.
 func (r row) verdict() string { return strings.Join(slices.Concat(r.wrong, r.unpromised), "; ") }
 
-// process is a child.
+// process is a child process.
 type process struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -216,7 +215,7 @@ func (s spec) run(dir string) (rows []row) {
 	var all []*process
 	defer func() {
 		for _, p := range all {
-			_ = p.cmd.Process.Kill() // those that have ended are not there
+			_ = p.cmd.Process.Kill() // has no effect on those that have ended
 			_ = p.cmd.Wait()
 		}
 	}()
@@ -245,10 +244,10 @@ func (s spec) run(dir string) (rows []row) {
 	return rows
 }
 
-// rest is how long nodes stay when all is done, so that what began can come to its end.
+// rest is how long nodes stay after all is done, so that everything in flight can finish.
 func (s spec) rest() time.Duration { return time.Second + time.Duration(2*s.M+8)*s.Round }
 
-// start starts a node in a process of its own, which takes over its port. It fails by must.
+// start starts a node in a process of its own, which takes over the port. It fails by must.
 func start(one part, port *net.TCPListener) *process {
 	defer func() { _ = port.Close() }()
 	file := must.Get(port.File())
@@ -262,7 +261,7 @@ func start(one part, port *net.TCPListener) *process {
 	return p
 }
 
-// answers waits for a line of each process, and adds up how much failed. It fails by must.
+// answers waits for a line from each process, and adds up the numbers of failed instances. It fails by must.
 func answers(all []*process, word string) (failed int) {
 	for i, p := range all {
 		if !p.out.Scan() {
@@ -278,7 +277,7 @@ func answers(all []*process, word string) (failed int) {
 	return failed
 }
 
-// found is what "parley audit --json" says of one machine, as far as it is looked at.
+// found is the part of the output of "parley audit --json" about one machine that is used here.
 type found struct {
 	Machine          string
 	Complete         bool
@@ -287,14 +286,14 @@ type found struct {
 	Verdicts         []verdict
 }
 
-// verdict is what it says of one property of the machine.
+// verdict is the verdict on one property of the machine.
 type verdict struct {
 	Property, Outcome, Because, Broken string
 	Promised                           int `json:"promised_in"`
 	Violated                           int `json:"violated_in"`
 }
 
-// judge audits the traces, and sums up by service.
+// judge audits the traces, and sums up the results by service.
 func (s spec) judge(traces string, rows []row) error {
 	var out, complaint bytes.Buffer
 	if status := cli.Run(catalog.All(), []string{"audit", "--json", traces}, &out, &complaint); status > 1 {
@@ -308,7 +307,7 @@ func (s spec) judge(traces string, rows []row) error {
 	return err
 }
 
-// sum sums up what was found of one service.
+// sum sums up the results for one service.
 func (s spec) sum(r *row, list []found) {
 	machines := 0
 	for _, f := range list {
@@ -328,14 +327,14 @@ func (s spec) sum(r *row, list []found) {
 	}
 }
 
-// add adds what was found of one machine, and what speaks against it.
+// add adds the results for one machine, with the reasons against it.
 func (r *row) add(f found) {
 	if !f.Complete {
 		r.wrong = append(r.wrong, "not complete: "+strings.Join(f.Missing, ", "))
 	}
 	promised := -1
 	for _, v := range f.Verdicts {
-		// Not applicable: of slots for which the source had no value; what is left is judged.
+		// Not applicable: slots whose source had no value. The remaining outcomes are judged.
 		if v.Outcome == parley.Seen || v.Property == "links" && v.Violated == 0 || v.Outcome == parley.NotApplicable {
 			continue
 		}
@@ -345,7 +344,7 @@ func (r *row) add(f found) {
 		if promised < 0 || v.Promised < promised {
 			promised = v.Promised
 		}
-		if f.Slots > 0 { // of one order
+		if f.Slots > 0 { // of an order
 			promised = f.Slots * min(v.Promised, 1)
 		}
 		if v.Promised == 0 {
@@ -357,7 +356,7 @@ func (r *row) add(f found) {
 	r.promised += max(promised, 0)
 }
 
-// serviceOf is the service of a machine.
+// serviceOf returns the service of a machine.
 func serviceOf(machine string) string {
 	switch {
 	case machine == "group/"+group:

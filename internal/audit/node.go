@@ -21,7 +21,7 @@ import (
 	"parley/internal/must"
 )
 
-// part is what one node is told. The parent writes it for a child as JSON.
+// part is the specification of one node. The parent process writes it to a child as JSON.
 type part struct {
 	Certificates string
 	Traces       string
@@ -31,24 +31,24 @@ type part struct {
 	Round        time.Duration
 	Traitor      string
 	Instances    int // of each service
-	AtOnce       int // how many broadcasts of a node are under way at a time
+	AtOnce       int // broadcasts of a node in flight
 	Verbose      bool
 
-	network link.Network // of a test; nil: the system's
+	network link.Network // set by tests; nil: the system's
 }
 
-// services are what is audited, in this order.
+// services are the audited services, in this order.
 var services = []string{"agree", "propose", "order"}
 
-// group is the name of the group that is broadcast in.
+// group is the name of the group for broadcasts.
 const group = "order"
 
 // running is a node that has joined.
 type running struct {
 	part
 	node   *cluster.Node
-	mine   chan struct{} // own deliveries
-	failed atomic.Int64  // what got no answer
+	mine   chan struct{} // its own deliveries
+	failed atomic.Int64  // instances without an answer
 }
 
 // join joins the cluster.
@@ -76,7 +76,7 @@ func (p part) join(ctx context.Context, on net.Listener) (r *running, err error)
 	return r, err
 }
 
-// delivered notes what was delivered of this node.
+// delivered records a delivery of this node's broadcast.
 func (r *running) delivered(d cluster.Delivery) {
 	if int(d.From) == r.Self {
 		select {
@@ -86,7 +86,7 @@ func (r *running) delivered(d cluster.Delivery) {
 	}
 }
 
-// do has the node do its part of one service. What fails is counted.
+// do does the node's part of one service, and counts failures.
 func (r *running) do(ctx context.Context, service string) error {
 	switch service {
 	case "agree": // each node is the source of its share
@@ -120,17 +120,17 @@ func (r *running) do(ctx context.Context, service string) error {
 			case <-r.mine:
 				return nil
 			case <-ctx.Done():
-				return ctx.Err() // it is held up, and will not be told
+				return ctx.Err() // the node is delayed and will not get the delivery
 			}
 		})
 	}
 	return fmt.Errorf("there is no service %q", service)
 }
 
-// patience is how long an answer is waited for.
+// patience is how long to wait for an answer.
 func (r *running) patience() time.Duration { return 2*time.Second + 30*r.Round }
 
-// patiently asks again while messages are too slow for the rounds: that may change.
+// patiently repeats a call while messages are too slow for the rounds, because that may change.
 func (r *running) patiently(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
@@ -145,15 +145,15 @@ func (r *running) patiently(ctx context.Context, ask func() error) error {
 	}
 }
 
-// share is how many of the instances this node begins: all of them together as many as
-// there are to be, if traitors begin none, and they some more.
+// share returns how many instances this node begins. The shares of the correct nodes add up to all instances, and
+// traitors begin some more.
 func (r *running) share() int {
 	correct := len(r.Members) - r.M
 	return (r.Instances + correct - 1 - r.Self%correct) / correct
 }
 
-// each does something so often, so many times at once. A part that gets no answer in time
-// is not done further.
+// each calls do the given number of times, with atOnce calls in flight. A worker whose call times out makes no
+// further calls.
 func (r *running) each(times, atOnce int, do func(i int) error) error {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -173,8 +173,8 @@ func (r *running) each(times, atOnce int, do func(i int) error) error {
 	return nil
 }
 
-// prepare makes a cluster's certificates and gives each node its part, and a port of this
-// machine. It fails by must.
+// prepare makes a cluster's certificates, and assigns each node its part and a port of this computer. It fails by
+// must.
 func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener) {
 	p.Certificates, p.Traces = filepath.Join(dir, "certs"), filepath.Join(dir, "traces")
 	whole := cert.Whole{Cluster: "audit", Valid: 24 * time.Hour}
@@ -195,9 +195,8 @@ func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener)
 	return parts, ports
 }
 
-// child is a node in a process of its own. Its part comes on standard input, and then the
-// services that it is to take part in, a line each; it answers each with a line, and ends
-// when the input does.
+// child is a node in a process of its own. It reads its part from the standard input, followed by one line for each
+// service in which it takes part. It answers each with a line, and ends when the input ends.
 func child() (err error) {
 	defer must.Return(&err)
 	in := json.NewDecoder(os.Stdin)
@@ -226,8 +225,8 @@ func child() (err error) {
 	}
 }
 
-// traitors gives the first m nodes their behaviours: who has two faces shows the second one
-// to the upper half of the nodes.
+// traitors assigns behaviors to the first m nodes. A two-faced node shows its second face to the upper half of the
+// nodes.
 func traitors(m int, how []string) map[parley.ID]string {
 	out := make(map[parley.ID]string)
 	for i := range m {

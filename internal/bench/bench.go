@@ -1,7 +1,6 @@
-// Package bench times whole systems with m liars at work, and checks what they
-// decide: liars that tell every receiver something of their own (eig, and in all
-// that they say drawn at random om and phaseking), and the staircase (sm), which
-// shows one new value a round.
+// Package bench times whole systems with m active liars, and checks their decisions. The liars send a different value
+// to every receiver (eig), send random messages (om and phaseking), or follow the staircase (sm), which shows one new
+// value in each round.
 package bench
 
 import (
@@ -23,7 +22,7 @@ import (
 	"parley/sim"
 )
 
-// Spec says what to time.
+// Spec specifies what to time.
 type Spec struct {
 	Protocol   string // eig, om, sm, phaseking
 	Engine     string // machine; for eig also levels and depthfirst
@@ -46,7 +45,7 @@ type Result struct {
 	Nodes                uint64  `json:"nodes"`
 	NodesPerSecond       float64 `json:"nodes_per_second"`
 	EquivalentDeliveries uint64  `json:"equivalent_deliveries"`
-	Agreement            bool    `json:"agreement"` // and the correct source's or common value, if there is one
+	Agreement            bool    `json:"agreement"` // includes validity: a correct source's or a common value
 	Decision             string  `json:"decision"`
 }
 
@@ -58,10 +57,10 @@ var Engines = map[string][]string{
 	"phaseking": {"machine"},
 }
 
-// value is what the correct source, or every correct process, starts with.
+// value is the initial value of the correct source, or of every correct process.
 var value = []byte("1")
 
-// Check tells what is wrong with a spec.
+// Check returns an error if a spec is invalid.
 func (s Spec) Check() error {
 	engines, known := Engines[s.Protocol]
 	if !known {
@@ -100,7 +99,7 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// Memory is about what the run holds at its peak, in bytes.
+// Memory returns the approximate peak memory of the run, in bytes.
 func (s Spec) Memory() uint64 {
 	switch s.Engine {
 	case "levels":
@@ -117,7 +116,7 @@ func (s Spec) instance() problem.Instance {
 	return problem.Instance{N: s.N, M: s.M, Default: []byte("0")}
 }
 
-// liars are m lieutenants, evenly spread.
+// liars returns m evenly spread lieutenants.
 func (s Spec) liars() []parley.ID {
 	var out []parley.ID
 	for i := range s.M {
@@ -126,14 +125,14 @@ func (s Spec) liars() []parley.ID {
 	return out
 }
 
-// Run times one run. The spec has been checked.
+// Run times one run. The spec must have passed Check.
 func (s Spec) Run() Result {
 	r := Result{Protocol: s.Protocol, Engine: s.Engine, N: s.N, M: s.M, Seed: s.Seed}
 	if size, ok := sliced.Count(s.N, s.M); ok && s.Protocol == "eig" {
 		r.Nodes, r.EquivalentDeliveries = size.Nodes*uint64(s.N-1), size.Deliveries
 	}
 	if s.Protocol == "om" {
-		r.Nodes = om.Cost(s.N, s.M).Total().Messages // each is a node of its receiver's tree
+		r.Nodes = om.Cost(s.N, s.M).Total().Messages // each message is a node of its receiver's tree
 	}
 	start := time.Now()
 	switch s.Engine {
@@ -163,14 +162,14 @@ func (s Spec) whole(r *Result, run func(sliced.System, sliced.Liar) uint64) {
 	sys := s.system()
 	correct := sys.Correct()
 	ones := run(sys, sliced.TwoFaced(s.Seed)) & correct
-	r.Agreement = ones == correct // the source is correct and says 1
+	r.Agreement = ones == correct // the source is correct and sends 1
 	r.Decision = "0"
 	if ones != 0 {
 		r.Decision = "1"
 	}
 }
 
-// protocol makes the protocol with its adversary.
+// protocol returns the protocol with its adversary.
 func (s Spec) protocol() parley.Protocol {
 	in := s.instance()
 	switch s.Protocol {
@@ -189,7 +188,7 @@ func (s Spec) protocol() parley.Protocol {
 	return phaseking.New(phaseking.Config{Instance: in}, lockstep.Simulated)
 }
 
-// machines runs one machine a process in the simulator.
+// machines runs one machine for each process in the simulator.
 func (s Spec) machines(r *Result) {
 	p := s.protocol()
 	how := map[string]faulty.Behavior{
@@ -215,7 +214,7 @@ func (s Spec) machines(r *Result) {
 	run := sim.Run(opt)
 	r.EquivalentDeliveries = run.Stats.Deliveries
 	if s.Protocol == "eig" || s.Protocol == "om" {
-		// The messages of the paper, those included that a liar did not send.
+		// The messages of the paper, including those that a liar did not send.
 		r.EquivalentDeliveries = p.Cost(s.N, s.M).Total().Messages
 	}
 	r.Agreement = true
@@ -235,8 +234,7 @@ func (s Spec) machines(r *Result) {
 	}
 }
 
-// TwoFaced is the liar of the sliced engines, told to machines: in every message
-// every receiver is told a bit of its own.
+// TwoFaced is the liar of the sliced engines for machines: every message has a separate bit for every receiver.
 func TwoFaced(in problem.Instance, seed uint64) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	liar := sliced.TwoFaced(seed)
 	words := [][]byte{[]byte("0"), []byte("1")}
@@ -244,7 +242,7 @@ func TwoFaced(in problem.Instance, seed uint64) func(s *parley.Step, t *parley.T
 		self  parley.ID
 		round int
 	}
-	told := make(map[turn][]uint64) // a bit a receiver, for each path
+	told := make(map[turn][]uint64) // for each path, one bit for each receiver
 	sys := sliced.System{N: in.N, M: in.M, Source: int(in.Source)}
 	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		to := sys.Lieutenant(int(t.To))

@@ -17,9 +17,8 @@ import (
 	"parley/sim"
 )
 
-// The machines of the processes and the engines for the whole system hold the
-// same in every node and decide the same, against the same adversary: also with
-// more liars than m, and beyond the bound.
+// The machines of the processes and the engines for the whole system hold the same values in every node and decide
+// the same, against the same adversary, also with more than m liars and beyond the bound.
 func TestMachinesAndEnginesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	nodes, all := 0, 0
@@ -89,7 +88,7 @@ func slicedPath(sys sliced.System, path []parley.ID) sliced.Path {
 	return p
 }
 
-// Every engine of every protocol runs, and what it runs agrees.
+// Every engine of every protocol runs, and its run agrees.
 func TestRun(t *testing.T) {
 	decisions := make(map[string]string)
 	for protocol, engines := range bench.Engines {
@@ -108,8 +107,8 @@ func TestRun(t *testing.T) {
 			}
 		}
 	}
-	// With a correct source that says 1 the oral protocols decide 1; the
-	// staircase's source is faulty and shows several values.
+	// With a correct source that sends 1, the oral protocols decide 1. The source of the staircase is faulty and
+	// shows several values.
 	for who, v := range decisions {
 		if want := map[bool]string{true: "0", false: "1"}[who == "sm machine"]; v != want {
 			t.Errorf("%s decides %s", who, v)
@@ -117,7 +116,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What cannot be run is refused, with what is allowed.
+// An invalid spec is refused, and the error says what is allowed.
 func TestCheck(t *testing.T) {
 	good := bench.Spec{Protocol: "eig", Engine: "levels", N: 7, M: 2, Workers: 1, Signatures: "ideal"}
 	if err := good.Check(); err != nil {

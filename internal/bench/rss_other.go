@@ -4,7 +4,7 @@ package bench
 
 import "runtime"
 
-// peakRSS is the most memory that the runtime has taken from the system.
+// peakRSS returns the maximum memory that the runtime has taken from the system, in bytes.
 func peakRSS() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peakRSS is the most memory that the process has held, in bytes.
+// peakRSS returns the maximum resident memory of the process, in bytes.
 func peakRSS() uint64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

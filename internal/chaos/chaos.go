@@ -15,20 +15,20 @@ import (
 	"parley/internal/must"
 )
 
-// The least that a run of four minutes must have done.
+// The minimum for a run of four minutes. Shorter runs need their share.
 const (
 	leastFaults   = 12
 	leastAnswered = 10_000
 	leastTime     = 4 * time.Minute
 )
 
-// workers is how many clients the table has.
+// workers is the number of clients of the table.
 const workers = 10
 
-// epoch is how long the same keys are used, so that few operations are about one key.
+// epoch is how long the clients use the same keys, so that each key has few operations.
 const epoch = 4 * time.Second
 
-// keysAt are the keys of an epoch.
+// keysAt returns the keys of an epoch.
 func keysAt(now time.Duration) (out []string) {
 	for i := range 5 {
 		out = append(out, fmt.Sprintf("key %d.%d", now/epoch, i))
@@ -36,7 +36,7 @@ func keysAt(now time.Duration) (out []string) {
 	return append(out, fmt.Sprintf("sum %d", now/epoch))
 }
 
-// chaos harms the nodes again and again, and judges.
+// chaos injects one fault after another into the nodes, and judges.
 func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	r.load = r.newLoad(cmp.Or(o.pace, 25*time.Millisecond), keysAt)
 	where := ", each with its own network and disk"
@@ -52,10 +52,10 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	stop := make(chan struct{})
 	r.load.listen(whole)
 	r.load.start(whole, stop, r.seed, "load")
-	failed := r.harm(ctx, o, kinds)
+	failed := r.injectAll(ctx, o, kinds)
 	took := r.load.now()
 	if failed == nil {
-		failed = r.wind(ctx, stop)
+		failed = r.finish(ctx, stop)
 	}
 	end()
 	r.load.asks.Wait()
@@ -65,8 +65,8 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	return errors.Join(failed, r.judge(o, took, failed == nil, r.again))
 }
 
-// start starts all clients that ask, which end when stop is closed or the context ends; asks waits for that. name
-// is that of no other broadcasts.
+// start starts all clients, which end when stop is closed or the context ends; wait for asks to know that they have.
+// name must differ from that of all other broadcasts.
 func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, name string) {
 	for i := range workers {
 		l.asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
@@ -76,16 +76,16 @@ func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, nam
 	}
 }
 
-// listen starts to listen to all nodes until the context ends.
+// listen subscribes to all nodes until the context ends.
 func (l *load) listen(ctx context.Context) {
 	for i := range l.clients {
 		go l.listener(ctx, i)
 	}
 }
 
-// harm does one harm after the other, each kind once before any is done again, and those
-// that are asked for by name once at least.
-func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
+// injectAll injects one fault after another: each kind once before any is repeated, and kinds requested by name at
+// least once.
+func (r *run) injectAll(ctx context.Context, o options, kinds []fault) error {
 	if _, err := r.heals(ctx, "begin"); err != nil {
 		return fmt.Errorf("at the beginning: %w", err)
 	}
@@ -97,7 +97,7 @@ func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
 		}
 		f := turn[0]
 		turn = turn[1:]
-		if err := r.befall(ctx, f); err != nil {
+		if err := r.inject(ctx, f); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		hold(ctx, time.Second)
@@ -105,11 +105,11 @@ func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
 	return nil
 }
 
-// befall does one harm, and waits until all is well.
-func (r *run) befall(ctx context.Context, f fault) error {
+// inject injects one fault, and waits until all nodes have recovered.
+func (r *run) inject(ctx context.Context, f fault) error {
 	var err error
 	e := event{fault: f.name, began: r.load.now()}
-	r.struck, r.others = nil, recoveryTimes{}
+	r.affected, r.others = nil, recoveryTimes{}
 	if f.lies() {
 		r.load.rest()
 		defer func() {
@@ -120,7 +120,7 @@ func (r *run) befall(ctx context.Context, f fault) error {
 	if e.said, err = f.attempt(ctx, r); err != nil {
 		return err
 	}
-	e.struck, e.others = r.struck, r.others
+	e.affected, e.others = r.affected, r.others
 	e.over = r.load.now()
 	e.well, err = r.heals(ctx, fmt.Sprintf("%s.%d", f.name, len(r.events)))
 	e.whole = r.load.now()
@@ -143,8 +143,9 @@ func (r *run) befall(ctx context.Context, f fault) error {
 	return err
 }
 
-// agreeAgain waits after a liar until all copies of the table are alike, and all have delivered the payload from which
-// on they are heard again, at the same position. Nodes that have it at another position rejoin with empty folders.
+// agreeAgain waits after a liar until all replicas of the table are equal and all nodes have delivered the fence,
+// from which on their deliveries are judged again, at the same position. Nodes that have it at another position
+// rejoin with empty folders.
 func (r *run) agreeAgain(ctx context.Context) (err error) {
 	defer must.Return(&err)
 	for turn := 0; ; turn++ {
@@ -160,7 +161,7 @@ func (r *run) agreeAgain(ctx context.Context) (err error) {
 		r.printf("%s: %s number deliveries differently, and rejoin", liarName, nodeNames(other))
 		r.load.orders.Unhear()
 		var errs []error
-		for _, i := range other { // together, so that none takes over the numbers of another
+		for _, i := range other { // together, so that none takes over another's numbers
 			errs = append(errs, r.nodes[i].kill(), os.RemoveAll(r.w.data(i)))
 		}
 		for _, i := range other {
@@ -171,8 +172,8 @@ func (r *run) agreeAgain(ctx context.Context) (err error) {
 	}
 }
 
-// wind lets what is under way come to its end, and has all clients look at what is there.
-func (r *run) wind(ctx context.Context, stop chan struct{}) (err error) {
+// finish waits until everything in flight has finished, and has all clients read the final state.
+func (r *run) finish(ctx context.Context, stop chan struct{}) (err error) {
 	defer must.Return(&err)
 	close(stop)
 	r.load.asks.Wait()
@@ -201,7 +202,7 @@ func (r *run) wind(ctx context.Context, stop chan struct{}) (err error) {
 	return ctx.Err()
 }
 
-// reread has every node read again all that was delivered, from the first position on: a durable group keeps it.
+// reread has every node read all deliveries again, from the first position on, because a durable group keeps them.
 func (r *run) reread(ctx context.Context) (err error) {
 	defer must.Return(&err)
 	must.Each(len(r.clients), func(i int) error {
@@ -217,7 +218,7 @@ func (r *run) reread(ctx context.Context) (err error) {
 	return nil
 }
 
-// missed is an error if nodes did not keep what others had not heard yet.
+// missed returns an error if nodes did not retain deliveries that others had not received yet.
 func missed(gaps int) error {
 	if gaps == 0 {
 		return nil
@@ -225,8 +226,8 @@ func missed(gaps int) error {
 	return fmt.Errorf("%d times a node did not have what it had delivered when it was listened to again", gaps)
 }
 
-// judge looks at everything, and prints what it finds. A run that was given up has not ended:
-// what a node has taken the others may not have delivered yet.
+// judge checks everything, and prints the results. A run that was given up has not ended: other nodes may not have
+// delivered yet what one node has acknowledged.
 func (r *run) judge(o options, took time.Duration, ended bool, reread error) error {
 	ops := r.load.history.All()
 	answered := judge.Answered(ops)
@@ -262,7 +263,7 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 	return errors.Join(errs...)
 }
 
-// forgotten tells of payloads that a node has said to have delivered, and that nobody delivers.
+// forgotten returns an error about payloads that a node has acknowledged and that no node delivers.
 func forgotten(lost []judge.Cast) error {
 	if len(lost) == 0 {
 		return nil

@@ -22,9 +22,8 @@ import (
 	"parley/internal/must"
 )
 
-// indoors is an environment in this process: five nodes on a network and disks in memory, in a bubble
-// of synctest. A node is killed by cutting it off before it can say anything, and its disk
-// keeps what was synced by then.
+// indoors is an environment within this process: five nodes on a network and disks in memory, in a bubble of
+// synctest. To kill a node it is cut off before it can send anything, and its disk keeps what was synced by then.
 type indoors struct {
 	dir     string
 	network *memory.Network
@@ -58,7 +57,7 @@ func (w *indoors) dial(ctx context.Context, _ int, network, address string) (net
 
 func (w *indoors) close() error { return nil }
 
-// begin starts nodes, all at a time.
+// begin starts nodes concurrently.
 func (w *indoors) begin(which ...int) error {
 	errs := make([]error, count)
 	var all sync.WaitGroup
@@ -91,7 +90,7 @@ func (w *indoors) join(i int) error {
 	return nil
 }
 
-// kill ends nodes as if nobody heard of it.
+// kill ends nodes so that no other node receives anything of it.
 func (w *indoors) kill(which ...int) error {
 	for _, i := range which {
 		w.network.Cut(w.host(i), w.others(i)...)
@@ -113,26 +112,26 @@ func (w *indoors) kill(which ...int) error {
 	return errors.Join(errs...)
 }
 
-// faults are those that can befall it, in the words of the program.
+// faults returns the faults that can be injected here, with their names in the program.
 func (w *indoors) faults() []fault {
 	all := []int{0, 1, 2, 3, 4}
 	return []fault{
 		{name: "kill-quick", do: func(_ context.Context, r *run) string {
 			i := r.some()
-			r.struck = []int{i}
+			r.affected = []int{i}
 			must.Do(errors.Join(w.kill(i), w.begin(i)))
 			return nodeName(i)
 		}},
 		{name: "stop", do: func(ctx context.Context, r *run) string {
 			i := r.some()
-			r.struck = []int{i}
+			r.affected = []int{i}
 			w.network.Cut(w.host(i), w.others(i)...)
 			hold(ctx, 3*time.Second)
 			w.network.Heal(w.host(i), w.others(i)...)
 			return nodeName(i)
 		}},
 		{name: "restart-all", do: func(_ context.Context, r *run) string {
-			r.struck = all
+			r.affected = all
 			must.Do(errors.Join(w.kill(all...), w.begin(all...)))
 			return "all"
 		}},
@@ -142,9 +141,8 @@ func (w *indoors) faults() []fault {
 	}
 }
 
-// Nothing that nodes have answered is lost when they are killed, cut off, and all started
-// again: the program's own load and its own judgement, in virtual time. make chaos-short does
-// the same to real processes.
+// No acknowledged operation is lost when nodes are killed, cut off, and all restarted: with the program's own load
+// and judgment, in virtual time. make chaos-short does the same with real processes.
 func TestNothingIsLostInMemory(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +163,7 @@ func TestNothingIsLostInMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := newNode(i, dir, "", w)
-			n.life = &life{ended: make(chan struct{})} // which no process ends
+			n.life = &life{ended: make(chan struct{})} // it has no process that ends
 			r.nodes = append(r.nodes, n)
 		}
 		if err := w.begin(0, 1, 2, 3, 4); err != nil {

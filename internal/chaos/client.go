@@ -40,7 +40,7 @@ func newClients(dir string, w environment, n int) (out []*client, err error) {
 			TLSClientConfig: trust.Dial(self, cert.Identity{Cluster: clusterName, Kind: cert.Node, Name: nodeName(i)}),
 			MaxIdleConns:    64, MaxIdleConnsPerHost: 64, TLSHandshakeTimeout: time.Second,
 			IdleConnTimeout: 10 * time.Second,
-			// One connection for each call under way: a node that stands still holds up nothing else.
+			// One connection for each call in flight, so that a paused node delays nothing else.
 			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 		}}
 		url := "https://" + api
@@ -52,16 +52,16 @@ func newClients(dir string, w environment, n int) (out []*client, err error) {
 	return out, nil
 }
 
-// outcome is what a call that failed has done.
+// outcome is the outcome of a failed call.
 type outcome int
 
 const (
-	nothing outcome = iota // was done, nor will be
-	unknown                // it may have been done, or may still be
-	expired                // the session is gone; what was asked is unknown if it was asked before
+	nothing outcome = iota // no effect, ever
+	unknown                // it may have or get an effect
+	expired                // the session has expired; a retried command may have had an effect
 )
 
-// outcomeOf reads an error of a call.
+// outcomeOf returns the outcome of a call from its error.
 func outcomeOf(err error) outcome {
 	switch {
 	case nodes.Detail(err).GetReason() == "expired":
@@ -78,7 +78,7 @@ func (c *client) open(ctx context.Context) (uint64, error) {
 	return r.GetSession(), err
 }
 
-// do has a command of a session carried out.
+// do executes a command of a session.
 func (c *client) do(ctx context.Context, session, number uint64, command []byte) ([]byte, uint64, error) {
 	r, err := c.table.Do(ctx, &parleyv1.DoRequest{
 		Table: tableName, Call: &parleyv1.Call{Session: session, Number: number}, Command: command,
@@ -92,13 +92,13 @@ func (c *client) put(ctx context.Context, key string, value []byte) error {
 	return err
 }
 
-// query has a command carried out that reads.
+// query executes a command that only reads.
 func (c *client) query(ctx context.Context, command []byte) ([]byte, uint64, error) {
 	r, err := c.table.Query(ctx, &parleyv1.QueryRequest{Table: tableName, Command: command})
 	return r.GetAnswer(), r.GetPosition(), err
 }
 
-// inspect tells how far the node's copy of the table is.
+// inspect returns the position and the hash of the node's replica of the table.
 func (c *client) inspect(ctx context.Context) (position, hash uint64, err error) {
 	r, err := c.table.Inspect(ctx, &parleyv1.InspectRequest{Table: tableName})
 	return r.GetPosition(), r.GetHash(), err
@@ -110,10 +110,10 @@ func (c *client) cast(ctx context.Context, payload []byte) error {
 	return err
 }
 
-// errGap is the error of who wants to hear what is not kept any more.
+// errGap is the error of a subscription from a position that is not retained.
 var errGap = errors.New("the position is not kept any more")
 
-// hear takes deliveries from a position on until something goes wrong, or each wants no more.
+// hear receives deliveries from a position on, until an error or until each returns false.
 func (c *client) hear(ctx context.Context, from uint64, each func(*parleyv1.Delivery) (more bool)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -136,5 +136,5 @@ func (c *client) hear(ctx context.Context, from uint64, each func(*parleyv1.Deli
 	return fmt.Errorf("the subscription ended: %w", s.Err())
 }
 
-// quiet is how long a subscription may say nothing before it is begun again.
+// quiet is how long a subscription may be silent before it is restarted.
 const quiet = 12 * time.Second

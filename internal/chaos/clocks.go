@@ -11,35 +11,35 @@ import (
 	"parley/internal/must"
 )
 
-// The clocks of all machines are wrong, each in its own way, as far as the nodes allow for:
-// most is how far one is off, and parts how many millionths too fast or slow it is.
+// The clocks of all nodes are wrong, each in its own way, within the limits that the nodes assume: most is the
+// maximum offset, and parts the maximum drift in parts per million.
 const (
 	most  = 20 * time.Second
 	parts = 80
 )
 
-// wrongClock is the part of a configuration that makes the clock of a node's machine wrong.
+// wrongClock returns the part of a configuration that makes a node's clock wrong.
 func wrongClock(offset time.Duration, drift int) string {
 	return fmt.Sprintf("lab: true\nskew:\n  offset: %v\n  drift: %d\n", offset.Round(time.Millisecond), drift)
 }
 
-// ownClock is how wrong a node's clock is when it is not harmed.
+// ownClock returns the clock error of a node without an injected clock fault.
 func (d dice) ownClock() string {
 	return wrongClock(time.Duration(d.Int64N(int64(2*most)))-most, d.IntN(2*parts)-parts)
 }
 
-// errClocks is the error of clocks that are further apart than their nodes say.
+// errClocks means that clocks differ by more than their nodes say.
 var errClocks = errors.New("clocks differ")
 
-// reading is what a node says of the time. The cluster's time is ahead of this program's
-// clock by something from low to high.
+// reading is a node's reading of the time. The cluster's time is ahead of this program's clock by a value from low to
+// high.
 type reading struct {
 	in        bool
 	low, high time.Duration
 	bound     time.Duration
 }
 
-// readClock asks a node.
+// readClock asks a node for its reading.
 func (f *fleet) readClock(ctx context.Context, i int) (reading, error) {
 	ctx, done := context.WithTimeout(ctx, try)
 	defer done()
@@ -53,7 +53,7 @@ func (f *fleet) readClock(ctx context.Context, i int) (reading, error) {
 	return reading{now.GetSynchronized(), at.Sub(told), at.Sub(asked), now.GetBound().AsDuration()}, nil
 }
 
-// readClocks asks some nodes at the same time. Those that do not answer are not in step.
+// readClocks asks nodes for their readings concurrently. Nodes that do not answer count as not in step.
 func (f *fleet) readClocks(ctx context.Context, which []int) []reading {
 	out := make([]reading, len(which))
 	var all sync.WaitGroup
@@ -64,12 +64,12 @@ func (f *fleet) readClocks(ctx context.Context, which []int) []reading {
 	return out
 }
 
-// apart is the least that two clocks can differ by.
+// apart returns the least possible difference of two clocks.
 func apart(a, b reading) time.Duration { return max(a.low-b.high, b.low-a.high) }
 
-// inStep tells whether the clocks of some nodes agree as well as those nodes say, and waits
-// until all say so. Two are wrong only if they were in step and apart twice, and did not
-// move meanwhile: then they were so at one time.
+// inStep waits until all the given nodes say that they are in step, and returns an error if their clocks differ by
+// more than those nodes say. Two readings at different times prove that only if, in both, the nodes were in step and
+// too far apart, and their clocks did not move in between: then they were too far apart at one time.
 func (f *fleet) inStep(ctx context.Context, which []int) error {
 	for {
 		first := f.readClocks(ctx, which)
@@ -100,8 +100,8 @@ func (f *fleet) inStep(ctx context.Context, which []int) error {
 	}
 }
 
-// clockWrong has the clock of one node run much too fast or slow, and show another hour: it
-// is faulty, as one may be. The others stay in step.
+// clockWrong makes the clock of one node run much too fast or slow, with a wrong hour: the node is faulty, within the
+// model. The others must stay in step.
 func clockWrong(ctx context.Context, r *run) string {
 	i, d := r.some(), r.between(5, 8)
 	offset, drift := time.Duration(r.dice.IntN(7200)-3600)*time.Second, 20_000
@@ -118,7 +118,7 @@ func clockWrong(ctx context.Context, r *run) string {
 	return fmt.Sprintf("%s off by %v and %d millionths, for %s", nodeName(i), offset, drift, brief(d))
 }
 
-// clockSkewed has a node come back with a clock that shows another time.
+// clockSkewed restarts a node with a clock that shows another time.
 func clockSkewed(_ context.Context, r *run) string {
 	i := r.some()
 	r.restartWith(i, r.ownClock())

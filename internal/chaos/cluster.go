@@ -10,7 +10,7 @@ import (
 	"parley/cluster/cert"
 )
 
-// What the nodes of a run are called, and what they serve.
+// The names of the nodes of a run and of their services.
 const (
 	clusterName = "chaos"
 	tableName   = "table"
@@ -18,7 +18,7 @@ const (
 	clientName  = "driver"
 )
 
-// Times of the nodes, as they are in their configuration.
+// The times in the configuration of the nodes.
 const (
 	beat    = 100 * time.Millisecond
 	suspect = time.Second
@@ -34,10 +34,10 @@ func nodeNames(which []int) string {
 	return strings.Join(names, " ")
 }
 
-// members is the part of the configuration that says who there is.
+// members is the part of the configuration that lists the members.
 type members string
 
-// certify makes the authority and all certificates of a cluster of n nodes.
+// certify creates the authority and all certificates of a cluster of n nodes.
 func certify(dir string, w environment, n int) (members, error) {
 	whole := cert.Whole{
 		Cluster: clusterName, Clients: []string{clientName}, Hosts: []string{"localhost", "127.0.0.1"},
@@ -55,13 +55,13 @@ func certify(dir string, w environment, n int) (members, error) {
 	return members(text.String()), err
 }
 
-// configure writes the configuration of a node; more are further lines of it.
+// configure writes the configuration of a node; more are additional lines.
 func configure(dir string, w environment, i int, m members, more string) error {
 	_, api, metrics := w.listen(i)
 	text := fmt.Sprintf("cluster: %s\nname: %s\napi: %s\nmetrics: %s\ncertificates: %s\ndata: %s\ndurable: true\n",
 		clusterName, nodeName(i), api, metrics, filepath.Join(dir, "certs"), w.data(i))
 	text += fmt.Sprintf("times:\n  beat: %v\n  suspect: %v\n", beat, suspect)
-	// The machine is busy with all nodes and clients: reading a clock may take long.
+	// All nodes and clients share one computer, so reading a clock may take long.
 	text += "clocks:\n  error: 10ms\n"
 	text += fmt.Sprintf("groups:\n  - name: %s\n    level: total\n", groupName)
 	text += fmt.Sprintf("tables:\n  - name: %s\n    state: keyvalue\n", tableName)

@@ -14,8 +14,8 @@ import (
 	"parley/internal/must"
 )
 
-// disk is a file system of its own in a file, for the data of one node: small enough to be
-// filled, and on a device that can be made to wait.
+// disk is a file system in a file for the data of one node: small enough to be filled, and on a device that can be
+// stalled.
 type disk struct{ mount string }
 
 // diskBytes is the size of a disk.
@@ -34,13 +34,13 @@ func newDisk(ctx context.Context, image, mount string) (d *disk, err error) {
 	return &disk{mount}, nil
 }
 
-// filler is the file that takes what is free of a disk.
+// filler returns the name of the file that takes the free space of a disk.
 func (d *disk) filler() string { return filepath.Join(d.mount, "filler") }
 
-// left is what fill leaves free: too little for a log, and enough to end.
+// left is the space that fill leaves free, in bytes: too little for a log, and enough to end.
 const left = 16 << 20
 
-// fill takes nearly all that is free.
+// fill takes nearly all free space.
 func (d *disk) fill() error {
 	f, err := os.Create(d.filler())
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *disk) fill() error {
 	return errors.Join(f.Truncate(max(0, at-left)), f.Close())
 }
 
-// free gives back what fill has taken.
+// free releases the space that fill has taken.
 func (d *disk) free() error {
 	if err := os.Remove(d.filler()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -68,13 +68,13 @@ func (d *disk) free() error {
 	return nil
 }
 
-// The requests to a file system to hold back all writes, and to let them go.
+// The requests to a file system to freeze all writes, and to thaw them.
 const (
 	fsFreeze = 0xc0045877
 	fsThaw   = 0xc0045878
 )
 
-// stall holds back everything that is written for some time.
+// stall freezes all writes for some time.
 func (d *disk) stall(how time.Duration) error {
 	f, err := os.Open(d.mount)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *disk) stall(how time.Duration) error {
 	return unix.IoctlSetInt(int(f.Fd()), fsThaw, 0)
 }
 
-// slow makes writes wait, most of the time, until the context ends.
+// slow delays writes most of the time until the context ends.
 func (d *disk) slow(ctx context.Context, each time.Duration) error {
 	for ctx.Err() == nil {
 		if err := d.stall(each); err != nil {

@@ -9,28 +9,27 @@ import (
 	"time"
 )
 
-// environment is where the nodes run.
+// environment is what the nodes run in.
 type environment interface {
-	// listen returns the addresses on which a node listens for the others, for clients and for
-	// metrics.
+	// listen returns the addresses on which a node listens for other nodes, for clients and for metrics.
 	listen(i int) (nodes, api, metrics string)
 	// data returns the folder of a node's data.
 	data(i int) string
 	// start starts a process of a node.
 	start(i int, cmd *exec.Cmd) error
-	// dial connects to a node from the machine that it runs on.
+	// dial connects to a node from the network in which it runs.
 	dial(ctx context.Context, i int, network, address string) (net.Conn, error)
-	// close releases what the environment uses of the machine.
+	// close releases the environment's resources.
 	close() error
 }
 
-// faultyNetwork is the network of an environment in which it can be harmed.
+// faultyNetwork is the network of an environment that can inject network faults.
 type faultyNetwork interface {
 	set(r rule, from, to []int)
 	clear()
 }
 
-// faultyDisk is the disk of a node in an environment in which it can be harmed.
+// faultyDisk is the disk of a node in an environment that can inject disk faults.
 type faultyDisk interface {
 	fill() error
 	free() error
@@ -38,24 +37,23 @@ type faultyDisk interface {
 	slow(ctx context.Context, each time.Duration) error
 }
 
-// rule is what befalls packets.
+// rule is what happens to packets.
 type rule struct {
-	lost   float64 // the share of them
+	lost   float64 // the fraction that is lost
 	delay  time.Duration
-	jitter time.Duration // up to so much more
+	jitter time.Duration // up to this much more
 }
 
 // cut is the rule of a link that carries nothing.
 var cut = rule{lost: 1}
 
-// loopback is the machine itself: processes can be killed and stopped, and nothing else.
-// It needs no privileges.
+// loopback is the plain computer: processes can be killed and paused, and nothing else. It needs no privileges.
 type loopback struct {
 	dir   string
 	ports []int // three for each node
 }
 
-// newLoopback finds ports for some nodes.
+// newLoopback finds ports for n nodes.
 func newLoopback(ctx context.Context, dir string, n int) (*loopback, error) {
 	w := &loopback{dir: dir}
 	var held []net.Listener

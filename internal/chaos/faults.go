@@ -10,21 +10,21 @@ import (
 	"parley/internal/must"
 )
 
-// fault is one kind of harm.
+// fault is one kind of fault.
 type fault struct {
 	name, what string
-	bare       bool // it can be done without a sandbox
-	// do harms, and returns when the harm is over, with what it did in words. It fails by must.
+	bare       bool // it can be injected without a sandbox
+	// do injects the fault, waits until it is over, and describes it. It fails by must.
 	do func(context.Context, *run) string
 }
 
-// attempt does what do does, and returns what goes wrong.
+// attempt calls do, and returns its error.
 func (f fault) attempt(ctx context.Context, r *run) (said string, err error) {
 	defer must.Return(&err)
 	return f.do(ctx, r), nil
 }
 
-// faults are all kinds, in the order in which they are listed.
+// faults returns all kinds, in the order in which they are listed.
 func faults() []fault {
 	return []fault{
 		{"kill", "kill -9 of a node, which is started again some seconds later", true, killed},
@@ -57,7 +57,7 @@ func faults() []fault {
 	}
 }
 
-// hold keeps a fault up for some time.
+// hold waits for some time while a fault lasts.
 func hold(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -65,12 +65,12 @@ func hold(ctx context.Context, d time.Duration) {
 	}
 }
 
-// strikes notes that the harm under way is one of these nodes.
-func (r *run) strikes(which ...int) { r.struck = append(r.struck, which...) }
+// affects records that the current fault affects these nodes.
+func (r *run) affects(which ...int) { r.affected = append(r.affected, which...) }
 
-// kill kills a node, which the harm is one of.
+// kill kills a node, and records it as affected.
 func (r *run) kill(i int) {
-	r.strikes(i)
+	r.affects(i)
 	must.Do(r.nodes[i].kill())
 }
 
@@ -89,7 +89,7 @@ func (r *run) killFor(ctx context.Context, i int, d time.Duration) string {
 	return lasted(nodeName(i), d)
 }
 
-// restartWith has a node killed and started again with another clock.
+// restartWith kills a node and restarts it with another clock.
 func (r *run) restartWith(i int, clock string) {
 	r.kill(i)
 	must.Do(configure(r.dir, r.w, i, r.members, clock))
@@ -103,7 +103,7 @@ func stopped(ctx context.Context, r *run) string {
 func stoppedShort(ctx context.Context, r *run) string { return r.stopFor(ctx, r.some(), suspect*4/10) }
 
 func (r *run) stopFor(ctx context.Context, i int, d time.Duration) string {
-	r.strikes(i)
+	r.affects(i)
 	must.Do(r.nodes[i].signal(sigStop, false))
 	hold(ctx, d)
 	must.Do(r.nodes[i].signal(sigCont, false))
@@ -111,7 +111,7 @@ func (r *run) stopFor(ctx context.Context, i int, d time.Duration) string {
 }
 
 func restartedAll(ctx context.Context, r *run) string {
-	r.strikes(r.all()...)
+	r.affects(r.all()...)
 	for _, n := range r.nodes {
 		must.Do(n.signal(syscall.SIGKILL, true))
 	}
@@ -135,9 +135,9 @@ func rolledStopped(ctx context.Context, r *run) string {
 	return r.inTurn(ctx, "stop", func(i int) { r.stopFor(ctx, i, 3*time.Second) })
 }
 
-// inTurn does something to one node after the other, each time when all is well again.
+// inTurn applies do to one node after another, each time after all nodes have recovered.
 func (r *run) inTurn(ctx context.Context, name string, do func(i int)) string {
-	r.strikes(r.all()...)
+	r.affects(r.all()...)
 	for turn, i := range r.shuffled() {
 		do(i)
 		_, err := r.heals(ctx, fmt.Sprintf("%s%d.%d", name, len(r.events), turn))
@@ -146,13 +146,13 @@ func (r *run) inTurn(ctx context.Context, name string, do func(i int)) string {
 	return "all nodes"
 }
 
-// linkRule is a rule for what some nodes send to others.
+// linkRule is a rule for the packets that some nodes send to others.
 type linkRule struct {
 	rule
 	from, to []int
 }
 
-// cuts are the rules that part nodes from each other.
+// cuts returns the rules that separate parts of the nodes from each other.
 func cuts(parts ...[]int) (out []linkRule) {
 	for i, a := range parts {
 		for _, b := range parts[i+1:] {
@@ -162,9 +162,9 @@ func cuts(parts ...[]int) (out []linkRule) {
 	return out
 }
 
-// impair has rules of the network hold for some time.
+// impair applies network rules for some time.
 func (r *run) impair(ctx context.Context, struck []int, said string, d time.Duration, rules ...linkRule) string {
-	r.strikes(struck...)
+	r.affects(struck...)
 	for _, one := range rules {
 		r.fabric.set(one.rule, one.from, one.to)
 	}
@@ -223,7 +223,7 @@ func delayed(ctx context.Context, r *run) string {
 	return r.impair(ctx, r.all(), said, r.between(4, 8), linkRule{slow, r.all(), r.all()})
 }
 
-// lasted says for how long something was so.
+// lasted says for how long something lasted.
 func lasted(said string, d time.Duration) string { return fmt.Sprintf("%s for %s", said, brief(d)) }
 
 func brief(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -13,18 +13,18 @@ import (
 	"parley/internal/must"
 )
 
-// errGoesOn is the error of a node that carries out what its clients ask for though its disk is full.
-var errGoesOn = errors.New("takes writes though its disk is full")
+// errStillWrites is the error of a node that executes its clients' writes although its disk is full.
+var errStillWrites = errors.New("takes writes though its disk is full")
 
-// diskFull fills the disk of a node. The node must refuse what its clients would have it write; when the others have
-// had it write more than is left of its log, it must stop by itself, and until then it must end well when it is asked
-// to. Then it gets room, and is started again.
+// diskFull fills the disk of a node. The node must refuse its clients' writes. Once the others have made it write
+// more than the remaining space of its log, it must stop by itself; until then it must end normally on request. Then
+// the space is freed and the node is restarted.
 func diskFull(ctx context.Context, r *run) string {
 	i := r.some()
 	n, disk := r.nodes[i], r.disks[i]
-	r.strikes(i)
+	r.affects(i)
 	must.Do(disk.fill())
-	defer func() { _ = disk.free() }() // if it has not got room below
+	defer func() { _ = disk.free() }() // in case the space was not freed below
 	since := time.Now()
 	must.Do(r.refuses(ctx, i, fmt.Sprintf("full%d", len(r.events))))
 	busy, done := context.WithTimeout(ctx, 8*time.Second)
@@ -49,8 +49,8 @@ func diskFull(ctx context.Context, r *run) string {
 	return fmt.Sprintf("%s, which %s", nodeName(i), said)
 }
 
-// diskFlipped flips a bit of what a node has on its disk while it is down. The node may come back with nothing lost; or
-// it says what is damaged and that it can rejoin, and does so with an empty disk.
+// diskFlipped flips a bit on the disk of a node that is down. Either the node restarts with nothing lost, or it
+// reports what is damaged and that it can rejoin, and then rejoins with an empty disk.
 func diskFlipped(ctx context.Context, r *run) string {
 	i := r.some()
 	r.kill(i)
@@ -71,11 +71,11 @@ func (f *fleet) rejoin(i int) {
 	must.Do(f.nodes[i].begin("--rejoin"))
 }
 
-// diskOld starts a node with an older copy of its disk. The others must refuse it, and it must stop and say so; with an
-// empty disk it rejoins.
+// diskOld starts a node with an older copy of its disk. The others must refuse it, and it must stop and report that.
+// It rejoins with an empty disk.
 func diskOld(ctx context.Context, r *run) string {
 	i := r.some()
-	r.strikes(i)
+	r.affects(i)
 	n, data, copied := r.nodes[i], r.w.data(i), filepath.Join(r.dir, nodeName(i), "copy")
 	must.Do(n.end(ctx))
 	must.Do(errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(i)))
@@ -101,7 +101,7 @@ func diskLost(ctx context.Context, r *run) string {
 
 func diskSlow(ctx context.Context, r *run) string {
 	i, d := r.some(), r.between(4, 8)
-	r.strikes(i)
+	r.affects(i)
 	busy, done := context.WithTimeout(ctx, d)
 	defer done()
 	must.Do(r.disks[i].slow(busy, 40*time.Millisecond))
@@ -110,16 +110,16 @@ func diskSlow(ctx context.Context, r *run) string {
 
 func diskStall(_ context.Context, r *run) string {
 	i, d := r.some(), r.between(2, 4)
-	r.strikes(i)
+	r.affects(i)
 	must.Do(r.disks[i].stall(d))
 	return lasted(nodeName(i), d)
 }
 
-// changedMajority has three nodes go on without two, ends them, and starts the two with one of the three: any majority
-// has all that was acknowledged.
+// changedMajority has three nodes continue without two, ends them, and starts the two with one of the three: any
+// majority has everything that was acknowledged.
 func changedMajority(ctx context.Context, r *run) string {
 	who := r.shuffled()
-	r.strikes(who...)
+	r.affects(who...)
 	for _, i := range who[:2] {
 		must.Do(r.nodes[i].kill())
 	}
@@ -140,7 +140,7 @@ func changedMajority(ctx context.Context, r *run) string {
 	return nodeNames(who[2:]) + ", then " + nodeNames(then)
 }
 
-// refuses waits until a node refuses what its clients would have it write.
+// refuses waits until a node refuses its clients' writes.
 func (f *fleet) refuses(ctx context.Context, i int, name string) error {
 	ctx, done := within(ctx, 10*time.Second)
 	defer done()
@@ -150,7 +150,7 @@ func (f *fleet) refuses(ctx context.Context, i int, name string) error {
 			return nil
 		}
 		if hold(ctx, 100*time.Millisecond); ctx.Err() != nil {
-			return fmt.Errorf("%s %w: %w", nodeName(i), errGoesOn, err)
+			return fmt.Errorf("%s %w: %w", nodeName(i), errStillWrites, err)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (f *fleet) refused(ctx context.Context, i int) error {
 	return nil
 }
 
-// flip flips a bit of what was written to one of the files in a folder. It fails by must.
+// flip flips a bit of the records in a folder. It fails by must.
 func (d dice) flip(dir string) string {
 	var files []string
 	must.Do(filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

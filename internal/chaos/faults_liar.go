@@ -11,24 +11,25 @@ import (
 	"parley/internal/must"
 )
 
-// liarName is the harm of a node that lies.
+// liarName is the name of the fault of a node that lies.
 const liarName = "liar"
 
-// What makes a process of the test of package cluster a liar.
+// The environment variables that turn the test binary of package cluster into a liar.
 const (
 	liarFile = "PARLEY_LIAR"
 	liarSeed = "PARLEY_LIAR_SEED"
 )
 
-// errNumbers is the error of nodes of which no majority numbers deliveries in the same way, or that still differ when
-// they have rejoined.
+// errNumbers means that no majority of nodes numbers deliveries in the same way, or that nodes still differ after
+// rejoining.
 var errNumbers = errors.New("nodes number their deliveries differently")
 
-// lies tells whether nodes may say anything while a harm lasts: the load rests, and all agree again afterwards.
+// lies reports whether nodes may send anything during the fault: then the load rests, and all nodes must agree again
+// afterward.
 func (f fault) lies() bool { return f.name == liarName }
 
-// lied has a process that lies take the place of a node, kills it, and has the node come back with an empty folder.
-// Nobody asks for anything that is judged meanwhile.
+// lied replaces a node by a process that lies, kills that process, and restarts the node with an empty folder.
+// Meanwhile clients make no judged requests.
 func lied(ctx context.Context, r *run) string {
 	i, d := r.some(), r.between(10, 20)
 	n := r.nodes[i]
@@ -43,7 +44,7 @@ func lied(ctx context.Context, r *run) string {
 	must.Do(n.await(before))
 	busy, over := context.WithTimeout(ctx, d)
 	defer over()
-	r.load.murmur(busy, r.but(i))
+	r.load.unjudgedLoad(busy, r.but(i))
 	if !n.runs() {
 		must.Failf("%s lies no more: %v: see %s", nodeName(i), n.now().cmd.ProcessState, n.log)
 	}
@@ -61,9 +62,10 @@ func lied(ctx context.Context, r *run) string {
 	return fmt.Sprintf("%s: %s; the others are well after %s", lasted(nodeName(i), d), told, r.others)
 }
 
-// murmur asks some nodes for what nobody judges, until the context ends, so that there is something to lie about. No
-// lie that is wrong in a few places makes something of it that is judged: keys and payloads are far from the others.
-func (l *load) murmur(ctx context.Context, nodes []int) {
+// unjudgedLoad makes requests to some nodes that are not judged, until the context ends, so that there is something
+// to lie about. Its keys and payloads differ so much from the others that no lie in a few fields turns one into a
+// judged one.
+func (l *load) unjudgedLoad(ctx context.Context, nodes []int) {
 	var all sync.WaitGroup
 	for _, i := range nodes {
 		all.Go(func() {

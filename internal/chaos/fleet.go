@@ -12,13 +12,13 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// fleet is the nodes in their environment, what is asked of them, and whether all is well with them.
+// fleet is the nodes in their environment, with their load and the checks of their health.
 type fleet struct {
 	w       environment
 	nodes   []*node
 	clients []*client
 	load    *load
-	heal    time.Duration // the longest that it may take until all is well
+	heal    time.Duration // the maximum recovery time of all nodes
 }
 
 func (f *fleet) all() []int { return f.but(-1) }
@@ -54,7 +54,7 @@ func (f *fleet) newLoad(pace time.Duration, keys func(time.Duration) []string) *
 	}
 }
 
-// first is the first member of the view of the group, as most nodes would say.
+// first returns the first member of the group's view, according to the first node that answers.
 func (f *fleet) first(ctx context.Context) int {
 	ctx, done := context.WithTimeout(ctx, 2*time.Second)
 	defer done()
@@ -72,7 +72,7 @@ func (f *fleet) first(ctx context.Context) int {
 	return 0
 }
 
-// serves waits until a node carries out commands.
+// serves waits until a node executes commands.
 func (f *fleet) serves(ctx context.Context, i int) error {
 	for {
 		one, done := context.WithTimeout(ctx, try)
@@ -90,11 +90,11 @@ func (f *fleet) serves(ctx context.Context, i int) error {
 	}
 }
 
-// carries waits until what a node casts is delivered by some.
+// carries waits until some nodes deliver a broadcast of a node.
 func (f *fleet) carries(ctx context.Context, i int, name string, which []int) error {
 	for k := 0; ; k++ {
 		payload := fmt.Sprintf("%s.%s.%d", name, nodeName(i), k)
-		_ = f.load.cast(ctx, i, payload) // it is noted
+		_ = f.load.cast(ctx, i, payload) // the load records the outcome
 		soon, done := context.WithTimeout(ctx, 250*time.Millisecond)
 		err := f.everywhere(soon, payload, which)
 		done()
@@ -122,8 +122,8 @@ func (f *fleet) everywhere(ctx context.Context, payload string, which []int) err
 	}
 }
 
-// recoveryTimes is how long it took until all nodes carried out commands, until all delivered
-// what each of them cast, and until all clocks were in step.
+// recoveryTimes has the times until all nodes executed commands, until all delivered a broadcast of each, and until
+// all clocks were in step.
 type recoveryTimes struct{ tables, groups, clocks time.Duration }
 
 func (w recoveryTimes) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
@@ -133,12 +133,12 @@ func (w recoveryTimes) String() string {
 		w.groups.Seconds(), w.clocks.Seconds())
 }
 
-// well waits until all that is so.
+// well waits until all nodes have recovered.
 func (f *fleet) well(ctx context.Context, name string) (recoveryTimes, error) {
 	return f.wellAmong(ctx, name, f.all())
 }
 
-// wellAmong waits until it is so of some nodes, among each other.
+// wellAmong waits until some nodes have recovered, among each other.
 func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w recoveryTimes, err error) {
 	since := f.load.now()
 	var mu sync.Mutex
@@ -161,14 +161,15 @@ func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w reco
 	return w, err
 }
 
-// heals waits until all is well, for longer than it may take: it is told how long it took.
+// heals waits until all nodes have recovered, for four times as long as that may take, because the caller reports the
+// time.
 func (f *fleet) heals(ctx context.Context, name string) (recoveryTimes, error) {
 	ctx, done := within(ctx, 4*f.heal)
 	defer done()
 	return f.well(ctx, name)
 }
 
-// quiet waits until all copies of the table are alike, when nothing is asked for.
+// quiet waits until all replicas of the table are equal, while there are no requests.
 func (f *fleet) quiet(ctx context.Context) error {
 	type state struct{ position, hash uint64 }
 	for {
@@ -191,8 +192,8 @@ func (f *fleet) quiet(ctx context.Context) error {
 	}
 }
 
-// fence waits until all copies of the table are alike, and has a node broadcast the payload from which on all are
-// heard, until all have delivered it.
+// fence waits until all replicas of the table are equal, and then has a node broadcast the payload from which on all
+// are judged, and waits until all have delivered it.
 func (f *fleet) fence(ctx context.Context, name string) error {
 	ctx, done := within(ctx, 4*f.heal)
 	defer done()

@@ -11,7 +11,7 @@ import (
 	"parley/internal/chaos/judge"
 )
 
-// A run that is given up finds that nodes lag, and that is no loss.
+// In a run that is given up, nodes may lag; that is no loss.
 func TestGivenUpRunOnlyLags(t *testing.T) {
 	for third, ended := range map[string]bool{"a": false, "abc": true} {
 		var out strings.Builder
@@ -34,13 +34,13 @@ func TestGivenUpRunOnlyLags(t *testing.T) {
 		}
 		_ = r.judge(options{long: time.Second, bare: true, only: "stop"}, time.Second, ended, nil)
 		lost, _, _ := strings.Cut(out.String(), "well within")
-		if strings.Contains(lost, " NO\n") != ended { // that "taken" was delivered nowhere is known at the end alone
+		if strings.Contains(lost, " NO\n") != ended { // only at the end it is certain that "taken" was delivered nowhere
 			t.Errorf("it has ended: %t:\n%s", ended, lost)
 		}
 	}
 }
 
-// What a node has said that it delivered is delivered by all, whatever befell the node then.
+// What a node has acknowledged is delivered by all, whatever happens to the node afterward.
 func TestForgottenIsSeen(t *testing.T) {
 	if err := forgotten(nil); err != nil {
 		t.Error(err)
@@ -50,11 +50,11 @@ func TestForgottenIsSeen(t *testing.T) {
 	}
 }
 
-// A run in which nothing befell, or nothing was answered, is none.
+// A run without faults, or without answers, fails.
 func TestEnoughIsDemanded(t *testing.T) {
 	o := options{long: time.Second, bare: true, only: "stop"}
 	one := []event{{fault: "stop"}}
-	for name, c := range map[string]struct { // order: each by itself
+	for name, c := range map[string]struct { // order: the iterations are independent
 		events   []event
 		answered int
 		want     bool
@@ -92,7 +92,7 @@ func TestGrowthIsSeen(t *testing.T) {
 	}
 }
 
-// A node that lied may take twice as long as others to be well again, and the others no longer than otherwise.
+// A node that lied may take twice as long to recover as others, and the others no longer than usual.
 func TestSlowAfterALiar(t *testing.T) {
 	for _, c := range []struct {
 		fault        string
@@ -108,7 +108,7 @@ func TestSlowAfterALiar(t *testing.T) {
 	}
 }
 
-// -only liar without -liar is refused, and the error names -liar. Without -only there is no liar then.
+// -only liar without -liar is refused, and the error names -liar. Without -only, the run has no liar.
 func TestLiarIsNamed(t *testing.T) {
 	if _, err := choose(options{only: liarName}); err == nil || !strings.Contains(err.Error(), "-liar") {
 		t.Error(err)

@@ -15,35 +15,35 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// load is what clients ask of the nodes: commands of the table, and broadcasts.
+// load is the clients' requests to the nodes: commands of the table, and broadcasts.
 type load struct {
 	clients []*client
 	history *judge.History
 	orders  *judge.Orders
 	began   time.Time
-	keys    func(now time.Duration) []string // that commands are about at the moment
-	pace    time.Duration                    // of each client
+	keys    func(now time.Duration) []string // the keys of commands at this time
+	pace    time.Duration                    // the interval of each client
 
-	turn sync.RWMutex // held while something is asked; whoever holds it alone has the load rest
-	lies atomic.Int64 // how often it has rested
+	turn sync.RWMutex // read-locked during a request; locked while the load rests
+	lies atomic.Int64 // how often the load has rested
 	asks sync.WaitGroup
 
-	mu   sync.Mutex
-	outs []time.Duration // when commands of the table were answered
-	last map[string]uint64
+	mu          sync.Mutex
+	answerTimes []time.Duration // when commands of the table were answered
+	last        map[string]uint64
 }
 
 // now is the time since the beginning.
 func (l *load) now() time.Duration { return time.Since(l.began) }
 
-// try is how long a client waits for one node.
+// try is a client's timeout for one node.
 const try = 1500 * time.Millisecond
 
 // worker is one client of the table.
 type worker struct {
 	*load
 	id      int
-	home    int // the node that it asks
+	home    int // the node that it calls
 	dice    *rand.Rand
 	session uint64
 	number  uint64
@@ -54,11 +54,10 @@ func (l *load) worker(id int, seed uint64) *worker {
 	return &worker{load: l, id: id, home: id % len(l.clients), dice: rand.New(rand.NewPCG(seed, uint64(id)))}
 }
 
-// run asks for one command after the other until stop is closed. The one that is under
-// way is given up when the context ends.
+// run executes one command after another until stop is closed. The end of the context cancels the command in flight.
 func (w *worker) run(ctx context.Context, stop <-chan struct{}) {
 	pause := func() time.Duration { return w.pace/2 + time.Duration(w.dice.Int64N(int64(w.pace))) }
-	for i := 0; goesOn(ctx, stop, pause()); i++ {
+	for i := 0; continues(ctx, stop, pause()); i++ {
 		w.turn.RLock()
 		if now := w.lies.Load(); now != w.opened {
 			w.session, w.opened = 0, now
@@ -68,7 +67,7 @@ func (w *worker) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// next makes up a command.
+// next draws a command.
 func (w *worker) next(i int) *judge.Op {
 	keys := w.keys(w.now())
 	key := keys[w.dice.IntN(len(keys))]
@@ -93,8 +92,8 @@ func (w *worker) next(i int) *judge.Op {
 	return o
 }
 
-// carryOut asks for a command until it is answered: what has a session at one node after
-// the other, so that it is done once.
+// carryOut executes a command until it is answered. A command of a session is retried at one node after another, and
+// executed only once.
 func (w *worker) carryOut(ctx context.Context, o *judge.Op) {
 	o.Call = w.now()
 	w.history.Began(o)
@@ -109,12 +108,12 @@ func (w *worker) carryOut(ctx context.Context, o *judge.Op) {
 	}
 	a, ok := keyvalue.ReadAnswer(b)
 	if err != nil || !ok {
-		return // unknown
+		return // outcome unknown
 	}
 	at := w.now()
 	w.history.Ended(o, at, a, position)
 	w.mu.Lock()
-	w.outs = append(w.outs, at)
+	w.answerTimes = append(w.answerTimes, at)
 	if w.last[o.Key] = a.Version; a.Status == keyvalue.Missing || o.Verb == judge.Remove {
 		w.last[o.Key] = 0
 	}
@@ -129,8 +128,8 @@ func (w *worker) read(ctx context.Context, command []byte) (b []byte, position u
 	return b, position, err
 }
 
-// write asks for a command under one number of a session until it is answered. A session
-// that is gone leaves unknown whether it was carried out, if it was asked before.
+// write executes a command under one number of a session until it is answered. If the session has expired, a command
+// that was tried before has an unknown outcome.
 func (w *worker) write(ctx context.Context, command []byte) (b []byte, position uint64, err error) {
 	for {
 		if w.session == 0 {
@@ -159,8 +158,7 @@ func (w *worker) write(ctx context.Context, command []byte) (b []byte, position 
 	}
 }
 
-// patiently asks the client's node, and the next one if that does not answer, until the
-// context ends.
+// patiently calls the client's node, and the next one if that does not answer, until the context ends.
 func (w *worker) patiently(ctx context.Context, ask func(context.Context, *client) error, over func(error) bool) error {
 	for {
 		one, done := context.WithTimeout(ctx, try)
@@ -176,18 +174,18 @@ func (w *worker) patiently(ctx context.Context, ask func(context.Context, *clien
 	}
 }
 
-// caster broadcasts by one node, each payload once, until stop is closed. The name is that
-// of no other caster of the node.
+// caster broadcasts at one node, each payload once, until stop is closed. No other caster of the node may have the
+// name.
 func (l *load) caster(ctx context.Context, node int, name string, stop <-chan struct{}) {
-	for i := 0; goesOn(ctx, stop, l.pace); i++ {
+	for i := 0; continues(ctx, stop, l.pace); i++ {
 		l.turn.RLock()
-		_ = l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i)) // it is noted
+		_ = l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i)) // the load records the outcome
 		l.turn.RUnlock()
 	}
 }
 
-// goesOn waits, and is false when stop is closed or the context ends before that.
-func goesOn(ctx context.Context, stop <-chan struct{}, after time.Duration) bool {
+// continues waits, and returns false if stop is closed or the context ends first.
+func continues(ctx context.Context, stop <-chan struct{}, after time.Duration) bool {
 	select {
 	case <-stop:
 		return false
@@ -198,16 +196,16 @@ func goesOn(ctx context.Context, stop <-chan struct{}, after time.Duration) bool
 	}
 }
 
-// rest has workers and casters ask for nothing more until wake, and waits until what they have asked for is answered.
+// rest pauses workers and casters until wake, and waits for the answers of their requests in flight.
 func (l *load) rest() { l.turn.Lock() }
 
-// wake has them go on. Workers do so in new sessions: a liar may have used up the old ones.
+// wake resumes workers and casters. Workers open new sessions, because a liar may have used the old ones.
 func (l *load) wake() {
 	l.lies.Add(1)
 	l.turn.Unlock()
 }
 
-// cast broadcasts a payload by a node.
+// cast broadcasts a payload at a node.
 func (l *load) cast(ctx context.Context, node int, payload string) error {
 	l.orders.Cast(payload, node, l.now())
 	one, done := context.WithTimeout(ctx, try)
@@ -217,7 +215,7 @@ func (l *load) cast(ctx context.Context, node int, payload string) error {
 	return err
 }
 
-// listener hears what one node delivers, until the context ends.
+// listener records the deliveries of one node until the context ends.
 func (l *load) listener(ctx context.Context, node int) {
 	for ctx.Err() == nil {
 		err := l.clients[node].hear(ctx, l.orders.Resume(node), func(d *parleyv1.Delivery) bool {
@@ -231,13 +229,13 @@ func (l *load) listener(ctx context.Context, node int) {
 	}
 }
 
-// answered tells how many commands of the table were answered from one time to another,
-// and what the longest time was in which none was.
+// answered returns how many commands of the table were answered in an interval, and the longest time without an
+// answer.
 func (l *load) answered(from, to time.Duration) (count int, outage time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := from
-	for _, at := range l.outs {
+	for _, at := range l.answerTimes {
 		if at < from || at > to {
 			continue
 		}
@@ -248,7 +246,7 @@ func (l *load) answered(from, to time.Duration) (count int, outage time.Duration
 	return count, max(outage, to-last)
 }
 
-// latencies are the times that answers took.
+// latencies returns the median, the 99th percentile and the maximum of the times to an answer.
 func latencies(ops []judge.Op) (median, p99, most time.Duration) {
 	var all []time.Duration
 	for _, o := range ops {
@@ -263,7 +261,7 @@ func latencies(ops []judge.Op) (median, p99, most time.Duration) {
 	return all[len(all)/2], all[len(all)*99/100], all[len(all)-1]
 }
 
-// flood writes a lot by all nodes but one until the context ends.
+// flood writes large values at all nodes but one until the context ends.
 func (l *load) flood(ctx context.Context, but int) {
 	value := make([]byte, 40<<10)
 	var all sync.WaitGroup

@@ -1,25 +1,22 @@
-// Command chaos runs five nodes, asks them for things all the time, and harms them: it
-// kills and stops processes, cuts and delays the links between them, and fills, slows and
-// empties their disks. Then it tells whether anything was lost that they had answered,
-// whether all have one order, whether the answers are linearizable, and how long it took
-// after each harm until all was well.
+// Command chaos runs five nodes under constant load and injects faults: it kills and pauses processes, cuts and
+// delays the links between them, and fills, slows and empties their disks. Then it reports whether any acknowledged
+// operation was lost, whether all nodes deliver in one order, whether the answers are linearizable, and how long
+// recovery took after each fault.
 //
-// One harm is a liar: a process of the test of package cluster, which -liar names, takes the
-// place of a node with its key and its folder, and says to the others what is wrong in some
-// fields of every kind of message of groups and tables. What is asked while it speaks has an
-// unknown outcome, and deliveries may differ then. So the load rests from before the liar
-// begins until all is well after it, and all that was asked is answered and delivered
-// everywhere before it begins. Meanwhile the others are asked for what nobody judges, and
-// which is about other keys. When the liar is killed the others must be well in the time
-// that -heal gives; then the node comes back with an empty folder, and all must be, in twice
-// that. What was acknowledged before the liar began, or since it was killed, must be there.
-// Deliveries are in one order up to the liar, and from a fence on: a payload that is
-// broadcast when all is well. Nodes may number their deliveries differently after a liar;
-// those that differ from most rejoin with empty folders first, and the run says so.
+// One fault is a liar: a test process of package cluster, which -liar names, replaces a node, with its key and its
+// folder, and sends wrong values in some fields of every kind of message of groups and tables. Requests made while it
+// is active have unknown outcomes, and deliveries may differ. So the load rests from before the liar starts until all
+// nodes have recovered from it, and every earlier request is answered and delivered everywhere before it starts.
+// Meanwhile the other nodes get requests that are not judged, on other keys. After the liar is killed, the other
+// nodes must recover within -heal; then the node restarts with an empty folder, and all nodes must recover within
+// twice -heal. What was acknowledged before the liar started, or after it was killed, must be there. Deliveries are
+// in one order up to the liar, and from a fence on: a payload that is broadcast after the recovery. Nodes may number
+// their deliveries differently after a liar; those that differ from most first rejoin with empty folders, and the run
+// reports that.
 //
-// The nodes are processes of the command, each in a network namespace and with a disk of
-// its own, which needs root. With -bare they are plain processes on the loopback interface,
-// which can be killed and stopped, and need nothing.
+// The nodes are processes of the command, each in a network namespace and with a disk of its own, which needs root.
+// With -bare they are plain processes on the loopback interface that can only be killed and paused, without
+// privileges.
 package main
 
 import (
@@ -40,7 +37,7 @@ import (
 	"parley/internal/must"
 )
 
-// options are what a run is to be.
+// options are the options of a run.
 type options struct {
 	long   time.Duration
 	seed   uint64
@@ -51,7 +48,7 @@ type options struct {
 	soak   bool
 	pace   time.Duration // of each client; 0: 25 ms
 	binary string
-	liar   string // the test of package cluster, "" if there is none
+	liar   string // the test binary of package cluster; "": no liar
 }
 
 func main() { os.Exit(chaos(os.Args[1:], os.Stdout, os.Stderr)) }

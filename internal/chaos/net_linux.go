@@ -17,25 +17,25 @@ import (
 	"parley/internal/must"
 )
 
-// network is one network namespace for each node, each with one interface, the packets of
-// which all come here: this process is the switch between them. So a packet can be lost or
-// held back in one direction alone, whatever the kernel has been built with.
+// network is one network namespace for each node, each with one interface. This process receives all their packets
+// and is the switch between them. So packets can be lost or delayed in one direction only, whatever the kernel was
+// built with.
 type network struct {
 	spaces []*space
 
 	mu    sync.Mutex
-	rules map[[2]int]rule // what befalls packets from one node to another
+	rules map[[2]int]rule // by sender and receiver
 	dice  *rand.Rand
 }
 
-// space is the namespace of one node: a thread that has entered it, and stays.
+// space is the namespace of one node: a thread that has entered it and stays in it.
 type space struct {
 	fd   int // of the namespace
 	tun  *os.File
 	work chan func()
 }
 
-// address is the address of a node in the network.
+// address returns the address of a node in the network.
 func (*network) address(i int) string { return fmt.Sprintf("10.99.0.%d", i+1) }
 
 // newNetwork makes the namespaces.
@@ -54,12 +54,12 @@ func newNetwork(n int, seed uint64) (*network, error) {
 	return nw, nil
 }
 
-// newSpace makes a namespace with an interface of an address.
+// newSpace makes a namespace with an interface that has the given address.
 func newSpace(address string) (*space, error) {
 	s := &space{work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good: the thread is not as others are any more
+		runtime.LockOSThread() // forever: no other goroutine may use the thread
 		err := s.enter(address)
 		made <- err
 		if err != nil {
@@ -72,7 +72,7 @@ func newSpace(address string) (*space, error) {
 	return s, <-made
 }
 
-// enter makes the namespace, of which the calling thread is then a part.
+// enter makes the namespace and moves the calling thread into it.
 func (s *space) enter(address string) (err error) {
 	defer must.Return(&err)
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -83,7 +83,7 @@ func (s *space) enter(address string) (err error) {
 	return errors.Join(up("lo", ""), up("eth0", address))
 }
 
-// do has something done in the namespace.
+// do runs a function in the namespace.
 func (s *space) do(f func() error) error {
 	done := make(chan error)
 	s.work <- func() { done <- f() }
@@ -95,7 +95,7 @@ func (s *space) dial(ctx context.Context, network, address string) (c net.Conn, 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		runtime.LockOSThread() // forever: the thread ends with the goroutine
 		if err = unix.Setns(s.fd, unix.CLONE_NEWNET); err == nil {
 			c, err = new(net.Dialer).DialContext(ctx, network, address)
 		}
@@ -104,7 +104,7 @@ func (s *space) dial(ctx context.Context, network, address string) (c net.Conn, 
 	return c, err
 }
 
-// openTun makes an interface of which the packets can be read and written here.
+// openTun makes an interface whose packets this process reads and writes.
 func openTun(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -121,7 +121,7 @@ func openTun(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// up gives an interface an address in a network of 256, unless it has one, and starts it.
+// up assigns an address in a /24 network to an interface, unless it has one, and starts the interface.
 func up(name, address string) (err error) {
 	defer must.Return(&err)
 	fd := must.Get(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
@@ -150,7 +150,7 @@ func up(name, address string) (err error) {
 	return nil
 }
 
-// carry hands on the packets of a node.
+// carry forwards the packets of a node.
 func (nw *network) carry(from int) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -162,7 +162,7 @@ func (nw *network) carry(from int) {
 		if !ok || to == from || to >= len(nw.spaces) {
 			continue
 		}
-		wait, lost := nw.befalls(from, to)
+		wait, lost := nw.drawTransit(from, to)
 		switch {
 		case lost:
 		case wait > 0:
@@ -174,21 +174,21 @@ func (nw *network) carry(from int) {
 	}
 }
 
-// receiver is the node that a packet is for.
+// receiver returns the node that a packet is addressed to.
 func receiver(packet []byte) (int, bool) {
 	if len(packet) < 20 || packet[0]>>4 != 4 {
-		return 0, false // of another protocol than IPv4: the kernel's own chatter
+		return 0, false // not IPv4: the kernel's own packets
 	}
 	to := binary.BigEndian.Uint32(packet[16:])
 	return int(to&0xff) - 1, to>>8 == 10<<16|99<<8
 }
 
 func (nw *network) hand(to int, packet []byte) {
-	_, _ = nw.spaces[to].tun.Write(packet) // an interface that takes no more loses packets
+	_, _ = nw.spaces[to].tun.Write(packet) // a full interface loses packets
 }
 
-// befalls rolls the dice for one packet.
-func (nw *network) befalls(from, to int) (wait time.Duration, lost bool) {
+// drawTransit draws what happens to one packet.
+func (nw *network) drawTransit(from, to int) (wait time.Duration, lost bool) {
 	nw.mu.Lock()
 	defer nw.mu.Unlock()
 	r, is := nw.rules[[2]int{from, to}]
@@ -205,7 +205,7 @@ func (nw *network) befalls(from, to int) (wait time.Duration, lost bool) {
 	return wait, false
 }
 
-// set has a rule hold for packets from some nodes to others.
+// set applies a rule to packets from some nodes to others.
 func (nw *network) set(r rule, from, to []int) {
 	nw.mu.Lock()
 	defer nw.mu.Unlock()
@@ -216,7 +216,7 @@ func (nw *network) set(r rule, from, to []int) {
 	}
 }
 
-// clear has the network carry everything.
+// clear removes all rules.
 func (nw *network) clear() {
 	nw.mu.Lock()
 	defer nw.mu.Unlock()

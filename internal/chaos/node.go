@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// node is one of the nodes: a process now and then.
+// node is one of the nodes, with at most one process at a time.
 type node struct {
 	id     int
 	w      environment
@@ -23,7 +23,7 @@ type node struct {
 	log    string
 
 	mu    sync.Mutex
-	life  *life // the last one
+	life  *life // the last process
 	lives int
 }
 
@@ -31,16 +31,16 @@ type node struct {
 type life struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	in    chan struct{} // closed when it says that it is in
-	ended chan struct{} // closed when it has ended, and waited for
-	meant bool          // somebody has ended it
+	in    chan struct{} // closed when it reports that it is a member
+	ended chan struct{} // closed when it has ended and was waited for
+	meant bool          // it was ended on purpose
 	once  sync.Once
 
 	mu   sync.Mutex
-	said string // last
+	said string // its last output
 }
 
-// Write takes what the process prints, which is that it is in, or how much it has lied.
+// Write takes the output of the process: that it is a member, or how often it has lied.
 func (l *life) Write(b []byte) (int, error) {
 	l.once.Do(func() { close(l.in) })
 	l.mu.Lock()
@@ -49,7 +49,7 @@ func (l *life) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is what the process has printed last.
+// last returns the last output of the process.
 func (l *life) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,13 +62,14 @@ func newNode(id int, dir, binary string, w environment) *node {
 	}
 }
 
-// begin starts the process, with further flags. It ends with this one.
+// begin starts the process, with additional flags. It ends with this process.
 func (n *node) begin(flags ...string) error {
 	//nolint:noctx // it is ended by signals
 	return n.run(exec.Command(n.binary, append([]string{"node", "--attached", "--config", n.config}, flags...)...))
 }
 
-// beginLiar starts a process of another program that has the node's key and folder, and lies. It ends with this one.
+// beginLiar starts a process of another program that has the node's key and folder, and lies. It ends with this
+// process.
 func (n *node) beginLiar(program string, seed uint64) error {
 	cmd := exec.Command(program) //nolint:noctx // it is ended by signals
 	cmd.Env = append(os.Environ(), liarFile+"="+n.config, fmt.Sprintf("%s=%d", liarSeed, seed))
@@ -98,21 +99,21 @@ func (n *node) run(cmd *exec.Cmd) error {
 	n.life = l
 	n.lives++
 	go func() {
-		_ = l.cmd.Wait() // the state tells
+		_ = l.cmd.Wait() // the state has the result
 		_ = log.Close()
 		close(l.ended)
 	}()
 	return nil
 }
 
-// now is the process that there is, nil before the first.
+// now returns the current process, or nil before the first.
 func (n *node) now() *life {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.life
 }
 
-// runs tells whether there is a process, stopped or not.
+// runs reports whether there is a process, paused or not.
 func (n *node) runs() bool {
 	l := n.now()
 	return l != nil && !closed(l.ended)
@@ -127,7 +128,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// await waits until the node says that it is in.
+// await waits until the node reports that it is a member.
 func (n *node) await(ctx context.Context) error {
 	l := n.now()
 	select {
@@ -140,7 +141,7 @@ func (n *node) await(ctx context.Context) error {
 	}
 }
 
-// signal sends the process a signal. meant: it is to end by it.
+// signal sends the process a signal. meant says that the signal must end it.
 func (n *node) signal(s syscall.Signal, meant bool) error {
 	l := n.now()
 	n.mu.Lock()
@@ -149,10 +150,10 @@ func (n *node) signal(s syscall.Signal, meant bool) error {
 	return l.cmd.Process.Signal(s)
 }
 
-// kill ends the process at once, in whatever state it is, and waits until it has ended.
+// kill ends the process immediately, whatever its state, and waits until it has ended.
 func (n *node) kill() error { return n.endBy(context.Background(), syscall.SIGKILL) }
 
-// end asks the process to end, and waits until it has.
+// end sends SIGTERM to the process and waits until it has ended.
 func (n *node) end(ctx context.Context) error { return n.endBy(ctx, syscall.SIGTERM) }
 
 // endBy ends the process by a signal, and waits until it has ended.
@@ -171,7 +172,7 @@ func (n *node) endBy(ctx context.Context, s syscall.Signal) error {
 	}
 }
 
-// dead tells whether the process has ended though nobody has ended it.
+// dead returns an error if the process has ended, but not on purpose.
 func (n *node) dead() error {
 	l := n.now()
 	n.mu.Lock()
@@ -182,7 +183,7 @@ func (n *node) dead() error {
 	return nil
 }
 
-// within is a context that ends after some time.
+// within returns a context that ends after some time.
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("not within %v", d))
 }

@@ -10,7 +10,7 @@ import (
 	"parley/internal/must"
 )
 
-// run is one run: nodes in an environment, what is asked of them, and what befalls them.
+// run is one run: nodes in an environment, their load, and the faults injected.
 type run struct {
 	out     io.Writer
 	dir     string
@@ -21,20 +21,20 @@ type run struct {
 	fleet
 	dice
 	toll
-	struck []int         // by the harm under way
-	others recoveryTimes // of those that the harm under way has spared
-	liar   string        // the program that lies
-	again  error         // what nodes could not read again in the end
+	affected []int         // by the current fault
+	others   recoveryTimes // of the nodes that the current fault spares
+	liar     string        // the program that lies
+	again    error         // what nodes could not read again at the end
 }
 
-// dice draw what befalls whom.
+// dice draw faults and nodes.
 type dice struct{ *rand.Rand }
 
 func (d dice) shuffled() []int { return d.Perm(count) }
 
 func (d dice) some() int { return d.IntN(count) }
 
-// between is a time from one number of seconds to another.
+// between returns a random duration between two numbers of seconds.
 func (d dice) between(low, high int) time.Duration {
 	return time.Duration(low)*time.Second + time.Duration(d.Int64N(int64(high-low)*int64(time.Second)))
 }
@@ -42,7 +42,7 @@ func (d dice) between(low, high int) time.Duration {
 // count is the number of nodes.
 const count = 5
 
-// setUp makes everything in a folder, and starts the nodes. What it has made is to be torn down even if it fails.
+// setUp prepares everything in a folder and starts the nodes. Call tearDown even if it fails.
 func setUp(ctx context.Context, out io.Writer, dir string, o options) (r *run, err error) {
 	defer must.Return(&err)
 	r = &run{out: out, dir: dir, seed: o.seed, dice: dice{rand.New(rand.NewPCG(o.seed, 0))}, liar: o.liar}

@@ -16,16 +16,15 @@ import (
 	"parley/internal/must"
 )
 
-// inSandbox is set in the environment of the process that has been put into a sandbox.
+// inSandbox is set in the environment of the process inside a sandbox.
 const inSandbox = "PARLEY_CHAOS_CELL"
 
-// needs is what a sandbox is made of.
+// needs says what a sandbox requires.
 const needs = "it needs Linux, root, /dev/net/tun, loop devices, mount and mkfs.ext4"
 
-// enterSandbox starts this program again with its own processes and mounts, waits for it, and
-// returns its exit status. When that process ends, however it does, so do all that it has
-// started, and what it has mounted is gone; so are the networks of its threads. Within a
-// sandbox it does nothing, and tells so.
+// enterSandbox starts this program again with its own processes and mounts, waits for it, and returns its exit
+// status. When that process ends, in whatever way, all its child processes and mounts disappear, as do the networks
+// of its threads. Inside a sandbox it starts nothing, and returns false.
 func enterSandbox(ctx context.Context) (status int, entered bool, err error) {
 	if os.Getenv(inSandbox) != "" {
 		return 0, false, furnish()
@@ -33,7 +32,7 @@ func enterSandbox(ctx context.Context) (status int, entered bool, err error) {
 	if err := possible(); err != nil {
 		return 0, true, fmt.Errorf("%w: %s", err, needs)
 	}
-	runtime.LockOSThread() // the child dies with the thread
+	runtime.LockOSThread() // the child ends with the thread
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...) //nolint:gosec // it starts itself
 	cmd.Env = append(os.Environ(), inSandbox+"=1")
@@ -49,7 +48,7 @@ func enterSandbox(ctx context.Context) (status int, entered bool, err error) {
 	return 0, true, err
 }
 
-// possible tells what is missing for a sandbox.
+// possible returns an error that says what is missing for a sandbox.
 func possible() error {
 	if os.Geteuid() != 0 {
 		return errors.New("this is not root")
@@ -67,7 +66,7 @@ func possible() error {
 	return nil
 }
 
-// furnish mounts what belongs to the sandbox alone.
+// furnish makes the mounts that only the sandbox has.
 func furnish() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of its own: %w", err)
@@ -82,7 +81,7 @@ func furnish() error {
 type sandbox struct {
 	*network
 	dir   string
-	disks int // how many are mounted
+	disks int // the number of mounted disks
 }
 
 func (c *sandbox) mount(i int) string { return filepath.Join(c.dir, nodeName(i), "disk") }
@@ -99,7 +98,7 @@ func (c *sandbox) dial(ctx context.Context, i int, network, address string) (net
 	return c.spaces[i].dial(ctx, network, address)
 }
 
-// close takes the disks off. Networks go with the process.
+// close unmounts the disks. The networks disappear with the process.
 func (c *sandbox) close() (err error) {
 	for i := range c.disks {
 		err = errors.Join(err, unix.Unmount(c.mount(i), unix.MNT_DETACH))
@@ -107,7 +106,7 @@ func (c *sandbox) close() (err error) {
 	return err
 }
 
-// newEnvironment makes the networks and disks of some nodes.
+// newEnvironment makes the networks and disks of n nodes.
 func newEnvironment(
 	ctx context.Context, dir string, n int, seed uint64,
 ) (w environment, nw faultyNetwork, disks []faultyDisk, err error) {

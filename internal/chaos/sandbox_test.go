@@ -16,7 +16,7 @@ import (
 // asChaos is set in the environment of a process that is this program.
 const asChaos = "PARLEY_CHAOS_MAIN"
 
-// The test is the command too, for the processes of nodes, and this program.
+// The test binary is also the command, for the processes of nodes, and this program.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("PARLEY_NODE") != "":
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runs makes a run of this program and returns what it printed.
+// runs makes a run of this program and returns its output.
 func runs(t *testing.T, args ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -46,9 +46,8 @@ func runs(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// Nothing is lost when networks are cut and slow, and disks full and slow. It needs Linux
-// and root, and fails where it can not be: who asks for it must not be told that all is
-// well.
+// Nothing is lost when networks are cut and slow, and disks full and slow. The test needs Linux and root, and fails
+// without them: it must not report success without having tested anything.
 func TestNetworksAndDisks(t *testing.T) {
 	kinds := []string{"cut-minority", "cut-first", "mute", "delay", "disk-full", "disk-slow", "stop-short"}
 	out := runs(t, "-for", "40s", "-heal", "30s", "-seed", "2", "-only", strings.Join(kinds, ","))

@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// The signals that hold a process and let it go on: there are none, and they fail.
+// The signals to pause and resume a process do not exist here, and sending them fails.
 const (
 	sigStop = syscall.Signal(-1)
 	sigCont = syscall.Signal(-1)

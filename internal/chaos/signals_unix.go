@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// The signals that hold a process and let it go on.
+// The signals to pause and resume a process.
 const (
 	sigStop = syscall.SIGSTOP
 	sigCont = syscall.SIGCONT

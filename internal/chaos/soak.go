@@ -18,21 +18,21 @@ import (
 	"parley/internal/must"
 )
 
-// In a soak the last nodes are killed and started again in turn, and the others live from
-// beginning to end: what those use must not grow.
+// In a soak run the last nodes are killed and restarted in turn, while the steady ones run from beginning to end:
+// what those use must not grow.
 const steady = 3
 
-// sample is what a node uses at one time.
+// sample is a node's usage at one time.
 type sample struct {
 	at   time.Duration
-	uses [4]float64 // as measures
+	uses [4]float64 // in the order of measures
 }
 
-// measure is one thing that a node uses.
+// measure is one quantity that a node uses.
 type measure struct {
 	name, unit string
 	scale      float64
-	// slack is how much it may grow in the second half of a run, beside a tenth.
+	// slack is how much it may grow in the second half of a run, in addition to 1/10.
 	slack float64
 }
 
@@ -43,8 +43,7 @@ var measures = [...]measure{
 	{"goroutines", "", 1, 20},
 }
 
-// soak asks for things all the time, a minute at a time, restarts nodes now and then, and
-// watches what the nodes use.
+// soak makes requests in pieces of one minute, restarts nodes now and then, and watches the usage of the nodes.
 type soak struct {
 	*run
 	keys     [32]string
@@ -78,17 +77,17 @@ func (r *soak) do(ctx context.Context, long time.Duration) error {
 	return r.sums()
 }
 
-// minute is a piece of a soak that is judged by itself, so that nothing of it need be kept.
+// minute is a piece of a soak run that is judged separately, so that its history need not be kept.
 func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	l := r.load
-	l.history, l.outs = new(judge.History), nil
+	l.history, l.answerTimes = new(judge.History), nil
 	stop := make(chan struct{})
 	l.start(ctx, stop, r.seed+uint64(turn)<<16, fmt.Sprint("minute ", turn))
 	until := l.now() + time.Minute
 	hold(ctx, 20*time.Second)
 	if turn%2 == 1 {
 		i := steady + turn/2%(count-steady)
-		if err = r.befall(ctx, restart(i, turn%4 == 1)); err == nil {
+		if err = r.inject(ctx, restart(i, turn%4 == 1)); err == nil {
 			err = r.slow(r.heal)
 		}
 	}
@@ -111,21 +110,21 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	return err
 }
 
-// restart is a harm of one node.
+// restart returns the fault of restarting one node.
 func restart(i int, kill bool) fault {
 	return fault{name: "restart", do: func(ctx context.Context, r *run) string {
 		if kill {
 			return r.killFor(ctx, i, r.between(1, 3))
 		}
-		r.strikes(i)
+		r.affects(i)
 		must.Do(r.nodes[i].end(ctx))
 		must.Do(r.back(i))
 		return nodeName(i) + ", asked to end"
 	}}
 }
 
-// closing judges a minute: all copies are alike, every key is read, and the answers fit
-// what the keys had before. Then that is what the keys have.
+// closing judges a minute: all replicas are equal, every key is read, and the answers fit the previous states of the
+// keys. Then it stores the new states.
 func (r *soak) closing(ctx context.Context) (err error) {
 	defer must.Return(&err)
 	ctx, done := within(ctx, 4*r.heal)
@@ -147,7 +146,7 @@ func (r *soak) closing(ctx context.Context) (err error) {
 	return nil
 }
 
-// sample looks at what the steady nodes use.
+// sample records the usage of the steady nodes.
 func (r *soak) sample(ctx context.Context) error {
 	for i := range r.samples {
 		s := sample{at: r.load.now()}
@@ -166,7 +165,7 @@ func (r *soak) sample(ctx context.Context) error {
 	return nil
 }
 
-// metrics reads some of the metrics of a node.
+// metrics reads some metrics of a node.
 func (r *soak) metrics(ctx context.Context, i int, names ...string) (out []float64, err error) {
 	defer must.Return(&err)
 	ctx, done := context.WithTimeout(ctx, 5*time.Second)
@@ -197,7 +196,7 @@ func (r *soak) metrics(ctx context.Context, i int, names ...string) (out []float
 	return out, nil
 }
 
-// sums prints what the nodes used, and fails if that grows.
+// sums prints the usage of the nodes, and returns an error if it grows.
 func (r *soak) sums() (err error) {
 	cast, delivered := r.load.orders.Count()
 	r.toll.print(r.out)
@@ -229,8 +228,8 @@ func (r *soak) sums() (err error) {
 	return err
 }
 
-// line is where samples begin and how they grow in an hour, by the median of the slopes of
-// all pairs, which single peaks do not move.
+// line returns the initial value of samples and their growth per hour: the median of the slopes of all pairs, which
+// single peaks do not affect.
 func line(all []sample, k int) (begin, slope float64) {
 	var slopes []float64
 	for i, a := range all {

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// toll is what befell the nodes in a run.
+// toll is the list of faults in a run.
 type toll struct {
 	events []event
-	rested time.Duration // how long nothing judged was asked
+	rested time.Duration // how long the load rested
 }
 
 // event is one fault of a run.
 type event struct {
 	fault              string
 	said               string
-	struck             []int         // nodes that it harmed
-	began, over, whole time.Duration // whole: when all was well again
-	others             recoveryTimes // of those that were spared, where the harm looks at them by themselves
+	affected           []int         // the affected nodes
+	began, over, whole time.Duration // whole: when all nodes had recovered
+	others             recoveryTimes // of the nodes that were spared, where the fault measures them separately
 	well               recoveryTimes
-	answered           int           // commands of the table, meanwhile
+	answered           int           // commands of the table answered meanwhile
 	outage             time.Duration // the longest time without an answer meanwhile
 }
 
-// promise is how soon all must be well, in words.
+// promise says how soon all nodes must recover.
 func (t *toll) promise(heal time.Duration) string {
 	if slices.ContainsFunc(t.events, func(e event) bool { return e.fault == liarName }) {
 		return fmt.Sprintf("well within %v after every harm, who lied within %v", heal, 2*heal)
@@ -35,11 +35,11 @@ func (t *toll) promise(heal time.Duration) string {
 	return fmt.Sprintf("well within %v after every harm", heal)
 }
 
-// slow tells after which harm it took too long until all was well.
+// slow returns an error about the faults from which recovery took too long.
 func (t *toll) slow(heal time.Duration) (err error) {
 	for _, e := range t.events {
 		limit := heal
-		if e.fault == liarName { // others than the node itself have been found well before it came back
+		if e.fault == liarName { // the other nodes recovered before it restarted
 			limit *= 2
 		}
 		if e.well.whole() > limit || e.others.whole() > heal {
@@ -50,7 +50,7 @@ func (t *toll) slow(heal time.Duration) (err error) {
 	return err
 }
 
-// enough tells whether a run was one, by its length.
+// enough returns an error if a run of the given length had too few faults or answers.
 func (t *toll) enough(o options, took time.Duration, answered int) error {
 	share := float64(max(0, o.long-t.rested)) / float64(leastTime)
 	kinds := make(map[string]bool)
@@ -70,7 +70,7 @@ func (t *toll) enough(o options, took time.Duration, answered int) error {
 	return nil
 }
 
-// print prints how long it took to be well, for each kind of fault.
+// print prints the recovery times for each kind of fault.
 func (t *toll) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "\nharm\ttimes\twell after, median\tat most\tlongest outage\tanswers\t\n")

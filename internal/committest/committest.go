@@ -1,5 +1,5 @@
-// Package committest is what the tests of the protocols of atomic commitment have in common: votes and outcomes as
-// letters, one a process.
+// Package committest is a test kit for the protocols of atomic commitment: votes and outcomes as letters, one for
+// each process.
 package committest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"parley/sim"
 )
 
-// Votes gives each process its vote at the beginning: y, n, or - for none.
+// Votes returns the requests that give each process its vote at the beginning: y, n, or - for none.
 func Votes(text string) (list []sim.Request) {
 	for i, v := range text {
 		if v != '-' {
@@ -26,7 +26,7 @@ func Votes(text string) (list []sim.Request) {
 	return list
 }
 
-// Outcomes writes what each process decided last: c, a, or - for nothing; b for nothing although it is blocked.
+// Outcomes returns what each process decided last: c, a, or - for nothing; b for nothing although it is blocked.
 func Outcomes(h *parley.History) string {
 	out := []byte(strings.Repeat("-", h.N))
 	for _, i := range h.Indications {
@@ -38,8 +38,8 @@ func Outcomes(h *parley.History) string {
 	return string(out)
 }
 
-// EveryVote tries each vote of four processes, or none, with five seeds, and demands what want says of them, and that
-// all properties hold. options describes a run with such votes.
+// EveryVote tries every combination of votes of four processes, or none, with five seeds. It demands the outcome that
+// want returns, and that all properties hold. options describes a run with the given votes.
 func EveryVote(t *testing.T, options func(votes string) sim.Options, want func(votes string) string) {
 	t.Helper()
 	runs := 0
@@ -66,16 +66,16 @@ func EveryVote(t *testing.T, options func(votes string) sim.Options, want func(v
 	}
 }
 
-// Host is the host of a machine that a test drives by hand. It keeps why input was refused.
+// Host is the host of a machine that a test drives by hand. It records why input was refused.
 type Host struct {
 	parley.Host
 	Why []string
 }
 
-// Refused keeps the reason.
+// Refused records the reason.
 func (h *Host) Refused(_, _ parley.ID, why string) { h.Why = append(h.Why, why) }
 
-// Panics demands that something panics.
+// Panics demands that f panics.
 func Panics(t *testing.T, what any, f func()) {
 	t.Helper()
 	defer func() {
@@ -86,7 +86,7 @@ func Panics(t *testing.T, what any, f func()) {
 	f()
 }
 
-// DamagedLogs demands that a machine that starts again takes some logs, of records with commas between, and panics on
+// DamagedLogs demands that a machine that restarts accepts some logs, of records separated by commas, and panics on
 // the others.
 func DamagedLogs(t *testing.T, p parley.Protocol, self parley.ID, logs map[string]bool) {
 	t.Helper()
@@ -104,7 +104,7 @@ func DamagedLogs(t *testing.T, p parley.Protocol, self parley.ID, logs map[strin
 	}
 }
 
-// States reads states, a letter each.
+// States reads states, one letter each.
 func States(text string) (out []problem.State) {
 	for _, c := range text {
 		out = append(out, problem.State(strings.IndexRune("iupca", c)))
@@ -112,14 +112,14 @@ func States(text string) (out []problem.State) {
 	return out
 }
 
-// Apart cuts two groups off from each other for a time; until 0 stands for good.
+// Apart returns links that separate two groups from each other for a time; until 0 means forever.
 func Apart(one, two parley.Set, since, until parley.Tick) []sim.Link {
 	return []sim.Link{
 		{From: one, To: two, Since: since, Until: until, Loss: 1}, {From: two, To: one, Since: since, Until: until, Loss: 1},
 	}
 }
 
-// Decisions returns which outcomes there are among some processes.
+// Decisions returns the outcomes among some processes.
 func Decisions(h *parley.History, of parley.Set) string {
 	var all []byte
 	for id := range of.All() {
@@ -129,7 +129,7 @@ func Decisions(h *parley.History, of parley.Set) string {
 	return string(slices.Compact(all))
 }
 
-// LateVote demands that a vote which comes too late is a no, whose ever it is.
+// LateVote demands that a vote that comes too late is a no, whichever process is late.
 func LateVote(t *testing.T, options func(votes string) sim.Options) {
 	t.Helper()
 	for late := range 4 {
@@ -143,8 +143,8 @@ func LateVote(t *testing.T, options func(votes string) sim.Options) {
 	}
 }
 
-// Crashes goes through the runs with one crash more, in all steps and between all effects, for good where backs is 0,
-// and otherwise with a restart after that time.
+// Crashes yields the runs with one additional crash, in all steps and between all effects. A 0 in backs means a
+// permanent crash; any other value is the time until the restart.
 func Crashes(opt sim.Options, backs ...parley.Tick) iter.Seq[sim.Options] {
 	return func(yield func(sim.Options) bool) {
 		for _, crash := range parleytest.CrashPoints(opt) {
@@ -159,7 +159,8 @@ func Crashes(opt sim.Options, backs ...parley.Tick) iter.Seq[sim.Options] {
 	}
 }
 
-// EveryCrash makes every single crash of runs with some votes. It demands what is promised, and the number of runs.
+// EveryCrash makes every single crash of runs with some votes. It demands that the promises hold, and checks the
+// number of runs.
 func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []parley.Tick, want map[string]int) {
 	t.Helper()
 	for votes, want := range want {
@@ -178,8 +179,8 @@ func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []pa
 	}
 }
 
-// EveryTwoCrashes makes every two crashes of a run, of one process twice too. It demands what is promised, the
-// number of runs, and in how many of them a process commits.
+// EveryTwoCrashes makes every two crashes of a run, including two of one process. It demands that the promises hold,
+// and checks the number of runs and in how many of them a process commits.
 func EveryTwoCrashes(t *testing.T, opt sim.Options, backs []parley.Tick, wantRuns, wantCommitted int) {
 	t.Helper()
 	runs, committed := 0, 0

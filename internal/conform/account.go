@@ -10,21 +10,21 @@ import (
 	"parley/replica/bank"
 )
 
-// accountCase is a bank account to which operations come in one order or another.
+// accountCase is a bank account that receives operations in several orders.
 type accountCase struct {
 	kinded
 	Initial *int64               `json:"initial"`
 	Ops     map[string]operation `json:"ops"`
 }
 
-// operation adds an amount, or a percentage of what is there.
+// operation adds an amount, or a percentage of the balance.
 type operation struct {
 	Add     *int64 `json:"add"`
 	Percent *int64 `json:"percent"`
 }
 
 type accountExpect struct {
-	Balance map[string]string `json:"balance"` // by order: the names with commas between
+	Balance map[string]string `json:"balance"` // by order: the names, separated by commas
 }
 
 func account(c accountCase, want accountExpect, report reporter) {
@@ -56,11 +56,10 @@ func account(c accountCase, want accountExpect, report reporter) {
 	}
 }
 
-// maxOps is the most operations on an account.
+// maxOps is the maximum number of operations on an account.
 const maxOps = 100
 
-// balance is what is in the account after the operations in an order: that of the
-// replicated one.
+// balance returns the balance of the replicated account after the operations in the given order.
 func (c accountCase) balance(order []string) *big.Rat {
 	account := bank.Open(*c.Initial)
 	if account == nil {

@@ -18,8 +18,8 @@ type scriptCase struct {
 	Steps     []atomicStep `json:"steps"`
 }
 
-// atomicStep is: a process receives a message and proposes (recv), the sender has
-// all proposals (decide), or a process receives the final priority (final).
+// atomicStep is one step: a process receives a message and proposes (recv), the sender has all proposals (decide), or
+// a process receives the final priority (final).
 type atomicStep struct {
 	Op string  `json:"op"`
 	P  *string `json:"p"`
@@ -34,18 +34,18 @@ type scriptExpect struct {
 	TotalOrder *bool                          `json:"total_order"`
 }
 
-// scriptRun is a script that is being run. A process beyond those of the case is the
-// sender of all messages, so that each of them receives a message when it is said to.
+// scriptRun is a script that is being run. An additional process sends all messages, so that each process of the case
+// receives a message only when the script says so.
 type scriptRun struct {
 	cast
 	*scriptHost
 	sender    parley.ID
 	to        map[string]parley.Set // the receivers of each message
-	number    map[string]uint64     // of the messages that were sent, from 1
+	number    map[string]uint64     // of each message sent, from 1
 	proposals map[string]map[string]uint64
 	final     map[string][2]any
 	decided   map[string]bool
-	after     []int // how much was delivered after each step
+	after     []int // the number of deliveries after each step
 }
 
 func queues(c scriptCase, want scriptExpect, report reporter) {
@@ -73,7 +73,7 @@ func queues(c scriptCase, want scriptExpect, report reporter) {
 	report("total_order", want.TotalOrder, totallyOrdered(end))
 }
 
-// totallyOrdered tells whether any two processes deliver what both do in one order.
+// totallyOrdered reports whether any two processes deliver the messages that both deliver in the same order.
 func totallyOrdered(delivered map[string][]string) bool {
 	names := form.Keys(delivered)
 	for i, a := range names {
@@ -89,7 +89,7 @@ func totallyOrdered(delivered map[string][]string) bool {
 	return true
 }
 
-// deliveries returns what each process delivered up to some moment.
+// deliveries returns what each process has delivered among the first until deliveries.
 func (r *scriptRun) deliveries(until int) map[string][]string {
 	out := make(map[string][]string)
 	for _, name := range r.names {
@@ -114,7 +114,7 @@ func (c scriptCase) run() *scriptRun {
 		to: make(map[string]parley.Set), number: make(map[string]uint64),
 		proposals: make(map[string]map[string]uint64), final: make(map[string][2]any), decided: make(map[string]bool),
 	}
-	for _, step := range c.Steps { // a process that receives a message is one of its receivers
+	for _, step := range c.Steps { // a process for which a receipt is listed is a receiver of the message
 		if step.Op == "recv" && step.P != nil && slices.Contains(k.names, *step.P) {
 			to := r.to[step.M]
 			to.Add(k.id("", *step.P))
@@ -128,7 +128,7 @@ func (c scriptCase) run() *scriptRun {
 	return r
 }
 
-// play carries out one step.
+// play executes one step.
 func (r *scriptRun) play(step atomicStep) {
 	if step.M == "" {
 		fail("m: the name of a message was expected")
@@ -150,7 +150,7 @@ func (r *scriptRun) play(step atomicStep) {
 	}
 }
 
-// request lets the sender send a message, when the first one is to receive it.
+// request lets the sender send a message when its first receipt is due.
 func (r *scriptRun) request(m string) {
 	if r.number[m] == 0 {
 		r.number[m] = uint64(len(r.number)) + 1
@@ -159,7 +159,7 @@ func (r *scriptRun) request(m string) {
 	}
 }
 
-// arrives lets a message of a kind about m arrive, and tells whether there is one.
+// arrives delivers a message of a kind about m, and reports whether there is one.
 func (r *scriptRun) arrives(from, to parley.ID, kind parley.Kind, m string) bool {
 	number := r.number[m]
 	got, there := r.take(func(l onLink) bool {
@@ -173,7 +173,7 @@ func (r *scriptRun) arrives(from, to parley.ID, kind parley.Kind, m string) bool
 	return there
 }
 
-// note takes down the priorities that processes tell of.
+// note records the priorities in sent messages.
 func (r *scriptRun) note(m string, sent []onLink) {
 	for _, l := range sent {
 		switch p, _ := atomic.PriorityOf(l.msg, l.from, r.protocol.N); l.msg.Kind {
@@ -185,7 +185,7 @@ func (r *scriptRun) note(m string, sent []onLink) {
 	}
 }
 
-// decide lets the sender have all proposals for a message.
+// decide gives the sender all proposals for a message.
 func (r *scriptRun) decide(m string) {
 	to := r.to[m]
 	if r.decided[m] || to.Len() == 0 {

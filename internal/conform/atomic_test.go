@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// queues is a case of processes a, b and c and the given steps, each in few words:
-// "a<m" receives m, "a=m" receives its final priority, and "!m" decides.
+// queues returns a case of processes a, b and c with the given steps in short form: "a<m" receives m, "a=m" receives
+// its final priority, and "!m" decides.
 func queues(steps ...string) string {
 	out := make([]string, len(steps))
 	for i, s := range steps {
@@ -23,17 +23,17 @@ func queues(steps ...string) string {
 	return `"kind": "script", "processes": ["a", "b", "c"], "steps": [` + strings.Join(out, ", ") + `]`
 }
 
-// Proposals rise above all that a process has proposed or seen as final, of what it
-// has delivered as well; the head of a queue goes when it is deliverable.
+// A process's proposals exceed every number that it has proposed or seen as final, even in messages that it has
+// delivered. The head of a queue leaves it once it is deliverable.
 func TestQueues(t *testing.T) {
 	alone := queues("a<m1", "!m1", "a=m1", "a<m2", "!m2", "a=m2")
 	passes(t, "atomic", alone, `{"proposals": {"m1": {"a": 1}, "m2": {"a": 2}}, "final": {"m1": [1, "a"], "m2": [2, "a"]},
 "delivered": {"a": ["m1", "m2"], "b": [], "c": []}, "after_step": {"2": {"a": ["m1"]}, "4": {"a": ["m1"]}}, "total_order": true}`)
-	// b proposes above the final priority that it has seen, though c never held as much.
+	// b proposes above the final priority that it has seen, although c never had one as high.
 	seen := queues("a<m1", "a<m2", "a<m3", "b<m3", "!m3", "b=m3", "b<m4", "c<m4", "!m4", "c=m4", "!m1")
 	passes(t, "atomic", seen, `{"proposals": {"m3": {"a": 3, "b": 1}, "m4": {"b": 4, "c": 1}}, "final": {"m3": [3, "a"], "m4": [4, "b"]},
 "delivered": {"a": [], "b": ["m3"], "c": ["m4"]}, "total_order": true}`)
-	// a holds m2 back as long as m1 may come before it.
+	// a holds m2 back as long as m1 may precede it.
 	head := queues("a<m1", "a<m2", "b<m2", "b<m1", "!m2", "a=m2", "b=m2", "!m1", "b=m1", "a=m1")
 	passes(t, "atomic", head, `{"final": {"m2": [2, "a"], "m1": [2, "b"]}, "delivered": {"a": ["m2", "m1"], "b": ["m2", "m1"]},
 "after_step": {"5": {"a": []}, "6": {"a": [], "b": ["m2"]}, "8": {"b": ["m2", "m1"]}, "9": {"a": ["m2", "m1"]}}}`)
@@ -77,7 +77,7 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// Of what cannot be by the protocol total_order says so, too.
+// total_order is checked even for an outcome that the protocol excludes.
 func TestTotalOrderIsNotTaken(t *testing.T) {
 	cross := queues("a<m1", "b<m2", "a<m2", "b<m1", "!m1", "!m2", "a=m1", "b=m2", "a=m2", "b=m1")
 	passes(t, "atomic", cross, `{"total_order": true, "final": {"m1": [2, "b"], "m2": [2, "a"]}}`)
@@ -86,7 +86,7 @@ func TestTotalOrderIsNotTaken(t *testing.T) {
 
 func statuses(all string) string { return `"kind": "recovery", "status": {` + all + `}` }
 
-// Whoever takes over adopts a final priority that anybody knows of.
+// The process that takes over adopts a final priority if any process knows one.
 func TestRecovery(t *testing.T) {
 	const held, unknown = `"a": {"state": "undeliverable", "priority": [3, "a"]}`, `"b": {"state": "unknown"}`
 	const again = `{"action": "restart-phase-1"}`

@@ -18,7 +18,7 @@ import (
 	"parley/trace"
 )
 
-// boundsCase asks for counts and limits.
+// boundsCase checks counts and limits.
 type boundsCase struct {
 	head
 	N int `json:"n"`
@@ -57,7 +57,7 @@ func bounds(c boundsCase, want boundsExpect, report reporter) {
 	c.counts(want, report)
 }
 
-// counts compares what the algorithms send. Each is measured when it is first asked about.
+// counts compares the costs of the algorithms. Each is measured when it is first needed.
 func (c boundsCase) counts(want boundsExpect, report reporter) {
 	in := problem.Instance{N: c.N, M: c.M, Default: []byte("0")}
 	e := sync.OnceValue(func() measured { return measure(eig.New(in, lockstep.Simulated)) })
@@ -94,7 +94,7 @@ func (c boundsCase) counts(want boundsExpect, report reporter) {
 // tooMany stands for a count that does not fit in 64 bits, as in parley.Traffic.
 const tooMany = math.MaxUint64
 
-// count returns counts, if there is something to count and it fits in 64 bits.
+// count returns counts, or fails if there is nothing to count or a count does not fit in 64 bits.
 func (c boundsCase) count(key string, got func() []uint64) []uint64 {
 	if c.M > c.N-2 {
 		fail("expect: %s: with m = %d of n = %d there is nothing to count: allowed are 0 to n-2", key, c.M, c.N)
@@ -106,17 +106,16 @@ func (c boundsCase) count(key string, got func() []uint64) []uint64 {
 	return counts
 }
 
-// tree counts the nodes of a lieutenant's tree.
+// tree returns the number of nodes of a lieutenant's tree.
 func (c boundsCase) tree() sliced.Size {
 	size, fits := sliced.Count(c.N, c.M)
-	if !fits && size.Nodes == 0 { // otherwise it is only the deliveries that are too many
+	if !fits && size.Nodes == 0 { // otherwise only the number of deliveries is too large
 		return sliced.Size{Nodes: tooMany, Leaves: tooMany}
 	}
 	return size
 }
 
-// omBits reads what is expected of the bits of OM's messages: a list is by round,
-// and a number is of all rounds together.
+// omBits reads the expected bits of OM's messages: a list has one number for each round, and a number is the total.
 func (want boundsExpect) omBits() (byRound []uint64, all *uint64) {
 	switch {
 	case want.OMBits == nil:
@@ -128,7 +127,7 @@ func (want boundsExpect) omBits() (byRound []uint64, all *uint64) {
 	return byRound, all
 }
 
-// most is the largest m that a bound allows for n, and least the smallest n for m.
+// most returns the largest m that a bound allows for n, and least the smallest n for m.
 func most(n int, bound func(n, m int) error) int {
 	m := 0
 	for bound(n, m+1) == nil {
@@ -148,8 +147,8 @@ func least(m int, bound func(n, m int) error) int {
 // measured is what an honest run sends, by round.
 type measured struct {
 	messages, bits []uint64 // of all processes
-	byOne          []uint64 // messages that the first lieutenant sends
-	toOne          []uint64 // messages that it receives, own copies counted
+	byOne          []uint64 // that the first lieutenant sends
+	toOne          []uint64 // that the first lieutenant receives, including own copies
 }
 
 func newMeasured(rounds int) measured {
@@ -165,11 +164,11 @@ func sum(list []uint64) uint64 {
 	return all.Messages
 }
 
-// fewEnough is how many messages, and frames that hold them, a run may have to be
-// made; for more the counts are those of the theorem, which tests compare with runs.
+// fewEnough is the maximum number of messages, and of frames with them, for which a run is made. Beyond that the
+// theorem gives the counts; tests compare them with runs.
 const fewEnough = 200_000
 
-// measure counts what the protocol sends with source 0 and nobody faulty.
+// measure counts what the protocol sends with source 0 and no faulty process.
 func measure(p parley.Protocol) measured {
 	cost := p.Cost(p.N, p.M)
 	frames := uint64(p.N * (p.N - 1) * cost.Rounds)

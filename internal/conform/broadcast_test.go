@@ -11,7 +11,7 @@ const (
 	parts = `"graph": {"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"]}, "sender": "a"`
 )
 
-// What arrives depends on whom a process wrote to before it crashed.
+// The deliveries depend on the processes that a process wrote to before it crashed.
 func TestDiffusion(t *testing.T) {
 	passes(t, "diffusion", line, `{"delivered_by_correct": ["a", "b", "c"], "messages": 5}`)
 	passes(t, "diffusion", line, `{"delivered_by_correct": ["a", "c", "b"], "messages": 4}`, "delivered_by_correct", "messages")
@@ -44,8 +44,8 @@ func TestDiffusion(t *testing.T) {
 
 const tree = `"root": "S", "tree": {"S": ["A", "B"], "A": ["C", "D"], "B": ["E"]}`
 
-// Who stands in for whom depends on whom a process wrote to before it crashed, and on
-// who learns of the root's crash.
+// Which process takes over depends on the processes that a process wrote to before it crashed, and on those that
+// learn of the root's crash.
 func TestTree(t *testing.T) {
 	passes(t, "tree", tree, `{"data": [["B", "E"], ["S", "B"], ["A", "D"], ["A", "C"], ["S", "A"]]}`)
 	passes(t, "tree", tree, `{"data": [["B", "E"]]}`, "data")
@@ -53,16 +53,16 @@ func TestTree(t *testing.T) {
 		"delivered_by_correct", "data_messages", "acks", "duplicates")
 	passes(t, "tree", `"root": "S", "tree": {}`, `{"delivered_by_correct": ["S"], "data_messages": 0, "acks": 0, "duplicates": []}`)
 	passes(t, "tree", `"root": "S"`, `{"delivered_by_correct": ["S"]}`)
-	// The root and its only heir crash: whoever is left knows nothing of the root.
+	// The root and its only heir crash: the other processes know nothing of the root.
 	passes(t, "tree", tree+`, "crashes": {"S": ["A"], "A": ["C"]}`, `{"delivered_by_correct": ["C"], "data_messages": 2, "duplicates": []}`)
-	// Two levels crash, and the root stands in for both.
+	// Two levels crash, and the root takes over from both.
 	passes(t, "tree", `"root": "S", "tree": {"S": ["A"], "A": ["B"], "B": ["C"]}, "crashes": {"A": ["B"], "B": []}`,
 		`{"delivered_by_correct": ["C", "S"], "data": [["S", "A"], ["A", "B"], ["S", "B"], ["S", "C"]], "duplicates": []}`)
-	// Who crashes below one that crashed, on what is sent in its place, is suspected too.
+	// A process below a crashed one that crashes while handling the replacement message is suspected too.
 	passes(t, "tree", `"root": "S", "tree": {"S": ["A"], "A": ["B"], "B": ["C"]}, "crashes": {"A": [], "B": []}`,
 		`{"delivered_by_correct": ["C", "S"], "data": [["S", "A"], ["S", "B"], ["S", "C"]]}`)
 	passes(t, "tree", tree+`, "crashes": {"E": []}, "takeover": []`, `{"delivered_by_correct": ["A", "B", "C", "D", "S"], "acks": 4}`)
-	// In the order of expectations names may stand in any order, and as often as it happens.
+	// In expectations names may be in any order, and must occur as often as the event.
 	two := strings.Replace(tree, `["A", "B"]`, `["A", "B", "F"]`, 1) + `, "crashes": {"S": ["A", "B"]}, "takeover": ["B", "A"]`
 	passes(t, "tree", two, `{"duplicates": ["F", "B", "A"]}`)
 	passes(t, "tree", two, `{"duplicates": ["F", "F", "B", "A"]}`, "duplicates")
@@ -73,7 +73,7 @@ func TestTree(t *testing.T) {
 		`"root": "", "tree": {"S": ["A"]}`:                                           `tree: process "": names are different`,
 		tree + `, "crashes": {"B": ["C"]}`:                                           `crashes: "B" does not write to all of them`,
 		tree + `, "crashes": {"S": [], "A": ["C"]}`:                                  `crashes: "A" never comes to write`,
-		tree + `, "crashes": {"C": ["A"]}`:                                           `crashes: "C" does not write to all of them`, // no acknowledgement
+		tree + `, "crashes": {"C": ["A"]}`:                                           `crashes: "C" does not write to all of them`, // no acknowledgment
 		tree + `, "takeover": ["A"]`:                                                 `takeover: "A" is no child of a root that crashes`,
 		tree + `, "crashes": {"S": ["A"]}, "takeover": ["C"]`:                        `takeover: "C" is no child of a root that crashes`,
 		tree + `, "crashes": {"S": ["A"], "A": []}, "takeover": ["A"]`:               `takeover: "A" is no child of a root that crashes, crashes too`,
@@ -86,7 +86,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// many writes numbers from 0 on in a form.
+// many repeats a form with the numbers from 0 to n-1.
 func many(form string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -95,7 +95,7 @@ func many(form string, n int) string {
 	return b.String()
 }
 
-// A receiver delivers what it can after each arrival, and keeps the rest.
+// A receiver delivers what it can after each arrival, and holds back the rest.
 func TestFIFO(t *testing.T) {
 	const two = `"arrivals": [["q", 2], ["r", 3], ["q", 2], ["q", 1], ["q", 1], ["r", 2]]`
 	passes(t, "fifo", two, `{"delivered": [["q", 1], ["q", 2]], "next": {"q": 3, "r": 1}, "bag": [["r", 3], ["r", 2]],
@@ -123,8 +123,8 @@ func TestFIFO(t *testing.T) {
 	isRefused(t, "fifo", two, `{"bag": [["q", -1]]}`, "expect: bag: entry 0: number -1")
 }
 
-// script is a case of processes a, b and c and the given steps, each in few words:
-// "a! m" is the broadcast of m at a, and "b<a1" the delivery of a's first at b.
+// script returns a case of processes a, b and c with the given steps in short form: "a! m" broadcasts m at a, and
+// "b<a1" delivers a's first broadcast at b.
 func script(steps ...string) string {
 	out := make([]string, len(steps))
 	for i, s := range steps {
@@ -137,7 +137,7 @@ func script(steps ...string) string {
 	return `"processes": ["a", "b", "c"], "steps": [` + strings.Join(out, ", ") + `]`
 }
 
-// What a process has delivered since its last broadcast rides with the next one.
+// A broadcast carries what its sender has delivered since its previous broadcast.
 func TestCausal(t *testing.T) {
 	news := script("a! m1", "a<a1", "b<a1", "b! m2", "c<b1", "c<a1", "b<b1", "b! m3", "a<b1")
 	passes(t, "causal", news, `{"wire": {"m1": ["m1"], "m2": ["m1", "m2"], "m3": ["m2", "m3"]},
@@ -146,9 +146,9 @@ func TestCausal(t *testing.T) {
 	passes(t, "causal", news, `{"wire": {"m2": ["m2"]}, "delivered": {"c": ["m2", "m1"]}, "prev": {"b": ["m2"]},
 "before": [["m1", "m2"], ["m2", "m1"]]}`, "wire", "delivered", "prev", "before")
 	passes(t, "causal", news, `{"wire": {"m9": ["m9"]}, "before": [["m9", "m1"]]}`, "wire", "before")
-	// What was not delivered everywhere is before nothing there.
+	// A pair that was not delivered everywhere is only checked where it was.
 	passes(t, "causal", script("a! m1", "a! m2", "b<a1", "b<a2", "c<a1"), `{"before": [["m1", "m2"]]}`)
-	// Concurrent messages are before each other nowhere, if two deliver them differently.
+	// Concurrent messages have no order if two processes deliver them differently.
 	both := script("a! m1", "b! m2", "a<a1", "b<b1", "a<b1", "b<a1")
 	passes(t, "causal", both, `{"before": [["m1", "m2"]]}`, "before")
 	passes(t, "causal", both, `{"before": [["m2", "m1"]]}`, "before")

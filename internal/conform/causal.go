@@ -9,28 +9,28 @@ import (
 	"parley/broadcast/problem"
 )
 
-// causalCase is a script of causal broadcast, in the form that piggybacks, on top of
-// a FIFO broadcast of which the script says what it delivers.
+// causalCase is a script of causal broadcast in the piggybacking form, on top of a FIFO broadcast whose deliveries
+// the script gives.
 type causalCase struct {
 	head
 	Processes []string     `json:"processes"`
 	Steps     []causalStep `json:"steps"`
 }
 
-// causalStep is a broadcast, or the delivery of one by the layer beneath.
+// causalStep is a broadcast, or a delivery by the layer below.
 type causalStep struct {
 	Op   string  `json:"op"` // broadcast or fdeliver
 	P    string  `json:"p"`
 	M    *string `json:"m"`    // broadcast: the message
-	From *string `json:"from"` // fdeliver: whose broadcast
-	Seq  *int    `json:"seq"`  // fdeliver: its number among that sender's, from 1
+	From *string `json:"from"` // fdeliver: the sender
+	Seq  *int    `json:"seq"`  // fdeliver: the number of the sender's broadcast, from 1
 }
 
 type causalExpect struct {
-	Wire      map[string][]string `json:"wire"`      // by message: the sequence that travels
+	Wire      map[string][]string `json:"wire"`      // by message: the sequence that is sent
 	Delivered map[string][]string `json:"delivered"` // by process
-	Prev      map[string][]string `json:"prev"`      // by process: prevDlvs as it is left
-	Before    []pair              `json:"before"`    // where the second is delivered the first was before
+	Prev      map[string][]string `json:"prev"`      // by process: the final prevDlvs
+	Before    []pair              `json:"before"`    // wherever the second is delivered, the first is delivered before
 }
 
 // causalRun is a script that is being run.
@@ -39,7 +39,7 @@ type causalRun struct {
 	*scriptHost
 	travels map[parley.ID][]parley.Msg // by sender, in the order of its broadcasts
 	wire    map[string][]string
-	next    map[[2]parley.ID]int // by receiver and sender: how many came
+	next    map[[2]parley.ID]int // by receiver and sender: the number of arrivals
 }
 
 func causalOrder(c causalCase, want causalExpect, report reporter) {
@@ -59,7 +59,7 @@ func causalOrder(c causalCase, want causalExpect, report reporter) {
 	}
 }
 
-// before compares the pairs of which the first is to be delivered before the second.
+// before compares the pairs of which the first must be delivered before the second.
 func before(want []pair, delivered map[string][]string, report reporter) {
 	if len(want) == 0 {
 		fail("expect: before: an empty list says nothing")
@@ -67,7 +67,7 @@ func before(want []pair, delivered map[string][]string, report reporter) {
 	holds := []pair{}
 	for _, p := range want {
 		somewhere, everywhere := false, true
-		for _, list := range delivered { // order: one of them, or all
+		for _, list := range delivered { // order: any of them, or all
 			if second := slices.Index(list, p[1]); second >= 0 {
 				somewhere, everywhere = true, everywhere && slices.Contains(list[:second], p[0])
 			}
@@ -82,7 +82,7 @@ func before(want []pair, delivered map[string][]string, report reporter) {
 	report("before", want, holds)
 }
 
-// texts returns what a process has delivered.
+// texts returns the texts that a process has delivered.
 func (t *scriptHost) texts(at parley.ID) []string {
 	out := []string{}
 	for _, h := range t.delivered(at) {
@@ -104,7 +104,7 @@ func (c causalCase) run() *causalRun {
 	return r
 }
 
-// play carries out one step.
+// play executes one step.
 func (r *causalRun) play(step causalStep) {
 	p := r.id("", step.P)
 	switch {
@@ -117,10 +117,10 @@ func (r *causalRun) play(step causalStep) {
 	}
 }
 
-// maxName is how long the name of a message may be.
+// maxName is the maximum length of the name of a message, in bytes.
 const maxName = 100
 
-// send lets a process broadcast a message.
+// send makes a process broadcast a message.
 func (r *causalRun) send(p parley.ID, m string) {
 	if _, twice := r.wire[m]; twice || m == "" || len(m) > maxName {
 		fail("message %q: names are different, not empty and at most %d bytes long", m, maxName)
@@ -137,7 +137,7 @@ func (r *causalRun) send(p parley.ID, m string) {
 	}
 }
 
-// fdeliver lets the layer beneath deliver a broadcast.
+// fdeliver makes the layer below deliver a broadcast.
 func (r *causalRun) fdeliver(p parley.ID, sender string, seq int) {
 	from := r.id("from", sender)
 	came := [2]parley.ID{p, from}

@@ -13,15 +13,14 @@ import (
 	"parley/internal/conform/form"
 )
 
-// clockCase is one round of interactive convergence. Numbers are whole or fractions,
-// such as 15/2.
+// clockCase is one round of interactive convergence. Numbers are integers or fractions such as 15/2.
 type clockCase struct {
 	head
 	N        int                          `json:"n"`
 	M        int                          `json:"m"`
 	Delta    string                       `json:"delta"`
 	Faulty   []string                     `json:"faulty"`
-	Readings map[string]map[string]string `json:"readings"` // by correct process, and whose clock it read
+	Readings map[string]map[string]string `json:"readings"` // by correct process, and by the process whose clock it read
 	Holds    *bool                        `json:"preconditions_hold"`
 }
 
@@ -61,7 +60,7 @@ func (r *clocks) compare(report reporter, key string, want, got map[string]strin
 	report(key, numbers, among(numbers, got))
 }
 
-// fraction reads a number, 15/2 or 7, and lowest returns it as it is shown.
+// fraction reads a number such as 15/2 or 7. lowest returns it in lowest terms.
 func fraction(what, text string) *big.Rat {
 	over, under, isFraction := strings.Cut(text, "/")
 	if !isFraction {
@@ -85,7 +84,7 @@ const large = 1 << 61
 
 var errLarge = errors.New("the numbers are too large to be exact")
 
-// distances compares how far apart the clocks are, and may be.
+// distances compares the distances of the clocks, and their bounds.
 func (r *clocks) distances(c clockCase, want clockExpect, report reporter) {
 	before := spreadOf(r.before)
 	if said := c.Holds == nil || *c.Holds; said != (before.Cmp(r.delta) <= 0) {
@@ -99,11 +98,11 @@ func (r *clocks) distances(c clockCase, want clockExpect, report reporter) {
 	}
 	distance("skew_before", want.SkewBefore, before)
 	distance("skew_after", want.SkewAfter, spreadOf(r.after))
-	// Clocks that are delta apart are at most so far apart after one round with exact readings.
+	// The bound on the distance, after one round with exact readings, of clocks that are delta apart.
 	distance("bound", want.Bound, new(big.Rat).Mul(r.delta, big.NewRat(int64(3*c.M), int64(c.N))))
 }
 
-// spreadOf is how far apart the furthest two clocks are, 0 if there are none.
+// spreadOf returns the distance of the two clocks furthest apart, or 0 if there are none.
 func spreadOf(clocks []*big.Rat) *big.Rat {
 	if len(clocks) == 0 {
 		return new(big.Rat)
@@ -111,7 +110,7 @@ func spreadOf(clocks []*big.Rat) *big.Rat {
 	return new(big.Rat).Sub(slices.MaxFunc(clocks, (*big.Rat).Cmp), slices.MinFunc(clocks, (*big.Rat).Cmp))
 }
 
-// run lets every correct process make something of what it read.
+// run makes every correct process compute its correction from its readings.
 func (c clockCase) run() *clocks {
 	names := slices.Concat(c.Faulty, form.Keys(c.Readings))
 	for _, name := range form.Keys(c.Readings) {
@@ -139,11 +138,11 @@ func (c clockCase) run() *clocks {
 	return r
 }
 
-// read is one process: it takes the mean in both forms of the lecture.
+// read computes the correction of one process: it takes the mean in both forms of the lecture.
 func (r *clocks) read(self parley.ID, readings map[string]string) {
 	values, read := make([]*big.Rat, len(r.names)), parley.Set{}
 	for i := range values {
-		values[i] = new(big.Rat) // of those that are not read nothing counts
+		values[i] = new(big.Rat) // values that are not read do not count
 	}
 	for _, name := range form.Keys(readings) {
 		id := r.id("", name)
@@ -165,7 +164,7 @@ func (r *clocks) read(self parley.ID, readings map[string]string) {
 	r.before, r.after = append(r.before, values[self]), append(r.after, value)
 }
 
-// scaled returns numbers in ticks of which there are so many in one that all are whole.
+// scaled returns numbers in units so small that all of them are integers.
 func scaled(all []*big.Rat) (ticks []parley.Tick, scale *big.Int) {
 	scale = big.NewInt(1)
 	for _, x := range all {

@@ -8,7 +8,7 @@ import (
 const clocks = `"n": 4, "m": 1, "delta": "3/2", "faulty": ["r"],
 "readings": {"p": {"p": "10", "q": "11", "s": "10"}, "q": {"p": "10", "q": "11", "s": "10", "r": "25/2"}, "s": {"p": "10", "q": "11", "s": "10", "r": "8"}}`
 
-// Numbers are exact; what was not read, or is more than delta away, is as one's own.
+// Numbers are exact. A reading that is missing or more than delta away counts as the process's own.
 func TestClock(t *testing.T) {
 	passes(t, "clock", clocks, `{"new": {"p": "41/4", "q": "87/8", "s": "41/4"}, "increment": {"p": "1/4", "q": "-1/8", "s": "2/8"},
 "skew_before": "1", "skew_after": "5/8", "bound": "9/8"}`)

@@ -13,9 +13,9 @@ import (
 	"parley/internal/conform/form"
 )
 
-// commitment is a protocol with what its coordinator says, process 0.
+// commitment is a protocol with the messages of its coordinator, process 0.
 type commitment struct {
-	of                          func(n int) parley.Protocol // the coordinator is one of n
+	of                          func(n int) parley.Protocol // n includes the coordinator
 	ask, prepare, commit, abort parley.Msg                  // prepare: none in two phases
 }
 
@@ -34,11 +34,10 @@ var commitments = map[string]commitment{
 
 const coordinator parley.ID = 0
 
-// vote is what a process is asked to vote.
+// vote returns the request to vote.
 func vote(text string) parley.Msg { return parley.Msg{Kind: parley.Propose, Body: []byte(text)} }
 
-// voteCase is the votes of the participants in two-phase commit. The coordinator
-// wants to commit.
+// voteCase has the votes of the participants in two-phase commit. The coordinator wants to commit.
 type voteCase struct {
 	kinded
 	Votes map[string]string `json:"votes"`
@@ -66,29 +65,29 @@ func votes(c voteCase, want voteExpect, report reporter) {
 	report("decision", want.Decision, t.outcome(parley.Everyone(len(names)+1)))
 }
 
-// checkParticipants checks how many there are beside the coordinator.
+// checkParticipants checks the number of participants without the coordinator.
 func checkParticipants(what string, n int) {
 	if n < 1 || n >= parley.MaxProcesses {
 		check(what, fmt.Errorf("%d participants: allowed are 1 to %d", n, parley.MaxProcesses-1))
 	}
 }
 
-// checkOutcome demands that what is expected is an outcome.
+// checkOutcome demands that the expected text is an outcome.
 func checkOutcome(key, text string) {
 	if text != "commit" && text != "abort" && text != "blocked" {
 		fail("expect: %s: %q: allowed are commit, abort and blocked", key, text)
 	}
 }
 
-// up are the processes that have not crashed.
+// up returns the processes that have not crashed.
 func (t *scriptHost) up() parley.Set { return parley.Everyone(t.protocol.N).Minus(t.down) }
 
-// maxTimeouts is how many timers may end in a case before it counts as one without
-// an end. A process sets one anew for each process that it waits for in vain.
+// maxTimeouts is the number of expired timers after which a case counts as endless. A process sets one again for each
+// process that it waits for in vain.
 const maxTimeouts = 100 * parley.MaxProcesses
 
-// outcome lets time go by until each of the given processes has decided or says that
-// it is blocked, and returns what became of them: one word, if they agree.
+// outcome advances the time until each of the given processes has decided or reports that it is blocked. It returns
+// their common outcome as one word, if they agree.
 func (t *scriptHost) outcome(of parley.Set) string {
 	for range maxTimeouts {
 		t.rest()
@@ -105,7 +104,7 @@ func (t *scriptHost) outcome(of parley.Set) string {
 	return strings.Join(slices.Compact(words), ", ")
 }
 
-// said returns what processes say of the transaction.
+// said returns what processes report about the transaction.
 func (t *scriptHost) said(of parley.Set) map[parley.ID]string {
 	said := make(map[parley.ID]string)
 	for _, h := range t.above {
@@ -120,7 +119,7 @@ func (t *scriptHost) said(of parley.Set) map[parley.ID]string {
 	return said
 }
 
-// countsCase asks for the messages of a transaction in which nothing fails.
+// countsCase checks the number of messages of a transaction without failures.
 type countsCase struct {
 	kinded
 	Participants int `json:"participants"`
@@ -139,7 +138,7 @@ func counts(c countsCase, want countsExpect, report reporter) {
 	report("3pc_messages", want.ThreePhase, commitments["3pc"].messages(c.Participants))
 }
 
-// messages counts what is sent for a transaction that all vote for.
+// messages counts the messages of a transaction for which all vote yes.
 func (c commitment) messages(participants int) (sum uint64) {
 	t := newHost(c.of(participants + 1))
 	for id := range parley.ID(participants) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// object writes a JSON object of "a=yes b=no".
+// object returns a JSON object for "a=yes b=no".
 func object(words string) string {
 	var out []string
 	for _, w := range strings.Fields(words) {
@@ -16,7 +16,7 @@ func object(words string) string {
 	return "{" + strings.Join(out, ", ") + "}"
 }
 
-// One vote that is no, or does not come, is enough to abort.
+// One vote that is no or missing is enough to abort.
 func TestVotes(t *testing.T) {
 	for votes, want := range map[string]string{
 		"a=yes": "commit", "a=yes b=yes": "commit", "a=no": "abort", "a=none": "abort",
@@ -35,8 +35,8 @@ func TestVotes(t *testing.T) {
 	isRefused(t, "commit", `"kind": "2pc-vote", "votes": {"a": "yes"}`, `{"decision": "yes"}`, `expect: decision: "yes": allowed are commit, abort and blocked`)
 }
 
-// What follows from the states of those who reach each other, in two phases and in
-// three: in two nothing may follow.
+// The outcome from the states of the participants that reach each other, in two phases and in three. With two there
+// may be none.
 func TestTermination(t *testing.T) {
 	for states, want := range map[string][2]string{
 		"a=initial": {"abort", "abort"}, "a=uncertain": {"blocked", "abort"}, "a=aborted": {"abort", "abort"},
@@ -74,7 +74,7 @@ func TestTermination(t *testing.T) {
 	isRefused(t, "commit", `"kind": "2pc-termination", "states": {"a": "initial"}`, `{"outcome": "yes"}`, `expect: outcome: "yes"`)
 }
 
-// Each group decides by itself: in two phases it may be blocked, in three it may be wrong.
+// Each group decides by itself: with two phases it may block, with three it may decide wrongly.
 func TestPartition(t *testing.T) {
 	groups := func(protocol, g1, g2 string) string {
 		return fmt.Sprintf(`"kind": "partition", "protocol": %q, "groups": {"g1": %s, "g2": %s}`, protocol, object(g1), object(g2))
@@ -86,7 +86,7 @@ func TestPartition(t *testing.T) {
 	passes(t, "commit", groups("3pc", "a=precommitted b=uncertain", "c=committed"), `{"outcomes": {"g1": "commit", "g2": "commit"}, "consistent": true}`)
 	passes(t, "commit", groups("2pc", "a=committed", "b=uncertain"), `{"outcomes": {"g1": "commit", "g2": "blocked"}, "consistent": true}`)
 	passes(t, "commit", groups("2pc", "a=uncertain b=initial", "c=uncertain"), `{"outcomes": {"g1": "abort", "g2": "blocked"}, "consistent": true}`)
-	// In the largest system each of those who are up gives up on all the others first.
+	// In the largest system, each process that is up first times out on all the others.
 	large := groups("3pc", strings.TrimSpace(many("x%d=uncertain ", 127)), "y=precommitted "+many("y%d=uncertain ", 127))
 	passes(t, "commit", large, `{"outcomes": {"g1": "abort", "g2": "commit"}, "consistent": false}`)
 	for fields, want := range map[string]string{

@@ -1,10 +1,9 @@
 // Package conform runs worked cases, written as JSON vectors, against the
 // machines themselves.
 //
-// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a
-// source_ref, a basis, perhaps notes, the fields of its family, and under expect
-// the results: each key there is checked, and one that is not known is an error.
-// So is whatever would be checked and assert nothing.
+// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional notes, the
+// fields of its family, and the expected results under expect: each key there is checked, and an unknown key is an
+// error. Anything that would be checked but assert nothing is an error, too.
 package conform
 
 import (
@@ -35,7 +34,7 @@ type Failure struct {
 	Got  string `json:"got"`
 }
 
-// head are the fields that every case has.
+// head has the fields that every case has.
 type head struct {
 	ID        string          `json:"id"`
 	SourceRef string          `json:"source_ref"`
@@ -46,14 +45,14 @@ type head struct {
 
 func (h head) expectation() []byte { return h.Expect }
 
-// reporter compares what a key of expect demands with what came. It ignores a key that the
-// case does not have: want is then nil.
+// reporter compares the expected value of a key of expect with the actual one. It ignores a key that the case does
+// not have: want is then nil.
 type reporter func(key string, want, got any)
 
-// runner runs a case and reports. It fails if the case is wrong.
+// runner runs a case and reports its results. It fails if the case is invalid.
 type runner func(raw []byte, report reporter)
 
-// families are the families there are.
+// families are all families.
 var families = map[string]runner{
 	"oral":      decoded(oral),
 	"ic":        decoded(vector),
@@ -73,7 +72,7 @@ var families = map[string]runner{
 	}),
 }
 
-// decoded decodes a case, and what is expected in it, for a function that runs it.
+// decoded decodes a case and its expectations for a function that runs it.
 func decoded[C interface{ expectation() []byte }, W any](run func(c C, want W, report reporter)) runner {
 	return func(raw []byte, report reporter) {
 		var c C
@@ -105,13 +104,13 @@ func byKind(kinds map[string]runner) runner {
 	}
 }
 
-// wrong is an error in a case. Functions that read and run a case panic with it, by fail and
-// check, and attempt returns it: so they can do one thing after the other.
+// wrong is an error in a case. Functions that read and run a case panic with it, by fail and check, and attempt
+// returns it: so they need no error results.
 type wrong struct{ error }
 
 func fail(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
 
-// check fails if there is an error in what is named, if it has a name.
+// check fails if err is not nil. The error is prefixed with what, unless that is empty.
 func check(what string, err error) {
 	switch {
 	case err == nil:
@@ -122,10 +121,10 @@ func check(what string, err error) {
 	}
 }
 
-// within does something with what is named, and fails if that fails.
+// within calls do, and fails with the prefix what if do fails.
 func within(what string, do func()) { check(what, attempt(do)) }
 
-// attempt returns the error with which a function fails.
+// attempt calls a function and returns the error with which it fails.
 func attempt(do func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -164,7 +163,7 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// maxFile is the largest vector file, in bytes.
+// maxFile is the maximum size of a vector file, in bytes.
 const maxFile = 64 << 20
 
 // File runs the cases of one file. An error is about the file: it names the
@@ -241,8 +240,7 @@ func Run(b []byte) (Result, error) {
 	return r, nil
 }
 
-// lineOf returns the line that an error of the decoder is about, the first if it
-// does not say.
+// lineOf returns the line of a decoder error, or the first line if the error has none.
 func lineOf(b []byte, err error) int {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -251,7 +249,7 @@ func lineOf(b []byte, err error) int {
 	return 1 + bytes.Count(b[:min(int(syntax.Offset), len(b))], []byte("\n"))
 }
 
-// expected tells whether a case has a key: a field of expect that it does not have is nil.
+// expected reports whether a case has a key: the field of a missing key of expect is nil.
 func expected(want any) bool {
 	switch v := reflect.ValueOf(want); v.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -260,7 +258,7 @@ func expected(want any) bool {
 	return true
 }
 
-// show writes a value in the form in which two are compared.
+// show returns a value in the form in which values are compared.
 func show(x any) string {
 	b, err := json.Marshal(x)
 	if err != nil {

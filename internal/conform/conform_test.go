@@ -32,7 +32,7 @@ func vectors(t testing.TB) map[string][]byte {
 	return all
 }
 
-// The worked cases of the sources, all of them.
+// All worked cases of the sources hold.
 func TestVectors(t *testing.T) {
 	cases := 0
 	for name, b := range vectors(t) {
@@ -50,9 +50,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// corrupted returns every way to change one expected value to null or to an object
-// with nothing in it, one that is a string, a number or a truth value to another,
-// and one key to other letters.
+// corrupted returns every way to change one expected value to null or to an empty object, one string, number or
+// boolean to another, and one key to other letters.
 func corrupted(x any) []any {
 	out := []any{map[string]any{}}
 	if x != nil {
@@ -65,7 +64,7 @@ func corrupted(x any) []any {
 		for k, v := range x {
 			for _, bad := range corrupted(v) {
 				if _, text := bad.(string); k == "reason" && text {
-					continue // it is for people
+					continue // not compared
 				}
 				one := maps.Clone(x)
 				one[k] = bad
@@ -120,7 +119,7 @@ func cases(t testing.TB, b []byte) (family string, cases []map[string]any) {
 	return file.Family, file.Cases
 }
 
-// file writes a file of one case.
+// file returns a file with one case.
 func file(t testing.TB, family string, c map[string]any) []byte {
 	t.Helper()
 	b, err := json.Marshal(map[string]any{"family": family, "cases": []any{c}})
@@ -130,7 +129,7 @@ func file(t testing.TB, family string, c map[string]any) []byte {
 	return b
 }
 
-// A case of which any one expected value is changed fails, or is no case.
+// A case with any one expected value changed fails or is invalid.
 func TestCorruptedVectorsFail(t *testing.T) {
 	changed := 0
 	for name, b := range vectors(t) {
@@ -166,7 +165,7 @@ func family(name string, cases ...string) string {
 	return fmt.Sprintf("{\"family\": %q,\n\"cases\": [\n%s\n]}", name, strings.Join(cases, ",\n"))
 }
 
-// edited is good with one piece replaced, in a file.
+// edited returns good with one piece replaced, in a file.
 func edited(t testing.TB, old, replacement string) string {
 	t.Helper()
 	if strings.Count(good, old) != 1 {
@@ -175,7 +174,7 @@ func edited(t testing.TB, old, replacement string) string {
 	return family("oral", strings.Replace(good, old, replacement, 1))
 }
 
-// refused demands an error that begins with the line and tells what is wrong.
+// refused demands an error that begins with the line and says what is wrong.
 func refused(t *testing.T, text, want string) {
 	t.Helper()
 	_, err := conform.Run([]byte(text))
@@ -186,7 +185,7 @@ func refused(t *testing.T, text, want string) {
 
 var beginsWithLine = regexp.MustCompile(`^[1-9][0-9]*: `)
 
-// What is no vector file is an error that says where and what.
+// A malformed vector file is an error that says where and what.
 func TestMalformedFile(t *testing.T) {
 	whole := family("oral", good)
 	if _, err := conform.Run([]byte(whole)); err != nil {
@@ -221,7 +220,7 @@ func TestMalformedFile(t *testing.T) {
 	}
 }
 
-// So is a case that is not of its family's form, or of no sense.
+// So is a case that does not have its family's form or makes no sense.
 func TestMalformedCase(t *testing.T) {
 	for name, test := range map[string]struct{ old, replacement, want string }{
 		"unknown field":     {`"n": 3`, `"n": 3, "k": 1`, `3: case a: unknown key "k": allowed are algorithm, basis, default`},
@@ -251,7 +250,7 @@ func TestMalformedCase(t *testing.T) {
 	}
 }
 
-// And so is an expectation that asserts nothing, or something of nobody.
+// So is an expectation that asserts nothing, or concerns no process.
 func TestMalformedExpectation(t *testing.T) {
 	for expected, want := range map[string]string{
 		`{}`:                  "expect: an empty object says nothing",

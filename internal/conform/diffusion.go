@@ -9,7 +9,7 @@ import (
 // diffusionCase is one reliable broadcast by diffusion.
 type diffusionCase struct {
 	head
-	Graph   map[string][]string `json:"graph"` // the neighbours of each process
+	Graph   map[string][]string `json:"graph"` // the neighbors of each process
 	Sender  string              `json:"sender"`
 	Crashes map[string][]string `json:"crashes" empty:"allowed"`
 }
@@ -23,7 +23,7 @@ func diffuse(c diffusionCase, want diffusionExpect, report reporter) {
 	b := c.prepare()
 	b.run()
 	report("delivered_by_correct", want.Delivered, b.deliveredByCorrect())
-	report("messages", want.Messages, b.writes(diffusion.Data)+len(b.kept)) // the sender's copy to itself counts
+	report("messages", want.Messages, b.writes(diffusion.Data)+len(b.kept)) // includes the sender's copy to itself
 }
 
 func (c diffusionCase) prepare() *spread {

@@ -25,7 +25,7 @@ const (
 
 var silentSource = strings.Replace(smOne, `"faulty": ["3"]`, `"faulty": ["0"]`, 1)
 
-// one runs a case and returns the keys of what failed.
+// one runs a case and returns the keys that failed.
 func one(t *testing.T, family, fields, expect string) ([]string, error) {
 	t.Helper()
 	text := fmt.Sprintf("{\"family\": %q, \"cases\": [{\"id\": \"a\", %s, \"expect\": %s}]}", family, fields, expect)
@@ -40,7 +40,7 @@ func one(t *testing.T, family, fields, expect string) ([]string, error) {
 	return failed, err
 }
 
-// passes demands that the keys given fail and no others.
+// passes demands that exactly the given keys fail.
 func passes(t *testing.T, family, fields, expect string, failing ...string) {
 	t.Helper()
 	if failed, err := one(t, family, fields, expect); err != nil || !slices.Equal(failed, failing) {
@@ -56,8 +56,7 @@ func isRefused(t *testing.T, family, fields, expect, want string) {
 	}
 }
 
-// Of maps by process and by path what is listed is demanded and nothing else; what
-// is listed and not there fails.
+// Maps by process and by path are compared only for the listed entries. A listed entry that does not exist fails.
 func TestOnlyWhatIsListed(t *testing.T) {
 	for _, x := range []struct {
 		family, fields, right, wrong, absent string // absent: "" if it is an error
@@ -89,7 +88,7 @@ func TestOnlyWhatIsListed(t *testing.T) {
 	}
 }
 
-// What faulty and unknown processes hold is not asked for.
+// Expectations about faulty or unknown processes are refused.
 func TestOfWhom(t *testing.T) {
 	isRefused(t, "ic", icOM, `{"vectors": {"p3": ["1"]}}`, `expect: vectors: "p3" is faulty`)
 	isRefused(t, "ic", icOM, `{"consensus": {"p9": "1"}}`, `expect: consensus: there is no process "p9"`)
@@ -100,14 +99,14 @@ func TestOfWhom(t *testing.T) {
 	isRefused(t, "sm", smOne, `{"decisions": {"0": "1"}}`, `expect: decisions: "0" is the source`)
 }
 
-// A list without entries says that there are none. That null and an object without entries
-// say nothing is for TestCorruptedVectorsFail.
+// A list without entries says that there are none. TestCorruptedVectorsFail tests that null and an empty object say
+// nothing.
 func TestEmptyLists(t *testing.T) {
 	passes(t, "sm", smOne, `{"rejected": []}`)
 	passes(t, "sm", silentSource, `{"V": {"1": []}}`)
 }
 
-// A faulty process says what is listed, whatever its value; a correct one needs one.
+// A faulty process sends what is listed, whatever its value; a correct process needs a value.
 func TestValues(t *testing.T) {
 	passes(t, "ic", icOM, `{"vectors": {"p1": ["1", "1", "0", "1"], "p2": ["1", "1", "0", "1"], "p0": ["1", "1", "0", "1"]}}`)
 	given := strings.Replace(icOM, `"p2": "0"}`, `"p2": "0", "p3": "0"}`, 1)
@@ -119,8 +118,7 @@ func TestValues(t *testing.T) {
 	isRefused(t, "ic", strings.Replace(icOM, `"p2": "0"}`, `"p2": "`+long+`"}`, 1), consensus, "values: a value of 1025 bytes")
 }
 
-// The algorithms know no message to the source, EIG neither, which knows those to
-// processes on the path; nor one of another source than there is.
+// The algorithms have no message to the source, nor one of another source. EIG has messages to processes on the path.
 func TestOralSends(t *testing.T) {
 	with := func(fields, path, to string) string {
 		at := strings.Index(fields, `"sends": `)
@@ -136,13 +134,13 @@ func TestOralSends(t *testing.T) {
 	isRefused(t, "ic", with(icEIG, "p1.p3", "p3"), `{"vectors": {"p0": ["1", "1", "0", "0"]}}`, itself)
 	isRefused(t, "ic", with(icOM, "p1.p3", "p1"), `{"vectors": {"p0": ["1", "1", "0", "0"]}}`, none)
 	passes(t, "ic", with(icEIG, "p1.p3", "p2"), `{"tables": {"p1": {"p2": {"p3": "0", "p1": "1"}}}}`)
-	// Of a longer path EIG tells those on it, and OM does not.
+	// EIG sends longer paths to the processes on them, and OM does not.
 	long := strings.Replace(strings.Replace(two, `"m": 1`, `"m": 2`, 1), `"eig"`, `"om"`, 1)
 	passes(t, "oral", with(strings.Replace(long, `"om"`, `"eig"`, 1), "p0.p1.p3", "p1"), `{"trees": {"p1": {"p0.p1.p3": ["0", "0"]}}}`)
 	isRefused(t, "oral", with(long, "p0.p1.p3", "p1"), `{"agreement": true}`, none)
 }
 
-// Where nobody but the source is correct, nothing is said of what the others decide.
+// If only the source is correct, nothing is said of the other decisions.
 func TestNobodyElse(t *testing.T) {
 	alone := strings.Replace(oralEIG, `["p3"]`, `["p1", "p2", "p3"]`, 1)
 	one := strings.Replace(oralEIG, `["p3"]`, `["p2", "p3"]`, 1)
@@ -156,8 +154,8 @@ func TestNobodyElse(t *testing.T) {
 	passes(t, "oral", one, `{"agreement": true, "validity": false}`)
 }
 
-// What is asked of a case costs no more than it is worth: cases that would take
-// gigabytes or hours are refused, and the largest that are not end soon.
+// The cost of a case is limited: cases that would take gigabytes or hours are refused, and the largest allowed ones
+// end soon.
 func TestLargeCases(t *testing.T) {
 	system := func(n, m int) string {
 		names := make([]string, n)
@@ -179,16 +177,16 @@ func TestLargeCases(t *testing.T) {
 	isRefused(t, "oral", system(256, 3)+source+oral+`"om"`, agree, "a case of 261120 frames")
 	isRefused(t, "ic", system(256, 3)+values(256)+oral+`"om"`, `{"vectors": {"0": ["1"]}}`, "a case of 261120 frames")
 	isRefused(t, "oral", system(15, 8)+source+oral+`"eig"`, agree, "messages: allowed are 20000000")
-	// Of interactive consistency there is one agreement for each process.
+	// Interactive consistency has one agreement for each process.
 	isRefused(t, "ic", system(12, 6)+values(12)+oral+`"om"`, `{"vectors": {"0": ["1"]}}`, "messages: allowed are 20000000")
-	// All that a process says in a round is gathered, whatever there is of it.
+	// Everything that a process sends in a round is collected.
 	passes(t, "oral", system(13, 6)+source+oral+`"eig"`, `{"round_messages": {"2": {"6": [["1", "0.2"]]}}}`, "round_messages.2.6")
 	sends := strings.Repeat(`{"round": 0, "from": "1", "to": "2", "value": "1", "chain": ["0"]}, `, 15)
 	fields := system(256, 1) + source + `, "sends": [` + strings.TrimSuffix(sends, ", ") + `]`
 	isRefused(t, "sm", fields, agree, "15 sends, which all may relay to all: with n = 256 fewer than 15 are allowed")
 }
 
-// V holds values as they are, not as they are shown to people.
+// V holds the values themselves, not their printed form.
 func TestAnyValueInV(t *testing.T) {
 	for _, v := range []string{"", "é\n", `"a"`, "0xc3a90a", strings.Repeat("a", 100)} {
 		text, err := json.Marshal(v)
@@ -200,20 +198,19 @@ func TestAnyValueInV(t *testing.T) {
 	}
 }
 
-// A chain that begins with what a correct process signed long ago is as good as a
-// new one.
+// A chain that begins with an old signature of a correct process is as good as a new one.
 func TestOldSignature(t *testing.T) {
 	const fields = `"n": 7, "m": 4, "processes": ["0", "1", "2", "3", "4", "5", "6"], "source": "0",
 "source_value": "1", "default": "0", "faulty": ["0", "4", "5", "6"], "sends": [
 {"round": 0, "from": "0", "to": "1", "value": "1", "chain": ["0"]},
 {"round": 4, "from": "6", "to": "2", "value": "1", "chain": ["0", "1", "4", "5", "6"]}]`
 	passes(t, "sm", fields, `{"V": {"1": ["1"], "2": ["1"], "3": ["1"]}, "rejected": [], "honest_messages_per_round": [0, 5, 8]}`)
-	// What nobody has signed is made up.
+	// A value that no process has signed is forged.
 	passes(t, "sm", strings.Replace(fields, `"chain": ["0", "1", "4"`, `"chain": ["0", "3", "4"`, 1),
 		`{"V": {"2": ["1"]}, "rejected": [{"to": "2", "round": 4, "value": "1", "chain": ["0", "3", "4", "5", "6"], "reason": ""}]}`)
 }
 
-// Rounds at the end in which nothing is sent need not be listed; others need.
+// Empty rounds at the end need not be listed; others must be.
 func TestEmptyRounds(t *testing.T) {
 	const key = "honest_messages_per_round"
 	for list, right := range map[string]bool{"[0, 0, 0]": true, "[0]": true, "[]": true, "[0, 0, 0, 0]": false, "[1]": false} {
@@ -228,25 +225,25 @@ func TestEmptyRounds(t *testing.T) {
 	passes(t, "bounds", `"n": 5, "m": 2`, `{"sm_honest_messages_per_round": [4]}`, "sm_honest_messages_per_round")
 	passes(t, "bounds", `"n": 5, "m": 2`, `{"eig_sent_per_lieutenant": [0, 4]}`, "eig_sent_per_lieutenant")
 	passes(t, "bounds", `"n": 2, "m": 0`, `{"eig_sent_per_lieutenant": []}`)
-	// Also where the counts are the theorem's: nobody but the source sends in round 0.
+	// This also holds where the counts are the theorem's: only the source sends in round 0.
 	passes(t, "bounds", `"n": 100, "m": 2`, `{"eig_sent_per_lieutenant": [0, 99, 9702], "eig_messages_per_round": [99, 9801, 960498]}`)
 	passes(t, "oral", oralEIG, `{"messages_per_round": [3]}`, "messages_per_round")
 }
 
-// The bits of OM's messages are one number in all, or a list by round.
+// The bits of OM's messages are one total, or a list by round.
 func TestPayloadBits(t *testing.T) {
 	const four = `"n": 4, "m": 1`
 	passes(t, "bounds", four, `{"om_payload_bits": 39}`)
 	passes(t, "bounds", four, `{"om_payload_bits": [9, 30]}`)
 	passes(t, "bounds", four, `{"om_payload_bits": 30}`, "om_payload_bits")
 	passes(t, "bounds", four, `{"om_payload_bits": [9]}`, "om_payload_bits")
-	passes(t, "bounds", four, `{"om_payload_bits": [3, 5]}`, "om_payload_bits") // those of one message
+	passes(t, "bounds", four, `{"om_payload_bits": [3, 5]}`, "om_payload_bits") // the bits of one message
 	isRefused(t, "bounds", four, `{"om_payload_bits": null}`, "om_payload_bits: null")
 	isRefused(t, "bounds", four, `{"om_payload_bits": [9, null]}`, "om_payload_bits: entry 1: null")
 	isRefused(t, "bounds", four, `{"om_payload_bits": "39"}`, "om_payload_bits: string, where a whole number")
 }
 
-// Counts that 64 bits do not hold are no counts, and beyond n-2 there are none.
+// Counts that do not fit in 64 bits are refused, and so is any count beyond n-2.
 func TestCountsThatAreNone(t *testing.T) {
 	counts := map[string]string{
 		"eig_sent_per_lieutenant": "[0]", "eig_messages_per_round": "[99]", "eig_total": "0", "eig_received_per_lieutenant": "0",
@@ -262,10 +259,10 @@ func TestCountsThatAreNone(t *testing.T) {
 	passes(t, "bounds", `"n": 2, "m": 256`, `{"oral_possible": false, "min_n_oral": 769, "min_n_signed": 258}`)
 	isRefused(t, "bounds", `"n": 2, "m": 257`, `{"rounds": 258}`, "allowed are n of 2 to 256 and m of 0 to 256")
 	isRefused(t, "bounds", `"n": 1, "m": 0`, `{"rounds": 1}`, "allowed are n of 2 to 256")
-	// Here a tree has fewer than 2^64 nodes, and only all messages together are more.
+	// Here a tree has fewer than 2^64 nodes, and only the total number of messages is larger.
 	passes(t, "bounds", `"n": 21, "m": 18`, `{"tree_leaves": 1216451004088320000}`)
 	passes(t, "bounds", `"n": 100, "m": 33`, `{"max_oral_faults": 33, "oral_possible": true}`)
-	// A frame for everybody in each of 255 rounds would take seconds.
+	// Frames to all in each of 255 rounds would take seconds.
 	passes(t, "bounds", `"n": 256, "m": 254`, `{"sm_honest_messages_per_round": [255, 64770]}`)
 }
 
@@ -277,7 +274,7 @@ func TestLeaves(t *testing.T) {
 	isRefused(t, "oral", all, `{"accurate_leaves": 1}`, "no lieutenant is correct")
 }
 
-// What a faulty process cannot send is refused.
+// A message that a faulty process cannot send is refused.
 func TestSignedSends(t *testing.T) {
 	const right = `{"round": 1, "from": "3", "to": "1", "value": "1", "chain": ["0", "3"], "bad_sig": 1}`
 	with := func(send string) string { return strings.Replace(smOne, `"sends": []`, `"sends": [`+send+`]`, 1) }
@@ -296,7 +293,7 @@ func TestSignedSends(t *testing.T) {
 	}
 }
 
-// A file is named in its errors, and a folder stands for the files in it.
+// A file's errors name it, and a folder stands for the files in it.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.json")
@@ -341,10 +338,10 @@ func FuzzRun(f *testing.F) {
 		var sizes struct {
 			Cases []struct{ N, M int }
 		}
-		_ = json.Unmarshal(b, &sizes) // as far as it can be read, Run reads no more
+		_ = json.Unmarshal(b, &sizes) // if it cannot be read, Run cannot read it either
 		for _, c := range sizes.Cases {
 			if len(sizes.Cases) > 3 || c.N > 7 && c.M > 1 || c.N > 40 || c.M > 40 {
-				return // many cases and large ones are slow, and no fault
+				return // many or large cases are slow, which is no defect
 			}
 		}
 		r, err := conform.Run(b)

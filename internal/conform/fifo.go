@@ -27,7 +27,7 @@ type fifoExpect struct {
 
 // fifoRun is a case that has been run.
 type fifoRun struct {
-	cast     // the senders; the receiver comes behind them
+	cast     // the senders; the receiver has the number after them
 	receiver parley.Machine
 	released [][][2]any // by each arrival
 }
@@ -73,8 +73,7 @@ const (
 	maxSent = 100_000
 )
 
-// run lets the senders broadcast as often as it takes, and hands their messages to
-// the receiver as they arrive.
+// run makes the senders broadcast as often as needed, and passes their messages to the receiver as they arrive.
 func (c fifoCase) run() *fifoRun {
 	checkSteps("arrivals", len(c.Arrivals))
 	last, sum := make(map[string]uint64), uint64(0)
@@ -96,7 +95,7 @@ func (c fifoCase) run() *fifoRun {
 		fail("arrivals: %d senders: there is one receiver, and allowed are %d processes", n, n)
 	}
 	t := newHost(fifo.New(fifo.Config{N: int(n) + 1}))
-	sent := make(map[string][]parley.Msg) // by sender, in the order of numbers
+	sent := make(map[string][]parley.Msg) // by sender, ordered by number
 	for i, name := range k.names {
 		t.broadcast = nil
 		for seq := range last[name] {

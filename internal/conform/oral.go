@@ -21,8 +21,7 @@ type oralCase struct {
 	Sends     []oralSend `json:"sends"`
 }
 
-// oralSend is what a faulty process says in one message; without a value it
-// says nothing.
+// oralSend is one message of a faulty process. Without a value it is not sent.
 type oralSend struct {
 	Path  string  `json:"path"`
 	To    string  `json:"to"`
@@ -61,7 +60,7 @@ func oral(c oralCase, want oralExpect, report reporter) {
 	want.oralInternals.compare(r, report)
 }
 
-// prepare checks the case and makes its protocol.
+// maxCase is the maximum size of a case, in messages.
 func (c oralCase) prepare() oralRun {
 	k, in := c.sourced.prepare()
 	say := script(c.Sends, k, c.M, func(path []parley.ID, to parley.ID) bool {
@@ -75,11 +74,9 @@ func (c oralCase) prepare() oralRun {
 	return r
 }
 
-// maxCase is the largest case that is run, in messages.
 const maxCase = 20_000_000
 
-// oralProtocol makes an oral protocol whose liars say what say says, for as many
-// runs of it side by side as there are sources.
+// oralProtocol returns an oral protocol whose liars send what say says, with one run for each source, side by side.
 func oralProtocol(algorithm string, c problem.Instance, sources int, say eig.Say) (p lockstep.Protocol) {
 	switch algorithm {
 	case "eig":
@@ -97,9 +94,8 @@ func oralProtocol(algorithm string, c problem.Instance, sources int, say eig.Say
 	return p
 }
 
-// script reads sends: for every message its path, its receiver and its value.
-// due tells whether the algorithm knows such a message. One to the sender itself
-// would assert nothing: no correct process hears it.
+// script reads sends: the path, the receiver and the value of every message. due reports whether the algorithm has
+// such a message. A message to the sender itself would assert nothing, because no correct process receives it.
 func script(sends []oralSend, k cast, m int, due func(path []parley.ID, to parley.ID) bool) eig.Say {
 	said := make(map[string][]byte)
 	for _, send := range sends {

@@ -11,9 +11,8 @@ import (
 	"parley/trace"
 )
 
-// oralInternals is what is expected of an oral agreement beside its decisions: what
-// processes say and what their trees hold. Of trees, and of the maps in the same
-// form that are taken from them, only the entries that are listed are demanded.
+// oralInternals are the expectations of an oral agreement other than its decisions: what processes send and what
+// their trees hold. Trees, and the maps of the same form derived from them, are compared only for the listed entries.
 type oralInternals struct {
 	RoundMessages   map[string]map[string][]pair `json:"round_messages"`
 	Trees           map[string]map[string]pair   `json:"trees"`
@@ -24,10 +23,10 @@ type oralInternals struct {
 	AccurateLeaves  *int                         `json:"accurate_leaves"`
 }
 
-// pair is a list of two texts, a value and a path or an input and an output.
+// pair is a list of two texts: a value and a path, or an input and an output.
 type pair [2]string
 
-// compare compares it with a run.
+// compare compares the expectations with a run.
 func (want oralInternals) compare(r oralRun, report reporter) {
 	names := form.Keys(want.RoundMessages)
 	for i, id := range r.asCorrect("round_messages", names, parley.All) {
@@ -46,7 +45,7 @@ func (want oralInternals) compare(r oralRun, report reporter) {
 	want.countLeaves(r, report)
 }
 
-// compareTrees compares what is taken from the trees of lieutenants.
+// compareTrees compares what is derived from the trees of lieutenants.
 func compareTrees[T any](r oralRun, report reporter, key string, want map[string]map[string]T,
 	taken func(name string, t parley.Tree) map[string]T,
 ) {
@@ -119,8 +118,8 @@ func (r oralRun) leaves(name string, t parley.Tree) map[string]string {
 	return all
 }
 
-// countLeaves counts the leaves with and without a faulty process on the path;
-// the count is the same for every correct lieutenant.
+// countLeaves counts the leaves with and without a faulty process on the path. The counts are the same for every
+// correct lieutenant.
 func (want oralInternals) countLeaves(r oralRun, report reporter) {
 	if want.DeceptiveLeaves == nil && want.AccurateLeaves == nil {
 		return
@@ -141,15 +140,14 @@ func (want oralInternals) countLeaves(r oralRun, report reporter) {
 	report("accurate_leaves", want.AccurateLeaves, accurate)
 }
 
-// votes returns what a lieutenant's final majority is taken over: a value for
-// every lieutenant, its own included.
+// votes returns the values whose majority a lieutenant finally takes: one for every lieutenant, including its own.
 func (r oralRun) votes(name string, t parley.Tree) map[string]string {
 	self := r.id("", name)
 	root := t.Root()
 	in, _, children := t.Node(root)
 	all := make(map[string]string)
 	if !slices.Contains(children, self) {
-		all[name] = string(in) // used directly, not relayed to oneself
+		all[name] = string(in) // used directly, not relayed to itself
 	}
 	for _, q := range children {
 		_, out, _ := t.Node(append(slices.Clone(root), q))

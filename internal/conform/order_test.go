@@ -2,8 +2,8 @@ package conform
 
 import "testing"
 
-// Two processes agree on the order if they deliver what both do in the same one; no
-// run of the machines shows what it is when they do not.
+// Two processes agree on the order if they deliver what both deliver in the same order. No run of the machines has a
+// disagreement, so this test makes one.
 func TestTotallyOrdered(t *testing.T) {
 	for _, c := range []struct {
 		a, b, c []string

@@ -10,14 +10,13 @@ import (
 	"parley/internal/conform/form"
 )
 
-// recoveryCase is what the other receivers of a message answer to one that takes it
-// over from its sender.
+// recoveryCase has the answers of the other receivers of a message to the one that takes it over from its sender.
 type recoveryCase struct {
 	kinded
 	Status map[string]status `json:"status"`
 }
 
-// status is one answer: a state and, unless that is unknown, the priority.
+// status is one answer: a state and, unless the state is unknown, the priority.
 type status struct {
 	State    string `json:"state"`
 	Priority *mixed `json:"priority"`
@@ -47,8 +46,8 @@ func recovery(c recoveryCase, want recoveryExpect, report reporter) {
 	}
 }
 
-// prepare reads the answers. The processes are those that answer, in the order of
-// their names, and those whose priorities they report.
+// prepare reads the answers. The processes are those that answer, and those whose priorities they report, sorted by
+// name.
 func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer) {
 	names := form.Keys(c.Status)
 	for _, name := range form.Keys(c.Status) {
@@ -83,7 +82,7 @@ func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer) {
 	return k, answers
 }
 
-// maxPriority is the largest number of a priority.
+// maxPriority is the maximum number of a priority.
 const maxPriority = 1 << 50
 
 func (c cast) answer(s status) (a atomic.Answer) {
@@ -106,9 +105,8 @@ func (c cast) answer(s status) (a atomic.Answer) {
 	return a
 }
 
-// takeOver runs a machine that takes a message over. It is a receiver beside those
-// of the case: it has proposed when the sender crashes, gets their answers, and does
-// the same to all of them.
+// takeOver runs a machine that takes a message over. It is an additional receiver: it has proposed when the sender
+// crashes, gets the answers of the others, and does the same to all of them.
 func takeOver(k cast, answers map[parley.ID]atomic.Answer) (action string, priority [2]any) {
 	n := parley.ID(len(k.names))
 	heir, sender := n, n+1
@@ -139,16 +137,16 @@ func takeOver(k cast, answers map[parley.ID]atomic.Answer) (action string, prior
 	return outcomeOf(k, t, t.sent[before:], others)
 }
 
-// known is an answer, as it travels, to the question for the status.
+// known returns the message with an answer to a status question.
 func known(question parley.Msg, a atomic.Answer) parley.Msg {
-	m := question // of the same message and under the same ballot
+	m := question // about the same message and under the same ballot
 	m.Kind, m.Value = atomic.Known, a.Priority.Number
 	m.Body = append(slices.Clone(m.Body), byte(a.State))
 	m.Body = binary.AppendUvarint(m.Body, uint64(a.Priority.By))
 	return m
 }
 
-// outcomeOf tells what who took over sends to all the others.
+// outcomeOf returns what the process that took over sends to all others.
 func outcomeOf(k cast, t *scriptHost, sent []onLink, others parley.Set) (action string, priority [2]any) {
 	left := others
 	for i, m := range sent {

@@ -16,21 +16,21 @@ type scriptHost struct {
 	step     parley.Step
 	now      parley.Tick
 	down     parley.Set
-	links    []onLink // the oldest first
+	links    []onLink // oldest first
 	timers   []alarm
 
-	sent, kept []onLink               // all that was, and own copies
-	broadcast  []parley.Effect        // handed to the layer beneath
+	sent, kept []onLink               // all sent messages, and own copies
+	broadcast  []parley.Effect        // requests to the layer below
 	above      []parley.ExternalEvent // deliveries and indications
 }
 
-// onLink is a message on its way.
+// onLink is a message in flight.
 type onLink struct {
 	from, to parley.ID
 	msg      parley.Msg
 }
 
-// alarm is a timer that runs.
+// alarm is a running timer.
 type alarm struct {
 	at     parley.ID
 	number parley.Timer
@@ -47,21 +47,21 @@ func newHost(p parley.Protocol) *scriptHost {
 	return t
 }
 
-// Choose and the others make it a parley.Host: these machines choose nothing and
-// sign nothing. What they refuse shows in what they do.
+// Choose and the other methods implement parley.Host. These machines choose and sign nothing. The effects show what
+// they refuse.
 func (t *scriptHost) Choose(int) int                        { panic("conform: a choice") }
 func (t *scriptHost) Sign(parley.ID, []byte) []byte         { panic("conform: a signature") }
 func (t *scriptHost) Verify(parley.ID, []byte, []byte) bool { panic("conform: a signature") }
 func (t *scriptHost) Refused(_, _ parley.ID, _ string)      {}
 
-// run runs a clause of a process that is up, and lets happen what it asks for.
+// run runs a clause of a process that is up, and executes its effects.
 func (t *scriptHost) run(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
 	if !t.down.Has(at) {
 		t.happen(t.clause(at, clause))
 	}
 }
 
-// request and receive are clauses.
+// request returns the clause for a request, and receive that for a message.
 func request(q parley.Msg) func(parley.Machine, *parley.Step) {
 	return func(m parley.Machine, s *parley.Step) { m.Request(s, q) }
 }
@@ -70,7 +70,7 @@ func receive(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
 	return func(m parley.Machine, s *parley.Step) { m.Receive(s, from, q) }
 }
 
-// carried is what the layer beneath delivers to the one that asked it to carry.
+// carried returns the clause for a message that the layer below delivers to the layer that requested it.
 func carried(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
 	return func(m parley.Machine, s *parley.Step) {
 		s.Carried = true
@@ -78,16 +78,15 @@ func carried(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
 	}
 }
 
-// clause runs a clause of a process and returns what it asks for, a send to all as
-// one to each. Nothing of it has happened yet.
+// clause runs a clause of a process and returns its effects, with a send to all as one send to each. It does not
+// execute them.
 func (t *scriptHost) clause(at parley.ID, clause func(m parley.Machine, s *parley.Step)) []parley.Effect {
 	t.step = parley.Step{Self: at, N: t.protocol.N, Now: t.now, Host: t}
 	clause(t.machines[at], &t.step)
 	return parley.Singly(t.step.Effects, t.protocol.N)
 }
 
-// happen carries out what processes asked for. Nobody comes back after a crash here,
-// so that records are of no use.
+// happen executes effects. It ignores log records, because no process restarts here.
 func (t *scriptHost) happen(effects []parley.Effect) {
 	for _, e := range effects {
 		switch e.Op {
@@ -112,7 +111,7 @@ func (t *scriptHost) happen(effects []parley.Effect) {
 	}
 }
 
-// take takes the oldest message that fits off the links.
+// take removes the oldest matching message from the links.
 func (t *scriptHost) take(fits func(m onLink) bool) (onLink, bool) {
 	i := slices.IndexFunc(t.links, fits)
 	if i < 0 {
@@ -123,7 +122,7 @@ func (t *scriptHost) take(fits func(m onLink) bool) (onLink, bool) {
 	return m, true
 }
 
-// rest lets arrive, the oldest first, all that is on links and what comes of it.
+// rest delivers all messages on links, oldest first, and those that result from them.
 func (t *scriptHost) rest() {
 	for len(t.links) > 0 {
 		m := t.links[0]
@@ -132,8 +131,8 @@ func (t *scriptHost) rest() {
 	}
 }
 
-// tick lets time go by until the next timer ends, and tells whether there is one.
-// Of several that end at one time the one set first is first.
+// tick advances the time until the next timer expires, and reports whether there is one. Of timers with the same
+// time, the one set first expires first.
 func (t *scriptHost) tick() bool {
 	t.timers = slices.DeleteFunc(t.timers, func(a alarm) bool { return t.down.Has(a.at) })
 	if len(t.timers) == 0 {
@@ -157,7 +156,7 @@ func (t *scriptHost) delivered(at parley.ID) []parley.ExternalEvent {
 	return out
 }
 
-// named makes a cast of processes of which none is faulty, by their names.
+// named returns a cast of correct processes with the given names.
 func named(what string, names []string) cast {
 	if len(names) < 1 || len(names) > parley.MaxProcesses {
 		check(what, fmt.Errorf("%d processes: allowed are 1 to %d", len(names), parley.MaxProcesses))
@@ -170,7 +169,7 @@ func named(what string, names []string) cast {
 	return cast{names: names}
 }
 
-// maxSteps is the largest script that is run, in steps.
+// maxSteps is the maximum length of a script, in steps.
 const maxSteps = 2000
 
 func checkSteps(what string, n int) {

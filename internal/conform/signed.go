@@ -19,8 +19,7 @@ type signedCase struct {
 	Sends []signedSend `json:"sends"`
 }
 
-// signedSend is a message of a faulty process: a value with a chain of
-// signatures, of which one may be bad.
+// signedSend is a message of a faulty process: a value with a chain of signatures, one of which may be invalid.
 type signedSend struct {
 	Round  int      `json:"round"`
 	From   string   `json:"from"`
@@ -37,8 +36,7 @@ type signedExpect struct {
 	Rejected         []rejection         `json:"rejected"`
 }
 
-// rejection is a message that a correct process did not accept. The reason is
-// for people: only that there is one is compared.
+// rejection is a message that a correct process did not accept. Its reason is not compared, only its presence.
 type rejection struct {
 	To     string   `json:"to"`
 	Round  int      `json:"round"`
@@ -51,7 +49,7 @@ func signed(c signedCase, want signedExpect, report reporter) {
 	k, config, sends := c.prepare()
 	rounds := sm.Rounds(config)
 	rounds.Lies = sm.Script(config, sends)
-	made := make(map[parley.ID]lockstep.Rounds) // what is inside the machines
+	made := make(map[parley.ID]lockstep.Rounds) // the inner machines
 	inside := rounds.New
 	rounds.New = func(self parley.ID) lockstep.Rounds {
 		made[self] = inside(self)
@@ -77,8 +75,7 @@ func signed(c signedCase, want signedExpect, report reporter) {
 	want.compare(k, config.Source, c.SourceValue, s, report)
 }
 
-// maxRelays is the largest case that is run, in messages that what is sent may lead
-// to.
+// maxRelays is the maximum number of messages to which the sends of a case may lead.
 const maxRelays = 1_000_000
 
 func (c signedCase) prepare() (cast, sm.Config, []sm.Forged) {
@@ -93,7 +90,7 @@ func (c signedCase) prepare() (cast, sm.Config, []sm.Forged) {
 	return k, sm.Config{Instance: in}, sends
 }
 
-// forged checks a message, and reads it.
+// forged checks and reads a message.
 func (send signedSend) forged(m int, k cast) sm.Forged {
 	f := sm.Forged{
 		Round: send.Round, Value: []byte(send.Value), BadSig: -1,
@@ -125,8 +122,7 @@ func byPlace(list []rejection) []rejection {
 	return list
 }
 
-// rejections asks, for every message that a correct process received, whether
-// its chain counts.
+// rejections checks, for every message that a correct process received, whether its chain counts.
 func rejections(c sm.Config, k cast, log *trace.Log) []rejection {
 	out := []rejection{}
 	signer := sim.Ideal(0)
@@ -149,7 +145,7 @@ func rejections(c sm.Config, k cast, log *trace.Log) []rejection {
 	return byPlace(out)
 }
 
-// name is the name of a process, also of one that is not there.
+// name returns the name of a process, including one that does not exist.
 func (c cast) name(id parley.ID) string {
 	if int(id) < len(c.names) {
 		return c.names[id]

@@ -9,21 +9,20 @@ import (
 	"parley/internal/conform/form"
 )
 
-// spread is one reliable broadcast in which processes crash in the middle of
-// writing. A process that is to crash does so in the first thing that it does: of
-// what it would write then some arrives, and nothing else of it happens.
+// spread is one reliable broadcast in which processes crash while writing. A process that crashes does so in its
+// first step: some of the messages of that step arrive, and it has no other effect.
 type spread struct {
 	cast
 	*scriptHost
 	data    parley.Kind // of the messages that carry the broadcast
 	crashes map[parley.ID]parley.Set
 	sender  parley.ID
-	copies  map[parley.ID]int // how often each process that does not crash was sent it
+	copies  map[parley.ID]int // copies received by each process that does not crash
 }
 
 var payload = []byte("m")
 
-// newSpread reads which processes each one that crashes writes to before.
+// newSpread reads the processes that each crashing process still writes to.
 func newSpread(k cast, p parley.Protocol, data parley.Kind, sender parley.ID, crashes map[string][]string) *spread {
 	b := &spread{
 		cast: k, scriptHost: newHost(p), data: data, sender: sender,
@@ -38,7 +37,7 @@ func newSpread(k cast, p parley.Protocol, data parley.Kind, sender parley.ID, cr
 	return b
 }
 
-// run lets the sender broadcast, and delivers everything that is written.
+// run makes the sender broadcast, and delivers all messages.
 func (b *spread) run() {
 	b.do(b.sender, request(problem.Request(payload)))
 	b.rest()
@@ -49,7 +48,7 @@ func (b *spread) run() {
 	}
 }
 
-// rest delivers everything that is on links.
+// rest delivers all messages on links.
 func (b *spread) rest() {
 	for len(b.links) > 0 {
 		m, _ := b.take(func(onLink) bool { return true })
@@ -60,7 +59,7 @@ func (b *spread) rest() {
 	}
 }
 
-// do runs a clause, the last one of a process that crashes.
+// do runs a clause. For a process that crashes it is the last one.
 func (b *spread) do(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
 	to, crashes := b.crashes[at]
 	if !crashes {
@@ -80,7 +79,7 @@ func (b *spread) do(at parley.ID, clause func(m parley.Machine, s *parley.Step))
 	b.happen(effects)
 }
 
-// writes returns how many messages of a kind were written.
+// writes returns the number of messages of a kind.
 func (b *spread) writes(kind parley.Kind) (n int) {
 	for _, m := range b.sent {
 		if m.msg.Kind == kind {
@@ -90,8 +89,8 @@ func (b *spread) writes(kind parley.Kind) (n int) {
 	return n
 }
 
-// deliveredByCorrect returns the names of the processes that delivered the broadcast,
-// sorted; one that delivered it twice is there twice. Who crashes delivers nothing.
+// deliveredByCorrect returns the sorted names of the processes that delivered the broadcast, once for each delivery.
+// A process that crashes delivers nothing.
 func (b *spread) deliveredByCorrect() []string {
 	out := []string{}
 	for _, h := range b.above {
@@ -103,8 +102,8 @@ func (b *spread) deliveredByCorrect() []string {
 	return out
 }
 
-// duplicates returns the names of the processes that got a copy and did not deliver
-// it, once for each, sorted.
+// duplicates returns the sorted names of the processes that received a copy without delivering it, once for each such
+// copy.
 func (b *spread) duplicates() []string {
 	left := make(map[string]int)
 	// order: only the counts are used

@@ -15,7 +15,7 @@ import (
 	"parley/trace"
 )
 
-// system is what the cases of oral, ic and sm have in common.
+// system has the common fields of the cases of oral, ic and sm.
 type system struct {
 	head
 	N         int      `json:"n"`
@@ -25,7 +25,7 @@ type system struct {
 	Faulty    []string `json:"faulty"`
 }
 
-// prepare checks it and returns its processes, and its instance without a source.
+// prepare checks the system and returns its processes, and its instance without a source.
 func (c system) prepare() (cast, problem.Instance) {
 	k := newCast(c.N, c.Processes, c.Faulty)
 	switch frames := c.N * (c.N - 1) * (c.M + 1); {
@@ -38,7 +38,7 @@ func (c system) prepare() (cast, problem.Instance) {
 	return k, problem.Instance{N: c.N, M: c.M, Default: []byte(c.Default)}
 }
 
-// maxFrames is the largest case that is run, in frames: its log holds each of them.
+// maxFrames is the maximum size of a case, in frames: its log holds each of them.
 const maxFrames = 200_000
 
 // sourced is a system in which one process has a value to agree on.
@@ -55,14 +55,14 @@ func (c sourced) prepare() (cast, problem.Instance) {
 	return k, in
 }
 
-// outcome is what is expected of the decisions on one source's value.
+// outcome has the expectations about the decisions on one source's value.
 type outcome struct {
 	Decisions map[string]string `json:"decisions"`
 	Agreement *bool             `json:"agreement"`
 	Validity  json.RawMessage   `json:"validity" null:"allowed"` // null if the source is faulty
 }
 
-// compare compares it with a run.
+// compare compares the expectations with a run.
 func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, report reporter) {
 	decisions := k.decisions(s, source)
 	if len(k.correct(source)) == 0 && (want.Agreement != nil || want.Validity != nil) {
@@ -77,7 +77,7 @@ func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, 
 	report("validity", want.Validity, k.validity(source, value, decisions))
 }
 
-// validity is null if the source is faulty, else whether all decided its value.
+// validity returns nil if the source is faulty, and otherwise whether all decided its value.
 func (c cast) validity(source parley.ID, value string, decisions map[string]string) *bool {
 	if c.bad(source) {
 		return nil
@@ -89,14 +89,14 @@ func (c cast) validity(source parley.ID, value string, decisions map[string]stri
 	return &valid
 }
 
-// cast are the processes of a case, by the names it gives them.
+// cast has the processes of a case, with the names from the case.
 type cast struct {
 	names  []string
 	faulty map[parley.ID]faulty.Behavior
 }
 
-// newCast checks that the processes are n, of different names, and the faulty
-// ones among them. Faulty processes say what the protocol's Lies, a script, says.
+// newCast checks that there are n processes with different names, and that the faulty ones are among them. Faulty
+// processes send what the protocol's Lies, a script, says.
 func newCast(n int, processes, bad []string) cast {
 	c := cast{names: processes, faulty: make(map[parley.ID]faulty.Behavior)}
 	if n < 2 || n > parley.MaxProcesses || len(processes) != n {
@@ -123,7 +123,7 @@ func (c cast) bad(id parley.ID) bool {
 	return is
 }
 
-// id reads a name. An error begins with what is read, if that is named.
+// id reads a name. An error begins with what, unless that is empty.
 func (c cast) id(what, name string) parley.ID {
 	i := slices.Index(c.names, name)
 	if i < 0 {
@@ -148,7 +148,7 @@ func (c cast) path(ids []parley.ID) string {
 	return strings.Join(parts, ".")
 }
 
-// correct goes through the correct processes but one.
+// correct returns the correct processes except one.
 func (c cast) correct(but parley.ID) (out []parley.ID) {
 	for id := range parley.ID(len(c.names)) {
 		if !c.bad(id) && id != but {
@@ -158,8 +158,8 @@ func (c cast) correct(but parley.ID) (out []parley.ID) {
 	return out
 }
 
-// asCorrect reads the names of the processes of which a key of expect demands
-// something: correct ones, and not the source where only lieutenants have it.
+// asCorrect reads the names of the processes that a key of expect is about: correct ones, without the source if only
+// lieutenants have the key.
 func (c cast) asCorrect(key string, names []string, source parley.ID) []parley.ID {
 	out := c.ids("expect: "+key, names)
 	for i, id := range out {
@@ -173,7 +173,7 @@ func (c cast) asCorrect(key string, names []string, source parley.ID) []parley.I
 	return out
 }
 
-// compare compares what is expected of processes, by name, with what came of them.
+// compare compares expectations about processes, by name, with the results.
 func compare[T any](c cast, report reporter, key string, want, got map[string]T) {
 	c.ids("expect: "+strings.Replace(key, ".", ": ", 1), form.Keys(want))
 	report(key, want, among(want, got))
@@ -187,13 +187,13 @@ func (c cast) run(p parley.Protocol, values map[parley.ID]string) (*sim.Sim, *tr
 	}), log
 }
 
-// honest runs the protocol with nobody faulty and returns what it sends by round.
+// honest runs the protocol without faulty processes and returns what it sends by round.
 func honest(p parley.Protocol, values map[parley.ID]string) []uint64 {
 	s := sim.Run(sim.Options{Protocol: p, Measure: true, Requests: requests(p.N, values)})
 	return messages(s.Stats.Sent, p.Cost(p.N, p.M).Rounds)
 }
 
-// requests are the proposals of the given values.
+// requests returns the proposals of the given values.
 func requests(n int, values map[parley.ID]string) []sim.Request {
 	var out []sim.Request
 	for id := range parley.ID(n) {
@@ -204,8 +204,7 @@ func requests(n int, values map[parley.ID]string) []sim.Request {
 	return out
 }
 
-// messages returns the counts of messages of all rounds, also of those in which
-// nothing was sent.
+// messages returns the message counts of all rounds, including empty ones.
 func messages(sent []parley.Traffic, rounds int) []uint64 {
 	out := make([]uint64, rounds)
 	for r, t := range sent {
@@ -214,8 +213,8 @@ func messages(sent []parley.Traffic, rounds int) []uint64 {
 	return out
 }
 
-// byRound brings an expected list of counts, one a round, in which empty rounds at
-// the end may be left out, to the length of what came.
+// byRound extends an expected list of counts, one for each round, to the length of the actual one: empty rounds at
+// the end may be omitted.
 func byRound(want, got []uint64) []uint64 {
 	if want == nil {
 		return nil
@@ -223,13 +222,13 @@ func byRound(want, got []uint64) []uint64 {
 	return append(slices.Clip(want), make([]uint64, max(0, len(got)-len(want)))...)
 }
 
-// alike tells whether all values are the same.
+// alike reports whether all values are equal.
 func alike(values map[string]string) bool {
 	all := slices.Sorted(maps.Values(values))
 	return len(slices.Compact(all)) < 2
 }
 
-// decisions returns what the correct processes but one decided, by name.
+// decisions returns the decisions of all correct processes except one, by name.
 func (c cast) decisions(s *sim.Sim, but parley.ID) map[string]string {
 	out := make(map[string]string)
 	for id, v := range problem.Decisions(&s.History) {
@@ -240,8 +239,8 @@ func (c cast) decisions(s *sim.Sim, but parley.ID) map[string]string {
 	return out
 }
 
-// among returns the entries of got whose keys are expected: a case need not list
-// them all. One that is expected and not there stays missing.
+// among returns the entries of got whose keys are expected, because a case need not list all. An expected entry that
+// does not exist stays missing.
 func among[T any](want, got map[string]T) map[string]T {
 	out := make(map[string]T)
 	for k := range want {

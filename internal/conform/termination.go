@@ -11,8 +11,7 @@ import (
 	"parley/internal/conform/form"
 )
 
-// terminationCase is the local states of the participants that reach each other
-// when the coordinator is gone.
+// terminationCase has the local states of the participants that reach each other after the coordinator has crashed.
 type terminationCase struct {
 	kinded
 	States map[string]string `json:"states"`
@@ -22,7 +21,7 @@ type terminationExpect struct {
 	Outcome string `json:"outcome"`
 }
 
-// termination runs a case of the protocol of that name.
+// termination returns a function that runs a case with the protocol of that name.
 func termination(protocol string) func(c terminationCase, want terminationExpect, report reporter) {
 	return func(c terminationCase, want terminationExpect, report reporter) {
 		checkOutcome("outcome", want.Outcome)
@@ -32,12 +31,11 @@ func termination(protocol string) func(c terminationCase, want terminationExpect
 	}
 }
 
-// partitionCase is a network that has parted: in each group the participants are by
-// themselves.
+// partitionCase is a partitioned network: the participants of each group decide by themselves.
 type partitionCase struct {
 	kinded
 	Protocol string                       `json:"protocol"`
-	Groups   map[string]map[string]string `json:"groups"` // by group, the states
+	Groups   map[string]map[string]string `json:"groups"` // by group: the states
 }
 
 type partitionExpect struct {
@@ -69,15 +67,14 @@ func partition(c partitionCase, want partitionExpect, report reporter) {
 	report("consistent", want.Consistent, consistent(got))
 }
 
-// consistent tells whether nobody commits what another aborts.
+// consistent reports whether no process commits what another aborts.
 func consistent(outcomes map[string]string) bool {
 	all := strings.Join(slices.Sorted(maps.Values(outcomes)), " ")
 	return !strings.Contains(all, "commit") || !strings.Contains(all, "abort")
 }
 
-// terminate brings those of the participants that are up to their states, by what
-// the coordinator says before it is gone, and lets them get on by themselves. An error
-// begins with what is read.
+// terminate brings the participants that are up to their states by means of the coordinator's messages before its
+// crash, and then lets them decide by themselves. An error begins with what.
 func terminate(what, protocol string, names []string, states map[string]string) string {
 	c := commitments[protocol]
 	t := newHost(c.of(len(names) + 1))

@@ -10,15 +10,15 @@ import (
 // treeCase is one reliable broadcast by forwarding along a tree.
 type treeCase struct {
 	head
-	Tree     map[string][]string `json:"tree" empty:"allowed"` // the children of each process that has some
+	Tree     map[string][]string `json:"tree" empty:"allowed"` // the children of each inner process
 	Root     string              `json:"root"`
 	Crashes  map[string][]string `json:"crashes" empty:"allowed"`
-	Takeover []string            `json:"takeover"` // children of a root that crashes, which act for it
+	Takeover []string            `json:"takeover"` // children of a crashing root that take over from it
 }
 
 type treeExpect struct {
 	Delivered  []string `json:"delivered_by_correct"`
-	Data       []pair   `json:"data"` // from whom to whom, in any order
+	Data       []pair   `json:"data"` // sender and receiver, in any order
 	Messages   *int     `json:"data_messages"`
 	Acks       *int     `json:"acks"`
 	Duplicates []string `json:"duplicates"`
@@ -41,9 +41,9 @@ func forward(c treeCase, want treeExpect, report reporter) {
 	report("duplicates", want.Duplicates, b.duplicates())
 }
 
-// run broadcasts. When everything has arrived, the crashes are suspected: that of the root
-// by its heirs alone, and others by all. Only then are acknowledgements missing. A process
-// that crashes on what is sent in place of a crashed one is suspected when that has arrived.
+// run broadcasts. After everything has arrived, the crashes are suspected: that of the root only by its heirs, and
+// others by all. Only then are acknowledgments missing. A process that crashes while handling a replacement message
+// is suspected after those messages have arrived.
 func (c treeCase) run(b *spread, heirs parley.Set) {
 	b.run()
 	var suspected parley.Set

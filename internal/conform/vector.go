@@ -49,8 +49,7 @@ func vector(c vectorCase, want vectorExpect, report reporter) {
 	c.tables(k, p, s, want, report)
 }
 
-// tables compares what each process heard of each source: from the source and
-// from every relay.
+// tables compares what each process received about each source: from the source and from every relay.
 func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect, report reporter) {
 	if want.Tables != nil && c.M != 1 {
 		fail("expect: tables: they are for m = 1, not %d", c.M)
@@ -67,15 +66,15 @@ func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExp
 				in, _, _ := tree.Node([]parley.ID{source, q})
 				got[k.names[q]] = string(in)
 			}
-			delete(got, names[i]) // its own copy, where the algorithm has one, is no cell
+			delete(got, names[i]) // its own copy, if the algorithm has one, is no cell
 			cells := want.Tables[about][names[i]]
 			report("tables."+about+"."+names[i], cells, among(cells, got))
 		}
 	}
 }
 
-// prepare checks the case and returns its processes, what they propose, and the
-// instance. A faulty process needs no value: what it says is in the sends.
+// prepare checks the case and returns its processes, their proposals, and the instance. A faulty process needs no
+// value: its messages are in the sends.
 func (c vectorCase) prepare() (cast, map[parley.ID]string, interactive.Config) {
 	k, instance := c.system.prepare()
 	values := make(map[parley.ID]string)
@@ -93,6 +92,6 @@ func (c vectorCase) prepare() (cast, map[parley.ID]string, interactive.Config) {
 		return to != path[0] && (c.Algorithm != "om" || !slices.Contains(path, to))
 	})
 	over := func(in problem.Instance) lockstep.Protocol { return oralProtocol(c.Algorithm, in, c.N, say) }
-	over(instance) // fails if it is too large
+	over(instance) // fails if the instance is too large
 	return k, values, interactive.Config{Instance: instance, Over: over}
 }

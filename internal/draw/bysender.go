@@ -11,23 +11,22 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// A system that is too big for single arrows is drawn by sender: in each round a
-// process that sends has one fat arrow on its lifeline, with the number of its
-// messages, divided by the values they speak of. Where there are too many
-// lifelines or rounds, the first and the last stand for all.
+// A system that is too big for single arrows is drawn by sender: in each round, every sender has one fat arrow on its
+// lifeline with the number of its messages, divided by the values in them. If there are too many lifelines or rounds,
+// only the first and the last are drawn.
 
 const (
-	leastFat   = 84 // the narrowest room for a fat arrow
+	leastFat   = 84 // the minimum width of a fat arrow
 	fatHeight  = 14
 	headLength = 9
 )
 
-// load is what one sender, or several of them, send in one round.
+// load is what one or several senders send in one round.
 type load struct {
 	messages, receivers uint64
 	lies, missing       uint64
-	since               uint64            // the event by which the first of it was sent
-	byValue             map[string]uint64 // "" for what speaks of no value that is known
+	since               uint64            // the event that sent the first of them
+	byValue             map[string]uint64 // "" for messages without a known value
 }
 
 func (l *load) add(b slot) {
@@ -58,7 +57,7 @@ func (l *load) add(b slot) {
 	}
 }
 
-// shares are the values in order.
+// shares returns the values in order.
 func (l *load) shares() reading.Shares {
 	var out reading.Shares
 	for v, n := range l.byValue { // order: sorted below
@@ -68,13 +67,13 @@ func (l *load) shares() reading.Shares {
 	return out
 }
 
-// bySender lays the diagram out with one arrow a sender and round.
+// bySender lays the diagram out with one arrow for each sender and round.
 func (c *canvas) bySender() picture {
 	hidden := c.shorten()
 	c.pitch = 24
 	room := figureWidth - c.left - c.tail()
 	shown := c.bands
-	gap := 0 // rounds left out, and before which of the shown ones
+	gap := 0 // omitted rounds, and the shown round before which they were
 	if fit := max(room/(leastFat+bandGap), 3); len(shown) > fit {
 		gap = len(shown) - (fit - 1)
 		shown = append(slices.Clone(shown[:fit-2]), shown[len(shown)-1])
@@ -123,8 +122,8 @@ func (c *canvas) bySender() picture {
 	return c.done()
 }
 
-// shorten leaves lifelines out where there are too many: faulty processes and
-// the first ones stay, and one line stands for the others. It returns its row.
+// shorten omits lifelines if there are too many: faulty processes and the first ones stay, and one line stands for
+// the others. It returns the row of that line, or -1.
 func (c *canvas) shorten() (hidden int) {
 	if len(c.Lives) <= mostLives {
 		return -1
@@ -170,8 +169,7 @@ func (c *canvas) shorten() (hidden int) {
 	return len(c.Lives) - 1
 }
 
-// fat draws the arrow of one sender in one round. It is the shorter the more of
-// the receivers it did not reach.
+// fat draws the arrow of one sender in one round. The more receivers it did not reach, the shorter it is.
 func (c *canvas) fat(x, y, width int, l load, ref string) {
 	s, first := &c.front, len(c.front.marks)
 	defer func() { s.about(first, ref, l.since, 0) }()

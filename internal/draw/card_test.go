@@ -48,8 +48,7 @@ func TestCard(t *testing.T) {
 	golden(t, "card.txt", out.String())
 }
 
-// Where the theorem gives bounds the card says so, and what nobody signs is not
-// counted.
+// Where the theorem gives bounds the card says so, and signatures are not counted if there are none.
 func TestCardAtMost(t *testing.T) {
 	c := term.Card{
 		Cost:     parley.Cost{Rounds: 2, AtMost: true, PerRound: []parley.Traffic{{Messages: 3}, {Messages: 9}}},
@@ -102,8 +101,8 @@ func TestDecisions(t *testing.T) {
 	golden(t, "decisions.txt", out.String())
 }
 
-// What a faulty process decides means nothing; the first value that a process
-// was given and the first that it decided count.
+// The decision of a faulty process means nothing. The first value that a process was given and the first that it
+// decided count.
 func TestOutcomes(t *testing.T) {
 	say := func(at parley.ID, k parley.Kind, v string) parley.ExternalEvent {
 		return parley.ExternalEvent{At: at, Msg: parley.Msg{Kind: k, Body: []byte(v)}}

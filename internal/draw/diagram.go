@@ -10,7 +10,7 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// canvas is a diagram being laid out: rows of lifelines, columns of rounds.
+// canvas is a diagram during layout: rows of lifelines, columns of rounds.
 type canvas struct {
 	Diagram
 	inks  scene.Palette
@@ -21,23 +21,23 @@ type canvas struct {
 	left, right int // ends of the lifelines
 	widths      []int
 	titles      titles
-	top, head   int      // of the bands, and the height of their heads
+	top, head   int      // of the bands; head is the height of their heads
 	pitch       int      // from one lifeline to the next
-	labels      []labels // for each band, how what is said stands in its head
-	labelled    bool     // in some band it does
+	labels      []labels // for each band, how its head shows messages
+	labelled    bool     // some band has labels
 
-	behind, front sketch          // what lies behind the lifelines, and before them
+	behind, front sketch          // the marks behind the lifelines and in front of them
 	used          map[string]bool // what the legend must explain
 }
 
 const (
 	bandGap   = 8
-	leastSlot = 34 // the narrowest room for one sender among several
+	leastSlot = 34 // the minimum width for one of several senders
 	mostSlot  = 104
-	mostLives = 32 // lifelines with arrows of their own
+	mostLives = 32 // the maximum number of lifelines with separate arrows
 )
 
-// picture lays the diagram out. What has too many arrows is drawn by sender.
+// picture lays the diagram out. A diagram with too many arrows is drawn by sender.
 func (d Diagram) picture(p scene.Palette) picture {
 	c := canvas{Diagram: d, inks: p, rows: make(map[parley.ID]int), used: make(map[string]bool)}
 	for i, l := range d.Lives {
@@ -87,7 +87,7 @@ func (c *canvas) fans(lone, each int) {
 	}
 }
 
-// measure sets what depends on the lifelines alone.
+// measure sets what depends only on the lifelines.
 func (c *canvas) measure() {
 	c.pitch = 46
 	if n := len(c.Lives); n > 20 {
@@ -109,13 +109,13 @@ func (c *canvas) measure() {
 	c.left = c.names + 8 + starts + 6
 }
 
-// roles tells whether there is room for the roles below the names.
+// roles reports whether there is room for the roles below the names.
 func (c *canvas) roles() bool { return c.pitch > 40 }
 
-// role leaves out what the colour says.
+// role returns the role without what the color already says.
 func (c *canvas) role(l reading.Outcome) string { return strings.Replace(l.Role, "faulty: ", "", 1) }
 
-// tail is the room behind the last round, for the decisions.
+// tail returns the width of the room after the last round, for the decisions.
 func (c *canvas) tail() int {
 	wide := 0
 	for _, l := range c.Lives {
@@ -129,8 +129,7 @@ func (c *canvas) tail() int {
 	return max(wide+20, 78)
 }
 
-// settle sets where the lifelines end and what stands above them, once the
-// widths of the bands are known.
+// settle sets the ends of the lifelines and the titles above them, once the widths of the bands are known.
 func (c *canvas) settle() {
 	c.right = c.left
 	for _, w := range c.widths {
@@ -146,7 +145,7 @@ func (c *canvas) settle() {
 
 func (c *canvas) y(row int) int { return c.top + c.head + 16 + row*c.pitch }
 
-// bottom is the lower end of the bands.
+// bottom returns the y coordinate of the lower end of the bands.
 func (c *canvas) bottom() int {
 	if c.roles() {
 		return c.y(len(c.Lives)-1) + 26
@@ -191,7 +190,7 @@ func (c *canvas) lifelines(s *sketch) {
 	}
 }
 
-// reference is that to a process, if the lifeline is not that of several.
+// reference returns the reference to a process, or "" if its lifeline stands for several.
 func (c *canvas) reference(id parley.ID) string {
 	if id == parley.All {
 		return ""
@@ -199,7 +198,7 @@ func (c *canvas) reference(id parley.ID) string {
 	return scene.Process(id)
 }
 
-// value is the ink of a value, which the legend will explain.
+// value returns the ink of a value, and adds the value to the legend.
 func (c *canvas) value(v string) scene.Ink {
 	if v != "" {
 		c.used["value:"+v] = true
@@ -226,7 +225,7 @@ func (c *canvas) ends(s *sketch) {
 	}
 }
 
-// band draws the ground and the head of one round, or of more that are left out.
+// band draws the background and the head of one round, or of several omitted ones.
 func (c *canvas) band(x, width int, b band, more int) {
 	s, centre := &c.behind, x+width/2
 	from := len(s.marks)

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is drawn to testdata")
 
-// golden compares what is drawn with the file of that name.
+// golden compares a drawing with the file of that name.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -42,7 +42,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// setting is a run that is drawn.
+// setting is a run to draw.
 type setting struct {
 	n, m   int
 	value  string
@@ -50,7 +50,7 @@ type setting struct {
 	seed   uint64
 }
 
-// play is what it leaves behind.
+// play is a finished run.
 type play struct {
 	setting
 	protocol parley.Protocol
@@ -97,8 +97,8 @@ func (p play) diagram() draw.Diagram {
 	}
 }
 
-// The article's example for Tables 1 and 2: P1, a faulty General, tells P2, P3
-// and P4 that the value is 0, and P5, P6 and P7 that it is 1.
+// article is the article's example for Tables 1 and 2: P1, a faulty General, tells P2, P3 and P4 that the value is 0,
+// and P5, P6 and P7 that it is 1.
 func article() play {
 	return setting{n: 7, m: 2, value: "0", faulty: map[parley.ID]faulty.Behavior{0: faulty.TwoFaced}}.play()
 }
@@ -114,12 +114,12 @@ func liars() play {
 	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behavior{0: faulty.TwoFaced, 4: faulty.Flip}}.play()
 }
 
-// crashed has a lieutenant that falls silent in the middle of round 1.
+// crashed has a lieutenant that crashes in the middle of round 1.
 func crashed() play {
 	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behavior{4: faulty.Crash(1, 3)}}.play()
 }
 
-// random has two liars that say anything, in a system with names of two digits.
+// random has two liars that send anything, in a system whose names have two digits.
 func random(seed uint64) play {
 	return setting{n: 10, m: 3, value: "1", seed: seed,
 		faulty: map[parley.ID]faulty.Behavior{0: faulty.Random, 5: faulty.Random, 9: faulty.Silent}}.play()
@@ -129,8 +129,7 @@ var widths = []int{40, 80, 120}
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// lines checks what every text must keep: no line is wider than the width, and
-// none ends with a blank.
+// lines checks what every text must satisfy: no line exceeds the width, and none ends with a blank.
 func lines(t *testing.T, what, text string, width int) []string {
 	t.Helper()
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -145,7 +144,7 @@ func lines(t *testing.T, what, text string, width int) []string {
 	return all
 }
 
-// texts are all texts of a run at one width.
+// texts returns all texts of a run at one width.
 func (p play) texts(s reading.Style) map[string]string {
 	n, m := p.n, p.m
 	return map[string]string{
@@ -177,7 +176,7 @@ func TestNoLineIsWiderThanTheWidth(t *testing.T) {
 	}
 }
 
-// Without the flag there is no colour; with it the text is the same.
+// Without the flag there is no color; with it the text is the same.
 func TestColour(t *testing.T) {
 	p := liars()
 	plain := p.texts(p.style)
@@ -195,7 +194,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// The user's locale changes nothing, though libraries read it when they start.
+// The user's locale changes nothing, although libraries read it when they start.
 func TestLocale(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -208,8 +207,8 @@ func TestLocale(t *testing.T) {
 	}
 }
 
-// told returns what Gather says that one process tells another in a round.
-func told(rounds []reading.Round, round int, from, to parley.ID) (said []reading.Said) {
+// sentTo returns what, according to Gather, one process sends to another in a round.
+func sentTo(rounds []reading.Round, round int, from, to parley.ID) (said []reading.Said) {
 	for _, r := range rounds {
 		for _, s := range r.Said {
 			if r.Number == round && s.From == from && slices.Contains(s.To, to) {

@@ -11,11 +11,11 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// labels tells how the messages of a band are written over its slots.
+// labels says how the messages of a band are written above its slots.
 type labels uint8
 
 const (
-	noLabels    labels = iota // there is nothing to write, or no room
+	noLabels    labels = iota // nothing to write, or no room
 	wholeLabels               // {0,132}
 	shortLabels               // 0,132
 )
@@ -27,7 +27,7 @@ func (l labels) write(label string) string {
 	return label
 }
 
-// fit chooses the labels of a band for the room of one slot.
+// fit chooses the labels of a band for the width of one slot.
 func (c *canvas) fit(b band, room int) labels {
 	for _, l := range []labels{wholeLabels, shortLabels} {
 		some, fits := false, true
@@ -84,8 +84,8 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 	s.about(first, sender, common.Spans[common.to].Since, 0)
 }
 
-// label says in the head of the band what a sender tells all: the message, or
-// how many they are and, as a bar, which values they speak of.
+// label shows in the head of the band what a sender sends to all: the message, or the number of messages and, as a
+// bar, their values.
 func (c *canvas) label(x, width int, a arrow, text string) {
 	s, y := &c.front, c.top+c.head-8
 	switch {
@@ -116,7 +116,7 @@ func (c *canvas) bar(s *sketch, x, y, width, height int, values reading.Shares) 
 	}
 }
 
-// share is part of a length in proportion.
+// share returns a part of a length in proportion.
 func share(part, whole uint64, length int) int {
 	for whole > 1<<32 {
 		part, whole = part>>1, whole>>1
@@ -146,7 +146,7 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a arrow) {
 	m.Ink = c.inks.Of(m.Value)
 }
 
-// legend explains what is in the picture.
+// legend explains the signs in the picture.
 func (c *canvas) legend() (out legend) {
 	for _, what := range slices.Sorted(maps.Keys(c.used)) {
 		if v, ok := strings.CutPrefix(what, "value:"); ok {
@@ -167,7 +167,7 @@ func (c *canvas) legend() (out legend) {
 	return out
 }
 
-// valueEntry is the legend of one value.
+// valueEntry returns the legend entry of one value.
 func valueEntry(inks scene.Palette, v string) legendEntry {
 	wide := max(26, pillWidth(v))
 	by := func(s *sketch, x, y int) { s.pill(x+wide/2, y, v, inks.Of(v)) }

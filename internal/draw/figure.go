@@ -1,8 +1,8 @@
-// Package draw lays runs out as scenes: message diagrams, space-time diagrams, information
-// trees, and runs that look the same to somebody side by side.
+// Package draw lays runs out as scenes: message diagrams, space-time diagrams, information trees, and pairs of runs
+// that look the same to a process, side by side.
 //
-// Everything is a pure function from data to a scene: the same data give the same marks.
-// What is too big to be shown whole is folded, collapsed or counted, never refused.
+// Everything is a pure function from data to a scene: the same data give the same marks. What is too big to be shown
+// completely is folded, collapsed or counted, never refused.
 package draw
 
 import (
@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	figureWidth = 952 // pixels: the widest a picture gets, without the margins
-	margin      = 24  // between the border and what is within
+	figureWidth = 952 // pixels: the maximum width of a picture without the margins
+	margin      = 24  // between the border and the content
 )
 
-// sketch is marks in the making.
+// sketch is a list of marks under construction.
 type sketch struct{ marks []scene.Mark }
 
-// add returns the mark that was added, to say more of it before the next one.
+// add adds a mark and returns it, so that the caller can complete it before the next one.
 func (s *sketch) add(m scene.Mark) *scene.Mark {
 	s.marks = append(s.marks, m)
 	return &s.marks[len(s.marks)-1]
@@ -43,7 +43,7 @@ func (s *sketch) path(role, form string, at ...any) *scene.Mark {
 	return s.add(scene.Mark{Shape: scene.Path, Role: role, Path: fmt.Sprintf(form, at...)})
 }
 
-// Where a text stands, as seen from its place.
+// The alignment of a text relative to its position.
 const (
 	start  = ""
 	middle = "middle"
@@ -54,12 +54,12 @@ func (s *sketch) text(role string, x, y int, align, text string) *scene.Mark {
 	return s.add(scene.Mark{Shape: scene.Text, Role: role, X: x, Y: y, Align: align, Text: text})
 }
 
-// parts adds a line of text in several colours, or in another one than its role has.
+// parts adds a line of text in several colors, or in a color other than its role's.
 func (s *sketch) parts(role string, x, y int, align string, parts ...scene.Part) *scene.Mark {
 	return s.add(scene.Mark{Shape: scene.Text, Role: role, X: x, Y: y, Align: align, Parts: parts})
 }
 
-// toned is text in the colour of a fault, or of all else.
+// toned returns text in the color of a fault, or in the normal color.
 func toned(text string, fault bool) scene.Part {
 	if fault {
 		return scene.Part{Text: text, Tone: "fault"}
@@ -67,7 +67,7 @@ func toned(text string, fault bool) scene.Part {
 	return scene.Part{Text: text, Tone: "text"}
 }
 
-// inked is text in the ink of a value; without one it is faint.
+// inked returns text in the ink of a value, or faint text without one.
 func inked(text string, of scene.Ink) scene.Part {
 	if of == 0 {
 		return scene.Part{Text: text, Tone: "faint"}
@@ -75,12 +75,12 @@ func inked(text string, of scene.Ink) scene.Part {
 	return scene.Part{Text: text, Tone: "ink", Ink: of}
 }
 
-// group puts marks into a place.
+// group adds marks with an offset.
 func (s *sketch) group(x, y int, marks []scene.Mark) {
 	s.add(scene.Mark{Shape: scene.Group, X: x, Y: y, Marks: marks})
 }
 
-// about says what the marks from the given one on are marks of, where they do not say so.
+// about sets the reference of the marks from the given one on, unless they have one.
 func (s *sketch) about(from int, ref string, since, until uint64) {
 	for i := from; i < len(s.marks); i++ {
 		if m := &s.marks[i]; m.Ref == "" {
@@ -89,7 +89,7 @@ func (s *sketch) about(from int, ref string, since, until uint64) {
 	}
 }
 
-// missing is something that set out and did not arrive.
+// missing draws a message that was sent and did not arrive.
 func (s *sketch) missing(x1, y1, x2, y2 int) {
 	s.line("missing", x1, y1, x2, y2)
 	s.cross(x2, y2)
@@ -97,7 +97,7 @@ func (s *sketch) missing(x1, y1, x2, y2 int) {
 
 func (s *sketch) cross(x, y int) { s.path("cross", "M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3) }
 
-// pill is a value on its ink.
+// pill draws a value on its ink.
 func (s *sketch) pill(x, y int, value string, of scene.Ink) {
 	w := pillWidth(value)
 	m := s.rect("pill", x-w/2, y-9, w, 18)
@@ -105,20 +105,20 @@ func (s *sketch) pill(x, y int, value string, of scene.Ink) {
 	s.text("value", x, y+4, middle, short(value)).Value = value
 }
 
-const pillMost = 6 // characters of a value in a pill
+const pillMost = 6 // maximum characters of a value in a pill
 
 func short(value string) string { return prose.Cut(value, pillMost) }
 
 func pillWidth(value string) int { return max(22, 12+7*prose.Width(short(value))) }
 
-// monoWidth and sansWidth estimate how wide text is, for a font size in pixels.
+// monoWidth and sansWidth estimate the width of text in pixels for a font size in pixels.
 func monoWidth(text string, size int) int { return prose.Width(text)*size*62/100 + 1 }
 func sansWidth(text string, size int) int { return prose.Width(text)*size*58/100 + 1 }
 
-// titles is what stands above a picture, folded to its width.
+// titles are the lines above a picture, folded to its width.
 type titles struct{ title, sub []string }
 
-// newTitles returns how high they are, too.
+// newTitles also returns their height.
 func newTitles(title, sub string, width int) (t titles, height int) {
 	if title != "" {
 		t.title = prose.Lines(title, width/sansWidth("x", 18))
@@ -150,17 +150,17 @@ type picture struct {
 	legend        legend
 }
 
-// legend is the signs that are in a picture.
+// legend is the list of signs in a picture.
 type legend []legendEntry
 
-// legendEntry is a sign and what it means.
+// legendEntry is a sign with its meaning.
 type legendEntry struct {
 	sign sign
 	text string
-	wide int // of the sign; 26 pixels unless it is more
+	wide int // of the sign, if more than 26 pixels
 }
 
-// sign draws a sign, from x on and around y.
+// sign draws a sign, from x on and centered at y.
 type sign func(s *sketch, x, y int)
 
 // add adds a sign if it is used.
@@ -170,7 +170,7 @@ func (l *legend) add(used bool, text string, by sign) {
 	}
 }
 
-// lineSign is a sign made of a line.
+// lineSign returns a sign that is a line.
 func lineSign(lie, faulty bool) sign {
 	return func(s *sketch, x, y int) {
 		m := s.line("line-sign", x, y, x+26, y)
@@ -178,12 +178,12 @@ func lineSign(lie, faulty bool) sign {
 	}
 }
 
-// addFaulty adds the lines of faulty processes if there are any.
+// addFaulty adds the line of faulty processes if it is used.
 func (l *legend) addFaulty(used bool) {
 	l.add(used, "faulty process", lineSign(false, true))
 }
 
-// figure puts pictures one below the other, with one legend for all.
+// figure arranges pictures below one another, with one legend for all.
 func figure(title string, parts ...picture) scene.Scene {
 	width, height := 200, margin
 	var all legend
@@ -208,7 +208,7 @@ func figure(title string, parts ...picture) scene.Scene {
 	return scene.Scene{Title: title, Width: width + 2*margin, Height: height, Marks: body.marks}
 }
 
-// legendRows writes the legend below what is there and returns the new height.
+// legendRows writes the legend below the pictures and returns the new height.
 func (s *sketch) legendRows(all legend, width, y int) int {
 	const gap, row = 18, 20
 	if len(all) == 0 {

@@ -12,8 +12,7 @@ import (
 	"parley/trace"
 )
 
-// Gather against the slow way: for each receiver the rows of all that was sent
-// to it, one event after the other.
+// Gather agrees with a slow reference: for each receiver, the rows of everything sent to it, one event after another.
 func TestGather(t *testing.T) {
 	plays := []play{article(), figure3(), liars(), crashed()}
 	for seed := range uint64(12) {
@@ -34,7 +33,7 @@ func TestGather(t *testing.T) {
 							want = slices.AppendSeq(want, p.protocol.Explain(env, e.Msg, bare))
 						}
 					}
-					said := told(rounds, round, from, to)
+					said := sentTo(rounds, round, from, to)
 					if len(said) > 1 {
 						t.Fatalf("round %d: P%d tells P%d %d things", round, from+1, to+1, len(said))
 					}
@@ -54,8 +53,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// A frame of several messages is the same as the copies of them that its sender
-// keeps, if it is.
+// A frame with several messages equals its sender's own copies of them if they have the same content.
 func TestGatherCopies(t *testing.T) {
 	p := parley.Protocol{N: 4, Timing: parley.Synchronous, Kinds: []string{"", "FRAME", "A", "B"}}
 	one, two := parley.Msg{Kind: 2, Body: []byte("x")}, parley.Msg{Kind: 3, Body: []byte("y")}
@@ -74,7 +72,7 @@ func TestGatherCopies(t *testing.T) {
 	}
 }
 
-// Who tells some receivers only a part of what it keeps does not lie.
+// A process that sends some receivers only a part of what it keeps does not lie.
 func TestPartsAreNoLies(t *testing.T) {
 	p := parley.Protocol{N: 4, Timing: parley.Asynchronous, Kinds: []string{"", "A"}}
 	say := func(op trace.Op, to parley.ID, v string) trace.Event {
@@ -86,13 +84,13 @@ func TestPartsAreNoLies(t *testing.T) {
 	}
 	g := reading.Gathering{Style: reading.Style{Faulty: parley.SetOf(2)}}
 	for to, want := range map[parley.ID]bool{0: false, 1: false, 3: true} {
-		if said := told(reading.Gather(p, events, g), 1, 2, to); len(said) != 1 || said[0].Lie != want {
+		if said := sentTo(reading.Gather(p, events, g), 1, 2, to); len(said) != 1 || said[0].Lie != want {
 			t.Errorf("to P%d: %+v, want a lie: %v", to+1, said, want)
 		}
 	}
 }
 
-// A message with more rows than are gone through is counted by the protocol.
+// The protocol counts a message with more rows than are enumerated.
 func TestGatherCounts(t *testing.T) {
 	const total = 3_000_000
 	walked := 0
@@ -122,7 +120,7 @@ func TestGatherCounts(t *testing.T) {
 	}
 }
 
-// A lie is what differs from the liar's own copy, or from the value it was given.
+// A lie differs from the liar's own copy, or from the value that it was given.
 func TestLies(t *testing.T) {
 	p := liars()
 	for _, r := range p.rounds() {
@@ -136,8 +134,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// Who is silent where something was due: the crashed lieutenant, to those whom
-// it did not reach; never the General after round 0.
+// A process is shown as silent where a message was due: the crashed lieutenant, to the processes that it did not
+// reach, but never the General after round 0.
 func TestSilence(t *testing.T) {
 	p := setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behavior{0: faulty.Silent, 4: faulty.Crash(1, 3)}}.play()
 	got := make(map[string]bool)
@@ -161,7 +159,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// What a row speaks of, as the protocols of this module write rows.
+// The value in a row, for the rows of this module's protocols.
 func TestValuesOfRows(t *testing.T) {
 	for row, want := range map[string]string{
 		"{0,132}": "0", "{a,b,1.10}": "a,b", "3: {1,31}": "1", "1:1:2": "1", "propose 1": "1", "king: 0": "0", "commit": "commit",

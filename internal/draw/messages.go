@@ -22,22 +22,21 @@ type Diagram struct {
 	Rounds []reading.Round
 }
 
-// mostArrows is how many arrows are drawn one by one. Beyond that there is one for each
-// sender and round, with a count.
+// mostArrows is the maximum number of separate arrows. Beyond it there is one arrow with a count for each sender and
+// round.
 const mostArrows = 400
 
-// arrow is what one process says to another in a round, or its own copy if they are the
-// same.
+// arrow is what one process sends to another in a round, or its own copy if sender and receiver are the same.
 type arrow struct {
 	reading.Said
 	round int
 	to    parley.ID
 }
 
-// missing tells that it should have come and did not.
+// missing reports whether a message was due and did not arrive.
 func (a *arrow) missing() bool { return a.Total == 0 }
 
-// label is a single row; of several there is only the number.
+// label returns a single row, or the number of rows if there are several.
 func (a *arrow) label() string {
 	switch {
 	case a.Total == 1 && len(a.Rows) == 1:
@@ -48,20 +47,20 @@ func (a *arrow) label() string {
 	return ""
 }
 
-// mark says of marks that they are of the arrow.
+// mark sets the arrow as the reference of marks.
 func (a *arrow) mark(s *sketch, from int) {
 	span := a.Spans[a.to]
 	s.about(from, scene.Message(a.round, a.From, a.to), span.Since, span.Until)
 }
 
-// slot is what one process sends in one round.
+// slot has the arrows of one sender in one round.
 type slot struct {
 	from   parley.ID
 	arrows []arrow
 }
 
-// common returns what all others are told whom anything reaches, if they are
-// told the same. For a slot of which nothing came it is the first arrow.
+// common returns what all other processes that receive anything are sent, if that is the same. For a slot without any
+// message it returns the first arrow.
 func (s slot) common() (a arrow, alike bool) {
 	a = s.arrows[0]
 	for _, b := range s.arrows {
@@ -76,7 +75,7 @@ func (s slot) common() (a arrow, alike bool) {
 	return a, true
 }
 
-// band is one round: its senders in the order of their lifelines.
+// band is one round, with its senders in the order of their lifelines.
 type band struct {
 	reading.Round
 	slots []slot
@@ -93,8 +92,7 @@ func (b band) messages() (sum uint64) {
 	return sum
 }
 
-// bands are the rounds with their messages. Those from or to processes without a lifeline
-// are left out.
+// bands returns the rounds with their messages. Messages from or to processes without a lifeline are omitted.
 func (d Diagram) bands(rows map[parley.ID]int) (out []band) {
 	for _, r := range d.Rounds {
 		arrows := make(map[parley.ID][]arrow)
@@ -120,7 +118,7 @@ func (d Diagram) bands(rows map[parley.ID]int) (out []band) {
 	return out
 }
 
-// arrivals are the events by which what others say comes to a process, by round and sender.
+// arrivals returns the events of the arrivals at a process, by round and sender.
 func (d Diagram) arrivals(at parley.ID) map[string]uint64 {
 	out := make(map[string]uint64)
 	for _, r := range d.Rounds {
@@ -133,7 +131,7 @@ func (d Diagram) arrivals(at parley.ID) map[string]uint64 {
 	return out
 }
 
-// many tells whether there are too many arrows to be drawn one by one.
+// many reports whether there are too many arrows for separate drawing.
 func (d Diagram) many() bool {
 	n := 0
 	for _, r := range d.Rounds {
@@ -144,7 +142,7 @@ func (d Diagram) many() bool {
 	return n > mostArrows || len(d.Lives) > mostLives
 }
 
-// values are all values in the diagram.
+// values returns all values in the diagram.
 func (d Diagram) values() []string {
 	all := make(map[string]bool)
 	for _, r := range d.Rounds {

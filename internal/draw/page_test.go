@@ -18,7 +18,7 @@ import (
 	"parley/trace"
 )
 
-// scenes are all kinds of pictures.
+// scenes returns all kinds of pictures.
 func scenes(t *testing.T) map[string]scene.Scene {
 	t.Helper()
 	a, l, c, r := article(), liars(), crashed(), random(1)
@@ -43,8 +43,7 @@ func scenes(t *testing.T) map[string]scene.Scene {
 	}
 }
 
-// A picture in a page has no style in it, all its ids are its own and are there once, and
-// the style sheet knows each class.
+// A picture in a page contains no style, all its ids are its own and unique, and the style sheet has each class.
 func TestPage(t *testing.T) {
 	sheet := string(svg.Sheet())
 	golden(t, "page.css", sheet)
@@ -87,8 +86,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Marks refer to what they are of: every message of the article's example that came, from
-// the event that sent it to the one by which it came, and every node of the tree.
+// Marks have references: every message of the article's example that arrived, from the event that sent it to that of
+// its arrival, and every node of the tree.
 func TestReferences(t *testing.T) {
 	p := article()
 	d := p.diagram()
@@ -141,8 +140,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// In space and time an arrow refers to the event by which its message came, and all that
-// stands for an event to that.
+// In a space-time diagram an arrow refers to the event of its arrival, and each sign to its event.
 func TestSpaceTimeReferences(t *testing.T) {
 	events := happenings()
 	s := scenes(t)["spacetime"]
@@ -168,7 +166,7 @@ func TestSpaceTimeReferences(t *testing.T) {
 	}
 }
 
-// Text can be read in both themes: the contrast is 4.5 at least.
+// Text is legible in both themes: the contrast is at least 4.5.
 func TestContrast(t *testing.T) {
 	themes := regexp.MustCompile(`(?m)^[^{}\n]*\{(--[^}]*)\}`).FindAllStringSubmatch(string(svg.Sheet()), -1)
 	checked := 0
@@ -208,7 +206,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// contrast is that of two colours, as the guidelines for accessible pages define it.
+// contrast returns the contrast of two colors, as the guidelines for accessible pages define it.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	light := func(colour string) (sum float64) {
@@ -231,7 +229,7 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (slices.Max(both) + 0.05) / (slices.Min(both) + 0.05)
 }
 
-// In an argument with several runs a reference tells in which run.
+// In an argument with several runs, references name the run.
 func TestPairReferences(t *testing.T) {
 	picture := string(svg.Page(scenes(t)["pairs"], "p"))
 	for _, want := range []string{"c1/r1/P3/P2", "c2/r1/P3/P2", "c2/P1", "c3/r0/P1/P3"} {

@@ -13,7 +13,7 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// Where pairs are drawn side by side.
+// Measures for pairs side by side.
 const (
 	pairGap   = 40
 	pairHalf  = (figureWidth - pairGap) / 2
@@ -21,16 +21,15 @@ const (
 	mapHeight = 236
 )
 
-// corners are where up to four processes stand, the source on top.
+// corners are the positions of up to four processes, with the source at the top.
 var corners = [][][2]int{
 	2: {{70, 110}, {370, 110}},
 	3: {{220, 26}, {62, 196}, {378, 196}},
 	4: {{220, 24}, {52, 116}, {220, 210}, {388, 116}},
 }
 
-// Pairs draws an argument with runs that look the same to somebody, as the lecture draws the
-// cases of its proof that three processes cannot agree. References to what is in a case
-// begin with it, as in c2/P1.
+// Pairs draws an argument with runs that look the same to a process, as the lecture draws the cases of its proof that
+// three processes cannot agree. References to anything in a case begin with the case, as in c2/P1.
 func Pairs(p parley.Protocol, d reading.Pairs) scene.Scene {
 	var cases [][2]account
 	var values []string
@@ -54,14 +53,14 @@ func Pairs(p parley.Protocol, d reading.Pairs) scene.Scene {
 	return figure(cmp.Or(d.Title, "Runs that look the same"), append(parts, end.picture())...)
 }
 
-// paragraph is lines of text, one below the other.
+// paragraph is lines of text below one another.
 type paragraph struct {
 	width  int
 	height int
 	body   sketch
 }
 
-// add writes a text of a role and a size in pixels, folded.
+// add adds folded text with a role and a size in pixels.
 func (g *paragraph) add(role string, size int, text string) {
 	if text == "" {
 		return
@@ -83,11 +82,10 @@ func (g *paragraph) picture() picture {
 	return picture{width: g.width, height: g.height, marks: g.body.marks}
 }
 
-// account is a case that is drawn.
+// account is a case to draw.
 type account struct{ *reading.Account }
 
-// beside draws two runs side by side, or one below the other if they are too wide. number is
-// that of the first.
+// beside draws two runs side by side, or below one another if they are too wide. number is the number of the first.
 func beside(pair *reading.Pair, cases [2]account, inks scene.Palette, number int) picture {
 	var maps [2]picture
 	small := true
@@ -129,7 +127,7 @@ func beside(pair *reading.Pair, cases [2]account, inks scene.Palette, number int
 	return stacked(slices.Concat(columns[0], []picture{between}, columns[1]), figureWidth)
 }
 
-// within makes references those of a case.
+// within prefixes references with a case.
 func within(of string, marks []scene.Mark) {
 	for i := range marks {
 		if marks[i].Ref != "" {
@@ -138,7 +136,7 @@ func within(of string, marks []scene.Mark) {
 	}
 }
 
-// framed puts a picture on a ground of its own.
+// framed puts a picture on a background of its own.
 func framed(p picture, width int) picture {
 	var s sketch
 	s.rect("frame", 0, 0, width, p.height+16)
@@ -146,7 +144,7 @@ func framed(p picture, width int) picture {
 	return picture{width: width, height: p.height + 20, marks: s.marks}
 }
 
-// sideBySide puts two columns of pictures side by side, with their parts at one height.
+// sideBySide arranges two columns of pictures side by side, with corresponding parts at the same height.
 func sideBySide(columns [2][]picture, width int) picture {
 	var rows []picture
 	for k := range columns[0] {
@@ -162,7 +160,7 @@ func sideBySide(columns [2][]picture, width int) picture {
 	return stacked(rows, 2*width+pairGap)
 }
 
-// stacked puts pictures one below the other.
+// stacked arranges pictures below one another.
 func stacked(rows []picture, width int) picture {
 	const gap = 8
 	out := picture{width: width}
@@ -191,8 +189,8 @@ func (c account) rounds(inks scene.Palette) picture {
 	return Diagram{Style: c.Style, Lives: c.Starts, Rounds: rounds}.picture(inks)
 }
 
-// chart draws who tells whom what, as the lecture does: the source on top, and an arrow
-// for each message. It tells whether that can be.
+// chart draws the messages as the lecture does: the source at the top, and an arrow for each message. It returns
+// false if the case does not allow that.
 func (c account) chart(same parley.ID, inks scene.Palette) (picture, bool) {
 	arrows, ok := c.Mapped()
 	ids := c.Order()
@@ -215,11 +213,11 @@ func (c account) chart(same parley.ID, inks scene.Palette) (picture, bool) {
 	return picture{width: mapWidth, height: mapHeight, legend: d.legend(), marks: d.front.marks}, true
 }
 
-// chart is a picture of who tells whom what.
+// chart is a picture of the processes and the messages between them.
 type chart struct{ canvas }
 
-// message draws an arrow from one place to another, beside the one that goes back if
-// there is one. What is said stands nearer to who says it, apart from where arrows cross.
+// message draws an arrow from one place to another, next to the opposite one if there is one. The text is nearer to
+// its sender, away from the crossings of arrows.
 func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sketch) {
 	const away, beside = 30, 9
 	dx, dy := to[0]-from[0], to[1]-from[1]
@@ -240,7 +238,7 @@ func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sk
 	}
 }
 
-// process draws one process. The one that the pair is about stands out.
+// process draws one process, and emphasizes the one that the pair is about.
 func (d *chart) process(at [2]int, id parley.ID, same bool, starts []byte) {
 	s, first, faulty := &d.front, len(d.front.marks), d.Faulty.Has(id)
 	if faulty {
@@ -260,7 +258,7 @@ func (d *chart) process(at [2]int, id parley.ID, same bool, starts []byte) {
 	s.about(first, scene.Process(id), 0, 0)
 }
 
-// legend explains what is in a chart.
+// legend explains the signs in a chart.
 func (d *chart) legend() legend {
 	lie, liar := d.used["lie"], d.used["liar"]
 	d.used["lie"] = false

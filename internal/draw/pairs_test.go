@@ -20,13 +20,13 @@ import (
 	"parley/lockstep"
 )
 
-// argued is an argument that was found, to be drawn.
+// argued is an argument that was found, for drawing.
 type argued struct {
 	p     parley.Protocol
 	drawn reading.Pairs
 }
 
-// argue looks for the argument against a protocol with so many liars.
+// argue searches for the argument against a protocol with the given number of liars.
 func argue(t *testing.T, p parley.Protocol, liars int) argued {
 	t.Helper()
 	var roots []explore.Root
@@ -72,7 +72,7 @@ func signed(n, m int) parley.Protocol {
 	return sm.New(sm.Config{Instance: problem.Instance{N: n, M: m, Default: []byte("0")}}, lockstep.Simulated)
 }
 
-// The lecture's cases one and two side by side, at three widths; and two of the signed ones.
+// The lecture's cases one and two side by side at three widths, and two of the cases with signatures.
 func TestPairsText(t *testing.T) {
 	a := argue(t, oral(3, 1), 1)
 	var out strings.Builder
@@ -92,7 +92,7 @@ func TestPairsText(t *testing.T) {
 	golden(t, "pairs.txt", out.String())
 }
 
-// What stands side by side is the same where it is called so, and different above.
+// The columns of a pair are equal below the line that says so, and differ above.
 func TestPairsColumns(t *testing.T) {
 	for _, a := range []argued{argue(t, oral(3, 1), 1), argue(t, signed(4, 1), 2), argue(t, oral(5, 0), 1)} {
 		same := 0
@@ -121,8 +121,8 @@ func TestPairsColumns(t *testing.T) {
 	}
 }
 
-// The pictures, as they were looked at: a triangle as in the lecture, four processes, and more
-// of them round by round. Each message is an arrow.
+// The pictures equal those that were reviewed: a triangle as in the lecture, four processes, and more processes round
+// by round. Each message is an arrow.
 func TestPairsPictures(t *testing.T) {
 	for name, a := range map[string]argued{
 		"pairs.svg": argue(t, oral(3, 1), 1), "pairs4.svg": argue(t, signed(4, 1), 2), "pairs5.svg": argue(t, oral(5, 0), 1),
@@ -146,7 +146,7 @@ func TestPairsPictures(t *testing.T) {
 	}
 }
 
-// receivers counts P2 P3 and P2 … P5.
+// receivers returns the number of processes in lists such as P2 P3 and P2 … P5.
 func receivers(list string) (n int) {
 	names := strings.Fields(list)
 	for i, name := range names {

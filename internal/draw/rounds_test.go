@@ -12,7 +12,7 @@ import (
 	"parley/internal/draw/term"
 )
 
-// The rounds of the article's example, of which the last is its Table 2, at three widths.
+// The rounds of the article's example, the last of which is its Table 2, at three widths.
 func TestArticleTables(t *testing.T) {
 	p := article()
 	var out strings.Builder
@@ -27,8 +27,7 @@ func TestArticleTables(t *testing.T) {
 
 var cells = regexp.MustCompile(`\{[^}]*\}`)
 
-// Article, Table 2: each of the thirty cells is there once, in the column of its
-// sender, whatever the width.
+// Article, Table 2: each of the thirty cells occurs once, in the column of its sender, at every width.
 func TestTable2Cells(t *testing.T) {
 	p := article()
 	var want []string
@@ -39,7 +38,7 @@ func TestTable2Cells(t *testing.T) {
 	} {
 		for _, cell := range strings.Fields(column) {
 			want = append(want, cell)
-			if said := told(p.rounds(), 2, parley.ID(i+1), 3); len(said) != 1 || !slices.Contains(said[0].Rows, cell) {
+			if said := sentTo(p.rounds(), 2, parley.ID(i+1), 3); len(said) != 1 || !slices.Contains(said[0].Rows, cell) {
 				t.Errorf("P%d does not tell P4 %s", i+2, cell)
 			}
 		}
@@ -63,8 +62,7 @@ func TestTable2Cells(t *testing.T) {
 	}
 }
 
-// A table that is too wide is folded: every sender stands in one table, each
-// with the head.
+// A table that is too wide is folded: every sender is in one of the tables, and each has the head.
 func TestFoldedTables(t *testing.T) {
 	var r reading.Round
 	for from := range parley.ID(40) {
@@ -86,8 +84,7 @@ func TestFoldedTables(t *testing.T) {
 	}
 }
 
-// What is said differently to different receivers, what is not said at all, and
-// who is faulty.
+// Different messages to different receivers, missing messages, and faulty processes are shown.
 func TestLiarsTables(t *testing.T) {
 	var out strings.Builder
 	for _, p := range []play{liars(), crashed(), random(7)} {
@@ -97,7 +94,7 @@ func TestLiarsTables(t *testing.T) {
 	golden(t, "liars.txt", out.String())
 }
 
-// Long columns are cut, and the rest is counted exactly.
+// Long columns are cut, and the omitted rows are counted exactly.
 func TestLongColumns(t *testing.T) {
 	rows := make([]string, 20)
 	for i := range rows {
@@ -127,7 +124,7 @@ func TestLongColumns(t *testing.T) {
 	golden(t, "long.txt", out.String())
 }
 
-// The caption says who is told, or else each column does.
+// The caption names the receivers, or otherwise each column does.
 func TestCaptions(t *testing.T) {
 	say := func(from parley.ID, to ...parley.ID) reading.Said {
 		return reading.Said{From: from, To: to, Rows: []string{"x"}, Total: 1}
@@ -135,7 +132,7 @@ func TestCaptions(t *testing.T) {
 	for _, c := range []struct {
 		said []reading.Said
 		want string
-		to   int // columns that name the receivers themselves
+		to   int // columns that name the receivers
 	}{
 		{nil, "Round 0: nothing is sent", 0},
 		{[]reading.Said{say(0, 1, 2, 3, 4)}, "Round 0: P1 sends to P2 … P5", 0},

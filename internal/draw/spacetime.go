@@ -12,10 +12,9 @@ import (
 	"parley/trace"
 )
 
-// SpaceTime draws a run: a lane for each process, time going down, and
-// each message as an arrow from where and when it was sent to where and when it came.
-// The time axis is stretched where much happens and pressed together where nothing
-// does; what is lower is never earlier.
+// SpaceTime draws a run: a lane for each process, time from top to bottom, and each message as an arrow from the
+// place and time of its sending to those of its arrival. The time axis is stretched where there are many events and
+// compressed where there are none; lower is never earlier.
 func SpaceTime(
 	p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, title, subtitle string,
 ) scene.Scene {
@@ -27,50 +26,50 @@ func SpaceTime(
 	return figure(cmp.Or(title, "Space and time"), c.picture())
 }
 
-// space is a picture of space and time in the making.
+// space is a space-time diagram under construction.
 type space struct {
 	n     int
 	o     reading.SpaceTimeOptions
-	shown []reading.Moment // what is drawn, in order
-	left  int              // how much is not drawn
-	alive uint64           // signs of life that are not
+	shown []reading.Moment // the drawn moments, in order
+	left  int              // the number of moments not drawn
+	alive uint64           // the number of heartbeats not drawn
 
 	titles      titles
-	top         int // where time 0 is
+	top         int // the position of time 0
 	lane        int // from one lane to the next
 	first       int // the first lane
 	right       int
 	bottom      int
-	at          map[parley.Tick]int // where a time is
+	at          map[parley.Tick]int // the position of a time
 	times       []parley.Tick
 	inks        scene.Palette
 	back, front sketch
 	used        map[string]bool
 	notes       [][]note           // by lane, from top to bottom
-	signs       map[place][]string // what there is at a lane and a height
+	signs       map[place][]string // the signs at a lane and a height
 }
 
-// place is where a sign stands.
+// place is the position of a sign.
 type place struct {
 	at parley.ID
 	y  int
 }
 
-// note is a text beside a lane.
+// note is a text next to a lane.
 type note struct {
 	y    int
 	part scene.Part
-	of   uint64 // event
+	of   uint64 // the event
 }
 
 const (
-	leastStep  = 13 // pixels between two times at which something happens
-	mostStep   = 40 // and the most that the time between them takes
+	leastStep  = 13 // minimum pixels between two times with events
+	mostStep   = 40 // the maximum for the time between them
 	noteHeight = 12
-	mostTimes  = 400 // times at which something happens, in one picture
+	mostTimes  = 400 // maximum times with events in one picture
 )
 
-// choose picks the moments that are drawn: all, or the first ones if they are too many.
+// choose selects the moments to draw: all, or the first ones if there are too many.
 func (c *space) choose(all []reading.Moment) {
 	seen := make(map[parley.Tick]bool)
 	for _, m := range all {
@@ -93,7 +92,7 @@ func (c *space) choose(all []reading.Moment) {
 	slices.Sort(c.times)
 }
 
-// layout sets where everything stands.
+// layout sets all positions.
 func (c *space) layout(title, subtitle string) {
 	names, axis := 0, sansWidth("time", 11)
 	for id := range parley.ID(c.n) {
@@ -126,15 +125,15 @@ func (c *space) layout(title, subtitle string) {
 	c.inks = scene.NewPalette(labels)
 }
 
-// lead is the room between a time and the first lane.
+// lead returns the room between a time and the first lane.
 func (c *space) lead() int { return monoWidth(c.o.Called(0), 12)/2 + 14 }
 
 func (c *space) x(id parley.ID) int { return c.first + int(id)*c.lane }
 
-// picture draws what was chosen: lanes behind, then messages, then marks and words.
+// picture draws the chosen moments: lanes behind, then messages, then signs and words.
 func (c *space) picture() picture {
 	labelled := make(map[label]bool)
-	down := make([]reading.Moment, c.n) // by which a process is down, if it is
+	down := make([]reading.Moment, c.n) // the crash by which each process is down; zero if up
 	var marks sketch
 	for _, m := range c.shown {
 		switch m.Op {
@@ -172,21 +171,21 @@ func (c *space) picture() picture {
 	}
 }
 
-// wordsOf is what stands beside the sign of what happens to a process.
+// wordsOf returns the text next to a sign.
 func wordsOf(m *reading.Moment) scene.Part {
 	switch m.Op {
 	case trace.Crash:
 		return toned(m.Says, true)
 	case trace.Deliver:
-		return toned(strings.TrimPrefix(m.Says, "delivers "), false) // as the sign says
+		return toned(strings.TrimPrefix(m.Says, "delivers "), false) // the sign says the rest
 	case trace.Request, trace.Restart:
 		return toned(m.Says, false)
 	}
 	return inked(m.Says, 0)
 }
 
-// sign draws a sign of a process at a height, unless it has that sign there already:
-// on the lane, or to the left of those that are there.
+// sign draws a sign of a process at a height, unless it has that sign there already: on the lane, or to the left of
+// existing signs.
 func (c *space) sign(m *reading.Moment, kind string, draw func(x, y int)) {
 	at := place{m.At, c.at[m.Time]}
 	if !slices.Contains(c.signs[at], kind) {
@@ -223,7 +222,7 @@ func (c *space) ground(s *sketch) {
 	}
 }
 
-// gone hides the lane of a process that is down since a crash, up to a height.
+// gone erases the lane of a process that is down since a crash, up to a height.
 func (c *space) gone(crash *reading.Moment, to int, until uint64) {
 	from, x, first := c.at[crash.Time], c.x(crash.At), len(c.back.marks)
 	if crash.ID == 0 {
@@ -234,14 +233,14 @@ func (c *space) gone(crash *reading.Moment, to int, until uint64) {
 	c.back.about(first, scene.Process(crash.At), crash.ID, until)
 }
 
-// label is what a message says, where it was sent.
+// label is the text of a message at the place of its sending.
 type label struct {
 	from  parley.ID
 	y     int
 	words string
 }
 
-// arrow draws a message. What it says stands once, where it was sent.
+// arrow draws a message. Its text is written once, where it was sent.
 func (c *space) arrow(m *reading.Moment, labelled map[label]bool) {
 	if m.Sent.ID == 0 {
 		return
@@ -266,7 +265,7 @@ func (c *space) arrow(m *reading.Moment, labelled map[label]bool) {
 	c.front.about(first, scene.Event(m.ID), m.Sent.ID, m.ID)
 }
 
-// ring is the sign of who is asked; full and hollow are of who delivers and indicates.
+// ring draws the sign of a request, full that of a delivery, and hollow that of an indication.
 func (s *sketch) ring(x, y int) { s.circle("asked", x, y) }
 
 func (s *sketch) full(x, y int) { s.path("deliver", diamond, x, y-5) }
@@ -275,12 +274,12 @@ func (s *sketch) hollow(x, y int) { s.path("indicate", diamond, x, y-5) }
 
 const diamond = "M%d,%d l5,5 l-5,5 l-5,-5 Z"
 
-// say puts words beside a lane.
+// say adds a text next to a lane.
 func (c *space) say(id parley.ID, y int, words scene.Part, of uint64) {
 	c.notes[id] = append(c.notes[id], note{y, words, of})
 }
 
-// write writes the words beside the lanes, those that are too near below one another.
+// write writes the texts next to the lanes. Texts that are too close together are moved down.
 func (c *space) write(s *sketch) {
 	for id, list := range c.notes {
 		slices.SortStableFunc(list, func(a, b note) int { return a.y - b.y })
@@ -288,7 +287,7 @@ func (c *space) write(s *sketch) {
 		y := 0
 		for _, n := range list {
 			y = max(n.y+3, y+noteHeight)
-			if y > n.y+4*noteHeight { // too far from what it is about
+			if y > n.y+4*noteHeight { // too far from its event
 				y -= noteHeight
 				continue
 			}
@@ -300,7 +299,7 @@ func (c *space) write(s *sketch) {
 	}
 }
 
-// legend explains the signs that are in the picture.
+// legend explains the signs in the picture.
 func (c *space) legend() (out legend) {
 	out.add(c.used["asked"], "asked", func(s *sketch, x, y int) { s.ring(x+13, y) })
 	out.add(c.used["deliver"], "delivers", func(s *sketch, x, y int) { s.full(x+13, y) })

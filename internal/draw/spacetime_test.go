@@ -14,8 +14,7 @@ import (
 	"parley/trace"
 )
 
-// gossip is an asynchronous protocol of which only the words matter. Kind 1 is a
-// message, kind 2 a sign of life.
+// gossip is an asynchronous protocol of which only the explanations matter. Kind 1 is a message, kind 2 a heartbeat.
 func gossip(n int) parley.Protocol {
 	return parley.Protocol{
 		Name: "gossip", Title: "a broadcast", N: n, M: 1, Kinds: []string{"", "DATA", "ALIVE"},
@@ -34,8 +33,7 @@ func gossip(n int) parley.Protocol {
 	}
 }
 
-// story writes a run by hand: what is lost, who crashes and comes back, and everything
-// else that a picture shows.
+// story builds a run by hand, with losses, crashes, restarts, and everything else that a picture shows.
 type story struct{ events []trace.Event }
 
 func (s *story) add(e trace.Event) uint64 {
@@ -56,7 +54,7 @@ func (s *story) at(at parley.Tick, op trace.Op, id parley.ID, m parley.Msg) {
 	s.add(trace.Event{Time: at, Op: op, At: id, Peer: id, Msg: m})
 }
 
-// happenings is a run of four processes with one of everything.
+// happenings returns a run of four processes with one event of every kind.
 func happenings() []trace.Event {
 	var s story
 	data := parley.Msg{Kind: 1, Origin: 0, Seq: 1, Body: []byte("<m> & m'")}
@@ -85,7 +83,7 @@ func happenings() []trace.Event {
 	return s.events
 }
 
-// The terminal's picture of one of everything fits its width.
+// The terminal's diagram of one event of every kind fits its width.
 func TestSpaceTime(t *testing.T) {
 	var out strings.Builder
 	style := reading.Style{Faulty: parley.SetOf(3)}
@@ -98,7 +96,7 @@ func TestSpaceTime(t *testing.T) {
 	golden(t, "spacetime.txt", out.String())
 }
 
-// What is more than asked for is counted.
+// Events beyond the requested number are counted.
 func TestSpaceTimeMost(t *testing.T) {
 	text := term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: reading.Style{Width: 100}, Most: 3})
 	if !strings.Contains(text, "and 15 events more") || strings.Count(text, "\n") != 2+3+1+1 {
@@ -106,8 +104,7 @@ func TestSpaceTimeMost(t *testing.T) {
 	}
 }
 
-// beating is a run in which everybody says again and again that it is alive, and one
-// message is sent.
+// beating returns a run in which all processes send heartbeats repeatedly, and optionally one message.
 func beating(n, times int, data bool) []trace.Event {
 	var s story
 	for k := range times {
@@ -129,8 +126,7 @@ func beating(n, times int, data bool) []trace.Event {
 	return s.events
 }
 
-// Signs of life are counted and not drawn, unless nothing else is there, or they are
-// asked for, or they are few.
+// Heartbeats are counted and not drawn, unless there is nothing else, or they are requested, or they are few.
 func TestSignsOfLife(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []trace.Event
@@ -158,8 +154,8 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
-// The picture of one of everything is well-formed, holds what comes from outside as text,
-// and has an arrow for each message that came.
+// The picture of one event of every kind is well-formed, contains external data as text, and has an arrow for each
+// message that arrived.
 func TestSpaceTimeSVG(t *testing.T) {
 	o := reading.SpaceTimeOptions{Style: reading.Style{Faulty: parley.SetOf(3)}}
 	picture := spaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4")
@@ -185,7 +181,7 @@ func TestSpaceTimeSVG(t *testing.T) {
 	}
 }
 
-// Of a run with very much in it the beginning is drawn, and the rest is counted.
+// Of a run with very many events the beginning is drawn, and the rest is counted.
 func TestSpaceTimeSVGMost(t *testing.T) {
 	picture := spaceTimeSVG(gossip(3), beating(3, 400, false), reading.SpaceTimeOptions{}, "", "")
 	well(t, picture)
@@ -194,7 +190,7 @@ func TestSpaceTimeSVGMost(t *testing.T) {
 	}
 }
 
-// No events, or such as no run has, make a picture all the same.
+// No events, or events that no run has, still make a picture.
 func TestSpaceTimeStrange(t *testing.T) {
 	for _, events := range [][]trace.Event{
 		nil,
@@ -206,7 +202,7 @@ func TestSpaceTimeStrange(t *testing.T) {
 	}
 }
 
-// Each process's deliveries stand in its order, views and the like between them.
+// The deliveries of each process are in its order, with views and the like between them.
 func TestDeliveries(t *testing.T) {
 	h := &parley.History{N: 3}
 	order := uint64(0)
@@ -230,8 +226,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// A property that is to hold in some run is seen in this one, or is not; no run
-// breaks it.
+// A property that must hold in some run is seen in this one or not; no run breaks it.
 func TestCardSometimes(t *testing.T) {
 	sometimes := func(broken error) parley.Verdict {
 		v := verdict("delivery", "something is delivered", true, "follows from validity", broken)
@@ -255,8 +250,7 @@ func TestCardSometimes(t *testing.T) {
 	}
 }
 
-// Without rounds what was sent is one number, beside what the theorem says of one
-// task and of all of them.
+// Without rounds, the messages sent are one number, next to the theorem's for one task and for all tasks.
 func TestCardWhole(t *testing.T) {
 	c := term.Card{
 		Whole: true, Counted: "sent by all processes", Measured: []parley.Traffic{{Messages: 1234, Bits: 5}},

@@ -11,16 +11,16 @@ import (
 	"parley/trace"
 )
 
-// Without rounds a story has a line a step, with what comes of it; what only arrives shares
-// a line, and what is lost is told after the step that sent it.
+// Without rounds, a story has one line for each step with its effects. Steps that only receive share a line, and
+// losses follow the step that sent the messages.
 func TestStory(t *testing.T) {
 	var s story
 	a, b := parley.Msg{Kind: 1, Body: []byte("a")}, parley.Msg{Kind: 1, Origin: 1, Body: []byte("b")}
 	record := parley.Msg{Body: []byte("xyz")}
 	s.at(0, trace.Start, 0, parley.Msg{})
-	s.at(0, trace.Append, 0, record) // at the beginning this is nothing to tell
+	s.at(0, trace.Append, 0, record) // not mentioned for a start
 	s.at(0, trace.Start, 3, parley.Msg{})
-	s.send(0, 3, 0, b) // but this is
+	s.send(0, 3, 0, b) // mentioned for a start
 	s.at(1, trace.Request, 0, parley.Msg{Kind: parley.Carried, Body: []byte("a")})
 	s.at(1, trace.Append, 0, record)
 	s.send(1, 0, 1, a)
@@ -28,7 +28,7 @@ func TestStory(t *testing.T) {
 	s.add(trace.Event{Time: 1, Op: trace.Lose, At: 2, Msg: a})
 	s.send(1, 0, 3, b)
 	s.at(1, trace.Crash, 0, parley.Msg{})
-	s.add(trace.Event{Time: 1, Op: trace.Lose, At: 0, Peer: 3, Msg: b}) // nobody hears it
+	s.add(trace.Event{Time: 1, Op: trace.Lose, At: 0, Peer: 3, Msg: b}) // the receiver is down
 	s.come(2, 0, 1, a, 0)
 	s.come(3, 0, 2, a, 0)
 	s.come(4, 0, 3, b, 0)
@@ -43,7 +43,7 @@ func TestStory(t *testing.T) {
 	s.at(9, trace.Indicate, 3, parley.Msg{Kind: parley.Suspect, Origin: 0})
 	s.come(9, 3, 1, b, 0)
 	s.send(9, 1, 0, a)
-	s.at(9, trace.Deliver, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")}) // it lies: that means nothing
+	s.at(9, trace.Deliver, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")}) // it lies, so this means nothing
 	s.at(10, trace.Pause, 3, parley.Msg{})
 	s.at(11, trace.Resume, 3, parley.Msg{})
 	got := reading.Story(gossip(4), s.events, reading.Style{Faulty: parley.SetOf(1)})
@@ -66,8 +66,8 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// Where there are rounds a line is what one process tells the others in one, and whom a
-// liar tells nothing although it should.
+// With rounds, a line has what one process sends to others in one round, and to which processes a liar sends nothing
+// although it should.
 func TestStoryOfRounds(t *testing.T) {
 	p := setting{n: 4, m: 1, value: "1", faulty: map[parley.ID]faulty.Behavior{
 		1: {Name: "mute to P3", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {

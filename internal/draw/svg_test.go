@@ -35,9 +35,8 @@ func spaceTimeSVG(
 
 func pairsSVG(p parley.Protocol, d reading.Pairs) string { return string(svg.File(draw.Pairs(p, d))) }
 
-// well checks that a picture is well-formed XML with a viewBox, that everything
-// it refers to is there, and that nothing stands outside. It returns the
-// elements by name.
+// well checks that a picture is well-formed XML with a viewBox, that all references exist, and that nothing is
+// outside. It returns the elements by name.
 func well(t *testing.T, picture string) map[string][]xml.StartElement {
 	t.Helper()
 	all := make(map[string][]xml.StartElement)
@@ -104,7 +103,7 @@ func number(e xml.StartElement, name string) (int, bool) {
 	return 0, false
 }
 
-// inside checks where a rectangle, line or circle stands.
+// inside checks the position of a rectangle, line or circle.
 func inside(t *testing.T, e xml.StartElement, shift [2]int, width, height int) {
 	t.Helper()
 	check := func(what string, at, size int) {
@@ -142,7 +141,7 @@ func arrows(all map[string][]xml.StartElement) (n int) {
 	return n
 }
 
-// The pictures of the article's examples and of liars, as they were looked at.
+// The pictures of the article's examples and of liars equal those that were reviewed.
 func TestPictures(t *testing.T) {
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
@@ -170,7 +169,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// messages counts those that came to another process, and those that did not come.
+// messages counts the messages that arrived at another process, and the missing ones.
 func messages(rounds []reading.Round) (came, missing int) {
 	for _, r := range rounds {
 		for _, said := range r.Said {
@@ -187,7 +186,7 @@ func messages(rounds []reading.Round) (came, missing int) {
 	return came, missing
 }
 
-// everyone is the first n processes.
+// everyone returns the first n processes.
 func everyone(n int) (ids []parley.ID) {
 	for id := range parley.ID(n) {
 		ids = append(ids, id)
@@ -195,8 +194,7 @@ func everyone(n int) (ids []parley.ID) {
 	return ids
 }
 
-// Each message between two processes is one arrow, in round 2 of the article's
-// example too: 6 + 30 + 30.
+// Each message between two processes is one arrow, including round 2 of the article's example: 6 + 30 + 30.
 func TestArrows(t *testing.T) {
 	p := article()
 	if n := arrows(well(t, diagramSVG(p.diagram()))); n != 66 {
@@ -215,8 +213,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// Beyond 400 arrows there is a fat one for each sender, with its count, and many
-// processes and rounds are summed up: nothing is refused and nothing is lost.
+// Beyond 400 arrows there is a fat one for each sender, with its count, and many processes and rounds are summed up:
+// nothing is refused and no message is uncounted.
 func TestBigDiagram(t *testing.T) {
 	d := draw.Diagram{Style: reading.Style{Faulty: parley.SetOf(3, 100)}, Title: "Big"}
 	const n, rounds = 128, 12
@@ -247,7 +245,7 @@ func TestBigDiagram(t *testing.T) {
 	if len(picture) > 300_000 {
 		t.Errorf("%d bytes", len(picture))
 	}
-	// Just at the limit each arrow is drawn.
+	// Exactly at the limit each arrow is drawn.
 	small := draw.Diagram{Lives: d.Lives[:21], Rounds: make([]reading.Round, 1)}
 	for id := range parley.ID(20) {
 		to := slices.Delete(everyone(21), int(id), int(id)+1)
@@ -262,7 +260,7 @@ func TestBigDiagram(t *testing.T) {
 	}
 }
 
-// Names, values and titles may be anything.
+// Names, values and titles may contain anything.
 func TestHostileText(t *testing.T) {
 	evil := `</text><script>alert("1")</script>&amp;'` + "\x00\x1b\xff\u2028"
 	name := func(id parley.ID) string { return fmt.Sprint(evil, id) }
@@ -286,7 +284,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// Pictures of nothing are pictures.
+// Empty pictures are valid.
 func TestEmptyPictures(t *testing.T) {
 	well(t, diagramSVG(draw.Diagram{}))
 	well(t, diagramSVG(draw.Diagram{Lives: make([]reading.Outcome, 1)}))
@@ -294,7 +292,7 @@ func TestEmptyPictures(t *testing.T) {
 	well(t, treeSVG(newFake(3, 0, func([]parley.ID) []byte { return nil }), reading.TreeOptions{}))
 }
 
-// Pictures keep within their width for all sizes of systems.
+// Pictures stay within their width for systems of all sizes.
 func TestPictureSizes(t *testing.T) {
 	for n := 2; n <= 40; n += 1 + n/6 {
 		for m := range min(4, n-1) {

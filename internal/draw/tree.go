@@ -11,8 +11,8 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// Figure draws a message diagram and below it an information tree, the root on top and a
-// rank below the other, with the same colours and one legend for both. Either may be nil.
+// Figure draws a message diagram and below it an information tree, with the root at the top and the ranks below one
+// another. Both share colors and one legend. Either may be nil.
 func Figure(d *Diagram, t parley.Tree, o reading.TreeOptions) scene.Scene {
 	var values []string
 	var tree treeLayout
@@ -43,7 +43,7 @@ func Figure(d *Diagram, t parley.Tree, o reading.TreeOptions) scene.Scene {
 	return figure(title, parts...)
 }
 
-// treeLayout is a tree being laid out.
+// treeLayout is a tree during layout.
 type treeLayout struct {
 	reading.TreeOptions
 	survey *reading.Survey
@@ -53,32 +53,31 @@ type treeLayout struct {
 	boxes  []box
 	width  int
 	height int
-	left   int               // room for the names of the ranks
-	filled map[string]uint64 // the event by which what a node holds came, by round and sender
+	left   int               // width of the names of the ranks
+	filled map[string]uint64 // the event by which the value of a node arrived, by round and sender
 	tops   []int
 }
 
-// form is one way to lay out a tree: how wide the boxes of a rank are, and how
-// siblings without children stand.
+// form is one way to lay out a tree: the widths of the boxes of each rank, and the arrangement of siblings without
+// children.
 type form struct {
 	wide  []int // by rank
 	small int   // width of the boxes in a stack
-	// high is how many siblings without children stand one below the other; 0 if
-	// they stand side by side.
+	// high is the number of siblings without children below one another; 0: side by side.
 	high int
-	// brief boxes in a stack hold the last step of the path and the output alone.
+	// brief boxes in a stack have only the last step of the path and the output.
 	brief bool
-	gap   int // between boxes side by side
+	gap   int // between adjacent boxes
 }
 
-// box is a node in its place.
+// box is a node with its position.
 type box struct {
 	n             *reading.Node
 	rank          int
 	x, y          int
 	width, height int
 	stacked       bool
-	parent        int // in boxes; -1 for the root
+	parent        int // index in boxes; -1 for the root
 }
 
 const (
@@ -88,22 +87,22 @@ const (
 	leastGap    = 10
 	mostGap     = 36
 	rankGap     = 40
-	trunk       = 14 // beside a stack, for the line to its boxes
+	trunk       = 14 // left of a stack, for the line to its boxes
 )
 
-// layTree chooses what of the tree to draw, and where.
+// layTree chooses which nodes of the tree to draw, and where.
 func layTree(t parley.Tree, o reading.TreeOptions) treeLayout {
 	o.MaxNodes = cmp.Or(o.MaxNodes, 120)
 	l := treeLayout{TreeOptions: o, survey: reading.Look(t, o.Style)}
 	l.left = sansWidth("rank 10", 11) + 10
 	l.root, l.whole = o.Plan(l.survey, l.fits)
-	if !l.fits(l.root) { // the last resort is the root with a grid of children
+	if !l.fits(l.root) { // the last plan is the root with a grid of children
 		l.form.high = 1 + (len(l.root.Kids)-1)/max(1, (figureWidth-l.left)/(l.form.small+leastGap))
 	}
 	return l
 }
 
-// fits looks for a form in which the tree is not too wide.
+// fits searches for a form in which the tree is not too wide.
 func (l *treeLayout) fits(root *reading.Node) bool {
 	for _, brief := range []bool{false, true} {
 		for _, high := range []int{0, 5, 8, 12, 16, 20, 24} {
@@ -117,7 +116,7 @@ func (l *treeLayout) fits(root *reading.Node) bool {
 	return false
 }
 
-// sizes sets how wide the boxes of each rank are.
+// sizes sets the widths of the boxes of each rank.
 func (l *treeLayout) sizes(n *reading.Node, rank int) {
 	if rank == len(l.form.wide) {
 		l.form.wide = append(l.form.wide, 52)
@@ -142,13 +141,13 @@ func (l *treeLayout) sizes(n *reading.Node, rank int) {
 	}
 }
 
-// stacks tells whether the children of a node stand one below the other.
+// stacks reports whether the children of a node are drawn below one another.
 func (l *treeLayout) stacks(n *reading.Node) bool {
 	grand := slices.ContainsFunc(n.Kids, func(k *reading.Node) bool { return len(k.Kids) > 0 })
 	return l.form.high > 0 && len(n.Kids) > 1 && !grand
 }
 
-// span is the width of a node with all that is below it.
+// span returns the width of a node with everything below it.
 func (l *treeLayout) span(n *reading.Node, rank int) int {
 	if len(n.Kids) == 0 {
 		return l.form.wide[rank]
@@ -164,8 +163,7 @@ func (l *treeLayout) span(n *reading.Node, rank int) int {
 	return max(sum, l.form.wide[rank])
 }
 
-// place puts every node where it stands, in a picture of at least the given
-// width. Boxes move apart if there is room.
+// place sets the positions of all nodes, in a picture of at least the given width. Boxes move apart if there is room.
 func (l *treeLayout) place(wide int) {
 	for l.form.gap < mostGap && l.left+l.span(l.root, 0) < min(wide, figureWidth) {
 		l.form.gap++
@@ -191,7 +189,7 @@ func (l *treeLayout) place(wide int) {
 	}
 }
 
-// put places a node and what is below it into a span that begins at x.
+// put places a node and everything below it into a span that begins at x.
 func (l *treeLayout) put(n *reading.Node, rank, x, y, parent int) {
 	if rank == len(l.tops) {
 		l.tops = append(l.tops, y)
@@ -225,7 +223,7 @@ func (l *treeLayout) put(n *reading.Node, rank, x, y, parent int) {
 	}
 }
 
-// label names a node: its path, or the first and the last of several.
+// label returns the name of a node: its path, or the first and the last of several.
 func (l *treeLayout) label(n *reading.Node) string {
 	if n.Rest > 0 {
 		return prose.Ellipsis + " " + prose.Number(n.Rest) + " more"
@@ -237,7 +235,7 @@ func (l *treeLayout) label(n *reading.Node) string {
 	return path
 }
 
-// stackLabel names a node in a stack.
+// stackLabel returns the name of a node in a stack.
 func (l *treeLayout) stackLabel(n *reading.Node) string {
 	if !l.form.brief || !l.survey.Dotted || n.Rest > 0 {
 		return l.label(n)
@@ -249,7 +247,7 @@ func (l *treeLayout) stackLabel(n *reading.Node) string {
 	return step
 }
 
-// stackNote is the note on a node in a stack.
+// stackNote returns the note on a node in a stack.
 func (l *treeLayout) stackNote(n *reading.Node) string {
 	if l.form.brief {
 		return ""
@@ -264,7 +262,7 @@ func (l *treeLayout) inOut(n *reading.Node) string {
 	return l.in(n) + " → " + l.out(n)
 }
 
-const valueMost = 8 // characters of a value in a node
+const valueMost = 8 // maximum characters of a value in a node
 
 func (l *treeLayout) in(n *reading.Node) string { return prose.Cut(prose.Value(n.In), valueMost) }
 
@@ -275,7 +273,7 @@ func (l *treeLayout) out(n *reading.Node) string {
 	return prose.Cut(prose.Value(n.Out), valueMost)
 }
 
-// below says what is not drawn: +30, or how many siblings a node stands for.
+// below describes what is not drawn: +30, or how many siblings a node stands for.
 func (l *treeLayout) below(n *reading.Node) string {
 	var parts []string
 	if n.Times > 1 {
@@ -287,7 +285,7 @@ func (l *treeLayout) below(n *reading.Node) string {
 	return strings.Join(parts, " ")
 }
 
-// values are all values that are drawn.
+// values returns all drawn values.
 func (l *treeLayout) values() []string {
 	var out []string
 	var visit func(n *reading.Node)
@@ -306,7 +304,7 @@ func (l *treeLayout) values() []string {
 	return slices.Compact(out)
 }
 
-// captions is what stands below a tree that is not drawn whole.
+// captions returns the lines below a tree that is not drawn completely.
 func (l *treeLayout) captions() []string {
 	if l.whole {
 		return nil
@@ -318,5 +316,5 @@ func (l *treeLayout) captions() []string {
 	return out
 }
 
-// rootSays is what the output of the root is.
+// rootSays describes the output of the root.
 func (l *treeLayout) rootSays() string { return "output = " + cmp.Or(l.Root, "decision") }

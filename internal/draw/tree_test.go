@@ -12,8 +12,7 @@ import (
 	"parley/internal/draw/term"
 )
 
-// fake is an information tree of n processes with the ranks 0..m and values by
-// its own rule. It counts how often it is asked.
+// fake is an information tree of n processes with the ranks 0..m and values by a rule. It counts its calls.
 type fake struct {
 	n, m  int
 	value func(path []parley.ID) []byte
@@ -46,7 +45,7 @@ func mixed(path []parley.ID) []byte {
 	return []byte{'0' + byte(h/3%2)}
 }
 
-// nodes is L + L(L-1) + ..., the article's N-1, (N-1)(N-2), ..., and the root.
+// nodes returns L + L(L-1) + ..., the article's N-1, (N-1)(N-2), ..., and the root.
 func nodes(n, m int) (sum int) {
 	sum = 1
 	for size, k := 1, 1; k <= m; k++ {
@@ -56,7 +55,7 @@ func nodes(n, m int) (sum int) {
 	return sum
 }
 
-// Article, Figure 3: the tree of P2, and of P6, whose root holds another input.
+// Article, Figure 3: the tree of P2, and that of P6, whose root has another input.
 func TestFigure3(t *testing.T) {
 	p := figure3()
 	var out strings.Builder
@@ -79,7 +78,7 @@ func TestTreeWidths(t *testing.T) {
 	golden(t, "tree.txt", out.String())
 }
 
-// Before the decision outputs are not known.
+// Before the decision, outputs are unknown.
 func TestTreeWithoutOutputs(t *testing.T) {
 	text := term.Tree(open{newFake(4, 1, ones)}, reading.TreeOptions{})
 	if n := strings.Count(text, "out ?"); n != 4 {
@@ -92,7 +91,7 @@ func TestTreeWithoutOutputs(t *testing.T) {
 	well(t, treeSVG(open{newFake(4, 1, ones)}, reading.TreeOptions{}))
 }
 
-// open is a tree whose outputs are not known yet.
+// open is a tree with unknown outputs.
 type open struct{ fake }
 
 func (o open) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
@@ -100,7 +99,7 @@ func (o open) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	return in, nil, children
 }
 
-// Equal siblings are one line, subtrees of one value too; the ranks are counted.
+// Equal siblings are one line, and so are subtrees of one value; the ranks are counted.
 func TestCollapse(t *testing.T) {
 	cases := []struct {
 		name string
@@ -135,8 +134,7 @@ func TestCollapse(t *testing.T) {
 	golden(t, "collapse.txt", out.String())
 }
 
-// Trees of ten million nodes and more are drawn after a look at few of them, and
-// counted exactly.
+// Trees of ten million nodes and more are drawn after visiting few of their nodes, and counted exactly.
 func TestBigTrees(t *testing.T) {
 	const budget = 200_000
 	for _, c := range []struct {

@@ -39,8 +39,8 @@ func (l *treeLayout) picture(inks scene.Palette) picture {
 	return picture{width: l.width, height: height, legend: l.legend(inks), marks: s.marks}
 }
 
-// about says which node marks are of, and since when it holds something; of several nodes
-// it is the first.
+// about sets the reference of marks to a node, and the event since when it has a value; for several nodes, of the
+// first.
 func (l *treeLayout) about(s *sketch, from int, n *reading.Node) {
 	if n.Rest == 0 {
 		told := scene.Sender(len(n.Path)-1, n.Relay()) // in the round of the node's rank
@@ -48,7 +48,7 @@ func (l *treeLayout) about(s *sketch, from int, n *reading.Node) {
 	}
 }
 
-// valueOf is what colours a node: its output, or its input before the decision.
+// valueOf returns the value that colors a node: its output, or its input before the decision.
 func valueOf(n *reading.Node) string {
 	switch {
 	case n.Out != nil:
@@ -59,7 +59,7 @@ func valueOf(n *reading.Node) string {
 	return ""
 }
 
-// line joins a node to its parent, in the colour of the vote that goes up.
+// line draws the line from a node to its parent, in the color of the node's vote.
 func (l *treeLayout) line(s *sketch, inks scene.Palette, b *box) {
 	if b.parent < 0 {
 		return
@@ -80,7 +80,7 @@ func (l *treeLayout) line(s *sketch, inks scene.Palette, b *box) {
 	m.Ink = inks.Of(m.Value)
 }
 
-// box draws a node: its path, and input and output.
+// box draws a node with its path, input and output.
 func (l *treeLayout) box(s *sketch, inks scene.Palette, b *box) {
 	n, value := b.n, valueOf(b.n)
 	if n.Times > 1 {
@@ -130,7 +130,7 @@ func (l *treeLayout) box(s *sketch, inks scene.Palette, b *box) {
 	}
 }
 
-// inkOf is the ink of a value, if there is one.
+// inkOf returns the ink of a value, or 0 if there is none.
 func inkOf(inks scene.Palette, v []byte) scene.Ink {
 	if v == nil {
 		return 0
@@ -138,7 +138,7 @@ func inkOf(inks scene.Palette, v []byte) scene.Ink {
 	return inks.Of(prose.Value(v))
 }
 
-// legend explains colours and marks.
+// legend explains colors and marks.
 func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 	for _, v := range l.values() {
 		out = append(out, valueEntry(inks, v))

@@ -13,7 +13,7 @@ import (
 
 const list = "../../explore/testdata/cases.txt"
 
-// TestShort searches through the short cases of the list: each finds what stands there.
+// TestShort searches the short cases of the list and compares the results with the list.
 func TestShort(t *testing.T) {
 	cases, err := read(list)
 	if err != nil {
@@ -26,8 +26,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestList reads the whole list: every case can be searched, its numbers are there, and
-// the folders whose seeded bugs it tries exist.
+// TestList reads the whole list: every case can be searched and has its numbers, and the folders whose seeded bugs it
+// tries exist.
 func TestList(t *testing.T) {
 	cases, err := read(list)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestDocument holds the tables of the document against the lists.
+// TestDocument compares the tables of the document with the lists.
 func TestDocument(t *testing.T) {
 	written, err := os.ReadFile(filepath.Join("..", "..", "docs", "explored.md"))
 	if err != nil {
@@ -72,7 +72,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestDiffers finds a list wrong, and writes what is right into it.
+// TestDiffers checks that a wrong list is detected and corrected.
 func TestDiffers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cases.txt")
 	text := "case wrong\nprotocol diffusion\nask P1 cast a\nstates 7\nends 1\nshort\n\n" +
@@ -81,7 +81,7 @@ func TestDiffers(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	try := func(only string) ([]explored, error) {
+	try := func(only string) ([]exploredCase, error) {
 		cases, err := read(path)
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// TestUnreadable are lists that are none.
+// TestUnreadable tries invalid lists.
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
 		"protocol eig":                     ":1: a line that belongs to no case",

@@ -12,7 +12,7 @@ import (
 	"parley/internal/must"
 )
 
-// below is the line below which everything is made of the lists.
+// below is the line below which the document is generated from the lists.
 const below = "\n-----\n"
 
 // write writes the tables into a document.
@@ -25,9 +25,8 @@ func write(path, list string) (err error) {
 	return os.WriteFile(path, []byte(above+below+document(list)), 0o644)
 }
 
-// document returns the tables of docs/explored.md: the cases as the list explore/testdata/cases.txt
-// of a module has them, by the heading above them in it, and what is said of the module's seeded bugs.
-// It fails by must.
+// document returns the tables of docs/explored.md: the cases of a module's list explore/testdata/cases.txt under
+// their headings, and the results for the module's seeded bugs. It fails by must.
 func document(list string) string {
 	cases := must.Get(read(list))
 	bugs := must.Get(seeded(filepath.Dir(filepath.Dir(filepath.Dir(list)))))
@@ -48,7 +47,7 @@ func document(list string) string {
 	return head + b.String() + tabled(bugs)
 }
 
-// thousands writes a number with commas; nothing for 0.
+// thousands formats a number with commas, and 0 as the empty text.
 func thousands(n uint64) string {
 	if n == 0 {
 		return ""
@@ -56,8 +55,8 @@ func thousands(n uint64) string {
 	return prose.Number(n)
 }
 
-// requests are who is asked what.
-func (x *explored) requests() string {
+// requests describes the requests of the processes.
+func (x *exploredCase) requests() string {
 	var list []string
 	for i := range x.asked {
 		a := &x.asked[i]
@@ -73,9 +72,9 @@ func (x *explored) requests() string {
 	return strings.Join(list, ", ")
 }
 
-// deep is how many moves the longest run has that was made without coming to a state again,
-// or a limit on them.
-func (x *explored) deep() string {
+// deep describes the depth of the search: its limit, or the number of transitions of the longest run without a
+// repeated state.
+func (x *exploredCase) deep() string {
 	switch {
 	case x.depth > 0:
 		return fmt.Sprintf("up to %d", x.depth)
@@ -85,8 +84,8 @@ func (x *explored) deep() string {
 	return ""
 }
 
-// proved is what the search says.
-func (x *explored) proved() string {
+// proved returns the verdict of the search.
+func (x *exploredCase) proved() string {
 	what := "holds"
 	switch {
 	case x.want.property != "":

@@ -11,15 +11,15 @@ import (
 	"parley/explore"
 )
 
-// found is what a search found. A number that is 0 is not asked for.
+// found is the result of a search. A number that is 0 is not compared.
 type found struct {
 	states, ends uint64
-	deep         int    // how many moves the longest run has of those to a new state
-	moves        int    // of the shortest run that breaks a property, or rounds
-	property     string // that it breaks; empty: none
+	deep         int    // transitions of the longest run to a new state
+	moves        int    // of the shortest run that breaks a property: transitions or rounds
+	property     string // the broken property; empty: none
 }
 
-// with adds the shortest of what was found.
+// with adds the shortest finding.
 func (f found) with(list []explore.Finding, rounds bool) found {
 	for i := range list {
 		n := length(&list[i].Run, rounds)
@@ -30,9 +30,9 @@ func (f found) with(list []explore.Finding, rounds bool) found {
 	return f
 }
 
-// length is how many moves a run has without the starts of the processes, or how many
-// rounds: as often as the timer runs out of a process for which it does so least, which is
-// a correct one, without the first time, when rounds begin.
+// length returns how many transitions a run has without the starts of the processes, or how many rounds. The rounds
+// are the minimum over processes, which is a correct process's, of the number of expired timers, less the first, with
+// which rounds begin.
 func length(r *explore.Run, rounds bool) int {
 	expired := make(map[parley.ID]int)
 	moves := 0
@@ -49,15 +49,15 @@ func length(r *explore.Run, rounds bool) int {
 		return moves
 	}
 	least := moves
-	// order: the least of them is wanted
+	// order: only the minimum is used
 	for _, times := range expired {
 		least = min(least, times)
 	}
 	return max(0, least-1)
 }
 
-// differs tells what is not as the list says.
-func (x *explored) differs() string {
+// differs returns what differs from the list.
+func (x *exploredCase) differs() string {
 	want, got := &x.want, &x.got
 	switch {
 	case want.property != got.property || want.moves != got.moves:
@@ -70,7 +70,7 @@ func (x *explored) differs() string {
 	return ""
 }
 
-// lines are what was found as it stands in the list.
+// lines returns the result as lines of the list.
 func (f *found) lines() []string {
 	if f.property != "" {
 		return []string{fmt.Sprintf("breaks %s in %d", f.property, f.moves)}
@@ -82,18 +82,18 @@ func (f *found) lines() []string {
 	return append(out, fmt.Sprintf("deep %d", f.deep))
 }
 
-// rewrite writes what the cases found into the list.
-func rewrite(path string, cases []explored) error {
+// rewrite writes the results of the cases into the list.
+func rewrite(path string, cases []exploredCase) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	var out []string
-	var at *explored
+	var at *exploredCase
 	for _, line := range strings.Split(string(text), "\n") {
 		word, rest, _ := strings.Cut(line, " ")
 		if word == "case" {
-			at = &cases[slices.IndexFunc(cases, func(c explored) bool { return c.name == rest })]
+			at = &cases[slices.IndexFunc(cases, func(c exploredCase) bool { return c.name == rest })]
 		}
 		tried := at != nil && at.got != found{}
 		switch {
@@ -108,8 +108,8 @@ func rewrite(path string, cases []explored) error {
 	return os.WriteFile(path, []byte(strings.Join(out, "\n")), 0o644)
 }
 
-// unit is what the length of a run counts.
-func (x *explored) unit() string {
+// unit returns the unit of the length of a run.
+func (x *exploredCase) unit() string {
 	if x.rounds {
 		return "rounds"
 	}
@@ -117,7 +117,7 @@ func (x *explored) unit() string {
 }
 
 // verdict says what a search proves.
-func (x *explored) verdict(r *explore.Report) string {
+func (x *exploredCase) verdict(r *explore.Report) string {
 	switch {
 	case x.got.property == "never":
 		return fmt.Sprintf("reached in %d %s", x.got.moves, x.unit())
@@ -131,8 +131,8 @@ func (x *explored) verdict(r *explore.Report) string {
 	return r.Outcome.String()
 }
 
-// circumstances are what may go wrong, and what is asked for.
-func (x *explored) circumstances() string {
+// circumstances describes the possible faults and the conditions of the search.
+func (x *exploredCase) circumstances() string {
 	out := strings.Fields(x.model)
 	if x.lies != "" {
 		out = append(out, "liars "+x.lies)

@@ -45,21 +45,21 @@ import (
 	"parley/stack"
 )
 
-// settings are the numbers and words behind the name of a protocol.
+// settings are the numbers and words after the name of a protocol.
 type settings struct {
 	given map[string]string
 	n     int
 	err   error
 }
 
-// text takes a setting out.
+// text removes and returns a setting.
 func (s *settings) text(name string) (text string, ok bool) {
 	text, ok = s.given[name]
 	delete(s.given, name)
 	return text, ok
 }
 
-// number returns a setting, or what holds without it.
+// number returns a setting, or its default.
 func (s *settings) number(name string, otherwise int) int {
 	text, ok := s.text(name)
 	if !ok {
@@ -70,7 +70,7 @@ func (s *settings) number(name string, otherwise int) int {
 	return n
 }
 
-// is tells whether a word is given.
+// is reports whether a word is given.
 func (s *settings) is(name string) bool {
 	_, ok := s.text(name)
 	return ok
@@ -89,26 +89,26 @@ func (s *settings) members(name string) (set parley.Set) {
 
 func (s *settings) tick(name string) parley.Tick { return parley.Tick(s.number(name, 0)) }
 
-// m is the number of faults.
+// m returns the number of faults.
 func (s *settings) m(otherwise int) int { return s.number("m", otherwise) }
 
 func (s *settings) instance() agree.Instance {
 	return agree.Instance{N: s.n, M: s.m(1), Default: []byte("0")}
 }
 
-// rounds say when rounds are.
+// rounds returns the schedule of the rounds.
 func (s *settings) rounds() lockstep.Schedule {
 	when := lockstep.Simulated
 	when.Early = s.is("early")
 	return when
 }
 
-// relayed is the broadcast beneath others.
+// relayed configures the broadcast below others.
 func (s *settings) relayed() diffusion.Config {
 	return diffusion.Config{N: s.n, Uniform: s.is("uniform")}
 }
 
-// protocol makes a protocol of words such as "ballot n=3 m=1".
+// protocol returns the protocol for words such as "ballot n=3 m=1".
 func protocol(text string) (p parley.Protocol, err error) {
 	f := strings.Fields(text)
 	if len(f) == 0 {
@@ -131,9 +131,9 @@ func protocol(text string) (p parley.Protocol, err error) {
 	return p, s.err
 }
 
-// protocols make the protocols of the list.
+// protocols are the constructors of the list's protocols.
 var protocols = map[string]func(s *settings) parley.Protocol{
-	// In rounds.
+	// Protocols in rounds.
 	"eig": func(s *settings) parley.Protocol { return eig.New(s.instance(), s.rounds()) },
 	"om":  func(s *settings) parley.Protocol { return om.New(s.instance(), s.rounds()) },
 	"sm":  func(s *settings) parley.Protocol { return sm.New(sm.Config{Instance: s.instance()}, s.rounds()) },
@@ -191,7 +191,7 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 	"bracha": func(s *settings) parley.Protocol { return bracha.New(bracha.Config{N: s.n, M: s.m(0)}) },
 	"atomic": func(s *settings) parley.Protocol { return atomic.New(atomic.Config{N: s.n, Detector: true}) },
 
-	// Views and what stands on them, clocks, ballots and commit.
+	// Views and their layers, clocks, ballots and commit.
 	"views":        func(s *settings) parley.Protocol { return group.New(views(s)) },
 	"expel":        func(s *settings) parley.Protocol { return expel.New(expel.Config{N: s.n, M: s.m(0)}) },
 	"atomic-views": func(s *settings) parley.Protocol { return atomic.InViews(views(s)) },
@@ -225,7 +225,8 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 	},
 }
 
-// orderedTower is transactions on an order that one process makes, or on one that tolerates liars if that is said.
+// orderedTower returns transactions on an order that one process makes, or with the setting byzantine on a Byzantine
+// order.
 func orderedTower(s *settings) parley.Protocol {
 	c := ordered.Config{N: s.n, M: s.m(1), Compact: s.number("compact", 0)}
 	if !s.is("byzantine") {
@@ -237,7 +238,7 @@ func orderedTower(s *settings) parley.Protocol {
 	})
 }
 
-// hours are wall clocks that stand at an hour of one digit a process.
+// hours returns wall clocks that show a constant hour: one digit for each process.
 func hours(digits string) func(parley.ID, parley.Tick) int64 {
 	return func(self parley.ID, _ parley.Tick) int64 {
 		if int(self) >= len(digits) {
@@ -247,8 +248,8 @@ func hours(digits string) func(parley.ID, parley.Tick) int64 {
 	}
 }
 
-// replicated is the lecture's bank account on the total order of a view, and its copies are compared in each if that is
-// said.
+// replicated returns the lecture's bank account on the total order of a view. If compares is true, the replicas are
+// compared in each view.
 func replicated(c group.Config, compares bool) parley.Protocol {
 	c.State = true
 	order := timestamp.New(timestamp.Config{Config: c})
@@ -262,8 +263,8 @@ func replicated(c group.Config, compares bool) parley.Protocol {
 	return stack.New(order, rsm.New(above))
 }
 
-// views are those of a group whose own detector suspects nobody unless its timeout is
-// given: whoever is suspected is so by the model.
+// views configures a group whose own detector suspects no process unless its timeout is given: all suspicions come
+// from the model.
 func views(s *settings) group.Config {
 	return group.Config{
 		N: s.n, M: s.m(0), Initial: s.members("initial"),

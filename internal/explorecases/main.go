@@ -1,7 +1,6 @@
-// Command explorecases searches through small systems, one after the other, as the list
-// explore/testdata/cases.txt says, and prints a table of what was found: bytes are those
-// of the set of visited states, for each. A number of states or a verdict that is not the
-// one in the list is an error.
+// Command explorecases searches the small systems of the list explore/testdata/cases.txt one after another, and
+// prints a table of the results. The column BYTES has the memory for one visited state. A number of states or a
+// verdict that differs from the list is an error.
 //
 //	go run ./internal/explorecases [-short] [-only GLOB] [-workers N] [-update]
 package main
@@ -30,7 +29,7 @@ func main() {
 	}
 }
 
-// command does what the flags say.
+// command carries out the flags.
 func command() error {
 	var c choice
 	list := flag.String("list", "explore/testdata/cases.txt", "the `file` with the cases")
@@ -62,7 +61,7 @@ func command() error {
 	return err
 }
 
-// choice is which of the cases are wanted, and how they are searched.
+// choice selects cases, and how to search them.
 type choice struct {
 	short    bool
 	only, of string
@@ -70,7 +69,7 @@ type choice struct {
 	states   uint64
 }
 
-func (c *choice) wants(x *explored) bool {
+func (c *choice) wants(x *exploredCase) bool {
 	match, err := path.Match(c.only, x.name)
 	named := c.only == "" || match && err == nil
 	return named && (!c.short || x.short) && (c.of == "" || slices.Contains(x.of, c.of))
@@ -78,8 +77,8 @@ func (c *choice) wants(x *explored) bool {
 
 var errDiffers = errors.New("this is not what the list says")
 
-// run searches, and prints a line a case.
-func (c *choice) run(ctx context.Context, cases []explored, out, progress io.Writer) error {
+// run searches, and prints one line for each case.
+func (c *choice) run(ctx context.Context, cases []exploredCase, out, progress io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CASE\tPROTOCOL\tWHAT MAY GO WRONG\tSTATES\tMOVES\tDEPTH\tENDS\tBYTES\tSECONDS\tSTATES/S\t"+
 		"VERDICT\t")
@@ -94,7 +93,7 @@ func (c *choice) run(ctx context.Context, cases []explored, out, progress io.Wri
 		fmt.Fprintf(progress, "%s: ", x.name)
 		workers := c.workers
 		if x.want.property != "" {
-			workers = 1 // what is found first is then the same each time
+			workers = 1 // the first finding is then always the same
 		}
 		r, err := c.search(ctx, x, workers)
 		if err != nil {
@@ -125,11 +124,11 @@ func (c *choice) run(ctx context.Context, cases []explored, out, progress io.Wri
 	return nil
 }
 
-// bug prints the first of the cases, the smallest first, that finds what it does not find
-// without a seeded bug, how many moves that takes, and what breaks. With a bug a machine may panic: the
-// last line of progress says in which case.
-func (c *choice) bug(ctx context.Context, cases []explored, out, progress io.Writer) error {
-	slices.SortStableFunc(cases, func(a, b explored) int { return cmp.Compare(a.want.states, b.want.states) })
+// bug prints the first of the cases, ordered by size, whose finding differs from that without a seeded bug, with the
+// number of transitions and the broken property. With a bug a machine may panic: the last line of progress then names
+// the case.
+func (c *choice) bug(ctx context.Context, cases []exploredCase, out, progress io.Writer) error {
+	slices.SortStableFunc(cases, func(a, b exploredCase) int { return cmp.Compare(a.want.states, b.want.states) })
 	for i := range cases {
 		x := &cases[i]
 		if !c.wants(x) {
@@ -149,7 +148,7 @@ func (c *choice) bug(ctx context.Context, cases []explored, out, progress io.Wri
 }
 
 // search makes the search of a case.
-func (c *choice) search(ctx context.Context, x *explored, workers int) (r explore.Report, err error) {
+func (c *choice) search(ctx context.Context, x *exploredCase, workers int) (r explore.Report, err error) {
 	o, err := x.options()
 	if err == nil {
 		o.Workers, o.States = workers, c.states

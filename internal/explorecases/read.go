@@ -19,24 +19,24 @@ import (
 	"parley/membership/group"
 )
 
-// explored is one case: a search, and what it is to find.
-type explored struct {
+// exploredCase is one case: a search and its expected result.
+type exploredCase struct {
 	name    string
 	heading string          // the comment that begins its part of the list
-	made    string          // how the protocol is made
-	asked   []asking        // from above
-	liars   int             // how many processes lie, whichever they are
-	liar    parley.Set      // who they are, if it is said
-	alike   parley.Set      // processes whose states are the same up to names
-	how     faulty.Behavior // how they do
-	model   string          // what may go wrong
-	never   string          // a state that is searched for instead, and not found
-	stays   parley.Set      // processes that do not come back in runs to it
-	says    string          // that it is not, in words
-	lies    string          // who lies and how, as it was written
-	only    []string        // the properties that count; empty: all that are promised
-	of      []string        // folders whose seeded bugs it tries
-	short   bool            // it is one of the tests
+	made    string          // the protocol and its settings
+	asked   []asking        // the requests from above
+	liars   int             // the number of faulty processes, whichever they are
+	liar    parley.Set      // which they are; empty: any
+	alike   parley.Set      // symmetric processes
+	how     faulty.Behavior // the behavior of the liars
+	model   string          // the possible faults
+	never   string          // a state to search for instead, which is not reached
+	stays   parley.Set      // processes that do not restart in runs to it
+	says    string          // the verdict that it is not reached
+	lies    string          // the liars and their behavior as written
+	only    []string        // the properties to check; empty: all that are promised
+	of      []string        // folders whose seeded bugs the case tries
+	short   bool            // the tests search it
 
 	rounds, beyond bool
 	depth          int
@@ -44,22 +44,21 @@ type explored struct {
 	want, got found
 }
 
-// asking is what one process is asked, with every text that it may be asked with.
+// asking is a request to one process, with each of its possible texts.
 type asking struct {
 	at    parley.ID
 	verb  string
 	texts []string
-	to    parley.Set // of a cast to some
+	to    parley.Set // the receivers of a cast
 }
 
-// read reads a list of cases: one begins with a line "case", and each other line is a
-// word and what belongs to it.
-func read(path string) ([]explored, error) {
+// read reads a list of cases. A case begins with a line "case"; each other line is a word with its value.
+func read(path string) ([]exploredCase, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var out []explored
+	var out []exploredCase
 	heading, above := "", ""
 	for number, line := range strings.Split(string(text), "\n") {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -74,10 +73,10 @@ func read(path string) ([]explored, error) {
 			}
 			continue
 		case word == "case":
-			if slices.ContainsFunc(out, func(c explored) bool { return c.name == rest }) {
+			if slices.ContainsFunc(out, func(c exploredCase) bool { return c.name == rest }) {
 				return nil, fmt.Errorf("%s:%d: there is a case %s already", path, number+1, rest)
 			}
-			out = append(out, explored{name: rest, heading: heading})
+			out = append(out, exploredCase{name: rest, heading: heading})
 			continue
 		case len(out) == 0:
 			return nil, fmt.Errorf("%s:%d: a line that belongs to no case", path, number+1)
@@ -90,7 +89,7 @@ func read(path string) ([]explored, error) {
 }
 
 // take reads a line of a case.
-func (c *explored) take(word, rest string) (err error) {
+func (c *exploredCase) take(word, rest string) (err error) {
 	defer must.Return(&err)
 	texts := map[string]*string{"protocol": &c.made, "model": &c.model, "never": &c.never, "says": &c.says}
 	flags := map[string]*bool{"short": &c.short, "beyond": &c.beyond, "rounds": &c.rounds}
@@ -134,7 +133,7 @@ func (c *explored) take(word, rest string) (err error) {
 	return nil
 }
 
-// readProcess reads P1 as process 0.
+// readProcess reads the name of a process: P1 is process 0.
 func readProcess(text string) (parley.ID, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(text, "P"))
 	if err != nil || n < 1 || !strings.HasPrefix(text, "P") {
@@ -143,7 +142,7 @@ func readProcess(text string) (parley.ID, error) {
 	return parley.ID(n - 1), nil
 }
 
-// readProcesses reads P1,P2.
+// readProcesses reads names such as P1,P2.
 func readProcesses(text string) (set parley.Set, err error) {
 	defer must.Return(&err)
 	for _, one := range strings.Split(text, ",") {
@@ -152,8 +151,8 @@ func readProcesses(text string) (set parley.Set, err error) {
 	return set, nil
 }
 
-// readAsking reads "P1 propose 0|1", "P1 cast a", "P1 cast a to P2,P3", "P1 loses P3" or
-// "P1 regains P3", which mean its link, or "P1 leave".
+// readAsking reads "P1 propose 0|1", "P1 cast a", "P1 cast a to P2,P3", "P1 leave", or "P1 loses P3" and "P1 regains
+// P3", which concern its link.
 func readAsking(text string) (a asking, err error) {
 	defer must.Return(&err)
 	f := strings.Fields(text)
@@ -196,9 +195,9 @@ func (a *asking) request(text string) (explore.Request, error) {
 	return explore.Request{At: a.at, Msg: m}, nil
 }
 
-// roots are the ways in which runs of a case begin: whoever lies, and whatever each one
-// is asked. What a liar is asked makes no difference.
-func (c *explored) roots(n int) (out []explore.Root) {
+// roots returns the initial states of a case: all choices of liars and of request texts. The text of a liar's request
+// makes no difference.
+func (c *exploredCase) roots(n int) (out []explore.Root) {
 	for set := range 1 << n {
 		how := make(map[parley.ID]faulty.Behavior)
 		for id := range n {
@@ -213,8 +212,8 @@ func (c *explored) roots(n int) (out []explore.Root) {
 	return out
 }
 
-// begin returns the roots with some liars, of which some requests are fixed.
-func (c *explored) begin(
+// begin returns the initial states with the given liars and some requests fixed.
+func (c *exploredCase) begin(
 	how map[parley.ID]faulty.Behavior, fixed []explore.Request, left []asking,
 ) (out []explore.Root) {
 	if len(left) == 0 {
@@ -225,15 +224,14 @@ func (c *explored) begin(
 		if _, lies := how[a.at]; lies && i > 0 {
 			break
 		}
-		q, _ := a.request(text) // it was read
+		q, _ := a.request(text) // it was checked when it was read
 		out = append(out, c.begin(how, append(slices.Clip(fixed), q), left[1:])...)
 	}
 	return out
 }
 
-// readLiar reads how liars behave: "any", the name of a behaviour, or "answers 0,1,-1", with
-// which a liar gives one of these answers to each choice that a lie has, counted from
-// the end if it is negative.
+// readLiar reads the behavior of liars: "any", the name of a behavior, or "answers 0,1,-1". With the last, a liar
+// gives one of these answers to each choice of a lie; a negative answer counts from the end.
 func readLiar(text string) (how faulty.Behavior, err error) {
 	defer must.Return(&err)
 	list, some := strings.CutPrefix(text, "answers ")
@@ -257,7 +255,7 @@ func readLiar(text string) (how faulty.Behavior, err error) {
 	return how, nil
 }
 
-// budgets are the words of a model that have a number.
+// budgets are the words of a model that take a number.
 func budgets(m *explore.Model) map[string]*int {
 	return map[string]*int{
 		"crashes": &m.Crashes, "restarts": &m.Restarts, "lost-disks": &m.LostDisks, "losses": &m.Losses,
@@ -265,7 +263,7 @@ func budgets(m *explore.Model) map[string]*int {
 	}
 }
 
-// readModel reads "fifo detect crashes=1".
+// readModel reads a model such as "fifo detect crashes=1".
 func readModel(text string) (m explore.Model, err error) {
 	defer must.Return(&err)
 	flags := map[string]*bool{"fifo": &m.FIFO, "detect": &m.Detect, "in-time": &m.InTime}
@@ -283,8 +281,8 @@ func readModel(text string) (m explore.Model, err error) {
 	return m, nil
 }
 
-// options are the search of a case.
-func (c *explored) options() (o explore.Options, err error) {
+// options returns the search options of a case.
+func (c *exploredCase) options() (o explore.Options, err error) {
 	defer must.Return(&err)
 	p, err := protocol(c.made)
 	if err != nil {

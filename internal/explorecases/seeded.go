@@ -11,14 +11,14 @@ import (
 	"parley/internal/must"
 )
 
-// bug is a seeded bug, or FOLDER/* for those of a folder that have no line of their own.
+// bug is a seeded bug, or FOLDER/* for the bugs of a folder without a line of their own.
 type bug struct {
 	name     string
 	explored string // CASE MOVES PROPERTY, or - REASON
 }
 
-// seeded reads what the files PACKAGE/testdata/mutants.txt of the module at root say of
-// exploration, in order of names. internal/mutants documents these files.
+// seeded reads the results of exploration from the files PACKAGE/testdata/mutants.txt of the module at root, sorted
+// by name. internal/mutants documents these files.
 func seeded(root string) (all []bug, err error) {
 	defer must.Return(&err)
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -46,7 +46,7 @@ func seeded(root string) (all []bug, err error) {
 	return all, err
 }
 
-// tabled returns the tables of the bugs that are found, and of those that are not by the reason.
+// tabled returns the tables of the bugs that are found, and of those that are not, grouped by reason.
 func tabled(bugs []bug) string {
 	var found strings.Builder
 	var reasons []string

@@ -11,22 +11,22 @@ import (
 	"parley/sim"
 )
 
-// cell is the outcome of a protocol under a kind of fault.
+// cell is the result of a protocol under a kind of fault.
 type cell struct {
-	shows  []string // the kinds of fault that must come
+	shows  []string // the kinds of fault that must occur
 	wants  []demand
 	faults map[string]uint64
 
 	runs, received, delivered uint64
 	promised                  uint64 // runs in which something was promised
-	broke                     uint64 // runs that broke something that was not promised
+	broke                     uint64 // runs that broke a property that was not promised
 	broken                    map[string]uint64
-	seen, unseen              map[string]bool // what is to hold sometimes; unseen: where it is promised
+	seen, unseen              map[string]bool // properties of mode Sometimes; unseen: where one is promised
 	violated                  uint64          // runs that broke a promise
-	breaches                  []breach        // of these, the first few
+	breaches                  []breach        // the first few of these
 }
 
-// kept is how many breaches of a cell are kept.
+// kept is the maximum number of breaches kept for a cell.
 const kept = 3
 
 // newCell returns a cell without runs.
@@ -38,7 +38,7 @@ func newCell(r *row, col *column) *cell {
 	}
 }
 
-// try makes the runs of a cell, from a first seed on.
+// try makes the runs of a cell with the seeds from first on.
 func try(r *row, col *column, first, seeds uint64, memory *sim.Sim) *cell {
 	c := newCell(r, col)
 	for seed := first; seed < first+seeds; seed++ {
@@ -58,7 +58,7 @@ func try(r *row, col *column, first, seeds uint64, memory *sim.Sim) *cell {
 	return c
 }
 
-// add counts one run, and returns which promises it broke.
+// add counts one run, and returns the promises that it broke.
 func (c *cell) add(out *outcome) []breach {
 	c.runs++
 	c.received += out.Received
@@ -93,8 +93,8 @@ func (c *cell) add(out *outcome) []breach {
 	return list
 }
 
-// missing are the faults that were to come and did not, what was to be seen and was
-// not, and the properties that were to be broken and were not.
+// missing returns the faults that should have occurred and did not, the properties that should have been seen and
+// were not, and the properties that should have been broken and were not.
 func (c *cell) missing() (faults, sights, breaks []string) {
 	for _, kind := range c.shows {
 		if c.faults[kind] == 0 {
@@ -114,7 +114,7 @@ func (c *cell) missing() (faults, sights, breaks []string) {
 	return faults, sights, breaks
 }
 
-// verdict is the cell in a word or two, and whether it is as it must be.
+// verdict returns the verdict on the cell in one or two words, and whether it is as required.
 func (c *cell) verdict() (word string, ok bool) {
 	faults, sights, breaks := c.missing()
 	switch {
@@ -134,7 +134,7 @@ func (c *cell) verdict() (word string, ok bool) {
 	return "held", true
 }
 
-// why tells what is wrong with a cell that is not as it must be, a line each.
+// why says what is wrong with a cell, one line for each reason.
 func (c *cell) why() (lines []string) {
 	faults, sights, breaks := c.missing()
 	for _, kind := range faults {
@@ -152,7 +152,7 @@ func (c *cell) why() (lines []string) {
 	return lines
 }
 
-// grid is a grid that was filled.
+// grid is a grid with its results.
 type grid struct {
 	rows  []row
 	cols  []column

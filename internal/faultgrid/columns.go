@@ -9,31 +9,29 @@ import (
 	"parley/run"
 )
 
-// column is a kind of fault, or several kinds at a time.
+// column is one kind of fault, or several kinds together.
 type column struct {
 	name string
-	// add adds the faults to the plan of a run, most of them yet to be drawn; nil: none.
+	// add adds the faults to the plan of a run, most of them to be drawn later; nil: none.
 	add func(d draft)
-	// liars is how many processes are in the coalition; nil: none.
+	// liars returns the number of processes in the coalition; nil: none.
 	liars func(p parley.Protocol, seed uint64) int
-	hows  []faulty.Behavior // how they behave, of which each draws one
-	// shows are the kinds of fault that must come, each in some run of the cell, beside those
-	// of liars.
+	hows  []faulty.Behavior // their behaviors, of which each draws one
+	// shows are the kinds of fault, other than those of liars, that must each occur in some run of the cell.
 	shows []string
 }
 
-// draft is the plan of a run of a row, to which faults are added.
+// draft is the plan of a row's run, to which faults are added.
 type draft struct {
 	*run.Plan
 	row  *row
 	seed uint64
 }
 
-// wrongClocks is the kind of fault of clocks that drift.
+// wrongClocks is the name of the fault of drifting clocks.
 const wrongClocks = "clocks wrong"
 
-// Drifts, in parts in a million: one that the slack of rounds covers, and one that
-// nothing covers.
+// Drifts in parts per million: one that the slack of rounds covers, and one that nothing covers.
 const (
 	gentle = 1_000
 	wild   = 300_000
@@ -44,13 +42,13 @@ var (
 	omits = []faulty.Behavior{faulty.SendOmission, faulty.ReceiveOmission}
 )
 
-// within is how many faults the model allows, 1 if none: then one is too many.
+// within returns the number of faults that the model allows, or 1 if it allows none: then one is too many.
 func within(p parley.Protocol) int { return max(p.M, 1) }
 
-// upto is a number of faults that the model allows, one for each seed.
+// upto returns a number of faults that the model allows, depending on the seed.
 func upto(p parley.Protocol, seed uint64) int { return 1 + int(seed%uint64(within(p))) }
 
-// lying is as many liars as the model allows, and one where it allows none.
+// lying returns the number of liars that the model allows, or 1 if it allows none.
 func lying(p parley.Protocol, _ uint64) int {
 	if p.Faults < parley.SignedByzantineFaults {
 		return 1
@@ -58,13 +56,13 @@ func lying(p parley.Protocol, _ uint64) int {
 	return within(p)
 }
 
-// beyond is one more, as long as that leaves two processes to compare.
+// beyond returns one liar more, as long as that leaves two processes to compare.
 func beyond(p parley.Protocol, seed uint64) int { return max(min(lying(p, seed)+1, p.N-2), 1) }
 
-// columns are the kinds of fault, one at a time and then together.
+// columns returns the kinds of fault, first one at a time and then together.
 func columns() []column { return append(alone(), together()...) }
 
-// shown are the kinds of fault that must come.
+// shown returns the kinds of fault that must occur.
 func (c *column) shown() []string {
 	if c.liars == nil {
 		return c.shows
@@ -72,36 +70,36 @@ func (c *column) shown() []string {
 	return append([]string{"messages of liars"}, c.shows...)
 }
 
-// befalls is the column of one kind of fault, which must come.
-func befalls(name, kind string, add func(d draft)) column {
+// oneFault returns the column of one kind of fault, which must occur.
+func oneFault(name, kind string, add func(d draft)) column {
 	return column{name: name, shows: []string{kind}, add: add}
 }
 
-// alone are the kinds of fault, one at a time.
+// alone returns the columns with one kind of fault.
 func alone() []column {
 	return []column{
-		befalls("crash", "crashes", func(d draft) { d.Random.Crashes = upto(d.row.protocol, d.seed) }),
-		befalls("crash>m", "crashes", func(d draft) { d.Random.Crashes = min(d.row.protocol.M+1, d.row.protocol.N-1) }),
-		befalls("restart", "restarts", func(d draft) { d.Random.Restarts = 1 + int(d.seed%2) }),
-		befalls("lost disk", "disks lost", func(d draft) { d.Random.LostDisks = 1 + int(d.seed%2) }),
-		befalls("loss", "messages lost", func(d draft) { d.Loss = 0.2 }),
-		befalls("double", "messages doubled", func(d draft) { d.FIFO, d.Twice = false, 0.3 }),
-		befalls("reorder", "messages overtaken", reorder),
-		befalls("cut", "messages cut off", func(d draft) { d.Random.Partitions = 1 + int(d.seed%2) }),
-		befalls("one-way", "messages cut off", func(d draft) { d.Random.OneWay = 1 }),
-		befalls("no link", "messages without a link", sparse),
-		befalls("slow", "messages late", func(d draft) { d.Random.Slow = 1 + int(d.seed%2) }),
-		befalls("pause", "pauses", func(d draft) { d.Random.Pauses = 1 + int(d.seed%2) }),
-		befalls("suspect", "false suspicions", func(d draft) { d.Random.Suspicions = 1 + int(d.seed%3) }),
-		befalls("drift", wrongClocks, func(d draft) { d.Random.Drift = int(d.relied().Drift) }),
-		befalls("drift>", wrongClocks, func(d draft) { d.Random.Drift = wild }),
+		oneFault("crash", "crashes", func(d draft) { d.Random.Crashes = upto(d.row.protocol, d.seed) }),
+		oneFault("crash>m", "crashes", func(d draft) { d.Random.Crashes = min(d.row.protocol.M+1, d.row.protocol.N-1) }),
+		oneFault("restart", "restarts", func(d draft) { d.Random.Restarts = 1 + int(d.seed%2) }),
+		oneFault("lost disk", "disks lost", func(d draft) { d.Random.LostDisks = 1 + int(d.seed%2) }),
+		oneFault("loss", "messages lost", func(d draft) { d.Loss = 0.2 }),
+		oneFault("double", "messages doubled", func(d draft) { d.FIFO, d.Twice = false, 0.3 }),
+		oneFault("reorder", "messages overtaken", reorder),
+		oneFault("cut", "messages cut off", func(d draft) { d.Random.Partitions = 1 + int(d.seed%2) }),
+		oneFault("one-way", "messages cut off", func(d draft) { d.Random.OneWay = 1 }),
+		oneFault("no link", "messages without a link", sparse),
+		oneFault("slow", "messages late", func(d draft) { d.Random.Slow = 1 + int(d.seed%2) }),
+		oneFault("pause", "pauses", func(d draft) { d.Random.Pauses = 1 + int(d.seed%2) }),
+		oneFault("suspect", "false suspicions", func(d draft) { d.Random.Suspicions = 1 + int(d.seed%3) }),
+		oneFault("drift", wrongClocks, func(d draft) { d.Random.Drift = int(d.relied().Drift) }),
+		oneFault("drift>", wrongClocks, func(d draft) { d.Random.Drift = wild }),
 		{name: "omit", liars: upto, hows: omits},
 		{name: "lie", liars: lying, hows: lies},
 		{name: "lie>m", liars: beyond, hows: lies[:4]},
 	}
 }
 
-// together are several kinds at once.
+// together returns the columns with several kinds of fault.
 func together() []column {
 	return []column{
 		{name: "crash+suspect", shows: []string{"crashes", "false suspicions"}, add: func(d draft) {
@@ -132,8 +130,7 @@ func together() []column {
 	}
 }
 
-// sparse leaves of all links those that join the processes in a row, in an order of the
-// seed's, and half of the others.
+// sparse keeps the links that join the processes in a row, ordered by the seed, and half of all other links.
 func sparse(d draft) {
 	n, dice := d.row.protocol.N, rand.New(rand.NewPCG(d.seed, 0x9a7))
 	d.Graph = make([]parley.Set, n)
@@ -148,8 +145,8 @@ func sparse(d draft) {
 	}
 }
 
-// reorder lets messages overtake one another. Where they cannot within the delays
-// that the protocol relies on, as in rounds, they take longer.
+// reorder lets messages overtake one another. If that is impossible within the delays that the protocol assumes, as
+// in rounds, it makes the delays longer.
 func reorder(d draft) {
 	rely := d.relied()
 	d.FIFO = false
@@ -158,9 +155,8 @@ func reorder(d draft) {
 	}
 }
 
-// relied returns what the protocol relies on. What it does not say it relies on are
-// the delays of the simulator, and clocks of which rounds bear a little drift: the
-// plan says so then.
+// relied returns the protocol's assumptions. Where it states none, they are the delays of the simulator, and clocks
+// with a drift that rounds tolerate; the plan then promises them.
 func (d draft) relied() parley.ModelAssumptions {
 	rely := d.row.protocol.Relies
 	rely.Delay, rely.Drift = cmp.Or(rely.Delay, 900), cmp.Or(rely.Drift, gentle)

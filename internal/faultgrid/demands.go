@@ -16,12 +16,12 @@ import (
 	"parley/replica/rsm"
 )
 
-// demand is a property that must be found broken in a cell, in a run of which it is
-// not promised, and why theory expects it.
+// demand is a property that must be broken in some run of a cell in which it is not promised, with the reason from
+// theory.
 type demand struct{ row, column, property, because string }
 
-// demands are all that there are. A model whose bound nothing breaks beyond is not
-// understood, or its faults do not come.
+// demands are all demands. If nothing breaks beyond the bound of a model, the model is not understood, or its faults
+// do not occur.
 var demands = []demand{
 	{"eig", "lie>m", agree.Agreement, "n > 3m is necessary"},
 	{"eig", "lie>m", agree.Validity, "n > 3m is necessary"},
@@ -156,7 +156,7 @@ var demands = []demand{
 	{"agreed", "slow", commit.NonTriviality, "a vote that is late is a no"},
 }
 
-// demanded returns what must be broken in a cell.
+// demanded returns the properties that must be broken in a cell.
 func demanded(row, column string) (out []demand) {
 	for _, d := range demands {
 		if d.row == row && d.column == column {

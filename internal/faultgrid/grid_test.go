@@ -18,7 +18,7 @@ import (
 	"parley/sim"
 )
 
-// A few seeds of every cell: nothing that is promised is broken.
+// With a few seeds for every cell, no promise is broken.
 func TestNoPromiseIsBroken(t *testing.T) {
 	const seeds = 8
 	g := fill(rows(), columns(), 0, seeds, func() {})
@@ -38,7 +38,7 @@ func TestNoPromiseIsBroken(t *testing.T) {
 	}
 }
 
-// Some protocols against everything, with seeds enough for every demand.
+// Some protocols under every kind of fault, with enough seeds for every demand.
 func TestEveryCellIsAsItMustBe(t *testing.T) {
 	for _, name := range []string{"om", "diffusion", "bracha", "twophase"} {
 		var out bytes.Buffer
@@ -48,7 +48,7 @@ func TestEveryCellIsAsItMustBe(t *testing.T) {
 	}
 }
 
-// Demands are of cells and properties that there are, and every protocol has one.
+// Demands name existing cells and properties, and every protocol has one.
 func TestDemandsAreOfTheGrid(t *testing.T) {
 	all, cols := rows(), columns()
 	seen := make(map[demand]bool)
@@ -78,12 +78,12 @@ func TestDemandsAreOfTheGrid(t *testing.T) {
 	}
 }
 
-// line is the outcome of a property as the command line prints it.
+// line is the outcome of a property in the JSON output of the command line.
 type line struct {
 	Property, Outcome, Because, Broken string
 }
 
-// rerun hands the arguments of a trial to the command line.
+// rerun runs the command line with the arguments of a trial.
 func rerun(t *testing.T, protocols []parley.Protocol, args []string) (verdicts []line, status int) {
 	t.Helper()
 	var out, wrong bytes.Buffer
@@ -95,7 +95,7 @@ func rerun(t *testing.T, protocols []parley.Protocol, args []string) (verdicts [
 	return run.Verdicts, status
 }
 
-// What is printed makes the same run again, in every kind of cell.
+// The printed arguments repeat the run, in every kind of cell.
 func TestTheCommandRunsItAgain(t *testing.T) {
 	all := rows()
 	memory := new(sim.Sim)
@@ -129,14 +129,14 @@ func TestTheCommandRunsItAgain(t *testing.T) {
 	}
 }
 
-// theColumn returns the column of a name.
+// theColumn returns the column with a name.
 func theColumn(name string) *column {
 	all := columns()
 	return &all[slices.IndexFunc(all, func(c column) bool { return c.name == name })]
 }
 
-// A protocol that promises agreement over links that lose is found out, its run is
-// made small, and the command line finds the same.
+// A protocol that promises agreement over lossy links is detected, its run is shrunk, and the command line finds the
+// same.
 func TestAPromiseTooMuchIsFound(t *testing.T) {
 	p := called("boaster", diffusion.New(diffusion.Config{N: 4}))
 	p.Promises = func(parley.RunConditions) []parley.Promise {
@@ -164,7 +164,7 @@ func TestAPromiseTooMuchIsFound(t *testing.T) {
 	}
 }
 
-// A machine of type panics does so when it hears anything, and one of type mute says nothing.
+// A machine of type panics panics on its first message, and one of type mute sends nothing.
 type (
 	panics struct{ parley.Base }
 	mute   struct{ parley.Base }
@@ -196,14 +196,14 @@ func TestNothingIsNoSuccess(t *testing.T) {
 	if word, ok := c.verdict(); word != "NOTHING" || ok {
 		t.Error(word)
 	}
-	r.plan.Workload = run.Workload{} // nobody sends anything: nothing can be late
+	r.plan.Workload = run.Workload{} // no message is sent, so none can be late
 	c = try(&r, theColumn("slow"), 0, 20, new(sim.Sim))
 	if word, ok := c.verdict(); word != "NO FAULT" || ok || !slices.Contains(c.why(), "no messages late") {
 		t.Error(word, c.why())
 	}
 }
 
-// outcomeOf is a run with one property.
+// outcomeOf returns the outcome of a run with one property.
 func outcomeOf(mode parley.Mode, promised bool, broken error) *outcome {
 	return &outcome{Trial: run.Trial{Faults: map[string]uint64{"crashes": 1}, Verdicts: []parley.Verdict{{
 		Property: parley.Property{Name: "property", Mode: mode},
@@ -223,7 +223,7 @@ func TestVerdicts(t *testing.T) {
 	for _, test := range []struct {
 		word string
 		ok   bool
-		want string // the property that is demanded to break
+		want string // the property that must break
 		runs []*outcome
 	}{
 		{"held", true, "", []*outcome{outcomeOf(always, true, nil), outcomeOf(always, false, nil)}},
@@ -254,7 +254,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// The same seeds fill a grid alike, whatever came before in the same memory.
+// The same seeds give the same grid, whatever the memory was used for before.
 func TestSameSeedsSameGrid(t *testing.T) {
 	all := rows()
 	r := &all[slices.IndexFunc(all, func(r row) bool { return r.protocol.Name == "group" })]

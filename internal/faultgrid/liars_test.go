@@ -9,8 +9,8 @@ import (
 	"parley/trace"
 )
 
-// Whoever is faulty in a cell really is: for each protocol and behaviour there is a run
-// that is another one if the same processes are honest.
+// Faulty processes of a cell really are faulty: for each protocol and behavior, some run differs from the one in
+// which the same processes are honest.
 func TestLiarsLie(t *testing.T) {
 	all := rows()
 	for r := range all {
@@ -22,7 +22,7 @@ func TestLiarsLie(t *testing.T) {
 	}
 }
 
-// differs looks for a seed with which a behaviour shows.
+// differs reports whether a behavior changes the run for some seed.
 func differs(r *row, how faulty.Behavior) bool {
 	col := column{liars: lying, hows: []faulty.Behavior{how}}
 	for seed := range uint64(40) {

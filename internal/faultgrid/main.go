@@ -1,14 +1,13 @@
-// Command faultgrid runs every protocol against every kind of fault, with many seeds, and
-// prints a table. Within the model of a protocol, which is what its Promises say, no
-// promise may be broken; where a row demands it, a violation must be found beyond;
-// and a cell in which a fault did not come or nothing was delivered has failed, for
-// it shows nothing.
+// Command faultgrid runs every protocol against every kind of fault with many seeds, and prints a table. Within the
+// model of a protocol, as its Promises state it, no promise may be broken. Beyond the model, a violation must be
+// found where a row demands it. A cell in which a fault did not occur or nothing was delivered has failed, because it
+// shows nothing.
 //
 //	go run ./internal/faultgrid [-seeds N] [-first N] [-only GLOB] [-column GLOB]
 //	go run ./internal/faultgrid run ROW FLAGS...
 //
-// The second form is "parley run" for the protocols of the grid: what it needs to
-// make a run again is printed with each broken promise.
+// The second form is "parley run" for the protocols of the grid. Each broken promise is printed with the arguments
+// that repeat its run.
 package main
 
 import (
@@ -47,7 +46,7 @@ func main() {
 	}
 }
 
-// protocols are the protocols of the rows.
+// protocols returns the protocols of the rows.
 func protocols(rows []row) (out []parley.Protocol) {
 	for _, r := range rows {
 		out = append(out, r.protocol)
@@ -55,13 +54,13 @@ func protocols(rows []row) (out []parley.Protocol) {
 	return out
 }
 
-// choice is what of the grid is wanted.
+// choice selects a part of the grid.
 type choice struct {
 	seeds, first  uint64
 	rows, columns string
 }
 
-// run fills the grid, prints it and tells whether all cells are as they must be.
+// run fills the grid, prints it and reports whether all cells are as required.
 func (c choice) run(out, progress io.Writer) (ok bool, err error) {
 	rows, err := matching(rows(), c.rows, func(r row) string { return r.protocol.Name })
 	if err != nil {
@@ -77,7 +76,7 @@ func (c choice) run(out, progress io.Writer) (ok bool, err error) {
 	return t.failed == 0, g.print(out, t, time.Since(began))
 }
 
-// matching keeps what has a name that matches the glob, all if there is no glob.
+// matching returns the elements whose name matches the glob, or all if the glob is empty.
 func matching[T any](all []T, glob string, name func(T) string) ([]T, error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, fmt.Errorf("%q: %w", glob, err)
@@ -92,8 +91,7 @@ func matching[T any](all []T, glob string, name func(T) string) ([]T, error) {
 	return out, nil
 }
 
-// ticker returns what is to be called after each cell. It says how far the grid is,
-// if there is a terminal to say it on.
+// ticker returns a function to call after each cell, which shows the progress if out is a terminal.
 func ticker(out io.Writer, cells int) func() {
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

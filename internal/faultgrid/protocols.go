@@ -35,7 +35,7 @@ import (
 	"parley/stack"
 )
 
-// rows are the protocols.
+// rows returns the protocols.
 func rows() []row { return slices.Concat(agreements(), broadcasts(), ordered(), others()) }
 
 func agreements() []row {
@@ -57,14 +57,14 @@ func agreements() []row {
 			plan: rounds(2), values: bits},
 		{protocol: called("ballot", ballot.New(ballot.Config{N: 3, M: 1})),
 			plan: until(run.Plan{Random: times(4000, 8000)}, 120_000), values: names},
-		// Ballots that are tried again too soon have rivals all the time.
+		// Ballots that are retried too soon always have rivals.
 		{protocol: called("ballot-rivals", ballot.New(ballot.Config{N: 5, M: 2, Wait: 900, Stagger: 150})),
 			plan: until(run.Plan{Random: times(6000, 4000)}, 120_000), values: names},
 	}
 }
 
 func broadcasts() []row {
-	// Who has missed something shows when it broadcasts much later.
+	// A process that has missed something shows it when it broadcasts much later.
 	lasting := run.Plan{
 		Workload: run.Workload{Broadcasts: 12, Within: 50_000}, Random: times(20_000, 10_000),
 	}
@@ -84,7 +84,7 @@ func broadcasts() []row {
 	}
 }
 
-// guarded is FIFO broadcast behind the guard against contamination.
+// guarded returns FIFO broadcast with the guard against contamination above it.
 func guarded(c guard.Config) parley.Protocol {
 	return stack.New(diffusion.New(diffusion.Config{N: c.N}), fifo.New(fifo.Config{N: c.N}), guard.New(c))
 }

@@ -15,25 +15,25 @@ import (
 	"parley/stack"
 )
 
-// row is a protocol of the grid, and what its runs start from.
+// row is a protocol of the grid with the base plan of its runs.
 type row struct {
 	protocol parley.Protocol
-	// plan is a run without faults. Random says when faults come and how long they
-	// last; which ones come is for the column.
+	// plan is a run without faults. Random says when faults occur and how long they last; the column says which ones
+	// occur.
 	plan run.Plan
-	// values are the initial values of a run, one for each process that proposes.
+	// values returns the initial values of a run, one for each proposer.
 	values func(d *rand.Rand, n int) []string
-	// commands, if not nil, are what is broadcast in place of the plan's payloads.
+	// commands, if not nil, returns what is broadcast instead of the plan's payloads.
 	commands func(d *rand.Rand) string
-	// seen counts what came of a run; nil: what was delivered, of broadcasts that of others.
+	// seen counts the results of a run; nil: deliveries, and for broadcasts those from other processes.
 	seen func(h *parley.History) int
-	// paced: on one link a message leaves when the one before has long arrived.
+	// paced: on each link a message is sent long after the previous one has arrived.
 	paced bool
-	// percent is how many seeds a cell has, of those that are wanted; 0: 100.
+	// percent is the percentage of the requested seeds for a cell; 0: 100.
 	percent uint64
 }
 
-// seeds is how many seeds of those wanted a cell has.
+// seeds returns the number of seeds for a cell.
 func (r *row) seeds(wanted uint64) uint64 {
 	if r.percent > 0 {
 		wanted = wanted * r.percent / 100
@@ -41,7 +41,7 @@ func (r *row) seeds(wanted uint64) uint64 {
 	return max(wanted, 1)
 }
 
-// count counts what came of a run.
+// count counts the results of a run.
 func (r *row) count(h *parley.History) (n int) {
 	if r.seen != nil {
 		return r.seen(h)
@@ -54,30 +54,30 @@ func (r *row) count(h *parley.History) (n int) {
 	return n
 }
 
-// times says when faults come and how long they last, in ticks.
+// times returns when faults occur and how long they last, in ticks.
 func times(within, last parley.Tick) run.Random { return run.Random{Within: within, Last: last} }
 
-// rounds is the plan of n rounds.
+// rounds returns the plan for n rounds.
 func rounds(n parley.Tick) run.Plan { return run.Plan{Random: times(1000*n, 1500)} }
 
-// carries is the plan of a broadcast: a few messages at about the same time.
+// carries returns the plan of a broadcast: a few messages at about the same time.
 func carries() run.Plan {
 	return run.Plan{Workload: run.Workload{Broadcasts: 8, Within: 4000}, Random: times(5000, 3000)}
 }
 
-// until ends the runs of a plan.
+// until sets the end of the runs of a plan.
 func until(p run.Plan, t parley.Tick) run.Plan {
 	p.Until = t
 	return p
 }
 
-// inOrder is the plan on links that keep the order.
+// inOrder makes the links of a plan FIFO.
 func inOrder(p run.Plan) run.Plan {
 	p.FIFO = true
 	return p
 }
 
-// each makes the initial values of n processes.
+// each returns the initial values of n processes.
 func each(n int, value func(i int) string) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -86,17 +86,17 @@ func each(n int, value func(i int) string) []string {
 	return out
 }
 
-// bits are initial values 0 and 1.
+// bits returns random initial values 0 and 1.
 func bits(d *rand.Rand, n int) []string {
 	return each(n, func(int) string { return fmt.Sprint(d.IntN(2)) })
 }
 
-// names are initial values that differ.
+// names returns different initial values.
 func names(_ *rand.Rand, n int) []string {
 	return each(n, func(i int) string { return fmt.Sprintf("v%d", i+1) })
 }
 
-// votes are all yes, most often.
+// votes returns votes that are mostly all yes.
 func votes(d *rand.Rand, n int) []string {
 	out := slices.Repeat([]string{"yes"}, n)
 	if d.IntN(4) == 0 {
@@ -105,14 +105,14 @@ func votes(d *rand.Rand, n int) []string {
 	return out
 }
 
-// orders are transactions with these votes, each with a name of its own.
+// orders returns transactions with the given votes, each with a name of its own.
 func orders(votes ...string) func(d *rand.Rand, n int) []string {
 	return func(d *rand.Rand, n int) []string {
 		return each(n, func(i int) string { return fmt.Sprintf("t%d %s", i, votes[d.IntN(len(votes))]) })
 	}
 }
 
-// accused has all processes ask for one of them to be expelled, or two of them at the most.
+// accused returns requests of all processes to expel the same process, or one of two.
 func accused(d *rand.Rand, n int) []string {
 	one, other := d.IntN(n), d.IntN(n)
 	return each(n, func(int) string {
@@ -123,7 +123,7 @@ func accused(d *rand.Rand, n int) []string {
 	})
 }
 
-// transfers are commands of the bank that do not commute.
+// transfers returns commands of the bank that do not commute.
 func transfers(d *rand.Rand) string {
 	if d.IntN(2) == 0 {
 		return fmt.Sprintf("interest %d", 1+d.IntN(9))
@@ -131,7 +131,7 @@ func transfers(d *rand.Rand) string {
 	return fmt.Sprintf("deposit %d", 1+d.IntN(500))
 }
 
-// installed counts the views that were installed.
+// installed counts the installed views.
 func installed(h *parley.History) (n int) {
 	for i := range h.Indications {
 		if h.Indications[i].Msg.Kind == parley.View {
@@ -141,23 +141,22 @@ func installed(h *parley.History) (n int) {
 	return n
 }
 
-// indicated counts suspicions and the like.
+// indicated counts indications such as suspicions.
 func indicated(h *parley.History) int { return len(h.Indications) }
 
-// called gives a protocol the name that it has in the grid. It is made without
-// flags: its Config is the row's.
+// called gives a protocol its name in the grid, and removes its flags: its Config is the row's.
 func called(name string, p parley.Protocol) parley.Protocol {
 	p.Name, p.Flags = name, nil
 	return run.Lying(p)
 }
 
-// also checks properties that the protocol does not have, and does not promise.
+// also checks properties that the protocol neither has nor promises.
 func also(p parley.Protocol, properties ...string) parley.Protocol {
 	p.Properties = append(slices.Clip(p.Properties), problem.Of(properties...)...)
 	return p
 }
 
-// without leaves out a property that few cells give an occasion for.
+// without removes a property that few cells can show.
 func without(p parley.Protocol, property string) parley.Protocol {
 	p.Properties = slices.DeleteFunc(slices.Clone(p.Properties), func(q parley.Property) bool {
 		return q.Name == property
@@ -172,7 +171,7 @@ func over(top parley.Protocol) parley.Protocol {
 	return stack.New(detector.New(detector.Config{N: top.N}), top)
 }
 
-// listed is a protocol of the catalog, made with flags of its own.
+// listed returns a protocol of the catalog, made with flags.
 func listed(name string, args ...string) parley.Protocol {
 	for _, p := range catalog.All() {
 		if p.Name != name {

@@ -41,10 +41,10 @@ func (g *grid) totals() totals {
 	return t
 }
 
-// block is how many columns of the table stand side by side.
+// block is the number of columns of the table side by side.
 const block = 7
 
-// print writes the grid for people.
+// print writes the grid as text.
 func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	var b strings.Builder
 	for cols := 0; cols < len(g.cols); cols += block {
@@ -90,8 +90,7 @@ NOTHING: nothing was delivered, or what is promised to be seen sometimes never w
 
 `
 
-// found lists the violations that were demanded, in how many runs they were, and why
-// theory expects them.
+// found lists the violations that were demanded, with the number of runs and the reason from theory.
 func (g *grid) found(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "beyond the model\tunder\tmust break\tbroke in\tfor")
@@ -106,7 +105,7 @@ func (g *grid) found(b *strings.Builder) {
 	_ = w.Flush() // into memory
 }
 
-// failures says what is wrong with the cells that failed, and how to see it.
+// failures says what is wrong with the failed cells, and how to repeat it.
 func (g *grid) failures(b *strings.Builder) {
 	for r := range g.rows {
 		for i, c := range g.cells[r] {
@@ -133,7 +132,7 @@ func (g *grid) failures(b *strings.Builder) {
 	}
 }
 
-// command is a command line as a shell takes it.
+// command returns a command line for a shell.
 func command(args []string) string {
 	out := "go run ./internal/faultgrid"
 	for _, arg := range args {

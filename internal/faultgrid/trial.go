@@ -17,16 +17,16 @@ import (
 	"parley/sim"
 )
 
-// trial is one run of a cell: all that is to be drawn is drawn.
+// trial is one run of a cell, with everything drawn.
 type trial struct {
 	row  *row
 	spec run.Spec
 }
 
-// steps are the most that a run may make before it counts as one that never rests.
+// steps is the number of steps after which a run counts as endless.
 const steps = 2_000_000
 
-// newTrial draws the trial of a seed.
+// newTrial draws the trial for a seed.
 func newTrial(r *row, col *column, seed uint64) trial {
 	p := r.protocol
 	d := rand.New(rand.NewPCG(seed, 0x96d1))
@@ -59,9 +59,8 @@ func newTrial(r *row, col *column, seed uint64) trial {
 	return trial{r, s}
 }
 
-// args are those of the command that makes the run again: of "parley", if it knows
-// the protocol of the row by that name and with these parameters, and else of this
-// command.
+// args returns the arguments of the command that repeats the run: of "parley" if it has the row's protocol with this
+// name and these parameters, and otherwise of this command.
 func args(s run.Spec) []string {
 	args := []string{"run", s.Protocol.Name, "--seed=" + strconv.FormatUint(s.Seed, 10)}
 	if len(s.Values) > 0 {
@@ -84,16 +83,16 @@ func args(s run.Spec) []string {
 	return args
 }
 
-// name is how the command line calls a process: P1 is 1.
+// name returns the name of a process on the command line: P1 is 1.
 func name(id parley.ID) string { return strconv.Itoa(int(id) + 1) }
 
-// outcome is what came of a run.
+// outcome is the result of a run.
 type outcome struct {
 	run.Trial
 	delivered uint64
 }
 
-// run makes the run in the memory of others.
+// run makes the run, reusing memory.
 func (t *trial) run(memory *sim.Sim) outcome {
 	out := outcome{Trial: t.spec.Try(memory)}
 	if out.History == nil {
@@ -114,11 +113,11 @@ type breach struct {
 	property string
 	how      string
 	because  string   // why it was promised
-	again    []string // the arguments that make the run again
-	least    []string // and the least of it that breaks the same
+	again    []string // the arguments that repeat the run
+	least    []string // the smallest run that breaks the same
 }
 
-// breaches returns what a run broke although it was promised.
+// breaches returns the promises that a run broke.
 func (out *outcome) breaches() (list []breach) {
 	if out.Panicked != "" {
 		list = append(list, breach{property: run.Sound, how: out.Panicked})
@@ -134,7 +133,7 @@ func (out *outcome) breaches() (list []breach) {
 	return list
 }
 
-// minimize makes a breach as small as it gets.
+// minimize shrinks the run of a breach.
 func (t *trial) minimize(b *breach) {
 	if least, ok := run.Minimize(context.Background(), t.spec, b.property); ok {
 		b.least = args(least)

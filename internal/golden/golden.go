@@ -1,6 +1,5 @@
-// Package golden compares what the command line prints with stories that are kept
-// in files: one run of a protocol, told from the first message to the verdict.
-// Tests that use it rewrite their stories when run with -update.
+// Package golden compares the output of the command line with stories in files: one run of a protocol each, from the
+// first message to the verdict. Tests that use it rewrite their stories when run with -update.
 package golden
 
 import (
@@ -15,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Story runs a command line and compares what it prints with the file.
+// Story runs a command line and compares its output with the file.
 func Story(t *testing.T, file string, args ...string) {
 	t.Helper()
 	var out, stderr bytes.Buffer

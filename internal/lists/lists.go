@@ -1,9 +1,9 @@
-// Package lists makes lists of other ones.
+// Package lists maps lists to lists.
 package lists
 
 import "iter"
 
-// Of returns what a function makes of each element of a list, in its order; nil if there is none.
+// Of returns the results of a function for the elements of a list, in order. It is nil for an empty list.
 func Of[T, U any](list []T, of func(T) U) (out []U) {
 	for _, one := range list {
 		out = append(out, of(one))
@@ -11,7 +11,7 @@ func Of[T, U any](list []T, of func(T) U) (out []U) {
 	return out
 }
 
-// Each is Of, of a sequence, as that of the processes of a set.
+// Each is Of for a sequence, such as the processes of a set.
 func Each[T, U any](all iter.Seq[T], of func(T) U) (out []U) {
 	for one := range all {
 		out = append(out, of(one))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A list keeps its order, and what is made of nothing is nil.
+// Of keeps the order of a list, and returns nil for an empty list.
 func TestOf(t *testing.T) {
 	if got := Of([]int{3, 1, 2}, strconv.Itoa); !slices.Equal(got, []string{"3", "1", "2"}) {
 		t.Errorf("got %q", got)

@@ -1,5 +1,5 @@
-// Package must ends a piece of work at its first error. It is for the programs of development, which can
-// only give up: they need not hand on each error by itself.
+// Package must ends a piece of work at its first error. It is for development programs that can only give up, so that
+// they need not return each error explicitly.
 //
 //	func copied(to, from string) (err error) {
 //		defer must.Return(&err)
@@ -7,8 +7,8 @@
 //		return os.WriteFile(to, b, 0o600)
 //	}
 //
-// A function that returns no error may use it too, and says so: it fails by must. Its error comes out where
-// Return is deferred further up, in the same goroutine.
+// A function that returns no error may use it too, and its doc comment must say so: "It fails by must." The error is
+// then returned by the caller that defers Return, in the same goroutine.
 package must
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sync"
 )
 
-// ended is an error on its way to Return.
+// ended carries an error to Return.
 type ended struct{ error }
 
 // Do ends the work if there is an error.
@@ -42,7 +42,7 @@ func Get2[T, U any](v T, w U, err error) (T, U) {
 	return v, w
 }
 
-// Each does something for 0 to n-1, all at the same time, and waits until all of it is done. An error of any ends the
+// Each calls do for 0 to n-1 concurrently, and waits until all calls have returned. An error of any of them ends the
 // work.
 func Each(n int, do func(i int) error) {
 	errs := make([]error, n)
@@ -54,8 +54,8 @@ func Each(n int, do func(i int) error) {
 	Do(errors.Join(errs...))
 }
 
-// Return is deferred, and makes the error that has ended the work the result of the function. Another error that the
-// result is by then, as what was deferred later may set it, is joined to it. Any other panic goes on.
+// Return must be deferred. It makes the error that has ended the work the result of the function. If the result is
+// another error by then, set by a function deferred later, it joins the two. Any other panic continues.
 func Return(err *error) {
 	switch why := recover().(type) {
 	case nil:

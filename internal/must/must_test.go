@@ -7,7 +7,7 @@ import (
 
 var errA, errB = errors.New("a"), errors.New("b")
 
-// tried is what becomes of work in which something fails, and of the cleaning up after it.
+// tried returns the outcome of work in which something fails, and of the cleanup after it.
 func tried(work, clean error) (done int, err error) {
 	defer Return(&err)
 	defer func() { err = errors.Join(err, clean) }()
@@ -33,7 +33,7 @@ func TestReturn(t *testing.T) {
 	}
 }
 
-// An error that is the result already is not said twice.
+// An error that already is the result is not joined a second time.
 func TestReturnOnce(t *testing.T) {
 	err := func() (err error) {
 		defer Return(&err)
@@ -46,7 +46,7 @@ func TestReturnOnce(t *testing.T) {
 	}
 }
 
-// A panic that is no error of the work is none for who defers Return either.
+// Return does not recover a panic that is no error of the work.
 func TestOtherPanicsGoOn(t *testing.T) {
 	defer func() {
 		if why := recover(); why != "other" {
@@ -58,7 +58,7 @@ func TestOtherPanicsGoOn(t *testing.T) {
 	panic("other")
 }
 
-// All is done, though some of it fails.
+// All calls are made, even if some fail.
 func TestEach(t *testing.T) {
 	var done [3]int
 	err := func() (err error) {

@@ -12,8 +12,8 @@ import (
 	"parley/internal/must"
 )
 
-// promise is a row of the tables in docs/assurance.md: what users are promised, on which
-// assumption, which tests hold the program to it, and which seeded bugs these catch.
+// promise is a row of the tables in docs/assurance.md: a promise to users, its assumption, the tests that check it,
+// and the seeded bugs that these tests catch.
 type promise struct {
 	says, assumes string
 	tests         []testName
@@ -67,7 +67,7 @@ func readAssurance(root string) ([]promise, error) {
 	return all, nil
 }
 
-// assured returns the bugs of the page, each to be caught by the tests of its rows alone.
+// assured returns the bugs of the page, each to be caught only by the tests of its rows.
 func assured(root string, all []mutant) (out []mutant, err error) {
 	defer must.Return(&err)
 	for _, p := range must.Get(readAssurance(root)) {

@@ -27,8 +27,7 @@ func declared(t *testing.T, root, folder string) []byte {
 	return text
 }
 
-// Every test and every seeded bug that the page of promises names is there, and no promise is
-// made twice.
+// Every test and every seeded bug on the page of promises exists, and no promise is made twice.
 func TestAssuranceNamesWhatIsThere(t *testing.T) {
 	root, mutants := module(t)
 	promises, err := readAssurance(root)
@@ -54,8 +53,8 @@ func TestAssuranceNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// The bugs of the page are tried by the tests of their rows, of all rows that name them; a row
-// that lacks anything, or names what is not there, is an error.
+// Each bug of the page is tried with the tests of all rows that name it. A row that lacks anything, or names
+// something that does not exist, is an error.
 func TestAssured(t *testing.T) {
 	all := []mutant{{name: "a/x", tests: []string{"./a", "./b"}}, {name: "b/c/y"}}
 	head := "# A\n\n| promise | assumption | tests | seeded bugs |\n| --- | --- | --- | --- |\n"

@@ -12,16 +12,16 @@ import (
 	"parley/internal/must"
 )
 
-// edit replaces lines of a file by others.
+// edit replaces lines of a file.
 type edit struct {
 	at       string // where it is listed, as FILE:LINE
 	file     string // the path from the root of the module
 	old, new string // whole lines
-	from     int    // where the old lines begin in the file
+	from     int    // the offset of the old lines in the file
 }
 
-// overlay writes the changed files into dir, and a file for the flag -overlay of the go command,
-// whose name it returns with the changed file for each original one.
+// overlay writes the changed files into dir, and a file for the -overlay flag of the go command. It returns the name
+// of that file, and the changed file for each original one.
 func (m mutant) overlay(root, dir string) (file string, replace map[string]string, err error) {
 	defer must.Return(&err)
 	replace = make(map[string]string)
@@ -43,8 +43,7 @@ func (m mutant) overlay(root, dir string) (file string, replace map[string]strin
 	return file, replace, os.WriteFile(file, list, 0o600)
 }
 
-// apply returns the text of a file with the mutant's edits in it. All of them are looked for in
-// the text as it was.
+// apply returns the text of a file with the mutant's edits. It locates all of them in the original text.
 func (m mutant) apply(file, text string) (string, error) {
 	var edits []edit
 	for _, e := range m.edits {
@@ -71,7 +70,7 @@ func (m mutant) apply(file, text string) (string, error) {
 
 // find returns where the old text begins in a text.
 func (e edit) find(text string) (int, error) {
-	var found []string // the lines at which it begins
+	var found []string // the lines at which it occurs
 	from, at, number := 0, 0, 0
 	for line := range strings.Lines(text) {
 		number++
@@ -90,7 +89,7 @@ func (e edit) find(text string) (int, error) {
 		"begun with a blank", e.file, len(found), strings.Join(found, ", "))
 }
 
-// missing names the first line of the old text that is nowhere in a text.
+// missing returns the first line of the old text that does not occur in a text.
 func (e edit) missing(text string) string {
 	lines := slices.Collect(strings.Lines(text))
 	for line := range strings.Lines(e.old) {

@@ -25,33 +25,32 @@ var (
 	patientFor = flag.Int("patience", 6_000_000, "with -explore, how many `states` a case visits at most")
 )
 
-// explored is what exploration makes of a mutant: its line explored.
-type explored struct {
+// exploration is the result of exploration for a mutant: its line explored.
+type exploration struct {
 	by       string // the case that finds it; "-": none
-	moves    int    // of the shortest run that breaks something; 0: the machine panics
-	property string // that breaks, or why no case finds it
+	moves    int    // transitions of the shortest run that breaks something; 0: the machine panics
+	property string // the broken property, or why no case finds the mutant
 }
 
-// parseExplored reads a case, the moves and what breaks; or a dash and the reason.
-func parseExplored(text string) (explored, error) {
+// parseExplored reads a case, the number of transitions and the broken property, or a dash and the reason.
+func parseExplored(text string) (exploration, error) {
 	by, rest, _ := strings.Cut(text, " ")
 	moves, property, ok := strings.Cut(rest, " ")
 	if by == "-" && rest != "" {
-		return explored{by: by, property: rest}, nil
+		return exploration{by: by, property: rest}, nil
 	}
 	n, err := strconv.Atoi(moves)
 	if err != nil || !ok {
-		return explored{}, fmt.Errorf("explored: %q: write CASE MOVES PROPERTY, or - REASON", text)
+		return exploration{}, fmt.Errorf("explored: %q: write CASE MOVES PROPERTY, or - REASON", text)
 	}
-	return explored{by, n, property}, nil
+	return exploration{by, n, property}, nil
 }
 
-// TestExplored demands that of each mutant it is known which explored case finds it, or
-// why none does. With -explore it looks: a command that explores is built with the mutant
-// in it, and must find what the list says.
+// TestExplored demands that each mutant says which explored case finds it, or why none does. With -explore it
+// verifies that: it builds a command that explores with the mutant, which must find what the list says.
 func TestExplored(t *testing.T) {
 	root, mutants := module(t)
-	said := make([]explored, len(mutants))
+	said := make([]exploration, len(mutants))
 	for i, m := range mutants {
 		var err error
 		if said[i], err = parseExplored(m.explored); err != nil && (m.explored != "" || m.equivalent == "" && !*exploring) {
@@ -63,9 +62,9 @@ func TestExplored(t *testing.T) {
 	}
 }
 
-// A line explored that lacks something is refused.
+// An incomplete line explored is refused.
 func TestParseExplored(t *testing.T) {
-	for text, want := range map[string]explored{
+	for text, want := range map[string]exploration{
 		"sm-two 3 uniform agreement": {"sm-two", 3, "uniform agreement"},
 		"- no case has one":          {by: "-", property: "no case has one"},
 		"":                           {}, "-": {}, "sm": {}, "sm 2": {}, "sm two agreement": {},
@@ -76,16 +75,16 @@ func TestParseExplored(t *testing.T) {
 	}
 }
 
-// exploreAll explores the chosen mutants of which the list has a case, or nothing, two at
-// a time, and prints a table.
-func exploreAll(t *testing.T, root string, mutants []mutant, said []explored) {
+// exploreAll explores the chosen mutants for which the list has a case or no entry, two at a time, and prints a
+// table.
+func exploreAll(t *testing.T, root string, mutants []mutant, said []exploration) {
 	var chosen []int
 	for i, m := range mutants {
 		if ok, err := path.Match(*which, m.name); *which == "" || ok && err == nil {
 			chosen = append(chosen, i)
 		}
 	}
-	got, next := make([]explored, len(mutants)), make(chan int)
+	got, next := make([]exploration, len(mutants)), make(chan int)
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
@@ -119,9 +118,9 @@ func exploreAll(t *testing.T, root string, mutants []mutant, said []explored) {
 	fmt.Printf("\n%d of %d mutants are found by exploration\n", found, len(chosen))
 }
 
-// foundBy looks for a mutant with the case that the list says. One for which it has none is
-// believed not to be found, unless it is to be tried anew, with all cases of its folder.
-func (m mutant) foundBy(root string, said explored) explored {
+// foundBy explores a mutant with the case from the list. A mutant without a case is skipped, unless the flag says to
+// try it again; then all cases of its folder are tried.
+func (m mutant) foundBy(root string, said exploration) exploration {
 	only := said.by
 	switch {
 	case m.equivalent != "" || only == "-" && !*anew:
@@ -135,10 +134,9 @@ func (m mutant) foundBy(root string, said explored) explored {
 	return got
 }
 
-// explore builds the command that searches cases with the mutant in it, and has it try
-// those for the mutant's folder.
-func (m mutant) explore(root, only string) explored {
-	none := func(err error) explored { return explored{by: "-", property: err.Error()} }
+// explore builds the command that searches cases with the mutant, and runs the cases of the mutant's folder.
+func (m mutant) explore(root, only string) exploration {
+	none := func(err error) exploration { return exploration{by: "-", property: err.Error()} }
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return none(err)
@@ -156,9 +154,9 @@ func (m mutant) explore(root, only string) explored {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if at := strings.Index(stderr.String(), "panic: "); err != nil && at >= 0 {
-		// Before it stands which case is tried.
+		// The output before it names the case.
 		tried := strings.Split(strings.TrimSpace(stderr.String()[:at]), "\n")
-		return explored{by: tried[len(tried)-1], property: "panic"}
+		return exploration{by: tried[len(tried)-1], property: "panic"}
 	} else if err != nil {
 		return none(fmt.Errorf("%w: %s", err, firstLine(stderr.String())))
 	}
@@ -166,7 +164,7 @@ func (m mutant) explore(root, only string) explored {
 	if len(f) != 3 {
 		return none(errors.New("no case finds it"))
 	}
-	e := explored{by: f[0], property: f[2]}
+	e := exploration{by: f[0], property: f[2]}
 	e.moves, err = strconv.Atoi(f[1])
 	if err != nil {
 		return none(err)
@@ -174,7 +172,7 @@ func (m mutant) explore(root, only string) explored {
 	return e
 }
 
-// command builds internal/explorecases with the mutant in it.
+// command builds internal/explorecases with the mutant.
 func (m mutant) command(root, dir string) (bin string, err error) {
 	overlay, _, err := m.overlay(root, dir)
 	if err != nil {

@@ -1,17 +1,14 @@
 // Command mutants seeds the module with bugs, one at a time, and demands that
 // the tests catch each of them.
 //
-// PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form that the type
-// mutant documents. Nothing in the source tree is changed: the -overlay flag shows the go
-// command the changed files. A mutant must make a test fail; one whose lines are not found or
-// that does not compile tells nothing and is an error as much as one that survives. Mutants
-// that are declared equivalent must fail none, and are listed apart.
+// PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form documented at the type mutant. The source
+// tree is not changed: the -overlay flag passes the changed files to the go command. A mutant must make a test fail.
+// One whose lines are not found or that does not compile shows nothing, and is an error like one that survives.
+// Mutants declared equivalent must make no test fail, and are listed separately.
 //
-// The table names the first test that failed, in the order of the source, and how
-// many seeds it had gone through by then, of the configuration at hand where it
-// tries several: tests over seeds say "seed 17" when they fail, and try the seeds
-// from 0 or 1 on. A test without seeds, on examples, vectors or all cases there
-// are, is marked "unit" and counts as one seed.
+// The table names the first test that failed, in the order of the source, and how many seeds it had tried by then, of
+// the current configuration if it tries several. Tests over seeds print "seed 17" when they fail, and try the seeds
+// from 0 or 1 on. A test without seeds, on examples, vectors or all cases, is marked "unit" and counts as one seed.
 //
 //	go run ./internal/mutants [-short] [-only GLOB|assurance] [-j N]
 package main
@@ -33,8 +30,7 @@ import (
 	"parley/internal/must"
 )
 
-// six are the mutants that make mutants-short tries, each with the tests of its
-// package that are enough to catch it.
+// six are the mutants that make mutants-short tries, each with the tests of its package that suffice to catch it.
 var six = []struct{ name, tests string }{
 	{"agreement/eig/default-differs", "TestMissingIsTheDefault|TestNoStrictMajority"},
 	{"agreement/eig/relays-wrong-rank", "TestAgainstOracle"},
@@ -56,7 +52,7 @@ func main() {
 	}
 }
 
-// run tries the chosen mutants and prints a table of what became of them.
+// run tries the chosen mutants and prints a table of the results.
 func run(out io.Writer, short bool, only string, jobs int) (err error) {
 	defer must.Return(&err)
 	root := must.Get(moduleRoot())
@@ -77,8 +73,7 @@ func run(out io.Writer, short bool, only string, jobs int) (err error) {
 	}))
 }
 
-// tryAll tries the mutants, some at a time, and returns their outcomes in order. It
-// tells of each as it comes.
+// tryAll tries the mutants, jobs at a time, and returns their outcomes in order. It calls tell after each.
 func tryAll(root string, mutants []mutant, jobs int, tell func(mutant, outcome)) []outcome {
 	outcomes, places := make([]outcome, len(mutants)), make(chan bool, jobs)
 	var all sync.WaitGroup
@@ -97,7 +92,7 @@ func tryAll(root string, mutants []mutant, jobs int, tell func(mutant, outcome))
 	return outcomes
 }
 
-// report prints the table. It returns an error if anything is not as it should be.
+// report prints the table. It returns an error if any outcome is not good.
 func report(out io.Writer, mutants []mutant, outcomes []outcome) (err error) {
 	defer must.Return(&err)
 	count := make(map[verdict]int)
@@ -137,7 +132,7 @@ func report(out io.Writer, mutants []mutant, outcomes []outcome) (err error) {
 	return nil
 }
 
-// matching returns the mutants whose name matches the glob, all for an empty one.
+// matching returns the mutants whose name matches the glob, or all if the glob is empty.
 func matching(all []mutant, glob string) ([]mutant, error) {
 	var out []mutant
 	for _, m := range all {
@@ -155,7 +150,7 @@ func matching(all []mutant, glob string) ([]mutant, error) {
 	return out, nil
 }
 
-// quick returns the six, each to be tried by few tests.
+// quick returns the six, each to be tried with few tests.
 func quick(all []mutant) ([]mutant, error) {
 	var out []mutant
 	for _, s := range six {
@@ -170,7 +165,7 @@ func quick(all []mutant) ([]mutant, error) {
 	return out, nil
 }
 
-// moduleRoot returns the nearest folder upward that has a go.mod.
+// moduleRoot returns the nearest folder, from the current one upward, with a go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -37,19 +37,19 @@ import (
 type mutant struct {
 	name  string   // the package's folder and the bug's name: agreement/eig/short
 	at    string   // where it is listed, as FILE:LINE
-	tests []string // the packages whose tests are to fail
+	tests []string // the packages whose tests must fail
 	run   string   // which of the tests, a regular expression; all if empty
 	edits []edit
 
-	breaks     string // what it breaks, in words
-	equivalent string // why nothing is broken, of a mutant that turned out to be none
-	explored   string // what exploration makes of it
+	breaks     string // what it breaks
+	equivalent string // why an equivalent mutant breaks nothing
+	explored   string // the result of exploration
 }
 
-// listed is the file of a package's mutants.
+// listed is the file with a package's mutants.
 const listed = "testdata/mutants.txt"
 
-// findMutants reads the mutants of all packages of the module at root, in order of names.
+// findMutants reads the mutants of all packages of the module at root, sorted by name.
 func findMutants(root string) (all []mutant, err error) {
 	defer must.Return(&err)
 	var wrong []error
@@ -69,7 +69,7 @@ func findMutants(root string) (all []mutant, err error) {
 	return all, errors.Join(append(wrong, err)...)
 }
 
-// parseMutants reads the list of the package in a folder. The error names every line that is wrong.
+// parseMutants reads the list of the package in a folder. The error names every wrong line.
 func parseMutants(folder, text string) ([]mutant, error) {
 	p := parser{folder: folder, common: mutant{name: folder, tests: []string{"./" + folder}}}
 	for line := range strings.Lines(text + "\n") {
@@ -94,10 +94,10 @@ func parseMutants(folder, text string) ([]mutant, error) {
 type parser struct {
 	folder string
 	line   int
-	common mutant // what the lines before the first name say
+	common mutant // from the lines before the first name
 	all    []mutant
-	file   string // that is changed
-	open   bool   // the line before belongs to a replacement
+	file   string // the file to change
+	open   bool   // the previous line belongs to a replacement
 	wrong  []error
 }
 
@@ -109,12 +109,12 @@ func (p *parser) last() *mutant {
 	return &p.all[len(p.all)-1]
 }
 
-// refuse notes an error of the last mutant.
+// refuse records an error of the last mutant.
 func (p *parser) refuse(at, format string, args ...any) {
 	p.wrong = append(p.wrong, p.last().wrong(at, format, args...))
 }
 
-// here returns the present place in the list.
+// here returns the current place in the list.
 func (p *parser) here() string { return fmt.Sprintf("%s:%d", path.Join(p.folder, listed), p.line) }
 
 // set reads a line KEY: VALUE.
@@ -165,7 +165,7 @@ func (p *parser) change(line string) {
 	}
 }
 
-// complete demands that the last mutant has all that it needs.
+// complete demands that the last mutant has everything it needs.
 func (p *parser) complete() {
 	m := p.last()
 	if m == &p.common {

@@ -9,10 +9,10 @@ import (
 
 const poem = "one\ntwo\nthree\n\nfour\ntwo\nfive\n"
 
-// inPoem is a mutant of a/poem.go with these replacements.
+// inPoem returns a mutant of a/poem.go with these replacements.
 func inPoem(lines string) string { return "name: x\nbreaks: b\nfile: poem.go\n" + lines }
 
-// Old lines give way to new ones, wherever they are and in whatever order the list has them.
+// Old lines are replaced by new ones, wherever they are and in whatever order the list has them.
 func TestApply(t *testing.T) {
 	for _, c := range []struct{ name, lines, want string }{
 		{"a line for another", "-three\n+3\n", "one\ntwo\n3\n\nfour\ntwo\nfive\n"},
@@ -38,7 +38,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Old text that does not occur once is refused, with what to do.
+// Old text that does not occur exactly once is refused, with what to do.
 func TestApplyRefuses(t *testing.T) {
 	for lines, want := range map[string]string{
 		"-six\n":                         `a/testdata/mutants.txt:4: x: a/poem.go has no such lines ("six" is nowhere): write them as they are now`,
@@ -59,7 +59,7 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-// A mutant has what its own lines say, and otherwise what the lines before the first name say.
+// A mutant has the values of its own lines, and otherwise those of the lines before the first name.
 func TestParseMutants(t *testing.T) {
 	mutants, err := parseMutants("p/q", "# all\nexplored: - no machine\ntests: ./s\n\nname: b\nbreaks: agreement: always\n"+
 		"tests: ./r/... ./s, ./t\nfile: q.go\n-a\nfile: ../o.go\n-b\n\n-c\n\nname: a\nequivalent: e\nrun: T|U\nexplored: sm 2 x\n"+
@@ -85,7 +85,7 @@ func TestParseMutants(t *testing.T) {
 	}
 }
 
-// Each line of a list that is wrong is named, with the mutant and what to do.
+// Each wrong line of a list is named, with the mutant and what to do.
 func TestParseMutantsRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"name: x\nfile: f\n-a\n":         "a/testdata/mutants.txt:1: x: a line breaks: or equivalent: is missing",
@@ -112,7 +112,7 @@ func TestParseMutantsRefuses(t *testing.T) {
 	}
 }
 
-// Lists are found in every folder but hidden ones, and a file that a mutant names must be there.
+// Lists are found in all folders except hidden ones, and a file that a mutant names must exist.
 func TestFindMutants(t *testing.T) {
 	files := make(map[string]string)
 	for _, folder := range []string{".", "b/c", "a", ".git/x"} {

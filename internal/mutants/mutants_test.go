@@ -36,8 +36,8 @@ func written(t *testing.T, files map[string]string) (root string) {
 	return root
 }
 
-// Each of the six is a mutant, and the tests that are to catch it are tests of its package:
-// whether they do is for make mutants-short, which builds all of them again.
+// Each of the six is a mutant, and the tests that must catch it are tests of its package. Whether they do is tested
+// by make mutants-short, which rebuilds all of them.
 func TestSixAreNamed(t *testing.T) {
 	root, all := module(t)
 	chosen, err := quick(all)
@@ -107,7 +107,7 @@ func TestSeeds(t *testing.T) {
 		strings.Replace(seeded("stale", "breaks: a line that has changed", "a - b"), "a + b", "a+b", 1),
 }
 
-// seeded is a mutant of the planted module.
+// seeded returns a mutant of the planted module.
 func seeded(name, head, into string) string {
 	return "name: " + name + "\n" + head + "\nfile: sum.go\n-\treturn a + b\n+\treturn " + into + "\n\n"
 }
@@ -162,7 +162,7 @@ func TestVerdicts(t *testing.T) {
 
 var blanks = regexp.MustCompile(` +`)
 
-// What tests say of the seed at which they fail, or of the runs that showed nothing.
+// The seed at which a test fails, or the number of runs without a result, is read from its output.
 func TestSaidSeeds(t *testing.T) {
 	for line, want := range map[string]int{
 		"    x_test.go:7: n=4 m=1 seed 0: validity: none":          1,
@@ -180,7 +180,7 @@ func TestSaidSeeds(t *testing.T) {
 	}
 }
 
-// A mutant that does not end is caught, but no number of seeds is told of it.
+// A mutant whose tests do not end is caught, but without a number of seeds.
 func TestHung(t *testing.T) {
 	const events = `{"Action":"output","Package":"p","Test":"TestX","Output":"    seed 3: something\n"}
 {"Action":"output","Package":"p","Test":"TestX","Output":"panic: test timed out after 3m0s\n"}
@@ -192,7 +192,7 @@ func TestHung(t *testing.T) {
 	}
 }
 
-// The median is of those that took seeds; too many in the median are an error.
+// The median is over the mutants that took seeds; a median that is too high is an error.
 func TestMedian(t *testing.T) {
 	mutants := make([]mutant, 4)
 	outcomes := make([]outcome, len(mutants))
@@ -209,7 +209,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// If the tests fail by themselves, no mutant means anything.
+// If the tests fail without a mutant, no mutant means anything.
 func TestBaseline(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

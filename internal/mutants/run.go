@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// verdict is what became of a mutant.
+// verdict is the result for a mutant.
 type verdict int
 
 const (
 	caught verdict = iota
 	survived
-	broken     // it does not apply or does not compile, so it tells nothing
+	broken     // it does not apply or does not compile, so it shows nothing
 	equivalent // declared to break nothing, and indeed no test fails
 	mistaken   // declared to break nothing, but a test fails
 )
@@ -30,10 +30,10 @@ func (v verdict) String() string {
 	return [...]string{"caught", "SURVIVED", "BROKEN", "equivalent", "NOT EQUIVALENT"}[v]
 }
 
-// good tells whether all is as it should be.
+// good reports whether the verdict is as it should be.
 func (v verdict) good() bool { return v == caught || v == equivalent }
 
-// outcome is the verdict on one mutant and what it rests on.
+// outcome is the verdict on one mutant with its evidence.
 type outcome struct {
 	verdict verdict
 	finding
@@ -43,8 +43,8 @@ type outcome struct {
 // finding is how a mutant was caught.
 type finding struct {
 	by string // the first test that failed, or why the mutant is broken
-	// seeds is how many seeds the test had gone through when it failed, the one that it
-	// names included; 0 for a test that names none.
+	// seeds is the number of seeds that the test had tried when it failed, including the one that it names; 0 for a
+	// test that names none.
 	seeds int
 	hung  bool // it did not end
 }
@@ -95,7 +95,7 @@ func (m mutant) test(root string) (v verdict, f finding) {
 	return v, f
 }
 
-// goTest runs the go command and judges by its events.
+// goTest runs the go command and derives the verdict from its events.
 func goTest(root string, args []string) (verdict, finding) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
@@ -112,12 +112,12 @@ func goTest(root string, args []string) (verdict, finding) {
 	return judge(out, stderr.String())
 }
 
-// judge reads the events of a go test that failed. A test that failed, or a
-// panic, catches the mutant; a package that does not compile tells nothing.
+// judge reads the events of a go test that failed. A failed test or a panic catches the mutant; a package that does
+// not compile shows nothing.
 func judge(events []byte, stderr string) (verdict, finding) {
 	var f finding
 	var compiler, panicked string
-	said := make(map[string]int) // by package and test: the seeds that its output tells of
+	said := make(map[string]int) // by package and test: the seeds in its output
 	dec := json.NewDecoder(bytes.NewReader(events))
 	for {
 		var e event
@@ -156,9 +156,8 @@ var (
 	runs = regexp.MustCompile(`\b(?:in|of) (?:all )?(\d+) (?:runs|seeds)\b`)
 )
 
-// seeds returns how many seeds a line of a test's output tells of, 0 if of none. A
-// test over seeds begins with seed 0 or 1 and names the one at which it fails; one
-// that has waited in vain for something to happen says in how many runs.
+// seeds returns the number of seeds in a line of a test's output, or 0 if there is none. A test over seeds begins
+// with seed 0 or 1 and names the one at which it fails; a test for an event that never came names the number of runs.
 func seeds(line string) int {
 	if found := seed.FindStringSubmatch(line); found != nil {
 		if n, err := strconv.Atoi(found[1]); err == nil {
@@ -177,8 +176,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// baseline demands that the tests of the mutants pass as the module stands: else
-// every mutant would seem to be caught.
+// baseline demands that the tests of the mutants pass without them: otherwise every mutant would seem to be caught.
 func baseline(root string, mutants []mutant) error {
 	args := []string{"test", "-json", "-vet=off", "-timeout=10m"}
 	if some := chosen(mutants); some != "" {
@@ -195,8 +193,8 @@ func baseline(root string, mutants []mutant) error {
 	return nil
 }
 
-// chosen is which tests are enough for all of some mutants, as a regular expression; "" if
-// one of them needs all tests of its packages.
+// chosen returns the tests that suffice for some mutants, as a regular expression, or "" if one of them needs all
+// tests of its packages.
 func chosen(mutants []mutant) string {
 	var all []string
 	for _, m := range mutants {

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// patience is how many seeds mutants that only seeds catch may take, in the median.
+// patience is the maximum median of the numbers of seeds, over the mutants that only seeds catch.
 const patience = 200
 
 // within says how many seeds caught the mutant.
@@ -25,12 +25,12 @@ func (o outcome) within() string {
 	return strconv.Itoa(o.seeds)
 }
 
-// tally is how the mutants of a package were caught.
+// tally has the results for the mutants of a package.
 type tally struct {
 	name       string
 	all, hung  int
 	unit       int
-	seeds, one []int // by seeds; and with 1 for each that needed none
+	seeds, one []int // numbers of seeds; one: with 1 for each mutant that needed none
 }
 
 func (t *tally) add(o outcome) {
@@ -49,7 +49,7 @@ func (t *tally) add(o outcome) {
 	}
 }
 
-// median returns the middle of a list, the upper one of two, and 0 of none.
+// median returns the middle of a list, the upper of two, and 0 for an empty list.
 func median(list []int) int {
 	if len(list) == 0 {
 		return 0
@@ -83,6 +83,6 @@ func summary(out io.Writer, mutants []mutant, outcomes []outcome) int {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
 			t.name, t.all, t.unit, t.hung, len(t.seeds), median(t.seeds), most, median(t.one))
 	}
-	_ = w.Flush() // what was printed before says if there is no output
+	_ = w.Flush() // an error shows in the next output
 	return median(total.seeds)
 }

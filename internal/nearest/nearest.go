@@ -50,8 +50,8 @@ func Similar(name string, names []string) []string {
 	return list[:min(3, len(list))]
 }
 
-// Distance returns how many bytes must be inserted, removed, or replaced to make b of a. If a
-// is far longer than b, it returns the length of a.
+// Distance returns how many bytes must be inserted, removed, or replaced to turn a into b. If a is far longer than b,
+// it returns the length of a.
 func Distance(a, b string) int {
 	if len(a) > 2*len(b)+2 {
 		return len(a)

@@ -24,7 +24,7 @@ func link(l *sim.Link, _ []sim.Link) entry {
 	}
 }
 
-// window tells what is wrong with the time in which a rule for links holds.
+// window returns an error if a link rule holds for an empty time.
 func window(l sim.Link) error {
 	if l.Until != 0 && l.Until <= l.Since {
 		return fmt.Errorf("until %d: a time after since, %d, was expected", l.Until, l.Since)
@@ -32,7 +32,7 @@ func window(l sim.Link) error {
 	return nil
 }
 
-// partitions reads {groups: [[P1, P2], [P3]], since: 100, until: 900}: nothing goes from one group to another.
+// partitions reads {groups: [[P1, P2], [P3]], since: 100, until: 900}: no message goes from one group to another.
 func (r reader) partitions(n ast.Node, links *[]sim.Link) error {
 	return r.list("partitions", n, func(n ast.Node) error {
 		var groups []parley.Set
@@ -68,7 +68,7 @@ func (r reader) partitions(n ast.Node, links *[]sim.Link) error {
 	})
 }
 
-// crash is {process: P2, step: 3, effects: 1}, or has when in place of step.
+// crash is {process: P2, step: 3, effects: 1}, or has when instead of step.
 func crash(c *sim.Crash, _ []sim.Crash) entry {
 	disk, timed := "", false
 	if c.LostDisk {
@@ -115,7 +115,7 @@ func pause(v *sim.Pause, _ []sim.Pause) entry {
 	}
 }
 
-// clock is {process: P1, offset: -5ms, drift: 100}, the drift in parts in a million.
+// clock is {process: P1, offset: -5ms, drift: 100}, with the drift in parts per million.
 func clock(c *sim.Clock, before []sim.Clock) entry {
 	return entry{
 		[]field{

@@ -9,23 +9,23 @@ import (
 	"parley"
 )
 
-// names is how processes are called.
+// names returns the name of a process.
 type names = func(parley.ID) string
 
 // field is one key of a mapping.
 type field struct {
 	key   string
 	read  func(reader, ast.Node) error
-	write func(names) string // returns "" for a value that is left out
+	write func(names) string // returns "" for a value that is omitted
 }
 
 // kind reads and writes values of one type.
 type kind[T any] struct {
 	read  func(reader, ast.Node) (T, error)
-	write func(names, T) string // as that of a field
+	write func(names, T) string // like field.write
 }
 
-// value is the field that holds *v.
+// value returns the field that holds *v.
 func value[T any](key string, v *T, k kind[T]) field {
 	return field{
 		key, func(r reader, n ast.Node) (err error) {
@@ -36,12 +36,12 @@ func value[T any](key string, v *T, k kind[T]) field {
 	}
 }
 
-// readOnly is a field that is never written: a drawn plan does not have it.
+// readOnly returns a field that is never written, because a drawn plan does not have it.
 func readOnly[T any](key string, v *T, read func(reader, ast.Node, *T) error) field {
 	return field{key, func(r reader, n ast.Node) error { return read(r, n, v) }, func(names) string { return "" }}
 }
 
-// mapping is a field whose value is a mapping with fields of its own.
+// mapping returns a field whose value is a mapping with fields of its own.
 func mapping(key string, fields ...field) field {
 	return field{
 		key, func(r reader, n ast.Node) error { return r.fields(n, fields) },
@@ -54,15 +54,15 @@ func mapping(key string, fields ...field) field {
 	}
 }
 
-// entry is one of a list of mappings: its fields, those that must be there, and a check of all together.
+// entry describes a mapping in a list: its fields, the required ones, and a check of all together.
 type entry struct {
 	fields []field
 	needed []string
-	check  func() error // nil: nothing more to check
+	check  func() error // nil: no check
 }
 
-// list is a field that holds a list of mappings. entryOf describes one that is being read, or written; before
-// are those that were read already.
+// list returns a field that holds a list of mappings. entryOf describes the entry v that is being read or written;
+// before are the entries read so far.
 func list[T any](key string, to *[]T, entryOf func(v *T, before []T) entry) field {
 	return field{
 		key, func(r reader, n ast.Node) error {
@@ -101,7 +101,7 @@ func flow(n names, fields []field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// at places an error on the line of a node, unless it has one already.
+// at adds the line of a node to an error that has none.
 func at(n ast.Node, err error) error {
 	if _, placed := errors.AsType[*LineError](err); placed || err == nil {
 		return err
@@ -109,12 +109,12 @@ func at(n ast.Node, err error) error {
 	return &LineError{n.GetToken().Position.Line, err}
 }
 
-// Pairs returns the keys and values of a mapping, and whether the node is one.
+// Pairs returns the keys and values of a mapping. ok is false if the node is none.
 func Pairs(n ast.Node) (pairs []*ast.MappingValueNode, ok bool) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		return n.Values, true
-	case *ast.MappingValueNode: // a mapping of one line
+	case *ast.MappingValueNode: // a mapping on one line
 		return []*ast.MappingValueNode{n}, true
 	}
 	return nil, false

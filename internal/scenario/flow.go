@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Flow writes a YAML value on one line, as a flag has it.
+// Flow returns a YAML value on one line, as a flag has it.
 func Flow(n ast.Node) string {
 	if pairs, ok := Pairs(n); ok {
 		var parts []string
@@ -26,7 +26,7 @@ func Flow(n ast.Node) string {
 	return quoted(n.GetToken().Value)
 }
 
-// quoted quotes what would not be one word of YAML.
+// quoted quotes a text that is not a single word of YAML.
 func quoted(text string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._/%+", c)

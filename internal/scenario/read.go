@@ -17,10 +17,10 @@ import (
 // reader reads values.
 type reader struct {
 	naming parley.Naming
-	lasts  time.Duration // a tick
+	lasts  time.Duration // the duration of a tick
 }
 
-// The kinds of values. A zero number, time, chance or set is left out when it is written.
+// The kinds of values. A zero number, time, chance or set is omitted when written.
 var (
 	text      = kind[string]{reader.text, func(_ names, s string) string { return s }}
 	whole     = numeric(count)
@@ -38,17 +38,17 @@ var (
 	delay     = kind[sim.Delay]{scalar(reader.delay), bounds}
 )
 
-// The most that there may be: a scenario may come from anybody. Times are less than
-// 13 days, so that sums of a few of them are times too.
+// Limits, because a scenario may come from an untrusted source. Times are below 13 days, so that sums of a few of
+// them do not overflow.
 const (
 	mostBroadcasts = 1_000_000
 	mostFaults     = 10_000
 	mostCount      = 1 << 30
 	mostTime       = parley.Tick(1) << 50
-	mostDrift      = 999_999 // parts in a million: a clock stands nearly still, or runs at twice the speed
+	mostDrift      = 999_999 // parts per million: a clock almost stops, or runs at twice the speed
 )
 
-// fields reads a mapping of some of the allowed keys; those that are needed must be there.
+// fields reads a mapping with some of the allowed keys and all needed ones.
 func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 	pairs, ok := Pairs(n)
 	if !ok {
@@ -82,7 +82,7 @@ func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 	return nil
 }
 
-// list reads a list of anything.
+// list reads a list.
 func (r reader) list(key string, n ast.Node, each func(ast.Node) error) error {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
@@ -104,7 +104,7 @@ func (r reader) text(n ast.Node) (string, error) {
 	return "", at(n, errors.New("a plain value was expected"))
 }
 
-// scalar reads a plain value.
+// scalar returns a function that reads a plain value.
 func scalar[T any](parse func(reader, string) (T, error)) func(reader, ast.Node) (T, error) {
 	return func(r reader, n ast.Node) (v T, err error) {
 		text, err := r.text(n)
@@ -115,7 +115,7 @@ func scalar[T any](parse func(reader, string) (T, error)) func(reader, ast.Node)
 	}
 }
 
-// numeric is a kind of numbers, of which 0 is left out.
+// numeric returns a kind of numbers that omits 0.
 func numeric[T ~int | ~int64 | ~uint64 | ~float64](parse func(reader, string) (T, error)) kind[T] {
 	return kind[T]{scalar(parse), func(_ names, v T) string {
 		if v == 0 {
@@ -138,7 +138,7 @@ func countOfSteps(r reader, text string) (uint64, error) {
 	return uint64(v), err
 }
 
-// atMost is a count with a limit.
+// atMost returns a kind of counts with a limit.
 func atMost(most int) kind[int] {
 	return numeric(func(r reader, text string) (int, error) {
 		v, err := count(r, text)
@@ -149,7 +149,7 @@ func atMost(most int) kind[int] {
 	})
 }
 
-// some parses a time or a number that is not 0.
+// some returns a parser of times or numbers above 0.
 func some[T parley.Tick | int64 | int](parse func(reader, string) (T, error)) func(reader, string) (T, error) {
 	return func(r reader, text string) (T, error) {
 		v, err := parse(r, text)
@@ -160,7 +160,7 @@ func some[T parley.Tick | int64 | int](parse func(reader, string) (T, error)) fu
 	}
 }
 
-// rate parses how wrong a clock runs, in parts in a million.
+// rate parses the drift of a clock, in parts per million.
 func rate(_ reader, text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -187,7 +187,7 @@ func probability(_ reader, text string) (float64, error) {
 	return v, nil
 }
 
-// ticks parses a time that may be negative: ticks, or a duration with a unit.
+// ticks parses a time that may be negative: a number of ticks, or a duration with a unit.
 func (r reader) ticks(text string) (parley.Tick, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -211,7 +211,7 @@ func timeFromZero(r reader, text string) (parley.Tick, error) {
 	return t, err
 }
 
-// delay parses 1..900, or one time for all.
+// delay parses a range such as 1..900, or one time.
 func (r reader) delay(text string) (d sim.Delay, err error) {
 	least, most, spread := strings.Cut(text, "..")
 	if !spread {
@@ -257,7 +257,7 @@ func (r reader) processes(n ast.Node) (s parley.Set, err error) {
 	return s, nil
 }
 
-// set writes a set that is not empty.
+// set writes a set, or "" if it is empty.
 func set(n names, s parley.Set) string {
 	var parts []string
 	for id := range s.All() {
@@ -269,8 +269,7 @@ func set(n names, s parley.Set) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// graph reads the neighbours of each process: {P1: [P2, P3], P2: [P3]}. A link
-// named once goes both ways.
+// graph reads the neighbors of each process: {P1: [P2, P3], P2: [P3]}. A link named once goes both ways.
 func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 	pairs, ok := Pairs(n)
 	if !ok {
@@ -299,7 +298,7 @@ func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 	return graph[:most+1], nil
 }
 
-// edges writes the neighbours of each process. A process without any is left out; a graph without edges is not.
+// edges writes the neighbors of each process. A process without any is omitted; a graph without edges is not.
 func edges(n names, g []parley.Set) string {
 	var parts []string
 	for id, to := range g {

@@ -15,12 +15,12 @@ import (
 	"parley/sim"
 )
 
-// request is {at: P1, when: 100, broadcast: hello}, with to: [P2, P3] for named receivers. In place of
-// broadcast there may be propose; command, of a client and with a number, which a replicated service applies
-// once; leave, for a member of a group; or setup, for the copies of a service.
+// request is {at: P1, when: 100, broadcast: hello}, with to: [P2, P3] for named receivers. Instead of broadcast there
+// may be propose; command, with a client and a number, which a replicated service applies once; leave, for a member
+// of a group; or setup, for the replicas of a service.
 func request(q *sim.Request, _ []sim.Request) entry {
 	var to parley.Set
-	if q.Msg.Kind == problem.CarryTo { // it is written, and was made by RequestTo
+	if q.Msg.Kind == problem.CarryTo { // it is being written, and RequestTo made it
 		receivers, payload, err := problem.Decode(q.Msg, parley.MaxProcesses)
 		if err != nil {
 			panic("scenario: " + err.Error())
@@ -83,7 +83,7 @@ func request(q *sim.Request, _ []sim.Request) entry {
 	}
 }
 
-// leave reads true: there is nothing else that leave may be.
+// leave reads true, the only value of leave.
 func (r reader) leave(n ast.Node) (string, error) {
 	leaves, err := yes.read(r, n)
 	if err == nil && !leaves {
@@ -106,7 +106,7 @@ func setupFields(t *rsm.Setup) []field {
 	return []field{value("active", &t.Active, processes), value("wrong", &t.M, whole), value("checked", &t.Checked, yes)}
 }
 
-// writtenSetup writes what Setup.Append wrote.
+// writtenSetup writes the setup in body, which Setup.Append encoded.
 func writtenSetup(n names, body []byte) string {
 	active, rest, err := parley.ReadSet(body, parley.MaxProcesses)
 	wrong, size := binary.Uvarint(rest)

@@ -2,10 +2,10 @@
 //
 // # Decisions
 //
-// What happens to a run is data ([run.Plan]). It is read from YAML or flags, what it leaves open is drawn
-// from the seed, and it is written back as flags. Motive: one command replays any run of a sweep, and a
-// failing plan can be shrunk part by part. Cost: every fault of the simulator needs its words in two
-// places: here, where one table reads and writes it, and in run.Plan.Describe.
+// The events of a run are data ([run.Plan]). They are read from YAML or flags; what the plan leaves open is drawn
+// from the seed; and the result is written back as flags. Motive: one command replays any run of a sweep, and a
+// failing plan can be shrunk part by part. Cost: every fault of the simulator needs its words in two places: here,
+// where one table reads and writes it, and in run.Plan.Describe.
 package scenario
 
 import (
@@ -20,7 +20,7 @@ import (
 	"parley/run"
 )
 
-// Keys are the keys of a scenario that make the plan, in the order in which they are written.
+// Keys are the scenario keys that make the plan, in the order in which they are written.
 var Keys = func() (keys []string) {
 	for _, f := range fieldsOf(new(run.Plan)) {
 		keys = append(keys, f.key)
@@ -28,7 +28,7 @@ var Keys = func() (keys []string) {
 	return keys
 }()
 
-// fieldsOf are the keys of a plan, with what reads and writes their values.
+// fieldsOf returns the keys of a plan, which read and write their values.
 func fieldsOf(p *run.Plan) []field {
 	return []field{
 		value("delay", &p.Delay, delay), value("fifo", &p.FIFO, yes), value("loss", &p.Loss, chance),
@@ -43,7 +43,7 @@ func fieldsOf(p *run.Plan) []field {
 	}
 }
 
-// LineError is what is wrong with one line of the file.
+// LineError is an error in one line of the file.
 type LineError struct {
 	Line int
 	Err  error
@@ -54,7 +54,7 @@ func (e *LineError) Error() string { return e.Err.Error() }
 // Unwrap returns the error without the line.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Parse reads the value of one key from text: YAML, most often on one line.
+// Parse reads the value of one key from text, which is YAML and usually one line.
 func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
 	tree, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
@@ -67,8 +67,7 @@ func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
 	return Set(p, key, tree.Docs[0].Body, naming)
 }
 
-// Set reads the value of one key into the plan. naming reads the name of a process as the user writes it.
-// An error is a [LineError].
+// Set reads the value of one key into the plan. naming reads the user's name of a process. An error is a [LineError].
 func Set(p *run.Plan, key string, value ast.Node, naming parley.Naming) error {
 	for _, f := range fieldsOf(p) {
 		if f.key == key {
@@ -78,8 +77,8 @@ func Set(p *run.Plan, key string, value ast.Node, naming parley.Naming) error {
 	return at(value, fmt.Errorf("unknown key: allowed are %s", strings.Join(Keys, ", ")))
 }
 
-// Flags writes a drawn plan as flags of a protocol, KEY=VALUE. What reads them gets the plan. Where leaving
-// out a flag would mean something else, it is written with an empty value.
+// Flags returns a drawn plan as flags of a protocol, KEY=VALUE. Reading them yields the same plan: a flag whose
+// absence would mean something else is written with an empty value.
 func Flags(p run.Plan, proto parley.Protocol, name func(parley.ID) string) (flags []string) {
 	for _, f := range fieldsOf(&p) {
 		text := f.write(name)

@@ -31,7 +31,7 @@ func naming(text string) (parley.ID, error) {
 
 func name(id parley.ID) string { return fmt.Sprint(int(id) + 1) }
 
-// parse reads keys and values, two arguments each.
+// parse reads keys and values, which alternate.
 func parse(t *testing.T, pairs ...string) run.Plan {
 	t.Helper()
 	var p run.Plan
@@ -43,7 +43,7 @@ func parse(t *testing.T, pairs ...string) run.Plan {
 	return p
 }
 
-// everything is a plan in which each key says something.
+// everything is a plan that uses each key.
 var everything = []string{
 	"requests", `[{at: P1, when: 100, broadcast: "hello, all"}, {at: 2, broadcast: m, to: [1, 3]}, {at: 3, propose: "1"},
 	  {at: 4, when: 5, command: deposit 150, client: 7, number: 2}, {at: 4, leave: true},
@@ -58,7 +58,7 @@ var everything = []string{
 	"detect", "1000", "heal", "5us", "until", "1ms", "steps", "70", "promised", "{delay: 90, offset: 4, drift: 3}",
 }
 
-// What is read is what was written.
+// Parsing yields what was written.
 func TestParse(t *testing.T) {
 	p := parse(t, everything...)
 	of := parley.SetOf
@@ -72,15 +72,14 @@ func TestParse(t *testing.T) {
 	if m := p.Requests[3].Msg; m.Value != 7 || m.Seq != 2 || string(m.Body) != "deposit 150" {
 		t.Errorf("%+v", m)
 	}
-	// TestDescribe has the rest in words.
+	// TestDescribe checks the rest in words.
 	if !slices.Equal(p.Graph, []parley.Set{of(1, 2), of(0), of(0, 3), of(2)}) || p.Delay != (sim.Delay{Least: 5, Most: 90}) ||
 		!p.FIFO || p.Until != 1_000_000 || p.Steps != 70 || p.Promised != (parley.ModelAssumptions{Delay: 90, Offset: 4, Drift: 3}) {
 		t.Errorf("%+v", p)
 	}
 }
 
-// A drawn plan, written as flags and read again, is the same plan: with everything in
-// it, and drawn from many seeds.
+// A drawn plan that is written as flags and read again is the same plan: with every key, and drawn from many seeds.
 func TestRoundTrip(t *testing.T) {
 	again := func(p run.Plan) {
 		t.Helper()
@@ -94,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 		for len(p.Graph) > len(read.Graph) && p.Graph[len(p.Graph)-1] == (parley.Set{}) {
 			p.Graph = p.Graph[:len(p.Graph)-1]
 		}
-		for i := range p.Requests { // no body and an empty one are the same
+		for i := range p.Requests { // no body equals an empty one
 			if len(p.Requests[i].Msg.Body) == 0 {
 				p.Requests[i].Msg.Body = nil
 			}
@@ -104,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	again(parse(t, everything...))
-	again(parse(t, "graph", "{}")) // nobody has a link to anybody
+	again(parse(t, "graph", "{}")) // no process has a link
 	again(parse(t, "requests", `[{at: 1, broadcast: "a: b, {c} # \"d\"  - 'e'"}, {at: 1, broadcast: "-3"}, {at: 1, broadcast: "yes"}]`))
 	open := parse(t, "workload", "{broadcasts: 5, named: true, within: 900}", "random",
 		"{crashes: 1, restarts: 1, lost-disks: 1, partitions: 2, one-way: 1, slow: 1, lossy: 1, pauses: 2, suspicions: 3, "+
@@ -113,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(60) {
 		p := open.Draw(proto, seed)
 		for i := range p.Clocks {
-			if p.Clocks[i].Drift == 0 { // says nothing, and is written as a process alone
+			if p.Clocks[i].Drift == 0 { // it means nothing, and is written as a process alone
 				p.Clocks[i] = sim.Clock{At: p.Clocks[i].At}
 			}
 		}
@@ -121,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What cannot be read again is not written.
+// A request that could not be read again is not written.
 func TestFlagsOfUnreadable(t *testing.T) {
 	for _, m := range []parley.Msg{{Kind: parley.Decide}, {Kind: problem.CarryTo}, {Kind: rsm.Configure}} {
 		func() {
@@ -135,8 +134,8 @@ func TestFlagsOfUnreadable(t *testing.T) {
 	}
 }
 
-// The same seed draws the same, other seeds something else, and nothing is left open. All faults that are asked
-// for come, but to no process that is spared.
+// The same seed draws the same, other seeds something else, and nothing is left open. All requested faults are drawn,
+// but none for a spared process.
 func TestDraw(t *testing.T) {
 	open := parse(t, "workload", "{broadcasts: 4, from: [1, 2], within: 500}", "random",
 		"{crashes: 1, restarts: 1, partitions: 1, pauses: 1, suspicions: 2, one-way: 1, slow: 1, lossy: 1, drift: 10, "+
@@ -182,7 +181,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// Where a plan says neither when nor how many, a few come, and at times.
+// If a plan says neither when nor how many, a few are drawn, with times.
 func TestDrawWithoutTimes(t *testing.T) {
 	proto := diffusion.New(diffusion.Config{N: 3})
 	open := parse(t, "random", "{crashes: 1, pauses: 2}", "workload", "{named: true}")
@@ -207,7 +206,7 @@ func TestDrawWithoutTimes(t *testing.T) {
 	}
 }
 
-// What a protocol would be given if it were left out is written as what is not there.
+// A default that the protocol would get for an omitted flag is written as empty.
 func TestFlagsOfNothing(t *testing.T) {
 	proto := diffusion.New(diffusion.Config{N: 3})
 	if flags := scenario.Flags(run.Plan{FIFO: true}, proto, name); !slices.Equal(flags, []string{"fifo=true", "requests=[]"}) {
@@ -219,7 +218,7 @@ func TestFlagsOfNothing(t *testing.T) {
 	}
 }
 
-// What is wrong is said with its line and with what is allowed.
+// An error names its line and says what is allowed.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		key, value string
@@ -256,7 +255,7 @@ func TestErrors(t *testing.T) {
 		{"clocks", "[{process: 1, drift: fast}]", 1, "a whole number was expected"},
 		{"random", "{crashes: few}", 1, "crashes: \"few\""},
 		{"workload", "{broadcasts: -1}", 1, "a whole number from 0 to"},
-		// A key that is needed is missing, and nobody is meant instead.
+		// A required key is missing. No default process is assumed.
 		{"requests", "[{broadcast: a}]", 1, "the key at is missing"},
 		{"crashes", "\n- {process: 1, when: 3}\n- {when: 3}", 3, "the key process is missing"},
 		{"pauses", "[{since: 1, for: 2}]", 1, "the key process is missing"},
@@ -264,7 +263,7 @@ func TestErrors(t *testing.T) {
 		{"clocks", "[{drift: 2}]", 1, "the key process is missing"},
 		{"suspicions", "[{process: 1}]", 1, "the key suspects is missing"},
 		{"requests", "[{at: 1, setup: {wrong: 0}}]", 1, "setup: the key active is missing"},
-		// What the simulator would not take.
+		// Values that the simulator does not accept.
 		{"pauses", "[{process: 1, for: 0}]", 1, "for: 0: at least 1 was expected"},
 		{"clocks", "[{process: 1, drift: -1000000}]", 1, "parts in a million: allowed are -999999 to 999999"},
 		{"clocks", "[{process: 1, drift: 1}, {process: 1, drift: 2}]", 1, "the clock of this process is given twice"},
@@ -304,7 +303,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A value on one line is the value that was written over several.
+// A value printed on one line equals the value written over several.
 func TestFlow(t *testing.T) {
 	text := "\n- at: 1\n  when: 5\n  broadcast: 'hello, all'\n- {at: 2, broadcast: \"-\", to: [1, P3]}\n"
 	tree, err := parser.ParseBytes([]byte(text), 0)
@@ -328,7 +327,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// What befalls the processes is said in words, a line each.
+// The events of a run are described in words, one line for each.
 func TestDescribe(t *testing.T) {
 	got := strings.Join(parse(t, everything...).Describe(func(id parley.ID) string { return "P" + name(id) }), "\n")
 	want := `links lose 0.25 of all messages
@@ -349,14 +348,14 @@ links are whole from 5000 on`
 	}
 }
 
-// A plan reaches the simulator whole: no field of it is forgotten on the way.
+// Every field of a plan reaches the simulator.
 func TestOptions(t *testing.T) {
 	p := parse(t, everything...)
 	opt := run.Spec{Protocol: diffusion.New(diffusion.Config{N: 5}), Plan: p, Seed: 3}.Options()
 	from, to := reflect.ValueOf(p), reflect.ValueOf(opt)
 	for i := range from.NumField() {
 		switch name := from.Type().Field(i).Name; name {
-		case "Tick", "Workload", "Random": // there is nothing left to read or to draw
+		case "Tick", "Workload", "Random": // nothing is left to read or to draw
 		case "Graph":
 			if len(opt.Graph) != 5 {
 				t.Errorf("a graph of %d processes, want 5", len(opt.Graph))

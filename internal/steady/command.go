@@ -18,7 +18,7 @@ import (
 	"parley/internal/must"
 )
 
-// goTest runs the tests of packages, none from the cache, and returns what did not pass.
+// goTest runs the tests of packages without the cache, and returns the output of those that failed.
 func goTest(ctx context.Context, w way, packages ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1"}, packages...)...)
 	cmd.Env = os.Environ()
@@ -38,9 +38,9 @@ func goTest(ctx context.Context, w way, packages ...string) (string, error) {
 	return bad.String(), err
 }
 
-// loops begins loops that leave processors no rest, and returns what ends them.
+// loops starts busy loops, and returns a function that ends them.
 func loops(n int) (end func()) {
-	before := runtime.GOMAXPROCS(runtime.NumCPU() + n) // this program goes on beside them
+	before := runtime.GOMAXPROCS(runtime.NumCPU() + n) // this program must run beside them
 	var over atomic.Bool
 	var all sync.WaitGroup
 	for range n {
@@ -56,7 +56,7 @@ func loops(n int) (end func()) {
 	}
 }
 
-// git runs a command of git and returns its lines.
+// git runs a git command and returns the lines of its output.
 func git(ctx context.Context, args ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	var stderr bytes.Buffer
@@ -68,8 +68,8 @@ func git(ctx context.Context, args ...string) ([]string, error) {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
-// clean returns the commit, of which nothing may have changed but the page: a table is of a
-// commit. It fails by must.
+// clean returns the current commit. Only the page may have changed since, because the table is about one commit. It
+// fails by must.
 func clean(ctx context.Context, page string) string {
 	for _, line := range must.Get(git(ctx, "status", "--porcelain")) {
 		if line[3:] != page {
@@ -79,8 +79,8 @@ func clean(ctx context.Context, page string) string {
 	return must.Get(git(ctx, "rev-parse", "HEAD"))[0]
 }
 
-// changed returns the packages with tests of which a file has changed since a commit, or is
-// not committed: all if it is one that all packages are built with. It fails by must.
+// changed returns the packages with tests that have changed since a commit or have uncommitted changes: all if a
+// changed file affects all packages. It fails by must.
 func changed(ctx context.Context, base string) []string {
 	if base == "" {
 		fork, err := git(ctx, "merge-base", "HEAD", "main")
@@ -93,9 +93,9 @@ func changed(ctx context.Context, base string) []string {
 	return packages(".", append(files, must.Get(git(ctx, "ls-files", "--others", "--exclude-standard"))...))
 }
 
-// packages returns those with tests, as the go command names them, that files belong to: the
-// folder of a Go file, and of other files the nearest one upward that is a package, as data of
-// tests is below it. Pages of the root are nobody's.
+// packages returns the packages with tests to which the files belong, as the go command names them: the folder of a
+// Go file, and for another file the nearest package at or above it, because test data is below its package. Pages of
+// the root belong to none.
 func packages(root string, files []string) (out []string) {
 	for _, f := range files {
 		if f == "go.mod" || f == "go.sum" {
@@ -114,13 +114,13 @@ func packages(root string, files []string) (out []string) {
 	return slices.Compact(out)
 }
 
-// holds tells whether a folder has a file of such a name.
+// holds reports whether a folder has a file whose name matches.
 func holds(root, dir, pattern string) bool {
 	found, err := filepath.Glob(filepath.Join(root, dir, pattern))
 	return err == nil && len(found) > 0
 }
 
-// nested tells whether a folder is in a module below this one.
+// nested reports whether a folder belongs to a module below this one.
 func nested(root, dir string) bool {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); !errors.Is(err, os.ErrNotExist) {

@@ -1,14 +1,12 @@
-// Command steady runs all tests again and again, on an idle machine and on a busy one, and
-// demands that none of them ever fails.
+// Command steady runs all tests many times, on an idle computer and on a busy one, and demands that none ever fails.
 //
 //	go run ./internal/steady [-runs N] [-page FILE]
 //	go run ./internal/steady -short [-base REF]
 //
-// Every fourth run has one processor (GOMAXPROCS=1), and every fourth has two busy loops
-// beside it. What passed is kept in bin/steady.json, so that a command that was interrupted
-// continues there, as long as the commit is the same; a run that failed is kept in
-// bin/steady.txt, and the next command begins again. When all have passed the page gets the
-// table.
+// Every fourth run has one processor (GOMAXPROCS=1), and every fourth has two busy loops beside it. Passed runs are
+// kept in bin/steady.json, so that the next command continues an interrupted one if the commit is the same. A failed
+// run is kept in bin/steady.txt, and the next command starts from scratch. When all have passed, the table is written
+// to the page.
 //
 // With -short it runs the tests of the packages that have changed since a commit, once in
 // each of the three ways.
@@ -49,7 +47,7 @@ func main() {
 	}
 }
 
-// full runs all tests as often as the series says, and writes the page.
+// full runs all tests as often as the series requires, and writes the page.
 func (s *series) full(ctx context.Context, page string) (err error) {
 	defer must.Return(&err)
 	s.commit, s.state = clean(ctx, page), filepath.Join("bin", "steady.json")
@@ -62,7 +60,7 @@ func (s *series) full(ctx context.Context, page string) (err error) {
 	return replace(page, table)
 }
 
-// short runs the tests of what has changed, in each way once.
+// short runs the tests of the changed packages, once in each way.
 func (s *series) short(ctx context.Context, base string) (err error) {
 	defer must.Return(&err)
 	packages := changed(ctx, base)

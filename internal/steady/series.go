@@ -17,7 +17,7 @@ import (
 	"parley/internal/must"
 )
 
-// way is how a run is made.
+// way is the condition of a run.
 type way string
 
 const (
@@ -26,32 +26,32 @@ const (
 	busy  way = "beside two busy loops"
 )
 
-// order is the way of each run, again and again.
+// order is the repeated sequence of ways.
 var order = []way{alone, one, alone, busy}
 
-// run is one that passed.
+// run is a run that passed.
 type run struct {
 	Way     way
 	Seconds float64
 }
 
-// series is the same tests, many times.
+// series is many runs of the same tests.
 type series struct {
 	runs   int
 	commit string
-	state  string // the file that keeps it; "" keeps nothing
+	state  string // the file with the progress; "": none
 	out    io.Writer
 	test   func(context.Context, way) (output string, err error)
 	passed []run
 }
 
-// kept is what the file holds.
+// kept is the content of that file.
 type kept struct {
 	Commit string
 	Passed []run
 }
 
-// way is that of a run, by its number from 0. A short series has each once.
+// way returns the way of a run, by its number from 0. A short series has each way once.
 func (s *series) way(i int) way {
 	if s.runs == 3 {
 		return []way{alone, one, busy}[i]
@@ -59,7 +59,7 @@ func (s *series) way(i int) way {
 	return order[i%len(order)]
 }
 
-// load takes up what an interrupted command left, if that was the same commit.
+// load reads the progress of an interrupted command, if that was at the same commit.
 func (s *series) load() error {
 	text, err := os.ReadFile(s.state)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func (s *series) load() error {
 	return nil
 }
 
-// save keeps what has passed.
+// save writes the progress.
 func (s *series) save() (err error) {
 	if s.state == "" {
 		return nil
@@ -89,8 +89,8 @@ func (s *series) save() (err error) {
 	return os.Rename(s.state+".new", s.state)
 }
 
-// do makes the runs that are left. The first failure ends it, and the series begins again
-// with the next command: what fails once in twenty times fails.
+// do makes the remaining runs. The first failure ends it, and the next command starts the series from scratch: a test
+// that fails once in twenty runs fails.
 func (s *series) do(ctx context.Context) error {
 	for i := len(s.passed); i < s.runs; i++ {
 		w, began := s.way(i), time.Now()
@@ -113,7 +113,7 @@ func (s *series) do(ctx context.Context) error {
 	return nil
 }
 
-// keep writes down what a failed run printed.
+// keep stores the output of a failed run.
 func (s *series) keep(output string) error {
 	if s.state == "" {
 		return nil
@@ -121,7 +121,7 @@ func (s *series) keep(output string) error {
 	return os.WriteFile(strings.TrimSuffix(s.state, ".json")+".txt", []byte(output), 0o666)
 }
 
-// table is the table of the page.
+// table returns the table for the page.
 func (s *series) table(where string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "`make steady` of commit %.12s, %s: %d runs of all tests in a row, none failed.\n\n",
@@ -145,7 +145,7 @@ func (s *series) table(where string) string {
 // The page has the table between these lines.
 const begins, ends = "<!-- steady: written by make steady -->\n", "<!-- /steady -->\n"
 
-// replace puts the table into the page.
+// replace inserts the table into the page.
 func replace(page, table string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// begun is a series of 20 runs that keeps itself in a file, and of which a run fails, or is
-// interrupted.
+// begun returns a series of 20 runs that keeps its progress in a file, of which one run fails or is interrupted.
 func begun(t *testing.T, file, commit string, fails, interrupted int) (s *series, ctx context.Context, ways *[]way) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -55,7 +54,7 @@ func TestSeriesHasEachWay(t *testing.T) {
 	}
 }
 
-// An interrupted run is made again, and those before it are not; another commit begins at 0.
+// An interrupted run is repeated, and those before it are not. Another commit starts at 0.
 func TestSeriesResumes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bin", "s.json")
 	s, ctx, _ := begun(t, file, "c", -1, 7)
@@ -71,7 +70,7 @@ func TestSeriesResumes(t *testing.T) {
 	}
 }
 
-// One failure ends the series, and nothing of it counts.
+// One failure ends the series, and none of its runs count.
 func TestSeriesFails(t *testing.T) {
 	dir := t.TempDir()
 	s, ctx, ways := begun(t, filepath.Join(dir, "s.json"), "c", 4, -1)
@@ -116,7 +115,7 @@ func TestSeriesTable(t *testing.T) {
 	}
 }
 
-// The tests of the repository's own page: it has the place.
+// The repository's page has the lines for the table.
 func TestPageHasPlace(t *testing.T) {
 	text, err := os.ReadFile("../../docs/testing.md")
 	if err != nil || !bytes.Contains(text, []byte(begins)) || !bytes.Contains(text, []byte(ends)) {
@@ -156,5 +155,5 @@ func TestPackagesOfFiles(t *testing.T) {
 	}
 }
 
-// Loops end, and give their processors back.
+// Loops end and release their processors.
 func TestLoopsEnd(*testing.T) { loops(2)() }

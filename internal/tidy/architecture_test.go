@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// ARCHITECTURE.md is read in a quarter of an hour, and what it names is there.
+// ARCHITECTURE.md can be read in 15 minutes, and the files that it names exist.
 const architectureLines = 200
 
 var namedFile = regexp.MustCompile("`([a-z0-9_/.]+/[a-z0-9_]+\\.(?:go|md)|[a-z0-9_]+\\.go)`")
 
-// architectureBreaches holds the page against the files of the module.
+// architectureBreaches checks the page against the files of the module.
 func architectureBreaches(page []byte, there map[string]bool) (out []string) {
 	if n := bytes.Count(page, []byte("\n")); n > architectureLines {
 		out = append(out, fmt.Sprintf("ARCHITECTURE.md: %d lines: at most %d", n, architectureLines))

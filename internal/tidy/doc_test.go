@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// selfExplaining are methods whose meaning is that of an interface everybody knows.
+// selfExplaining are methods of well-known interfaces.
 var selfExplaining = []string{"String", "Error", "Unwrap", "Len", "Less", "Swap", "Push", "Pop"}
 
-// docBreaches demands a comment on every package and on every name that it
-// exports, unless it is generated. What lies under internal needs only the former.
+// docBreaches demands a comment on every package and on every exported name, unless it is generated. Packages under
+// internal need only the former.
 func docBreaches(m *module, f *folder) []string {
 	out := packageComment(f)
 	if slices.Contains(strings.Split(f.path, "/"), "internal") {
@@ -68,8 +68,7 @@ func packageComment(f *folder) []string {
 	return nil
 }
 
-// visible tells whether a function or method can be seen outside and is not
-// explained by its name.
+// visible reports whether a function or method is exported and not self-explaining.
 func visible(d *ast.FuncDecl) bool {
 	if !d.Name.IsExported() || d.Recv == nil {
 		return d.Name.IsExported()
@@ -77,8 +76,8 @@ func visible(d *ast.FuncDecl) bool {
 	return ast.IsExported(typeName(d.Recv.List[0].Type)) && !slices.Contains(selfExplaining, d.Name.Name)
 }
 
-// undocumented returns the exported names of a declaration without a comment:
-// their own, at the end of their line, or that of the group they stand in.
+// undocumented returns the exported names of a declaration without a comment: neither their own, nor one at the end
+// of their line, nor one on their group.
 func undocumented(d *ast.GenDecl) []*ast.Ident {
 	var out []*ast.Ident
 	for _, spec := range d.Specs {

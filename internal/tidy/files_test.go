@@ -8,25 +8,25 @@ import (
 	"testing"
 )
 
-// A file is called by the noun that it holds. Files whose names share their beginning are about
-// one thing: three of them are a package of their own.
+// The name of a file is the noun that it holds. Files whose names share a prefix have one subject: three of them must
+// become a package.
 
-const sharedPrefix = 3 // files of one beginning are too many
+const sharedPrefix = 3 // this many files with one prefix are too many
 
-// nounless are names that say nothing of what is in a file, and systems ends of names that the
-// go command knows, or that this module uses with them.
+// nounless are names that do not say what is in a file. systems are suffixes that the go command knows, or that this
+// module uses with them.
 var (
 	nounless = strings.Fields("common help helper helpers misc more other shared stuff support tool tools util utils various")
 	systems  = strings.Fields("bsd darwin linux other unix windows js wasm amd64 arm64")
 )
 
-// What is named otherwise yet; none is added.
+// The remaining exceptions; none may be added.
 var (
 	prefixed      = []string{"internal/chaos: faults"}
 	namelessFiles = []string{"agreement/sm/help_test.go", "clock/convergence/help_test.go", "cluster/link/help_test.go"}
 )
 
-// prefixBreaches returns the beginnings that too many files of a folder share.
+// prefixBreaches returns the prefixes that too many files of a folder share.
 func prefixBreaches(f *folder) (out []string) {
 	count := make(map[string]int)
 	for _, s := range f.code {
@@ -61,7 +61,7 @@ func TestFiles(t *testing.T) {
 	excepted(t, "a file without a noun", names, namelessFiles)
 }
 
-// excepted demands that there are just those breaches that a list has, or whose file it has.
+// excepted demands that the breaches are exactly those in a list, given as breaches or as files.
 func excepted(t *testing.T, what string, breaches, list []string) {
 	t.Helper()
 	is := func(b, e string) bool { return b == e || strings.HasPrefix(b, e+":") }
@@ -95,7 +95,7 @@ func TestFilesCatches(t *testing.T) {
 		"x/util.go", "x/help_test.go")
 }
 
-// ceilings are how many exceptions there are of each kind. These figures only fall.
+// ceilings are the numbers of exceptions of each kind. They may only fall.
 var ceilings = []struct {
 	list string
 	have func() int

@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// A goroutine has an owner that waits for its end: it is started by the Go of a
-// sync.WaitGroup. For a variable its function waits; for a field its package, or any if its name is exported.
-// A go statement tells nobody of an end.
+// A goroutine must have an owner that waits for its end: the Go method of a sync.WaitGroup must start it. If the
+// WaitGroup is a variable, its function must wait; if it is a field, its package, or any package if its name is
+// exported. A go statement reports no end.
 
-// goStatements are the files with such statements, how many, and who knows of the end;
-// none is added.
+// goStatements are the files with go statements, their number, and what ends the goroutines. None may be added.
 var goStatements = map[string]exception{
 	"cli/node/node.go":                       {2, "the command ends with it: it reads standard input, or has joined too late"},
 	"cli/node/serve.go":                      {1, "a server that is closed with the node"},
@@ -40,14 +39,14 @@ var goStatements = map[string]exception{
 	"trace/stream.go":                        {1, "a channel that is closed, which Close waits for"},
 }
 
-// exception is how often something may be in a place, and why.
+// exception is the allowed number of breaches in a place, with the reason.
 type exception struct {
 	most int
 	why  string
 }
 
-// goroutineBreaches finds, by file, go statements, and calls of Go of something for which the
-// package does not Wait.
+// goroutineBreaches returns, by file, the go statements, and the calls of Go on an operand for which the package does
+// not Wait.
 func goroutineBreaches(m *module, f *folder) (statements map[string][]string, unawaited []string) {
 	statements = make(map[string][]string)
 	waits := make(map[operand]bool)
@@ -82,14 +81,14 @@ func goroutineBreaches(m *module, f *folder) (statements map[string][]string, un
 	return statements, unawaited
 }
 
-// operand is what a method is called on: a variable in a declaration, or a field.
+// operand is the operand of a method call: a variable in a declaration, or a field.
 type operand struct {
 	in   ast.Decl
 	name string
 }
 
-// operandOf returns what a method is called on, nothing for other nodes. What is neither a variable nor a field is
-// named with the method, so that no other call has that name.
+// operandOf returns the operand of a call of the method, and nothing for other nodes. An operand that is neither a
+// variable nor a field is named with the method, so that no other call has that name.
 func operandOf(in ast.Decl, n ast.Node, method string, args int) operand {
 	call, ok := n.(*ast.CallExpr)
 	if !ok || len(call.Args) != args {

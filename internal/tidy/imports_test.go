@@ -9,22 +9,19 @@ import (
 	"testing"
 )
 
-// The law of imports. Each line names folders, how pure they must be, and what
-// they may import of this module ("." is the root). The first line that fits a
-// folder holds. A word defined above the lines stands for what follows it.
-// Imports point downward: to a line above one's own, or to one's own.
+// The import law. Each line has folders, their purity, and their allowed imports from this module ("." is the root).
+// The first line that matches a folder applies. A word defined above the lines stands for its definition. Imports
+// point downward: to folders of the same line or of a line above.
 //
-// One host may stand on another: lab has the weather, clocks and faults of sim, so that a
-// run means the same on both.
+// One host may use another: cluster/harness uses the network, clocks and faults of sim, so that a run means the same
+// on both.
 //
-// Hosts never see a protocol. Only the catalog, the commands and what tests or
-// measures the protocols see both. agreement/problem is no protocol: it says
-// what agreement is.
+// Hosts never import a protocol. Only the catalog, the commands, and packages that test or measure the protocols
+// import both. agreement/problem is no protocol: it states the properties of agreement.
 //
-// pure: neither clock nor chance, network, file, lock, goroutine or channel, and
-// no order of a map that can reach an effect. See pureImports and pureNames.
-// seeded: the same seed, the same run; but it may keep time, files and goroutines.
-// free: anything.
+// pure: no clock, randomness, network, file, lock, goroutine or channel, and no map order that can reach an effect.
+// See pureImports and pureNames. seeded: the same seed gives the same run, but time, files and goroutines are
+// allowed. free: anything.
 const importLaw = `
 core      = . internal/lists
 adapters  = lockstep stack mux seq
@@ -135,11 +132,11 @@ internal/chaos         free    : cluster/cert cluster/api/client cluster/api/par
 internal/golden        free    : catalog cli
 `
 
-// Families hold packages and are none themselves.
+// Family folders hold packages and are none themselves.
 var families = []string{"agreement", "broadcast", "membership", "clock", "commit", "replica", "internal", "cmd", "docs", "examples"}
 
-// pureImports are the packages of the standard library that pure packages may
-// import, and pureExtra those beside them that a single one may.
+// pureImports are the packages of the standard library that pure packages may import. pureExtra are additional ones
+// for single packages.
 var (
 	pureImports = strings.Fields(`bytes cmp container/heap container/list container/ring crypto/sha256 crypto/sha512
 		encoding/base64 encoding/binary encoding/hex errors flag fmt hash hash/adler32 hash/crc32 hash/crc64 hash/fnv
@@ -198,7 +195,7 @@ func oneOf(globs []string, folder string) bool {
 	})
 }
 
-// ruleOf returns the line that holds for a folder.
+// ruleOf returns the line that applies to a folder.
 func ruleOf(law []rule, folder string) (rule, bool) {
 	i := slices.IndexFunc(law, func(r rule) bool { return oneOf(r.folders, folder) })
 	if i < 0 {
@@ -207,8 +204,7 @@ func ruleOf(law []rule, folder string) (rule, bool) {
 	return law[i], true
 }
 
-// importBreaches holds a folder's imports against the law. Tests may import what
-// they like.
+// importBreaches checks a folder's imports against the law. Tests may import anything.
 func importBreaches(m *module, law []rule, f *folder) []string {
 	var out []string
 	if slices.Contains(families, f.path) {
@@ -306,7 +302,7 @@ func TestImportLawCatches(t *testing.T) {
 	}
 }
 
-// Imports point downward: no line allows what a later line is about.
+// Imports point downward: no line allows a folder of a later line.
 func TestImportLawPointsDownward(t *testing.T) {
 	law := theLaw(t)
 	for i, r := range law {
@@ -320,7 +316,7 @@ func TestImportLawPointsDownward(t *testing.T) {
 	}
 }
 
-// unheardOf returns the patterns of the law that no folder of the module fits.
+// unheardOf returns the patterns of the law that match no folder of the module.
 func unheardOf(m *module, law []rule) (out []string) {
 	for _, r := range law {
 		for _, glob := range slices.Concat(r.folders, r.imports) {
@@ -333,7 +329,7 @@ func unheardOf(m *module, law []rule) (out []string) {
 	return out
 }
 
-// Every line of the law is about folders that exist.
+// Every line of the law names existing folders.
 func TestImportLawNamesFolders(t *testing.T) {
 	m := loaded(t)
 	report(t, unheardOf(m, theLaw(t)))

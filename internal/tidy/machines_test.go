@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// What decides by messages is a pure machine of the catalog: it is simulated, explored and
-// tested like all others. A host holds none.
+// Code that decides by messages must be a pure machine of the catalog, which is simulated, explored and tested like
+// all others. A host contains none.
 
-// The files with machines, and with kinds of messages, that stand in a host yet; none is added.
+// The files in hosts with machines or message kinds; none may be added.
 var (
 	hostMachines = []string{}
-	hostKinds    = []string{"cluster/admission.go"} // where the disk of another node stands
+	hostKinds    = []string{"cluster/admission.go"} // admission compares the disks of nodes
 )
 
-// uncatalogued are packages that make protocols which are not in the catalog.
+// uncatalogued are packages with protocols that are not in the catalog.
 var uncatalogued = map[string]string{}
 
 // machineBreaches finds types whose state a host saves, in packages that may be impure.
@@ -43,7 +43,7 @@ func machineBreaches(m *module, law []rule, f *folder) (out []string) {
 	return out
 }
 
-// isOf tells whether an expression is a name of a package.
+// isOf reports whether an expression is a certain name of a package.
 func isOf(e ast.Expr, pkg, name string) bool {
 	sel, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -53,7 +53,7 @@ func isOf(e ast.Expr, pkg, name string) bool {
 	return ok && of.Name == pkg && sel.Sel.Name == name
 }
 
-// kindBreaches finds kinds of messages that the cluster declares.
+// kindBreaches finds message kinds that the cluster declares.
 func kindBreaches(m *module, f *folder) (out []string) {
 	if f.path != "cluster" && !strings.HasPrefix(f.path, "cluster/") {
 		return nil
@@ -69,7 +69,7 @@ func kindBreaches(m *module, f *folder) (out []string) {
 	return out
 }
 
-// catalogBreaches finds packages of protocols that the catalog does not import.
+// catalogBreaches finds protocol packages that the catalog does not import.
 func catalogBreaches(catalog *folder, m *module, law []rule, f *folder) []string {
 	if r, known := ruleOf(law, f.path); !known || r.purity != "pure" || !slices.Contains(families, firstOf(f.path)) {
 		return nil
@@ -95,7 +95,7 @@ func catalogBreaches(catalog *folder, m *module, law []rule, f *folder) []string
 	return nil
 }
 
-// firstOf is the first folder of a path.
+// firstOf returns the first folder of a path.
 func firstOf(p string) string {
 	first, _, _ := strings.Cut(p, "/")
 	return first

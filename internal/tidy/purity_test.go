@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// Of these packages, pure and seeded code may use the given names alone: those
-// without a clock, a random source of the process or a standard output behind
-// them. Seeded code may do with fmt and flag what it likes.
+// The only names of these packages that pure and seeded code may use: those that involve no clock, no random source
+// of the process and no standard output. Seeded code may use all of fmt and flag.
 var (
 	seededNames = map[string][]string{
 		"time": strings.Fields(`Duration ParseDuration
@@ -32,9 +31,8 @@ var (
 
 const chance = ", whose order is chance: sort its keys, or say in an // order: comment why it has no effect"
 
-// purityBreaches holds the code of a package, tests left out, against its line
-// of the law. The explorer visits what the code does in every order, and a seed
-// must stand for one run: so nothing may depend on what is not an argument.
+// purityBreaches checks the code of a package, without its tests, against its line of the law. The explorer executes
+// code in every order, and a seed must stand for one run: so nothing may depend on anything but arguments.
 func purityBreaches(p typed, purity string) []string {
 	if purity == "free" {
 		return nil
@@ -68,8 +66,7 @@ func purityBreaches(p typed, purity string) []string {
 	return out
 }
 
-// concurrency finds what starts or joins goroutines, and variables that all
-// processes would share.
+// concurrency finds code that starts or joins goroutines, and variables that all processes would share.
 func concurrency(p typed, n ast.Node, breach func(token.Pos, string, ...any)) {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -93,7 +90,7 @@ func concurrency(p typed, n ast.Node, breach func(token.Pos, string, ...any)) {
 	}
 }
 
-// shared finds assignments to variables of the package.
+// shared finds assignments to package variables.
 func shared(p typed, left ast.Expr, breach func(token.Pos, string, ...any)) {
 	for left != nil {
 		if e, ok := left.(*ast.Ident); ok {
@@ -105,7 +102,7 @@ func shared(p typed, left ast.Expr, breach func(token.Pos, string, ...any)) {
 	}
 }
 
-// within returns what an assignment to e reaches into: m.now of m.now.got[3], nil of a name.
+// within returns the operand that an assignment to e modifies: m.now for m.now.got[3], and nil for a name.
 func within(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -122,8 +119,7 @@ func within(e ast.Expr) ast.Expr {
 	return nil
 }
 
-// restricted finds uses of names that are not among the allowed ones of their
-// package.
+// restricted finds uses of names that are not allowed from their package.
 func restricted(p typed, id *ast.Ident, purity string, breach func(token.Pos, string, ...any)) {
 	obj := p.info.Uses[id]
 	if b, ok := obj.(*types.Builtin); ok && strings.HasPrefix(b.Name(), "print") {
@@ -151,7 +147,7 @@ func (p typed) overMap(e ast.Expr) bool {
 	return isMap
 }
 
-// called returns the function of another package that a call is of, as "maps.Keys".
+// called returns the function of another package that n calls, such as "maps.Keys".
 func called(p typed, n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -172,7 +168,7 @@ func called(p typed, n ast.Node) string {
 	return ""
 }
 
-// unordered returns the name of a function that goes through a map, if n calls one.
+// unordered returns the name of a function that iterates over a map, if n calls one.
 func unordered(p typed, n ast.Node) string {
 	name := called(p, n)
 	if slices.Contains([]string{"maps.All", "maps.Keys", "maps.Values"}, name) {
@@ -181,14 +177,14 @@ func unordered(p typed, n ast.Node) string {
 	return ""
 }
 
-// sorted tells whether what encloses a call makes its order immaterial.
+// sorted reports whether the node around a call makes its order immaterial.
 func sorted(p typed, outer ast.Node) bool {
 	immaterial := []string{"slices.Sorted", "slices.SortedFunc", "slices.SortedStableFunc", "maps.Collect"}
 	return slices.Contains(immaterial, called(p, outer))
 }
 
-// orderComments returns which places carry a comment "order: reason", in their
-// line or right above it.
+// orderComments returns a function that reports whether a place has a comment "order: reason", on its line or
+// directly above.
 func orderComments(m *module, s *source) func(token.Pos) bool {
 	lines := make(map[int]bool)
 	for _, group := range s.syntax.Comments {
@@ -203,7 +199,7 @@ func orderComments(m *module, s *source) func(token.Pos) bool {
 	return func(pos token.Pos) bool { return lines[m.fset.Position(pos).Line] }
 }
 
-// parentsOf returns the node that each node stands in.
+// parentsOf returns the parent of each node.
 func parentsOf(root ast.Node) map[ast.Node]ast.Node {
 	parents := make(map[ast.Node]ast.Node)
 	var stack []ast.Node

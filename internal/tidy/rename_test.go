@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// The module can be given another path, as by make rename: in a copy that was
-// renamed every import can be found, those of tests too, and none asks for the
-// old path. That the copy compiles is left to make check, as it takes a while.
+// The module can get another path, as by make rename: in a renamed copy every import can be found, including those of
+// tests, and none has the old path. make check tests that the copy compiles, which takes a while.
 func TestRename(t *testing.T) {
 	m := loaded(t)
 	root := t.TempDir()

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// A room is a package that can be read in an afternoon, and a type one idea in one place. The
-// limit on files would be kept by cutting a type into slices; so types are limited, too.
+// A room is a package that can be read in an afternoon, and a type is one idea in one place. Types are limited too,
+// because otherwise the limit on files could be met by cutting a type into slices.
 const (
-	roomLines   = 3000 // of code: neither blank, nor a comment, a test, or generated
+	roomLines   = 3000 // of code: no blank lines, comments, tests or generated files
 	typeMethods = 25
 	typeFiles   = 3
 )
 
-// What is larger yet, and how large at most. These figures fall, and none is added.
+// The remaining exceptions and their maximum sizes. These numbers may only fall, and none may be added.
 var (
 	largeRooms = map[string]int{}
 	largeTypes = map[string][2]int{ // methods and files
@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// codeLines counts the lines of a file that have code.
+// codeLines counts the lines of a file that contain code.
 func codeLines(s *source) int {
 	var sc scanner.Scanner
 	fset := token.NewFileSet()
@@ -48,7 +48,7 @@ func codeLines(s *source) int {
 	}
 }
 
-// roomBreaches holds a package against the limit.
+// roomBreaches checks a package against the limit.
 func roomBreaches(f *folder, large map[string]int) []string {
 	n := 0
 	for _, s := range f.code {
@@ -66,8 +66,8 @@ func roomBreaches(f *folder, large map[string]int) []string {
 	return nil
 }
 
-// typeBreaches holds the types of a package against the limits. A function whose first
-// parameter points to a type of another file counts as a method of that.
+// typeBreaches checks the types of a package against the limits. A function whose first parameter points to a type of
+// another file counts as a method of that type.
 func typeBreaches(f *folder, large map[string][2]int) []string {
 	declared := make(map[string]string) // type: file
 	for _, s := range f.code {
@@ -121,7 +121,7 @@ func typeBreaches(f *folder, large map[string][2]int) []string {
 	return out
 }
 
-// typeName is the name of a type of the same package, "" of any other.
+// typeName returns the name of a type of the same package, or "" for any other.
 func typeName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

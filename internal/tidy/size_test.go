@@ -12,16 +12,16 @@ import (
 	"unicode/utf8"
 )
 
-// What fits on a screen can be read.
+// A text that fits on a screen can be read.
 const (
-	fileLines     = 500 // of a file that is neither a test nor generated
+	fileLines     = 500 // for files that are neither tests nor generated
 	functionLines = 70
-	testLines     = 110 // of a function in a test, tables of cases included
+	testLines     = 110 // for functions in tests, including their tables of cases
 	lineColumns   = 120
-	testColumns   = 160 // of a line of a test, which may be a case of a table
+	testColumns   = 160 // for lines of tests, which may be cases of a table
 )
 
-// sizeBreaches holds a file against these limits.
+// sizeBreaches checks a file against these limits.
 func sizeBreaches(m *module, s *source) []string {
 	var out []string
 	if ast.IsGenerated(s.syntax) {
@@ -52,7 +52,7 @@ func sizeBreaches(m *module, s *source) []string {
 	return out
 }
 
-// formatBreaches demands what gofmt would write.
+// formatBreaches demands the output of gofmt.
 func formatBreaches(_ *module, s *source) []string {
 	formatted, err := format.Source(s.text)
 	switch {
@@ -64,7 +64,7 @@ func formatBreaches(_ *module, s *source) []string {
 	return nil
 }
 
-// eachGoFile holds every Go file of the module against a law.
+// eachGoFile checks every Go file of the module against a law.
 func eachGoFile(t *testing.T, law func(m *module, s *source) []string) {
 	t.Helper()
 	m := loaded(t)
@@ -114,11 +114,11 @@ func TestFormatCatches(t *testing.T) {
 	expect(t, "unformatted", formatBreaches(m, bad.code[0]), "not as gofmt would have it")
 }
 
-// leftovers are words that announce that something is missing.
+// leftovers are words that announce missing work.
 var leftovers = []string{"TO" + "DO", "FIX" + "ME", "XX" + "X"}
 
-// leftoverBreaches finds announcements of work to come, and tests that are not
-// run: what is in the tree is done, and a test that does not hold is a defect.
+// leftoverBreaches finds announcements of future work, and skipped tests: what is in the tree is done, and a test
+// that fails is a defect.
 func leftoverBreaches(m *module, s *source) []string {
 	var out []string
 	for _, group := range s.syntax.Comments {

@@ -10,16 +10,13 @@ import (
 	"testing"
 )
 
-// A machine's State must visit every variable that changes after the machine
-// was made: else a copy of the machine is another machine. stateBreaches finds
-// the fields of a type with a State method that are assigned to outside its
-// constructors (functions whose names begin with new) and that State, with the
-// functions of the package which it calls, does not mention. Machines inside a
-// machine must be mentioned in any case. The same holds for the structs of the
-// package that such fields are made of.
+// A machine's State must visit every variable that changes after the construction of the machine: otherwise a copy of
+// the machine is another machine. stateBreaches finds the fields of a type with a State method that are assigned
+// outside its constructors (functions whose names begin with new) and that State, with the functions of the package
+// that it calls, does not mention. Machines within a machine must always be mentioned. The same applies to structs of
+// the package in such fields.
 //
-// A field whose line says "// scratch" means nothing from one clause to the next
-// and is left out.
+// A field whose line says "// scratch" has no meaning from one clause to the next and is exempt.
 func stateBreaches(p typed) []string {
 	s := stateLaw{
 		typed: p, written: make(map[*types.Var]token.Pos), scratch: make(map[*types.Var]bool),
@@ -48,7 +45,7 @@ func stateBreaches(p typed) []string {
 	return slices.Compact(out)
 }
 
-// stateLaw is what stateBreaches knows of a package.
+// stateLaw is what stateBreaches knows about a package.
 type stateLaw struct {
 	typed
 	written map[*types.Var]token.Pos // fields that change after construction, and where
@@ -56,7 +53,7 @@ type stateLaw struct {
 	decls   map[types.Object]*ast.FuncDecl
 }
 
-// isVars tells whether t is *parley.Vars.
+// isVars reports whether t is *parley.Vars.
 func (s *stateLaw) isVars(t types.Type) bool {
 	ptr, ok := types.Unalias(t).(*types.Pointer)
 	if !ok {
@@ -80,7 +77,7 @@ func (s *stateLaw) stateOf(t types.Type) *types.Func {
 	return f
 }
 
-// read gathers what a file declares and assigns.
+// read collects the declarations and assignments of a file.
 func (s *stateLaw) read(file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.Field); ok && f.Comment != nil && strings.Contains(f.Comment.Text(), "scratch") {
@@ -108,7 +105,7 @@ func (s *stateLaw) read(file *ast.File) {
 	}
 }
 
-// constructs tells whether a function of that name makes new machines.
+// constructs reports whether a function with this name makes new machines.
 func constructs(name string) bool { return strings.HasPrefix(strings.ToLower(name), "new") }
 
 func (s *stateLaw) takesVars(f *ast.FuncDecl) bool {
@@ -121,7 +118,7 @@ func (s *stateLaw) takesVars(f *ast.FuncDecl) bool {
 	return false
 }
 
-// writes notes the fields that a statement or expression changes.
+// writes records the fields that a statement or expression changes.
 func (s *stateLaw) writes(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -148,8 +145,7 @@ func (s *stateLaw) writes(n ast.Node) {
 	}
 }
 
-// write notes every field that an assignment to e reaches: m.now and got, of
-// m.now.got[3].
+// write records every field that an assignment to e reaches: now and got for m.now.got[3].
 func (s *stateLaw) write(e ast.Expr) {
 	for ; e != nil; e = within(e) {
 		if x, ok := e.(*ast.SelectorExpr); ok {
@@ -167,8 +163,8 @@ func (s *stateLaw) note(f *types.Var, pos token.Pos) {
 	}
 }
 
-// literal notes the fields that a struct literal sets. The machines themselves
-// are made in constructors; what they hold is often made on the way.
+// literal records the fields that a struct literal sets. Machines are made in constructors, but what they contain is
+// often made later.
 func (s *stateLaw) literal(n *ast.CompositeLit) {
 	t, ok := s.info.TypeOf(n).Underlying().(*types.Struct)
 	if !ok || s.stateOf(s.info.TypeOf(n)) != nil {
@@ -191,8 +187,8 @@ var changers = []string{
 	"maps.Copy", "maps.Insert", "maps.DeleteFunc", "container/heap.Push", "container/heap.Pop",
 }
 
-// call notes what a call changes: the operand of a method with a pointer
-// receiver, and the first argument of copy, clear, delete and the like.
+// call records what a call changes: the operand of a method with a pointer receiver, and the first argument of copy,
+// clear, delete and the changers.
 func (s *stateLaw) call(n *ast.CallExpr) {
 	switch fun := ast.Unparen(n.Fun).(type) {
 	case *ast.Ident:
@@ -244,8 +240,7 @@ func (s *stateLaw) mentioned(state *ast.FuncDecl) map[*types.Var]bool {
 	return seen
 }
 
-// visit goes through the fields of a struct, and of the structs in it, and tells
-// of those that are missing in seen.
+// visit visits the fields of a struct, and of the structs in it, and calls missing for those not in seen.
 func (s *stateLaw) visit(
 	t types.Type, seen map[*types.Var]bool, done map[types.Type]bool, missing func(f *types.Var, why string),
 ) {
@@ -273,7 +268,7 @@ func (s *stateLaw) visit(
 	}
 }
 
-// element returns what a field is made of, without pointers, slices and the like.
+// element returns the type of a field without pointers, slices and the like.
 func element(t types.Type) types.Type {
 	for {
 		t = types.Unalias(t)
@@ -328,7 +323,7 @@ func texts(list []*source) [][]byte {
 	return out
 }
 
-// planted is a machine that the cases of the test add to.
+// planted is a machine to which the cases of the test add code.
 const planted = `package x
 import ("%s"; "slices")
 var _ = slices.Sort[[]int]
@@ -394,7 +389,7 @@ func TestStateCatches(t *testing.T) {
 		{"", "", "p.by[1].a = 1", []string{"process.by"}},
 		{"", "", "p.config.add()", []string{"process.config"}},
 		{"", "", "_ = p.config.twice()", nil},
-		// Of the structs inside a machine each variable counts, too.
+		// Variables of structs within a machine count too.
 		{"", visitA, "p.parts[0].a = 1", nil},
 		{
 			"", visitA,

@@ -10,11 +10,10 @@ import (
 	"testing"
 )
 
-// What the tree holds is public, and read where nothing else is at hand: no
-// paths of somebody's machine, and no words of the workshop that it was made in.
-// Each line is a word that must be there, in small letters, and the expression
-// that then decides, where % is the word. The dots in the middle are taken out
-// before use, so that this file does not speak of what it forbids.
+// Everything in the tree is public and must be self-contained: no paths of somebody's computer, and no words of the
+// workshop in which it was made. Each line has a word in lower case that must occur, and the expression that then
+// decides, in which % stands for the word. The dots in the middle are removed before use, so that this file does not
+// contain what it forbids.
 var privateText = [][2]string{
 	{"/wo·rk/", `(?:^|[^\w.~-])%`},
 	{"/ro·ot/", `(?:^|[^\w.~-])%`},
@@ -36,7 +35,7 @@ var privateText = [][2]string{
 	{"deb·.debian.org", `\b%\b`},
 }
 
-// private is a line of the table, ready for use.
+// private is a line of the table, prepared for use.
 type private struct {
 	word       []byte
 	expression *regexp.Regexp
@@ -52,7 +51,7 @@ var privateWords = sync.OnceValue(func() []private {
 	return out
 })
 
-// textBreaches finds what does not belong into public text, in any file.
+// textBreaches finds what must not be in public text, in any file.
 func textBreaches(s *source) []string {
 	var out []string
 	small := bytes.ToLower(s.text)
@@ -102,8 +101,7 @@ func TestTextCatches(t *testing.T) {
 	expect(t, "a file's name", textBreaches(named), "the name of the file")
 }
 
-// The files that are looked at are those of the project: its text, its data and
-// its scripts, and nothing that git ignores.
+// The test checks all files of the project: its text, its data and its scripts, and nothing that git ignores.
 func TestTextSeesAllFiles(t *testing.T) {
 	m := loaded(t)
 	for _, want := range []string{"go.mod", "parley.go", "Makefile", ".ci/run", "internal/tidy/text_test.go"} {

@@ -1,10 +1,9 @@
-// Package tidy keeps the rules of the house, as tests over the source of the
-// whole module: who imports whom, what a protocol may not do, that every
-// variable of a machine's state is visited, how long things are, what is
-// documented, and what does not belong into public text.
+// Package tidy enforces the house rules as tests over the source of the whole module: who imports whom, what a
+// protocol must not do, that every variable of a machine's state is visited, how long things are, what is documented,
+// and what must not be in public text.
 //
-// There is one law to a file. Each law is a function from a folder or a file to
-// its breaches, and each is shown to catch a planted one.
+// Each file has one law. A law is a function that returns the breaches of a folder or a file, and a test shows that
+// it catches a planted breach.
 package tidy
 
 import (
@@ -32,12 +31,12 @@ import (
 	"parley/internal/must"
 )
 
-// module is the source of the module as it lies in the file system.
+// module is the source of the module in the file system.
 type module struct {
 	root     string // the folder of go.mod
-	path     string // what go.mod calls it
+	path     string // the module path in go.mod
 	fset     *token.FileSet
-	files    []*source // all, in order of their paths
+	files    []*source // all, sorted by path
 	folders  []*folder // those with Go files
 	importer func() (types.Importer, error)
 }
@@ -60,7 +59,7 @@ type folder struct {
 
 func (f *folder) all() []*source { return slices.Concat(f.code, f.tests) }
 
-// theModule is read once for all tests.
+// theModule is loaded once for all tests.
 var theModule = sync.OnceValues(func() (*module, error) { return load("../..") })
 
 func loaded(t *testing.T) *module {
@@ -75,7 +74,7 @@ func loaded(t *testing.T) *module {
 	return m
 }
 
-// load reads and parses the module at root, but for what .gitignore leaves out.
+// load reads and parses the module at root, except files that .gitignore excludes.
 func load(root string) (m *module, err error) {
 	defer must.Return(&err)
 	root = must.Get(filepath.Abs(root))
@@ -104,7 +103,7 @@ func load(root string) (m *module, err error) {
 	return m, nil
 }
 
-// own are the folders that belong to this module and to no other one inside it.
+// own yields the folders that belong to this module and not to another one inside it.
 func (m *module) own(yield func(f *folder) bool) {
 	for _, f := range m.folders {
 		if !f.outside && !yield(f) {
@@ -113,7 +112,7 @@ func (m *module) own(yield func(f *folder) bool) {
 	}
 }
 
-// parse parses the Go files and gathers them into folders.
+// parse parses the Go files and collects them into folders.
 func (m *module) parse() error {
 	var nested []string
 	for _, s := range m.files {
@@ -161,8 +160,8 @@ func modulePath(name string) (string, error) {
 	return "", fmt.Errorf("%s: no module line", name)
 }
 
-// ignoredFiles returns what .gitignore says of a path. Of its patterns it knows
-// those that this module uses: names with stars, and a slash at either end.
+// ignoredFiles returns a function that reports whether .gitignore excludes a path. It supports only the patterns that
+// this module uses: names with stars, and a slash at either end.
 func ignoredFiles(root string) (func(rel string) bool, error) {
 	text, err := os.ReadFile(filepath.Join(root, ".gitignore"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -186,8 +185,8 @@ func ignoredFiles(root string) (func(rel string) bool, error) {
 	}, nil
 }
 
-// exports returns an importer that reads the compiler's export data of all
-// packages which the module needs, its own included.
+// exports returns an importer that reads the compiler's export data of all packages that the module needs, including
+// its own.
 func (m *module) exports() (types.Importer, error) {
 	cmd := exec.Command("go", "list", "-e", "-export", "-deps", "-json=ImportPath,Export", "./...")
 	cmd.Dir = m.root
@@ -216,7 +215,7 @@ func (m *module) exports() (types.Importer, error) {
 // typed is a folder's package with the types of its expressions.
 type typed struct {
 	*module
-	code []*source // what the present system compiles
+	code []*source // the files that the current system compiles
 	pkg  *types.Package
 	info *types.Info
 }
@@ -247,7 +246,7 @@ func (m *module) typeCheck(f *folder) (typed, error) {
 	return t, err
 }
 
-// at says where something is, for the messages.
+// at returns the file and line of a position, for messages.
 func (m *module) at(pos token.Pos) string {
 	p := m.fset.Position(pos)
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
@@ -268,8 +267,7 @@ func plant(t *testing.T, m *module, name, text string) *folder {
 	return f
 }
 
-// expect demands exactly the breaches that want names, in order, by a part of
-// each message.
+// expect demands exactly the wanted breaches, in order; each is given by a part of its message.
 func expect(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	fits := len(got) == len(want)

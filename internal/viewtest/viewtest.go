@@ -1,5 +1,5 @@
-// Package viewtest is what the tests of broadcasts in views have in common: runs in which everything goes wrong for a
-// time, and what must hold when it is over.
+// Package viewtest is a test kit for broadcasts in views: runs in which every kind of fault occurs for a time, and
+// what must hold afterward.
 package viewtest
 
 import (
@@ -15,9 +15,9 @@ import (
 	"parley/sim"
 )
 
-// Storm draws a run in which processes broadcast in bursts, crash and come back, links lose everything for a time or a
-// little always, and living processes are suspected. From tick 30,000 on nothing goes wrong, but some processes may be
-// down.
+// Storm draws a run in which processes broadcast in bursts, crash and restart, links lose everything for a time or a
+// few messages always, and running processes are suspected. From tick 30,000 on there are no faults, but some
+// processes may be down.
 func Storm(seed uint64, p parley.Protocol) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 99))
 	id := func() parley.ID { return parley.ID(r.IntN(p.N)) }
@@ -54,8 +54,8 @@ func Storm(seed uint64, p parley.Protocol) sim.Options {
 	return opt
 }
 
-// Storms demands of many storms that the safe properties hold, and those that are promised, what also says if it is not
-// nil, and that in the end the group continues: see Continues.
+// Storms demands of many storms that the safe properties and the promised ones hold, that also returns no error
+// unless it is nil, and that the group continues in the end: see Continues.
 func Storms(
 	t *testing.T, p parley.Protocol, c group.Config, seeds int, safe []string, also func(*parley.History) error,
 ) {
@@ -88,7 +88,7 @@ func Storms(
 	}
 }
 
-// Count is how many indications of a kind there are in a run.
+// Count returns the number of indications of a kind in a run.
 func Count(h *parley.History, kind parley.Kind) (n int) {
 	for _, e := range h.Indications {
 		if e.Msg.Kind == kind {
@@ -98,12 +98,12 @@ func Count(h *parley.History, kind parley.Kind) (n int) {
 	return n
 }
 
-// Continues demands, if more than half of all processes are up with what they knew, that all that are up are in the
-// last view in the end, unless they were excluded for good, that they have come to the same position, and that what
-// they asked for in their last life has been delivered.
+// Continues returns an error unless the group has continued in the end: if more than half of all processes are up
+// with their state, all processes that are up must be in the last view, unless they were permanently excluded, must
+// have the same position, and must have delivered what they submitted since their last start.
 func Continues(s *sim.Sim, c group.Config) (majority bool, err error) {
 	h := &s.History
-	born := make([]uint64, h.N) // the order of the beginning of the last life
+	born := make([]uint64, h.N) // the order of the last start
 	intact := parley.Everyone(h.N)
 	for _, r := range h.Restarts {
 		born[r.At] = r.Order
@@ -154,7 +154,7 @@ func Continues(s *sim.Sim, c group.Config) (majority bool, err error) {
 	return true, nil
 }
 
-// Shown is a variable of a process as people see it, which is a number.
+// Shown returns a numeric variable of a process.
 func Shown(s *sim.Sim, id parley.ID, name string) (number uint64) {
 	for _, v := range parley.Show(s.Machine(id), 0) {
 		if v.Name == name {

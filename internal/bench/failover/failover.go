@@ -1,9 +1,8 @@
-// Package failover measures what the failure of one node costs the others, as those feel it
-// who use the cluster: all nodes send at a steady rate, one is killed or stopped, and the others
-// tell for how long nothing was delivered.
+// Package failover measures what the failure of one node costs the users of the others: all nodes send at a steady
+// rate, one is killed or paused, and the others report for how long nothing was delivered.
 //
-// Every node is a process of its own, so that what is killed is all of it. [Run] is the side of
-// who measures, and [Serve] a node.
+// Every node is a process of its own, so that a kill affects all of it. [Run] is the measuring side, and [Serve] is a
+// node.
 package failover
 
 import (
@@ -22,17 +21,17 @@ import (
 	"parley/internal/must"
 )
 
-// Spec says what to measure.
+// Spec specifies what to measure.
 type Spec struct {
 	N    int
-	Stop bool // the node falls silent, as a machine without power does; otherwise it is killed
-	// Suspect is how long a node may be silent before it is suspected, Every the time between
-	// two messages of a node, and Before and After how long nodes send before and after the failure.
+	Stop bool // the node becomes unresponsive, like a computer without power; otherwise it is killed
+	// Suspect is the silence after which a node is suspected, Every the interval between two messages of a node, and
+	// Before and After how long nodes send before and after the failure.
 	Suspect, Every, Before, After time.Duration
-	Reps                          int // of each node's failure
+	Reps                          int // failures of each node
 }
 
-// Check tells what is wrong with a spec.
+// Check returns an error if a spec is invalid.
 func (s Spec) Check() error {
 	switch {
 	case s.N < 3 || s.N > 13:
@@ -51,7 +50,7 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// Result is what was measured.
+// Result is the result of a measurement.
 type Result struct {
 	N        int       `json:"n"`
 	How      string    `json:"how"`
@@ -59,18 +58,18 @@ type Result struct {
 	Failures []Failure `json:"failures"`
 }
 
-// Failure is what the failures of one node cost. Times are in milliseconds.
+// Failure has the costs of the failures of one node. Durations are in milliseconds.
 type Failure struct {
 	Node string `json:"node"`
-	// First is the time from the failure to the first delivery, at the last of the others, of a
-	// message that was sent after it, and Silent the longest time without any delivery at one of
-	// them, from 100 ms before the failure on. Both have one value a repetition.
+	// First is the time from the failure until the last of the other nodes delivers its first message that was sent
+	// after the failure. Silent is the longest time without any delivery at one of them, from 100 ms before the
+	// failure on. Both have one value for each repetition.
 	First  []float64 `json:"first_ms"`
 	Silent []float64 `json:"silent_ms"`
-	Lost   int       `json:"lost"` // messages of the others that were not delivered to their own senders
+	Lost   int       `json:"lost"` // other nodes' messages that their own senders did not deliver
 }
 
-// Median and Worst are of the values of one kind, 0 of none.
+// Median returns the median of the values, or 0 if there are none.
 func Median(of []float64) float64 {
 	if len(of) == 0 {
 		return 0
@@ -79,7 +78,7 @@ func Median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// Worst is the greatest value.
+// Worst returns the greatest value, or 0 if there are none.
 func Worst(of []float64) float64 {
 	if len(of) == 0 {
 		return 0
@@ -87,8 +86,8 @@ func Worst(of []float64) float64 {
 	return slices.Max(of)
 }
 
-// Run measures. start starts the process of a node, which does what Serve does; said, if it is not nil, is told of each
-// failure when it is over.
+// Run measures. start starts the process of a node, which must call Serve. said, unless it is nil, is called after
+// each failure.
 func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.ID) (*harness.Child, error),
 	said func(node string, first time.Duration)) (Result, error) {
 	r := Result{N: s.N, How: "kill", Suspect: s.Suspect.String()}
@@ -120,14 +119,14 @@ func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.
 
 func name(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// running is a child that is talked to.
+// running is a child process with its input and output.
 type running struct {
 	*harness.Child
 	to   *json.Encoder
 	from *json.Decoder
 }
 
-// ask tells a node something, and reads its answer.
+// ask sends an order to a node and reads its answer.
 func (r *running) ask(o order) (a answer, err error) {
 	defer must.Return(&err)
 	must.Do(r.to.Encode(o))
@@ -140,7 +139,7 @@ func (r *running) ask(o order) (a answer, err error) {
 	return a, nil
 }
 
-// once has a cluster begin, and one node of it fail.
+// once starts a cluster and makes one node of it fail.
 func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*harness.Child, error),
 ) (told []answer, err error) {
 	defer must.Return(&err)
@@ -181,7 +180,7 @@ func (s Spec) once(ctx context.Context, victim int, start func(context.Context, 
 	return all(slices.Concat(nodes[:victim], nodes[victim+1:]), order{Failed: at}), nil
 }
 
-// all asks nodes at the same time. It fails by must.
+// all sends an order to nodes concurrently. It fails by must.
 func all(nodes []*running, o order) []answer {
 	answers := make([]answer, len(nodes))
 	must.Each(len(nodes), func(i int) (err error) {

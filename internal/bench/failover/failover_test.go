@@ -15,8 +15,8 @@ import (
 	"parley/internal/bench/failover"
 )
 
-// starts returns what starts nodes in this process, on a network in memory. Whoever is killed
-// answers no more, and its connections break; those of one that is stopped stay.
+// starts returns a function that starts nodes in this process, on a network in memory. A killed node answers no more
+// and its connections break; the connections of a paused node stay.
 func starts(network *memory.Network, n int) func(context.Context, parley.ID) (*harness.Child, error) {
 	return func(_ context.Context, id parley.ID) (*harness.Child, error) {
 		host := func(id int) *memory.Host { return network.Host(fmt.Sprint("h", id)) }
@@ -47,8 +47,8 @@ func starts(network *memory.Network, n int) func(context.Context, parley.ID) (*h
 	}
 }
 
-// A node that is killed costs some milliseconds, and one that falls silent the time after which
-// it is suspected; each fails as often as was asked, and nothing is lost.
+// A killed node costs some milliseconds, and a paused one the time until it is suspected. Each node fails as often as
+// requested, and no message is lost.
 func TestRun(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What cannot be measured is refused, by the flag that says it.
+// An invalid spec is refused, and the error names the flag.
 func TestCheck(t *testing.T) {
 	good := failover.Spec{
 		N: 3, Suspect: time.Second, Every: time.Millisecond, Before: time.Second, After: time.Second, Reps: 1,

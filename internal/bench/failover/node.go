@@ -16,8 +16,7 @@ import (
 	"parley/internal/must"
 )
 
-// order is what a node is told, one after the other: where its keys are, who the members are,
-// and when one of them failed.
+// order is a message to a node: first where its keys are, then who the members are, then when a member failed.
 type order struct {
 	Dir, Name      string           `json:",omitempty"`
 	Suspect, Every time.Duration    `json:",omitempty"`
@@ -25,16 +24,16 @@ type order struct {
 	Failed         time.Time        `json:",omitzero"`
 }
 
-// answer is what it says to each.
+// answer is a node's answer to an order.
 type answer struct {
 	Failed  string        `json:",omitempty"`
 	Listens string        `json:",omitempty"`
-	First   time.Duration // from the failure to the first delivery of what was sent after it
+	First   time.Duration // from the failure to the first delivery of a message that was sent after it
 	Silent  time.Duration // the longest time without a delivery
-	Lost    int           // own messages that were not delivered here
+	Lost    int           // own messages that this node did not deliver
 }
 
-// node is a node, in its process.
+// node is a node in its own process.
 type node struct {
 	order
 	network link.Network // nil: the system's
@@ -46,15 +45,14 @@ type node struct {
 	mu   sync.Mutex
 	came []delivery
 	sent int
-	mine int   // own messages that were delivered
-	err  error // the first of sending
+	mine int   // own messages delivered
+	err  error // the first error of sending
 }
 
-// delivery is when a message was sent, by the clock of its sender, and when it was delivered.
+// delivery is the time when a message was sent, by the clock of its sender, and the time when it was delivered.
 type delivery struct{ sent, at time.Time }
 
-// Serve is a node: it does what it is told, line by line, until there is no more. On another
-// network than the system's it is for tests.
+// Serve runs a node: it carries out the orders from in until in ends. Tests pass a network; nil means the system's.
 func Serve(network link.Network, in io.Reader, out io.Writer) error {
 	lines, says := json.NewDecoder(in), json.NewEncoder(out)
 	n := &node{network: network, end: func() {}}
@@ -62,7 +60,7 @@ func Serve(network link.Network, in io.Reader, out io.Writer) error {
 	for {
 		var o order
 		if err := lines.Decode(&o); err != nil {
-			return nil // who started it has gone, or has done with it
+			return nil // the parent process has ended or needs the node no more
 		}
 		a, err := n.follow(o)
 		if err != nil {
@@ -93,7 +91,7 @@ func (n *node) follow(o order) (a answer, err error) {
 	return n.report(o.Failed)
 }
 
-// join joins the cluster, and begins to send.
+// join joins the cluster and begins to send.
 func (n *node) join(members []cluster.Member) (err error) {
 	defer must.Return(&err)
 	trust := must.Get(cert.LoadTrust(n.Dir, nil))
@@ -110,7 +108,7 @@ func (n *node) join(members []cluster.Member) (err error) {
 	return nil
 }
 
-// send sends a message with the time in it, once in a while.
+// send sends a message with the current time in it every Every.
 func (n *node) send(ctx context.Context) {
 	tick := time.NewTicker(n.Every)
 	defer tick.Stop()
@@ -144,10 +142,10 @@ func (n *node) deliver(d cluster.Delivery) {
 	}
 }
 
-// settle is how long a node waits for what it has sent last.
+// settle is how long a node waits for the delivery of its last messages.
 const settle = 2 * time.Second
 
-// report stops to send, and tells what the failure has cost.
+// report stops sending, and returns what the failure has cost.
 func (n *node) report(failed time.Time) (a answer, err error) {
 	n.end()
 	n.sending.Wait()
@@ -178,7 +176,7 @@ func (n *node) report(failed time.Time) (a answer, err error) {
 	return a, nil
 }
 
-// waits tells whether own messages are under way.
+// waits reports whether own messages are in flight.
 func (n *node) waits() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,45 +12,44 @@ import (
 	"parley/cluster"
 )
 
-// headBytes are those of a message that say what it is: the phase, the sender and its
-// number among the sender's.
+// headBytes is the length of the header of a message: the phase, the sender, and the sender's message number.
 const headBytes = 10
 
-// load is what all phases share.
+// load is the state shared by all phases.
 type load struct {
 	spec    Spec
-	correct int // nodes, the first ones: the others are silent
+	correct int // the correct nodes come first; the others are silent
 	groups  []*cluster.Group
 	phases  byte
 	phase   atomic.Pointer[phase]
 }
 
-// phase is what happens in one.
+// phase is the state of one phase.
 type phase struct {
 	number byte
-	lone   bool // one message after the other
+	lone   bool // one message at a time
 	window uint64
 	began  time.Time
 	nodes  []delivered
 	own    []progress    // by sender
-	seq    atomic.Uint64 // of the lone message
-	left   atomic.Int32  // nodes that have not delivered it
+	seq    atomic.Uint64 // of the message in flight, if lone
+	left   atomic.Int32  // nodes that have not delivered that message
 	done   chan struct{}
-	loop   atomic.Pointer[loop] // of an open one
+	loop   atomic.Pointer[loop] // of an open loop
 }
 
-// delivered is what one node has. It is written by one goroutine at a time.
+// delivered counts the deliveries of one node. Only one goroutine at a time writes it.
 type delivered struct {
 	count atomic.Uint64
 	hash  uint64
-	at    time.Duration // the lone message, since the phase began
-	_     [64]byte      // on a line of its own
+	at    time.Duration // when the lone message was delivered, since the phase began
+	_     [64]byte      // keeps it on cache lines of its own
 }
 
-// progress is how far a sender's own node has delivered its messages.
+// progress is how many of a sender's messages its own node has delivered.
 type progress struct {
 	delivered atomic.Uint64
-	awaited   atomic.Uint64 // wake when so many are; 0: nobody waits
+	awaited   atomic.Uint64 // signal wake at this number; 0: nobody waits
 	wake      chan struct{}
 	_         [64]byte
 }
@@ -70,7 +69,7 @@ func (l *load) begin(lone bool) *phase {
 	return p
 }
 
-// message returns one.
+// message returns a message.
 func (l *load) message(p *phase, sender int, seq uint64) []byte {
 	m := make([]byte, l.spec.Size)
 	m[0], m[1] = p.number, byte(sender)
@@ -78,7 +77,7 @@ func (l *load) message(p *phase, sender int, seq uint64) []byte {
 	return m
 }
 
-// deliver takes what a node delivers.
+// deliver records a delivery at a node.
 func (l *load) deliver(node int, m []byte) {
 	p := l.phase.Load()
 	if p == nil || len(m) < headBytes || m[0] != p.number {
@@ -89,7 +88,7 @@ func (l *load) deliver(node int, m []byte) {
 	at.hash = (at.hash ^ (uint64(sender)<<56 | seq)) * 1099511628211
 	if o := p.loop.Load(); o != nil && node < l.correct {
 		o.took(node, sender, seq, int64(time.Since(p.began)))
-		at.count.Add(1) // at last: whoever has seen all counted reads what was taken
+		at.count.Add(1) // last: a reader that has seen the final count also sees the records
 		return
 	}
 	at.count.Add(1)
@@ -110,7 +109,7 @@ func (l *load) deliver(node int, m []byte) {
 	}
 }
 
-// slowest is how many messages the slowest correct node has delivered.
+// slowest returns how many messages the slowest correct node has delivered.
 func (l *load) slowest(p *phase) uint64 {
 	least := p.nodes[0].count.Load()
 	for i := range p.nodes[:l.correct] {
@@ -119,7 +118,7 @@ func (l *load) slowest(p *phase) uint64 {
 	return least
 }
 
-// rate measures with the first so many nodes sending.
+// rate measures the rate while the first senders nodes send.
 func (l *load) rate(senders int) (*Rate, error) {
 	p := l.begin(false)
 	var stop atomic.Bool
@@ -154,7 +153,7 @@ func (l *load) rate(senders int) (*Rate, error) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	r.Drained = l.slowest(p) == sent.Load()
-	time.Sleep(20 * time.Millisecond) // for what no sender has sent
+	time.Sleep(20 * time.Millisecond) // lets deliveries arrive that no sender has sent
 	r.Same = r.Drained
 	for i := range p.nodes[:l.correct] {
 		r.Same = r.Same && p.nodes[i].hash == p.nodes[0].hash
@@ -162,11 +161,11 @@ func (l *load) rate(senders int) (*Rate, error) {
 	return r, nil
 }
 
-// send sends from one node until it is stopped, and returns how many messages.
+// send sends from one node until it is stopped, and returns the number of messages.
 func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error) {
 	own := &p.own[s]
 	for !stop.Load() {
-		if sent-own.delivered.Load() >= p.window { // until a quarter of it is free
+		if sent-own.delivered.Load() >= p.window { // then wait until a quarter of it is free
 			need := sent - p.window*3/4
 			own.awaited.Store(need)
 			if own.delivered.Load() < need || !own.awaited.CompareAndSwap(need, 0) {
@@ -186,7 +185,7 @@ func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error)
 	return sent, nil
 }
 
-// latency measures with one message at a time, at least one after those to warm up.
+// latency measures with one message in flight. At least one message follows the warm-up.
 func (l *load) latency(sender int) (*Latency, error) {
 	p := l.begin(true)
 	var own, all []float64
@@ -203,7 +202,7 @@ func (l *load) latency(sender int) (*Latency, error) {
 		case <-time.After(10 * time.Second):
 			return nil, errors.New("a message was not delivered everywhere within 10 s")
 		}
-		if sent < l.spec.Duration/6 { // to warm up
+		if sent < l.spec.Duration/6 { // warm-up
 			continue
 		}
 		last := sent

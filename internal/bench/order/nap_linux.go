@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// nap sleeps, to some microseconds. The runtime's timers may be a millisecond late while the
-// process waits for the network.
+// nap sleeps with an accuracy of some microseconds. The runtime's timers may be 1 ms late while the process waits for
+// the network.
 func nap(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&t, nil) // who is woken early looks at the time
+	_ = syscall.Nanosleep(&t, nil) // after an early wake-up the caller checks the time
 }

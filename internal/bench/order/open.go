@@ -9,9 +9,9 @@ import (
 	"parley/internal/must"
 )
 
-// Open is what an open loop gave: messages are due at fixed times, whatever the cluster does,
-// and times count from when a message was due. So a cluster that stands still pays for all
-// that was due meanwhile, and not for one message.
+// Open is the result of an open loop: messages are due at fixed times, whatever the cluster does, and latencies count
+// from the time when a message was due. A cluster that stalls is therefore charged for all messages due meanwhile,
+// and not only for one.
 type Open struct {
 	Offered float64 `json:"offered_per_s"`
 	Got     float64 `json:"delivered_per_s"` // at all nodes
@@ -21,7 +21,7 @@ type Open struct {
 	Drained bool    `json:"drained"`
 }
 
-// Spread is how long messages took, in microseconds.
+// Spread describes latencies, in microseconds.
 type Spread struct {
 	Count int     `json:"n"`
 	P50   float64 `json:"p50"`
@@ -30,30 +30,30 @@ type Spread struct {
 	Most  float64 `json:"max"`
 }
 
-// mostOpen is how many messages an open loop has at most: the time of each is kept.
+// mostOpen is the maximum number of messages of an open loop. The latency of each is kept.
 const mostOpen = 20_000_000
 
-// loop is an open loop that runs.
+// loop is a running open loop.
 type loop struct {
 	nodes  int
 	every  float64 // nanoseconds between two messages of a sender
-	shift  float64 // and between the first ones of two senders
+	shift  float64 // between the first messages of two senders
 	sender []looped
 }
 
-// looped are the messages of one sender: when its own node and the last one delivered each, in
-// nanoseconds since the phase began.
+// looped holds the messages of one sender: when its own node and when the last node delivered each, in nanoseconds
+// since the phase began.
 type looped struct {
 	own, all []int64
 	left     []atomic.Int32 // nodes that have not delivered it
 }
 
-// due is when a message is.
+// due returns when a message is due, in nanoseconds since the phase began.
 func (o *loop) due(sender int, seq uint64) int64 {
 	return int64(o.every*float64(seq) + o.shift*float64(sender))
 }
 
-// took takes what a node delivers.
+// took records a delivery at a node.
 func (o *loop) took(node, sender int, seq uint64, at int64) {
 	if sender >= len(o.sender) || seq >= uint64(len(o.sender[sender].all)) {
 		return
@@ -67,7 +67,7 @@ func (o *loop) took(node, sender int, seq uint64, at int64) {
 	}
 }
 
-// open measures with the first so many nodes sending, at Spec.Rate in all.
+// open measures while the first senders nodes send, at a total of Spec.Rate.
 func (l *load) open(senders int) (r *Open, err error) {
 	defer must.Return(&err)
 	warm := l.spec.Duration / 4
@@ -97,7 +97,7 @@ func (l *load) open(senders int) (r *Open, err error) {
 	return r, nil
 }
 
-// offer sends the messages of one node when they are due, or at once if that was before.
+// offer sends the messages of one node when they are due, or immediately if they are overdue.
 func (l *load) offer(p *phase, o *loop, s, count int) error {
 	for seq := uint64(0); seq < uint64(count); {
 		for ; seq < uint64(count) && o.due(s, seq) <= int64(time.Since(p.began)); seq++ {
@@ -114,7 +114,7 @@ func (l *load) offer(p *phase, o *loop, s, count int) error {
 	return nil
 }
 
-// judge sums up the messages that were due after the time to warm up.
+// judge sums up the messages that were due after the warm-up.
 func (o *loop) judge(r *Open, warm time.Duration) {
 	var own, all []float64
 	last := int64(0)

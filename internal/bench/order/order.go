@@ -1,9 +1,9 @@
-// Package order times the ordered broadcast of a cluster: all nodes in one process, joined
-// by real connections over loopback under mutual TLS.
+// Package order times the ordered broadcast of a cluster: all nodes are in one process and connected over loopback
+// under mutual TLS.
 //
-// What a phase measures is what the systems beside it are measured by: the rate at which
-// the slowest node delivers while senders keep a window of messages under way, and the time
-// from handing one message in to its delivery at the sender, and at the last node.
+// A phase measures what the compared systems measure: the rate at which the slowest node delivers while senders keep
+// a window of messages in flight, and the time from submitting one message to its delivery at the sender and at the
+// last node.
 package order
 
 import (
@@ -25,33 +25,32 @@ import (
 	"parley/internal/must"
 )
 
-// Phases are what can be measured, in the order in which it is done: the latency of a lone
-// message from the first node and from the second, the rates with one sender and with all
-// nodes sending, and the latencies at a given rate, from one sender and from all.
+// Phases are all phases in their order: the latency of a lone message from the first node and from the second, the
+// rates with one sender and with all nodes sending, and the latencies at a given rate, from one sender and from all.
 var Phases = []string{"latl", "latf", "one", "many", "open", "openm"}
 
-// Usual are the phases that are measured unless others are asked for.
+// Usual are the default phases.
 var Usual = Phases[:4]
 
-// Spec says what to measure.
+// Spec specifies what to measure.
 type Spec struct {
 	Level    cluster.Level
 	N        int
-	M        int // how many may lie: for Byzantine order
-	Silent   int // how many of them do, by saying nothing: the last ones
+	M        int // how many nodes may be faulty: for Byzantine order
+	Silent   int // how many of them are, by sending nothing: the last ones
 	Size     int // bytes of a message
-	Window   int // messages of a sender under way
-	Rate     int // messages a second of an open loop, of all senders together
+	Window   int // messages of a sender in flight
+	Rate     int // messages per second of an open loop, of all senders together
 	Duration time.Duration
 	Phases   []string
 	Round    time.Duration // of Byzantine order; 0: the default
-	Dir      string        // durable, in folders in this one; in memory without
-	// Network returns the network of node 0, 1 and so on. If it is nil all use loopback. Tests use the
-	// network of cluster/link/memory in a bubble of testing/synctest, and measure the bubble's time.
+	Dir      string        // parent folder of the durable state; "": in memory
+	// Network returns the network of node 0, 1 and so on. If it is nil, all use loopback. Tests use the network of
+	// cluster/link/memory in a bubble of testing/synctest, and measure the bubble's time.
 	Network func(node int) link.Network
 }
 
-// Check tells what is wrong with a spec.
+// Check returns an error if a spec is invalid.
 func (s Spec) Check() error {
 	least, most := 2, 13
 	if s.Level == cluster.Byzantine {
@@ -79,7 +78,7 @@ func (s Spec) Check() error {
 		between("rate", s.Rate, 1, 10_000_000))
 }
 
-// Result is what was measured. Its JSON is what programs that compare systems read.
+// Result is the result of a measurement. Programs that compare systems read its JSON form.
 type Result struct {
 	System string   `json:"sys"`
 	TLS    bool     `json:"tls"`
@@ -89,7 +88,7 @@ type Result struct {
 	Many   *Rate    `json:"many,omitempty"`
 	First  *Latency `json:"latl,omitempty"`
 	Second *Latency `json:"latf,omitempty"`
-	// Open is of one sender, and OpenMany of all nodes.
+	// Open is for one sender, and OpenMany for all nodes.
 	Open     *Open `json:"open,omitempty"`
 	OpenMany *Open `json:"openm,omitempty"`
 }
@@ -97,15 +96,14 @@ type Result struct {
 // Rate is the rate of one phase.
 type Rate struct {
 	PerSecond float64 `json:"msgs_per_s"` // delivered, at the slowest node
-	// CPU is the seconds of user and system time, of all nodes and the senders, that a
-	// million messages took.
+	// CPU is the user and system time of all nodes and senders for one million messages, in seconds.
 	CPU     float64 `json:"cpu_s_per_million"`
-	Same    bool    `json:"same_order"` // at all nodes
-	Drained bool    `json:"drained"`    // all that was sent was delivered in the end
+	Same    bool    `json:"same_order"` // all nodes deliver in the same order
+	Drained bool    `json:"drained"`    // everything sent was delivered in the end
 	Allocs  float64 `json:"allocs_per_msg"`
 }
 
-// Latency is how long lone messages take, in microseconds.
+// Latency describes the latencies of lone messages, in microseconds.
 type Latency struct {
 	Count  int     `json:"n"`
 	OwnP50 float64 `json:"self_p50_us"` // until the sender's node delivers
@@ -161,7 +159,7 @@ func Run(s Spec) (Result, error) {
 	return r, nil
 }
 
-// join makes the cluster. A node that has not joined is nil.
+// join makes the cluster. Nodes that have not joined are nil.
 func (l *load) join() (nodes []*cluster.Node, err error) {
 	defer must.Return(&err)
 	s := l.spec

@@ -16,7 +16,7 @@ import (
 	"parley/internal/bench/order"
 )
 
-// Every phase measures something, of messages that all nodes deliver in one order.
+// Every phase measures messages, which all nodes deliver in one order.
 func TestRun(t *testing.T) {
 	for _, s := range []order.Spec{
 		{Level: cluster.Total, N: 3},
@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// measured says what is wrong with what is measured.
+// measured returns what is wrong with a measurement.
 func measured(s order.Spec) (wrong []string) {
 	r, err := order.Run(s)
 	if err != nil {
@@ -76,7 +76,7 @@ func measured(s order.Spec) (wrong []string) {
 	return wrong
 }
 
-// What can not be measured is refused, by the flag that says it.
+// An invalid spec is refused, and the error names the flag.
 func TestCheck(t *testing.T) {
 	good := order.Spec{Level: cluster.Byzantine, N: 4, M: 1, Size: 64, Window: 8, Rate: 1, Duration: time.Second, Phases: order.Phases}
 	if err := good.Check(); err != nil {

@@ -2,7 +2,7 @@ package judge
 
 import "slices"
 
-// Unhear has nothing judged any more of what nodes deliver, until each delivers the fence.
+// Unhear stops judging the deliveries of every node until that node delivers the next fence.
 func (o *Orders) Unhear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -10,24 +10,25 @@ func (o *Orders) Unhear() {
 	for i := range o.heard {
 		e := &o.heard[i]
 		if n := len(e.pieces); !e.unheard && e.fence > 0 && len(e.pieces[n-1].holds) == 0 {
-			e.pieces = e.pieces[:n-1] // nothing came after the last fence
+			e.pieces = e.pieces[:n-1] // nothing was delivered after the last fence
 		}
 		e.unheard, e.fence, e.lost = true, 0, false
 	}
 }
 
-// Build has each node that delivers this payload be heard from there on. It is broadcast by a node after this.
+// Build sets the fence: the deliveries of each node that delivers this payload are judged from there on. A node must
+// broadcast it afterward.
 func (o *Orders) Build(fence string) {
 	o.mu.Lock()
 	o.fence = fence
 	o.mu.Unlock()
 }
 
-// unjudged notes a payload that a node delivers that is not heard.
+// unjudged records a payload delivered by a node that is not judged.
 func (o *Orders) unjudged(node int, position uint64, payload string) {
 	e, c := &o.heard[node], o.casts[payload]
 	if c == nil {
-		return // of those who speak while a liar does, or made up by it
+		return // broadcast while a liar is active, or invented by it
 	}
 	if c.delivered[node] = true; payload == o.fence {
 		if n := len(e.pieces); n > 0 && position <= e.pieces[n-1].last() {
@@ -39,7 +40,7 @@ func (o *Orders) unjudged(node int, position uint64, payload string) {
 	o.move()
 }
 
-// last is the last position of a piece, 0 if there is none.
+// last returns the last position of a piece, or 0 if it is empty.
 func (p *piece) last() uint64 {
 	if len(p.holds) == 0 {
 		return 0
@@ -47,7 +48,7 @@ func (p *piece) last() uint64 {
 	return p.holds[len(p.holds)-1]
 }
 
-// Fences are the positions at which nodes have delivered the fence, 0 for those that have not.
+// Fences returns the positions at which the nodes have delivered the fence, or 0 for nodes that have not.
 func (o *Orders) Fences() (out []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,12 +58,12 @@ func (o *Orders) Fences() (out []uint64) {
 	return out
 }
 
-// Fenced judges what was broadcast while nodes were not heard, when all have delivered the fence: all have delivered
-// what a node has said that it delivered.
+// Fenced judges the payloads broadcast while nodes were not judged, after all have delivered the fence: a payload
+// that a node has acknowledged must have been delivered by all.
 func (o *Orders) Fenced() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for payload, c := range o.casts { // order: each by itself
+	for payload, c := range o.casts { // order: the iterations are independent
 		switch {
 		case c.position > 0 || !slices.Contains(c.delivered, true) && !c.taken:
 		case !slices.Contains(c.delivered, false):
@@ -74,7 +75,7 @@ func (o *Orders) Fenced() {
 	}
 }
 
-// Strangers are the nodes of which the fence has another position than that of most.
+// Strangers returns the nodes whose fence has another position than at most nodes.
 func Strangers(fences []uint64) (out []int) {
 	times := make(map[uint64]int)
 	most := fences[0]

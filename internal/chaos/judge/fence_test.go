@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// lying is what three nodes deliver around a liar: a before it, what nobody judges while it speaks, c by node 2 alone,
-// and then what the nodes deliver by the text, from a position that may be another for node 2.
+// lying returns the deliveries of three nodes around a liar: a before it; then nothing judged while it is active, and
+// c by node 2 alone; and then the given texts, from a position that shift may change for node 2.
 func lying(fence bool, shift uint64, texts ...string) *Orders {
 	o := NewOrders("n1", "n2", "n3")
 	o.Cast("a", 0, 0)
@@ -41,7 +41,7 @@ func lying(fence bool, shift uint64, texts ...string) *Orders {
 	return o
 }
 
-// From the fence on there is one order again; before it, only that all is delivered everywhere which is acknowledged.
+// From the fence on there is one order again. Before it, only what was acknowledged must be delivered everywhere.
 func TestFenceOfALiar(t *testing.T) {
 	for _, c := range []struct {
 		texts         []string
@@ -72,7 +72,8 @@ func TestFenceOfALiar(t *testing.T) {
 	}
 }
 
-// Nodes that number the fence otherwise than most are found. Heard again, they are heard from the next fence on alone.
+// Nodes with another position of the fence than most are found. Afterward they are judged only from the next fence
+// on.
 func TestNextFence(t *testing.T) {
 	o := lying(true, 3, "c|", "c|", "|")
 	if got := o.Fences(); !slices.Equal(got, []uint64{21, 21, 23}) {
@@ -82,7 +83,7 @@ func TestNextFence(t *testing.T) {
 		t.Errorf("%v number otherwise than most", other)
 	}
 	o.Unhear()
-	o.Deliver(2, 21, "n1", "|") // as it is told by the others now
+	o.Deliver(2, 21, "n1", "|") // the number that the others now report
 	o.Cast("||", 0, 0)
 	o.Build("||")
 	for node := range 3 {
@@ -103,7 +104,8 @@ func TestNextFence(t *testing.T) {
 	}
 }
 
-// What can not be read from the old position on, while a liar may have spoken, is no gap: it is listened to what comes.
+// If deliveries from the old position on cannot be read while a liar may be active, that is no gap: reading continues
+// with new deliveries.
 func TestLostToALiar(t *testing.T) {
 	o := lying(false, 0, "c", "c", "d")
 	o.Gap(1)

@@ -8,7 +8,7 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// did is an operation that was answered.
+// did returns an operation that was answered.
 func did(client int, v Verb, value string, call, end int, version uint64, answer string, position uint64) Op {
 	return Op{
 		Client: client, Verb: v, Key: "k", Value: value, Call: time.Duration(call), End: time.Duration(end), Known: true,
@@ -16,7 +16,7 @@ func did(client int, v Verb, value string, call, end int, version uint64, answer
 	}
 }
 
-// open is one that was never answered.
+// open returns an operation that was never answered.
 func open(client int, v Verb, value string, call int) Op {
 	return Op{Client: client, Verb: v, Key: "k", Value: value, Call: time.Duration(call)}
 }
@@ -49,7 +49,7 @@ func TestLinear(t *testing.T) {
 
 func TestOrderedFinds(t *testing.T) {
 	early := did(2, Get, "", 5, 6, 1, "a", 3)
-	for name, ops := range map[string][]Op{ // order: each by itself
+	for name, ops := range map[string][]Op{ // order: the iterations are independent
 		"one position twice":   {did(1, Put, "a", 0, 4, 1, "", 3), did(2, Get, "", 1, 6, 1, "a", 3)},
 		"an earlier position":  {did(1, Put, "a", 0, 4, 1, "", 4), early},
 		"at the same position": {did(1, Put, "a", 0, 4, 1, "", 3), early},
@@ -63,8 +63,8 @@ func TestOrderedFinds(t *testing.T) {
 	}
 }
 
-// told is what three nodes deliver of a, b and c, cast by n1; node 2 as the text says.
-func told(third string) *Orders {
+// threeDeliver returns what three nodes deliver of a, b and c, broadcast by n1; third has the deliveries of node 2.
+func threeDeliver(third string) *Orders {
 	o := NewOrders("n1", "n2", "n3")
 	for _, payload := range []string{"a", "b", "c"} {
 		o.Cast(payload, 0, 0)
@@ -83,7 +83,7 @@ func told(third string) *Orders {
 	return o
 }
 
-// end has all deliver the payload with which a run ends.
+// end has all nodes deliver the payload with which a run ends.
 func (o *Orders) end(position uint64) {
 	o.Cast("end", 0, 0)
 	o.Answered("end", true, false)
@@ -93,18 +93,18 @@ func (o *Orders) end(position uint64) {
 }
 
 func TestOrdersFind(t *testing.T) {
-	for text, want := range map[string]string{ // order: each by itself
+	for text, want := range map[string]string{ // order: the iterations are independent
 		"abc": "", "ab": "n3 has not delivered", "a-c": "n3 has not delivered", "acb": "something else", "abd": "something else",
 		"abcd": "never broadcast", "abca": "delivered twice",
 	} {
-		o := told(text)
+		o := threeDeliver(text)
 		o.end(20)
 		err := o.Settle()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, not %q", text, err, want)
 		}
 	}
-	o := told("ab")
+	o := threeDeliver("ab")
 	if err := o.Settle(); err != nil {
 		t.Errorf("the last is still to come: %v", err)
 	}
@@ -120,7 +120,8 @@ func TestOrdersFind(t *testing.T) {
 	}
 }
 
-// A position that a node has had already, or that is before those it was asked for, is found, and none stops the judge.
+// A position that a node has delivered already, or that precedes the requested ones, is found. None of them stops the
+// judge.
 func TestOrdersFindPositions(t *testing.T) {
 	const top = ^uint64(0)
 	for _, c := range []struct {
@@ -143,7 +144,7 @@ func TestOrdersFindPositions(t *testing.T) {
 			t.Errorf("%d: %v, not %q", c.positions, err, c.want)
 		}
 	}
-	o := told("abc")
+	o := threeDeliver("abc")
 	o.Gap(1)
 	o.Resume(1)
 	if o.Deliver(1, 2, "n1", "a"); o.wrong == nil || !strings.Contains(o.wrong.Error(), "position 2 after ") {
@@ -151,7 +152,7 @@ func TestOrdersFindPositions(t *testing.T) {
 	}
 }
 
-// Who could not be listened to for some time may miss what was delivered then, and no more.
+// A node whose subscription was interrupted may miss only what was delivered meanwhile.
 func TestOrdersKnowGaps(t *testing.T) {
 	o := NewOrders("n1", "n2")
 	for i, payload := range []string{"a", "b", "c", "d"} {
@@ -175,7 +176,7 @@ func TestOrdersKnowGaps(t *testing.T) {
 	}
 }
 
-// Of what was delivered nothing may be missing, or be something else, when it is read again.
+// When deliveries are read again, none may be missing or different.
 func TestReadAgain(t *testing.T) {
 	o := NewOrders("n1")
 	o.Resume(0)
@@ -200,7 +201,7 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// What a node delivers before the position from which it is listened to is found, also when it is the first, or all
+// A delivery before the position from which a node is read is found, even if it is the first one, or if everything
 // before it was settled.
 func TestDeliveredBeforeItsBeginning(t *testing.T) {
 	o := NewOrders("n1")
@@ -210,7 +211,7 @@ func TestDeliveredBeforeItsBeginning(t *testing.T) {
 	if err := o.Settle(); err == nil || !strings.Contains(err.Error(), "position 0 comes after 1") {
 		t.Errorf("the first: %v", err)
 	}
-	o = told("abc")
+	o = threeDeliver("abc")
 	if err := o.Settle(); err != nil {
 		t.Fatal(err)
 	}

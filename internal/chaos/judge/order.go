@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// Orders holds what the nodes deliver in the group against each other, and against what
-// was cast.
+// Orders compares the deliveries of the nodes in the group with each other, and with the broadcasts.
 type Orders struct {
 	names []string
 	mu    sync.Mutex
-	moved chan struct{} // closed when something is delivered
+	moved chan struct{} // closed at each delivery
 	seed  maphash.Seed
-	at    map[uint64]uint64 // hashes of what is delivered, by position
+	at    map[uint64]uint64 // hashes of the deliveries, by position
 	heard []nodeDeliveries  // of each node
 	casts map[string]*Cast  // by payload
-	fence string            // the payload from which on nodes are heard that are not
-	wrong error             // the first
-	// How many casts were forgotten: those that were found right, and refused ones.
+	fence string            // the payload from which on nodes are judged again
+	wrong error             // the first error
+	// The numbers of forgotten broadcasts: those found correct, and the refused ones.
 	stands, refused int
 }
 
@@ -29,31 +28,32 @@ type Orders struct {
 type nodeDeliveries struct {
 	pieces []piece
 	gaps   int
-	// What it delivers is not judged until it delivers the fence, of which fence is the position, 0 if it has not.
+	// If unheard is true, deliveries are not judged until the node delivers the fence. fence is the position of the
+	// fence, or 0 if the node has not delivered it.
 	unheard bool
 	fence   uint64
-	// It can not be listened to any more from where it was heard last.
+	// If lost is true, the node cannot be read any more from where reading stopped.
 	lost bool
 }
 
-// piece is what one node has delivered from a position on.
+// piece is a sequence of deliveries of one node from a position on.
 type piece struct {
-	from  uint64 // all that has this position or a later one is in it
+	from  uint64 // it has all deliveries at this position or later
 	holds []uint64
 }
 
-// Cast is a payload from when it is broadcast.
+// Cast is a payload that was broadcast.
 type Cast struct {
-	Node      int // by which
+	Node      int // the node that broadcast it
 	At        time.Duration
-	refused   bool // the node has said that it is not carried
-	taken     bool // the node has said that it has delivered it
+	refused   bool // the node has refused it
+	taken     bool // the node has acknowledged its delivery
 	position  uint64
-	delivered []bool // by which nodes
-	old       bool   // it was settled before, and not delivered
+	delivered []bool // by node
+	old       bool   // an earlier call of Settle saw it, not delivered
 }
 
-// NewOrders returns what holds nodes of these names against each other.
+// NewOrders returns an Orders for nodes with these names.
 func NewOrders(names ...string) *Orders {
 	return &Orders{
 		moved: make(chan struct{}), seed: maphash.MakeSeed(), at: make(map[uint64]uint64),
@@ -67,14 +67,14 @@ func (o *Orders) fail(form string, args ...any) {
 	}
 }
 
-// Cast notes a payload that is about to be broadcast.
+// Cast records a payload that is about to be broadcast.
 func (o *Orders) Cast(payload string, node int, at time.Duration) {
 	o.mu.Lock()
 	o.casts[payload] = &Cast{Node: node, At: at, delivered: make([]bool, len(o.heard))}
 	o.mu.Unlock()
 }
 
-// Answered notes what the node said of it.
+// Answered records the node's answer to a broadcast.
 func (o *Orders) Answered(payload string, taken, refused bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,8 +86,7 @@ func (o *Orders) Answered(payload string, taken, refused bool) {
 	}
 }
 
-// Resume tells from which position on a node is to be listened to next: 1 at the
-// beginning, for no position is 0.
+// Resume returns the position from which to read a node next: 1 at the beginning, because no position is 0.
 func (o *Orders) Resume(node int) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,8 +104,7 @@ func (o *Orders) Resume(node int) uint64 {
 	return p.last() + 1
 }
 
-// Gap notes that a node can not be listened to from there on: it begins anew, with what it
-// delivers next.
+// Gap records that a node cannot be read from there on: a new piece begins with its next delivery.
 func (o *Orders) Gap(node int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,7 +117,7 @@ func (o *Orders) Gap(node int) {
 	e.pieces = append(e.pieces, piece{})
 }
 
-// Deliver notes what a node has delivered.
+// Deliver records a delivery of a node.
 func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,13 +160,14 @@ func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	o.move()
 }
 
-// move tells who waits that something is delivered.
+// move notifies those who wait for deliveries.
 func (o *Orders) move() {
 	close(o.moved)
 	o.moved = make(chan struct{})
 }
 
-// Everywhere tells whether some nodes have all delivered a payload, and when to ask again.
+// Everywhere reports whether some nodes have all delivered a payload. The channel is closed when it is time to ask
+// again.
 func (o *Orders) Everywhere(payload string, which []int) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -176,11 +175,11 @@ func (o *Orders) Everywhere(payload string, which []int) (bool, <-chan struct{})
 	return c != nil && !slices.ContainsFunc(which, func(i int) bool { return !c.delivered[i] }), o.moved
 }
 
-// Count tells how many payloads were cast, and how many of them delivered somewhere.
+// Count returns the number of payloads broadcast, and how many of them were delivered somewhere.
 func (o *Orders) Count() (cast, delivered int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.casts { // order: counted
+	for _, c := range o.casts { // order: only counted
 		if c.position > 0 {
 			delivered++
 		}
@@ -188,10 +187,10 @@ func (o *Orders) Count() (cast, delivered int) {
 	return len(o.casts) + o.stands + o.refused, delivered + o.stands
 }
 
-// Settle looks at all up to the last position that every node has delivered, and forgets
-// it: what one has delivered every other has too, but in its gaps. What comes later is no
-// loss yet, as some lag behind. So nothing is lost in a run that ends with a payload of each
-// node which all have delivered: see run.carries.
+// Settle checks everything up to the last position that every node has delivered, and forgets it: what one node has
+// delivered, every other must have delivered too, except in its gaps. Later deliveries are no loss yet, because some
+// nodes lag. So nothing is lost in a run that ends with a payload of each node that all have delivered: see
+// run.carries.
 func (o *Orders) Settle() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -215,7 +214,7 @@ func (o *Orders) Settle() error {
 	for _, position := range positions {
 		delete(o.at, position)
 	}
-	for payload, c := range o.casts { // order: each by itself
+	for payload, c := range o.casts { // order: the iterations are independent
 		switch {
 		case c.position > 0 && c.position <= upto:
 			delete(o.casts, payload)
@@ -229,11 +228,11 @@ func (o *Orders) Settle() error {
 	return o.wrong
 }
 
-// Undelivered are the payloads that a node has taken and nobody has delivered.
+// Undelivered returns the payloads that a node has acknowledged and no node has delivered.
 func (o *Orders) Undelivered() (out []Cast) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.casts { // order: counted, and shown by none
+	for _, c := range o.casts { // order: counted, and the caller shows none
 		if c.taken && c.position == 0 {
 			out = append(out, *c)
 		}
@@ -241,7 +240,7 @@ func (o *Orders) Undelivered() (out []Cast) {
 	return out
 }
 
-// Gaps is how often nodes could not be listened to where they were left.
+// Gaps returns how often nodes could not be read from where reading stopped.
 func (o *Orders) Gaps() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -251,7 +250,7 @@ func (o *Orders) Gaps() (n int) {
 	return n
 }
 
-// last is the last position that a node has delivered.
+// last returns the last position that a node has delivered.
 func (e *nodeDeliveries) last() uint64 {
 	for i := len(e.pieces) - 1; i >= 0; i-- {
 		p := &e.pieces[i]
@@ -265,7 +264,7 @@ func (e *nodeDeliveries) last() uint64 {
 	return 0
 }
 
-// misses is the first of some positions that the node should have delivered and has not.
+// misses returns the first of the positions that the node should have delivered and has not.
 func (e *nodeDeliveries) misses(positions []uint64) (uint64, bool) {
 	for i, p := range e.pieces {
 		last := ^uint64(0)
@@ -287,7 +286,7 @@ func (e *nodeDeliveries) misses(positions []uint64) (uint64, bool) {
 	return 0, false
 }
 
-// forget drops what is up to a position.
+// forget drops everything up to a position.
 func (e *nodeDeliveries) forget(upto uint64) {
 	for i := range e.pieces {
 		p := &e.pieces[i]
@@ -310,21 +309,21 @@ func (e *nodeDeliveries) forget(upto uint64) {
 	}
 }
 
-// Again is what is to be read once more of all that was delivered.
+// Again is the set of deliveries to read once more.
 type Again struct {
 	o     *Orders
 	left  map[uint64]uint64 // by position
 	wrong error
 }
 
-// Again returns all that was delivered up to now, to be read by one node.
+// Again returns all deliveries so far, for one node to read again.
 func (o *Orders) Again() *Again {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return &Again{o: o, left: maps.Clone(o.at)}
 }
 
-// Deliver notes what is read again, and tells whether that is not all yet.
+// Deliver records a delivery that was read again, and reports whether more must be read.
 func (a *Again) Deliver(position uint64, from, payload string) bool {
 	if was, is := a.left[position]; is && was != maphash.String(a.o.seed, from+" "+payload) {
 		a.wrong = fmt.Errorf("position %d is another payload than it was", position)
@@ -333,7 +332,7 @@ func (a *Again) Deliver(position uint64, from, payload string) bool {
 	return len(a.left) > 0
 }
 
-// Missing tells what could not be read again.
+// Missing returns an error if something could not be read again.
 func (a *Again) Missing() error {
 	if a.wrong != nil || len(a.left) == 0 {
 		return a.wrong

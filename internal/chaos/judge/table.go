@@ -1,4 +1,4 @@
-// Package judge tells whether what the nodes of a cluster answered and delivered fits together: whether the
+// Package judge checks whether the answers and deliveries of the nodes of a cluster are consistent: whether the
 // answers of a table are linearizable, and whether all nodes deliver the same in the same order.
 package judge
 
@@ -16,7 +16,7 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// Verb is what an operation on the table does.
+// Verb is the kind of an operation on the table.
 type Verb int
 
 // The verbs.
@@ -30,21 +30,21 @@ const (
 
 var verbs = [...]string{"get", "put", "swap", "add", "delete"}
 
-// Op is one operation on the table, from when a client asked until it was answered.
+// Op is one operation on the table, from the client's call to the answer.
 type Op struct {
 	Client    int
 	Verb      Verb
 	Key       string
-	Value     string // that is put
-	Version   uint64 // that is swapped
-	By        int64  // that is added
+	Value     string // the value to put
+	Version   uint64 // the version to swap
+	By        int64  // the number to add
 	Call, End time.Duration
 	Answer    keyvalue.Answer
 	Position  uint64
 	Known     bool // it was answered
 }
 
-// Command is the operation in the words of the table.
+// Command returns the operation as a command of the table.
 func (o *Op) Command() []byte {
 	switch o.Verb {
 	case Put:
@@ -59,20 +59,20 @@ func (o *Op) Command() []byte {
 	return keyvalue.Get([]byte(o.Key))
 }
 
-// History is all operations on the table.
+// History holds all operations on the table.
 type History struct {
 	mu  sync.Mutex
 	ops []*Op
 }
 
-// Began notes an operation that is asked for.
+// Began records the call of an operation.
 func (h *History) Began(o *Op) {
 	h.mu.Lock()
 	h.ops = append(h.ops, o)
 	h.mu.Unlock()
 }
 
-// Ended notes its answer.
+// Ended records the answer of an operation.
 func (h *History) Ended(o *Op, at time.Duration, a keyvalue.Answer, position uint64) {
 	h.mu.Lock()
 	o.End, o.Answer, o.Position, o.Known = at, a, position, true
@@ -90,7 +90,7 @@ func (h *History) All() []Op {
 	return out
 }
 
-// Answered counts the operations that were answered.
+// Answered returns the number of answered operations.
 func Answered(ops []Op) (n int) {
 	for _, o := range ops {
 		if o.Known {
@@ -100,20 +100,20 @@ func Answered(ops []Op) (n int) {
 	return n
 }
 
-// Content is what a key has.
+// Content is the state of a key.
 type Content struct {
 	version uint64
 	here    bool
 	value   string
 }
 
-// Content is what the answer to a get tells.
+// Content returns the state of the key according to the answer of a get.
 func (o *Op) Content() Content {
 	return Content{o.Answer.Version, o.Answer.Status == keyvalue.Done, string(o.Answer.Value)}
 }
 
-// apply carries an operation out on a key alone, and tells whether it may be answered as it
-// was. It is written anew, so as to trust nothing of what it judges.
+// apply applies an operation to a single key, and reports whether its actual answer is possible. It is an independent
+// implementation, so as to trust nothing of what it judges.
 func (o Op) apply(c Content) (bool, Content) {
 	after, status, answered := c, keyvalue.Done, ""
 	change := func(value string, here bool) { after = Content{c.version + 1, here, value} }
@@ -161,7 +161,7 @@ func (o Op) apply(c Content) (bool, Content) {
 	return same, after
 }
 
-// model tells porcupine what a key is. Keys begin as they are given.
+// model describes a key to porcupine. begin has the initial states of keys.
 func model(begin map[string]Content) porcupine.Model {
 	type state struct {
 		key string
@@ -180,9 +180,9 @@ func model(begin map[string]Content) porcupine.Model {
 	}
 }
 
-// Linear tells of the first key of which the operations fit no order that agrees with
-// their times, nil if there is none. What has no known outcome may have been done at any
-// time since, or never, which is at the very end.
+// Linear returns an error about the first key whose operations fit no order that agrees with their times, or nil if
+// there is none. An operation with an unknown outcome may have taken effect at any time since its call, or never,
+// which is the same as at the very end.
 func Linear(ops []Op, begin map[string]Content, limit time.Duration) error {
 	m := model(begin)
 	of := make(map[string][]porcupine.Operation)
@@ -209,7 +209,7 @@ func Linear(ops []Op, begin map[string]Content, limit time.Duration) error {
 	return nil
 }
 
-// listed shows operations, in the order in which they were asked.
+// listed prints operations in the order of their calls.
 func listed(part []porcupine.Operation) string {
 	var b strings.Builder
 	slices.SortFunc(part, func(x, y porcupine.Operation) int { return int(x.Call - y.Call) })
@@ -242,8 +242,8 @@ func (o Op) String() string {
 	return fmt.Sprintf("%s: version %d, %q, position %d", text, o.Answer.Version, o.Answer.Value, o.Position)
 }
 
-// Ordered tells whether the positions of answers agree with their times: what was asked
-// after an answer has a later position, and no two have the same.
+// Ordered returns an error if the positions of answers contradict their times: an operation called after an answer
+// must have a later position, and no two may have the same.
 func Ordered(ops []Op) error {
 	var known []Op
 	for _, o := range ops {

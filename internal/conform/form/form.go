@@ -1,4 +1,4 @@
-// Package form reads JSON as it is meant: what the decoder of the standard library lets pass is an error here.
+// Package form decodes JSON strictly: what the decoder of the standard library tolerates is an error here.
 package form
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Strict decodes JSON and refuses what the decoder lets pass, see reader.
+// Strict decodes JSON, and refuses what the decoder tolerates: see reader.
 func Strict(b []byte, into any) error {
 	if err := Decode(b, into); err != nil {
 		return err
@@ -20,7 +20,7 @@ func Strict(b []byte, into any) error {
 	return reader{json.NewDecoder(bytes.NewReader(b))}.check(reflect.TypeOf(into), false)
 }
 
-// Decode is the decoder's work, with errors in the words of the format.
+// Decode decodes JSON like the standard library, with errors in the terms of the format.
 func Decode(b []byte, into any) error {
 	err := json.Unmarshal(b, into)
 	var misfit *json.UnmarshalTypeError
@@ -33,7 +33,7 @@ func Decode(b []byte, into any) error {
 	return err
 }
 
-// keys are the keys in a path of the decoder, which names embedded structs too.
+// keys returns the keys in a path of the decoder, which also names embedded structs.
 func keys(t reflect.Type, path string) string {
 	var out []string
 	for name := range strings.SplitSeq(path, ".") {
@@ -47,7 +47,7 @@ func keys(t reflect.Type, path string) string {
 	return strings.Join(out, ".")
 }
 
-// kindOf says what is read into a type.
+// kindOf says what JSON a type needs.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -64,7 +64,7 @@ func kindOf(t reflect.Type) string {
 	return "a whole number"
 }
 
-// Listed joins words with commas and a last and.
+// Listed joins words with commas, and the last with "and".
 func Listed(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -73,13 +73,10 @@ func Listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// reader holds a JSON value that was decoded into a type against that type once
-// more, for what the decoder lets pass: keys that are unknown, in other letters
-// or given twice, lists that are not as long as an array, objects in which nothing
-// stands, and null, but where the tag of a field allows it. What is decoded later,
-// a RawMessage, is left for then; so a value is looked at no deeper than its type
-// goes, however deep it is. An object in which nothing stands is allowed where the
-// tag of a field says so.
+// reader compares JSON text with the type into which it was decoded, and refuses what the decoder tolerates: unknown
+// keys, keys with other letters, duplicate keys, lists whose length differs from the array's, empty objects, and
+// null. The tag of a field may allow null or an empty object. A RawMessage is skipped, because it is decoded later;
+// so the check goes no deeper than the type, however deep the value is.
 type reader struct{ dec *json.Decoder }
 
 var (
@@ -87,7 +84,7 @@ var (
 	errEmpty = errors.New("an empty object says nothing")
 )
 
-// check checks the next value; empty tells whether it may be an object without keys.
+// check checks the next value. empty says whether it may be an object without keys.
 func (f reader) check(t reflect.Type, empty bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -111,12 +108,12 @@ func (f reader) check(t reflect.Type, empty bool) error {
 		err = f.object(t, empty)
 	}
 	if err == nil {
-		_, err = f.dec.Token() // the bracket that closes it
+		_, err = f.dec.Token() // the closing bracket
 	}
 	return err
 }
 
-// nested tells whether a type has values in it that are to be looked at.
+// nested reports whether a type contains values to check.
 func nested(t reflect.Type) bool {
 	kinds := []reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array}
 	return slices.Contains(kinds, t.Kind()) && t != reflect.TypeFor[json.RawMessage]()
@@ -177,7 +174,7 @@ func (f reader) object(t reflect.Type, empty bool) error {
 	return nil
 }
 
-// fieldsOf returns the fields of a struct, those of embedded ones too, by key.
+// fieldsOf returns the fields of a struct by key, including those of embedded structs.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := make(map[string]reflect.StructField)
 	for _, f := range reflect.VisibleFields(t) {
@@ -188,5 +185,5 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// Keys returns the keys of an object in order.
+// Keys returns the sorted keys of an object.
 func Keys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,5 +1,5 @@
-// Package prose is text in a font of fixed width: numbers and lists in words, lines that
-// are folded or cut. The same text has the same width everywhere.
+// Package prose formats text in a fixed-width font: numbers and lists in words, and folded or shortened lines. The
+// same text has the same width everywhere.
 package prose
 
 import (
@@ -13,15 +13,14 @@ import (
 	"parley"
 )
 
-// font says how wide characters are. It is not that of the user's locale, which the library
-// would take: the same text is to give the same lines everywhere.
+// font has the widths of characters. It ignores the user's locale, which the library would use by default: the same
+// text must give the same lines everywhere.
 var font = &runewidth.Condition{}
 
-// Ellipsis stands for what is cut off.
+// Ellipsis replaces what is cut off.
 const Ellipsis = "…"
 
-// Number writes a count with commas between the thousands. The largest number
-// stands for all that are too large to count.
+// Number formats a count with commas between the thousands. The largest number means any count that is too large.
 func Number(x uint64) string {
 	if x == math.MaxUint64 {
 		return "> 1.8e19"
@@ -37,7 +36,7 @@ func Number(x uint64) string {
 	return b.String()
 }
 
-// Count writes a number of things: 1 node, 1,716 nodes.
+// Count formats a number of things: 1 node, 1,716 nodes.
 func Count(x uint64, one, many string) string {
 	if x == 1 {
 		return "1 " + one
@@ -45,8 +44,7 @@ func Count(x uint64, one, many string) string {
 	return Number(x) + " " + many
 }
 
-// Value writes a value of agreement. There is none if v is nil; an empty one is
-// written with quotes.
+// Value formats a value of an agreement. A nil value is a dash; an empty one is a pair of quotes.
 func Value(v []byte) string {
 	switch {
 	case v == nil:
@@ -57,8 +55,8 @@ func Value(v []byte) string {
 	return parley.Printable(v)
 }
 
-// Fold wraps each line of the text to the width, at spaces where there are any.
-// A line that begins with spaces goes on with as many.
+// Fold wraps each line of the text to the width, at spaces if there are any. Continuation lines have the indentation
+// of their line.
 func Fold(s string, width int) string {
 	var out []string
 	for _, line := range strings.Split(s, "\n") {
@@ -101,7 +99,7 @@ func Lines(line string, width int) []string {
 	return out
 }
 
-// Width is the width of a text on a terminal, colours not counted.
+// Width returns the width of a text on a terminal, without color sequences.
 func Width(s string) (sum int) {
 	for s != "" {
 		before, after, coloured := strings.Cut(s, "\x1b[")
@@ -115,7 +113,7 @@ func Width(s string) (sum int) {
 	return sum
 }
 
-// headOf returns the longest beginning of s that fits, at least one character.
+// headOf returns the longest prefix of s that fits, but at least one character.
 func headOf(s string, width int) string {
 	end := 0
 	for end < len(s) {
@@ -128,7 +126,7 @@ func headOf(s string, width int) string {
 	return s[:end]
 }
 
-// Cut shortens a text that is too wide at its end, and says so.
+// Cut shortens a text that is too wide at its end, and marks that with an ellipsis.
 func Cut(s string, width int) string {
 	if Width(s) <= width {
 		return s
@@ -151,10 +149,10 @@ func CutFront(s string, width int) string {
 	return Ellipsis + s
 }
 
-// Pad fills a text up to the width.
+// Pad pads a text with blanks to the width.
 func Pad(s string, width int) string { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
 
-// And joins parts of a sentence: a, b and c.
+// And joins words in a sentence: a, b and c.
 func And(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")

@@ -55,7 +55,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// Folding loses nothing but blanks, at any width.
+// Folding drops nothing but blanks, at any width.
 func TestFoldLosesNothing(t *testing.T) {
 	text := strings.Repeat("n > 3m: m+1 rounds of gathering suffice, and aVeryLongWordWithoutAnyBlank… does too ", 3)
 	letters := func(s string) string { return strings.Join(strings.Fields(s), "") }

@@ -10,13 +10,13 @@ import (
 	"parley/trace"
 )
 
-// Pairs is an argument with runs that look the same to somebody, drawn side by side as
-// the lecture draws the cases of its proof that three processes cannot agree.
+// Pairs is an argument with runs that look the same to a process. It is drawn side by side, as the lecture draws the
+// cases of its proof that three processes cannot agree.
 type Pairs struct {
 	Style
 	Title, Subtitle string
 	Pairs           []Pair
-	// End is what follows from all of them.
+	// End is the conclusion from all of them.
 	End string
 }
 
@@ -24,26 +24,26 @@ type Pairs struct {
 type Pair struct {
 	Same  parley.ID
 	Cases [2]Case
-	// Must says for each of them what the process must decide there, and why.
+	// Must says for each run what the process must decide there, and why.
 	Must [2]string
 }
 
 // Case is one run.
 type Case struct {
-	Title  string // Case one
+	Title  string // for example, Case one
 	Faulty parley.Set
 	Events []trace.Event
 	Lies   []Lie
 }
 
-// Lie is what a liar tells one correct process in a round and honestly would not.
+// Lie is what a liar sends to one correct process in a round instead of the honest messages.
 type Lie struct {
 	Round    int
 	From, To parley.ID
-	Instead  []parley.Outgoing // what it honestly would say
+	Instead  []parley.Outgoing // the honest messages
 }
 
-// Saying is what one process tells others in a round.
+// Saying is what one process sends to others in a round.
 type Saying struct {
 	Round   int
 	title   string
@@ -55,16 +55,16 @@ type Saying struct {
 	instead []string
 }
 
-// says is what a reader sees of it.
+// says returns the printed form.
 func (t *Saying) says() string { return strings.Join(t.Rows, " ") }
 
-// Account is a case as it is read off its events.
+// Account is a case as read from its events.
 type Account struct {
 	Case
 	Words
 	Starts []Outcome
 	Said   []Saying // each to one process
-	heard  []Saying // by the process that the pair is about
+	heard  []Saying // received by the process that the pair is about
 	same   parley.ID
 }
 
@@ -89,7 +89,7 @@ func (d Pairs) Read(p parley.Protocol, pair *Pair, which int) *Account {
 	}
 	c.Starts = Outcomes(h, p.Proposers, nil)
 	for id := range c.Case.Faulty.All() {
-		c.Starts[id].Starts = nil // it says what it likes
+		c.Starts[id].Starts = nil // it sends anything
 	}
 	for _, lie := range c.Lies {
 		c.mark(&lie)
@@ -102,7 +102,7 @@ func (d Pairs) Read(p parley.Protocol, pair *Pair, which int) *Account {
 	return c
 }
 
-// message adds what a message says to one process, unless that is nothing.
+// message adds what a message sends to one process, unless that is nothing.
 func (c *Account) message(list []Saying, e trace.Event, from, to parley.ID) []Saying {
 	if from == to {
 		return list
@@ -119,8 +119,8 @@ func (c *Account) message(list []Saying, e trace.Event, from, to parley.ID) []Sa
 	return append(list, t)
 }
 
-// mark notes that something is a lie. What the only proposer says first is none that
-// could be told from the truth: nobody but itself knows its value.
+// mark marks a lie. The first messages of the only proposer are not marked: no other process knows its value, so they
+// cannot be distinguished from the truth.
 func (c *Account) mark(lie *Lie) {
 	i := slices.IndexFunc(c.Said, func(t Saying) bool {
 		return t.Round == lie.Round && t.From == lie.From && t.To[0] == lie.To
@@ -141,7 +141,7 @@ func (c *Account) mark(lie *Lie) {
 	}
 }
 
-// Source is the only process that proposes, if there is just one.
+// Source returns the only proposer, or All if there are several.
 func (c *Account) Source() parley.ID {
 	if c.Protocol.Proposers.Len() == 1 {
 		for id := range c.Protocol.Proposers.All() {
@@ -151,7 +151,7 @@ func (c *Account) Source() parley.ID {
 	return parley.All
 }
 
-// About says who is faulty, and what it does.
+// About describes the faulty processes and their actions.
 func (c *Account) About() string {
 	var out []string
 	source := c.Source()
@@ -181,7 +181,7 @@ func (c *Account) About() string {
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), ". ") + "."
 }
 
-// orders is what a faulty source says first.
+// orders describes the first messages of a faulty source.
 func (c *Account) orders(source parley.ID) string {
 	type order struct {
 		what string
@@ -216,7 +216,7 @@ func (c *Account) orders(source parley.ID) string {
 	return prose.And(parts)
 }
 
-// liesOf are the lies of one process, those of one content together.
+// liesOf describes the lies of one process, grouped by content.
 func (c *Account) liesOf(id parley.ID) (out []string) {
 	for _, t := range c.Shared() {
 		if t.From == id && t.Lie {
@@ -227,7 +227,7 @@ func (c *Account) liesOf(id parley.ID) (out []string) {
 	return out
 }
 
-// Shared is what is said, with what one process tells several in a round put together.
+// Shared returns the messages, with equal messages of one process in a round combined.
 func (c *Account) Shared() (out []Saying) {
 	for _, t := range c.Said {
 		i := slices.IndexFunc(out, func(a Saying) bool {
@@ -243,12 +243,12 @@ func (c *Account) Shared() (out []Saying) {
 	return out
 }
 
-// Head is the title of its round.
+// Head returns the title of the round.
 func (t *Saying) Head() string {
 	return cmp.Or(t.title, "Round "+prose.Number(uint64(max(t.Round, 0))))
 }
 
-// Sees is what the process that the pair is about sees in a run, a line each.
+// Sees describes what the process that the pair is about sees in a run, one line for each item.
 func (c *Account) Sees() (out []string) {
 	if o := c.Starts[c.same]; o.Starts != nil {
 		out = append(out, "it starts with "+c.Value(o.Starts))
@@ -263,14 +263,14 @@ func (c *Account) Sees() (out []string) {
 	return out
 }
 
-// CaseWords is what stands beside the picture of a case.
+// CaseWords is the text next to the picture of a case.
 type CaseWords struct {
-	About    string   // who is faulty, and what it does
-	Messages []string // what each process says, a line each
-	Sees     []string // what the process sees that the pair is about
+	About    string   // the faulty processes and their actions
+	Messages []string // the messages of each process, one line each
+	Sees     []string // what the process that the pair is about sees
 }
 
-// Words returns what stands beside the pictures of one pair.
+// Words returns the texts next to the pictures of one pair.
 func (d Pairs) Words(p parley.Protocol, which int) (out [2]CaseWords) {
 	for i := range out {
 		c := d.Read(p, &d.Pairs[which], i)
@@ -282,7 +282,7 @@ func (d Pairs) Words(p parley.Protocol, which int) (out [2]CaseWords) {
 	return out
 }
 
-// Line is what one process tells others in a round.
+// Line describes what one process sends to others in a round.
 func (c *Account) Line(t *Saying) string {
 	text := c.Called(t.From) + " to " + c.List(t.To) + ": " + cmp.Or(t.says(), Silence)
 	if t.Lie && len(t.Rows) > 0 {
@@ -291,8 +291,8 @@ func (c *Account) Line(t *Saying) string {
 	return text
 }
 
-// Mapped is what each process tells each other one if that is at most one thing: so it
-// can be drawn with an arrow for each two of them.
+// Mapped returns the messages by sender and receiver. ok is true if each process sends at most one thing to each
+// other one, so that one arrow for each pair of processes suffices.
 func (c *Account) Mapped() (arrows map[[2]parley.ID]*Saying, ok bool) {
 	arrows = make(map[[2]parley.ID]*Saying)
 	for i := range c.Said {
@@ -306,11 +306,10 @@ func (c *Account) Mapped() (arrows map[[2]parley.ID]*Saying, ok bool) {
 	return arrows, true
 }
 
-// Label is what stands at an arrow: the value, if there is one.
+// Label returns the text of an arrow: the value, if there is one.
 func (t *Saying) Label() string { return cmp.Or(t.Values.One(), t.says(), "–") }
 
-// Order is the order in which processes are put into a picture: the source, then all
-// others.
+// Order returns the order of processes in a picture: the source first.
 func (c *Account) Order() (ids []parley.ID) {
 	source := c.Source()
 	if source != parley.All {
@@ -324,7 +323,7 @@ func (c *Account) Order() (ids []parley.ID) {
 	return ids
 }
 
-// Values are all values in a case.
+// Values returns all values in a case.
 func (c *Account) Values() (out []string) {
 	for i := range c.Said {
 		for _, v := range c.Said[i].Values {

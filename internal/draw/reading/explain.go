@@ -10,11 +10,10 @@ import (
 	"parley/trace"
 )
 
-// counted is how many rows are gone through to count them before the protocol's
-// own measure is believed.
+// counted is the maximum number of rows enumerated to count them. Beyond it the protocol's own measure is used.
 const counted = 4096
 
-// each goes through the rows of a content.
+// each enumerates the rows of a content.
 func (r *reader) each(from parley.ID, c content) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, e := range c.events {
@@ -31,8 +30,8 @@ func (r *reader) each(from parley.ID, c content) iter.Seq[string] {
 	}
 }
 
-// explain returns what is said in a content, with so many of its rows and what
-// values they all speak of. With rows 0 it only tells whether there is any.
+// explain describes a content with at most rows of its rows, and with the values in all of them. With rows 0 it only
+// determines whether there are any.
 func (r *reader) explain(from parley.ID, c content, rows int) Said {
 	said := Said{From: from, To: c.to, Spans: c.spans}
 	values, known := make(map[string]uint64), true
@@ -62,7 +61,7 @@ func (r *reader) explain(from parley.ID, c content, rows int) Said {
 	return said
 }
 
-// mostValues is how many values in one message are told apart.
+// mostValues is the maximum number of values distinguished in one message.
 const mostValues = 16
 
 func (r *reader) size(from parley.ID, c content) uint64 {
@@ -77,8 +76,7 @@ func (r *reader) size(from parley.ID, c content) uint64 {
 	return sum.Messages
 }
 
-// rowsOf explains a message; one of a protocol that explains nothing is its kind
-// and its body.
+// rowsOf returns the rows of a message. If the protocol explains none, its row is its kind and body.
 func (r *reader) rowsOf(e parley.Env, m parley.Msg) iter.Seq[string] {
 	if r.p.Explain != nil {
 		return r.p.Explain(e, m, r.g.Bare)
@@ -90,7 +88,7 @@ func (r *reader) rowsOf(e parley.Env, m parley.Msg) iter.Seq[string] {
 	return func(yield func(string) bool) { yield(row) }
 }
 
-// valueOf reads the value that a row speaks of. A row is {v,path}, v:signers, "word v" or v.
+// valueOf returns the value in a row. A row is {v,path}, v:signers, "word v" or v.
 func valueOf(row string) (string, bool) {
 	if _, inner, braced := strings.Cut(row, "{"); braced && strings.HasSuffix(inner, "}") {
 		i := strings.LastIndexByte(inner, ',')

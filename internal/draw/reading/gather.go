@@ -14,12 +14,12 @@ import (
 	"parley/trace"
 )
 
-// Round is what was said in one round, or in one phase where there are no rounds.
+// Round is what was sent in one round, or in one phase if there are no rounds.
 type Round struct {
 	Number int
-	Title  string // Round 2, if it is empty
-	// Said goes sender by sender, in order. What one sender says is told apart
-	// by its content, in the order of the first receiver of each.
+	Title  string // empty: a title such as Round 2
+	// Said is ordered by sender. The sends of one sender are separated by content, in the order of the first receiver
+	// of each.
 	Said []Said
 }
 
@@ -27,34 +27,32 @@ type Round struct {
 // of them.
 type Said struct {
 	From parley.ID
-	To   []parley.ID // in order; From is among them if it keeps a copy of its own
-	Rows []string    // the messages as a reader sees them, or the first of them
-	// Total is how many rows there are, shown or not. With none the process was
-	// silent where it should have spoken.
+	To   []parley.ID // in order; includes From if it keeps its own copy
+	Rows []string    // the messages as shown, or the first of them
+	// Total is the number of rows, shown or not. 0 means that the process was silent where a message was due.
 	Total uint64
-	// Values are the values that the rows speak of, in order, if they are known.
+	// Values are the values in the rows, in order, if they are known.
 	Values Shares
-	// Spans tell when it was under way to each receiver.
+	// Spans says when it was in flight to each receiver.
 	Spans map[parley.ID]Span
-	// Lie tells that a faulty process does not say what it honestly would, as
-	// far as the trace shows: its own copy, or the initial value it was given.
+	// Lie reports whether a faulty process does not send the honest messages, as far as the trace shows them: its own
+	// copy, or the initial value that it was given.
 	Lie bool
 }
 
-// Span is when a message was under way, in events of the trace by number. Until is 0 if it
-// did not arrive.
+// Span is when a message was in flight, as event numbers of the trace. Until is 0 if it did not arrive.
 type Span struct{ Since, Until uint64 }
 
-// Share is how many rows speak of a value.
+// Share is the number of rows with a value.
 type Share struct {
 	Value string
 	Rows  uint64
 }
 
-// Shares are how many rows speak of each value, in the order of the values.
+// Shares are the numbers of rows with each value, ordered by value.
 type Shares []Share
 
-// One is the only value there is, or "".
+// One returns the only value, or "" if there are none or several.
 func (s Shares) One() string {
 	if len(s) != 1 {
 		return ""
@@ -62,17 +60,16 @@ func (s Shares) One() string {
 	return s[0].Value
 }
 
-// Gathering says how to read messages off a trace.
+// Gathering configures Gather.
 type Gathering struct {
-	// Style gives names and tells which processes are faulty.
+	// Style has the names and the faulty processes.
 	Style
-	// Rows is how many rows of one content are kept; 12 if 0.
+	// Rows is the maximum number of rows kept for each content; 12 if 0.
 	Rows int
 }
 
-// Gather reads the rounds off the events of a trace: who told whom what. Two
-// receivers are told the same if the bytes are the same; a long message is not
-// written out for that, and only as many of its rows as are kept.
+// Gather reads the rounds from the events of a trace: who sent what to whom. Two receivers are sent the same if the
+// bytes are equal. Long messages are not expanded for that, and only the kept number of their rows is produced.
 func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
 	r := reader{p: p, g: g, rounds: make(map[int]*gathered), given: make(map[parley.ID][]byte),
 		arrived: make(map[arrival]uint64)}
@@ -100,19 +97,19 @@ type reader struct {
 	rounds map[int]*gathered
 	given  map[parley.ID][]byte // initial values
 
-	arrived map[arrival]uint64 // the event by which a message came
+	arrived map[arrival]uint64 // the event of a message's arrival
 
-	last []byte // the bytes that were digested last
-	sum  string // and their digest
+	last []byte // the last bytes digested
+	sum  string // their digest
 }
 
-// arrival is the arrival of what was sent in an event at one receiver.
+// arrival is the arrival at one receiver of what an event sent.
 type arrival struct {
 	cause uint64
 	at    parley.ID
 }
 
-// gathered is the events of one round by sender.
+// gathered has the events of one round by sender.
 type gathered struct {
 	title string
 	from  [parley.MaxProcesses][]trace.Event
@@ -139,8 +136,8 @@ func (r *reader) add(e trace.Event) {
 	}
 }
 
-// roundOf is the round of a message, and its title. The messages of a synchronous protocol
-// carry their round in Seq, as frames do; in others each kind of message is a phase of its own.
+// roundOf returns the round of a message, and its title. The messages of a synchronous protocol carry their round in
+// Seq, as frames do. In others each kind of message is a phase of its own.
 func (r *reader) roundOf(e trace.Event) (number int, title string) {
 	if r.p.Timing == parley.Synchronous {
 		return int(min(e.Msg.Seq, math.MaxInt32)), ""
@@ -148,7 +145,7 @@ func (r *reader) roundOf(e trace.Event) (number int, title string) {
 	return int(e.Msg.Kind), r.kind(e.Msg)
 }
 
-// kind is the name of a message's kind.
+// kind returns the name of a message's kind.
 func (r *reader) kind(m parley.Msg) string {
 	if int(m.Kind) < len(r.p.Kinds) {
 		return r.p.Kinds[m.Kind]
@@ -156,7 +153,7 @@ func (r *reader) kind(m parley.Msg) string {
 	return "kind " + strconv.Itoa(int(m.Kind))
 }
 
-// content is what one process sends to the receivers of one content.
+// content is what one process sends to all receivers of the same content.
 type content struct {
 	key    string
 	events []trace.Event
@@ -164,7 +161,7 @@ type content struct {
 	spans  map[parley.ID]Span
 }
 
-// span is when what one receiver is sent in a round is under way.
+// span returns when the messages to one receiver in a round are in flight.
 func (r *reader) span(events []trace.Event, to parley.ID) (s Span) {
 	for i, e := range events {
 		if i == 0 {
@@ -178,8 +175,7 @@ func (r *reader) span(events []trace.Event, to parley.ID) (s Span) {
 	return s
 }
 
-// contents groups the receivers of a sender by what they are sent. Those that
-// are sent nothing have the key "".
+// contents groups the receivers of a sender by what they are sent. Receivers that are sent nothing have the key "".
 func (r *reader) contents(round int, from parley.ID) []content {
 	mine := make([]content, r.p.N) // for each receiver
 	for _, e := range r.rounds[round].from[from] {
@@ -215,8 +211,8 @@ func (r *reader) framed(e trace.Event) bool {
 	return e.Op == trace.Send && r.p.Timing == parley.Synchronous && e.Msg.Kind == lockstep.Frame
 }
 
-// digest stands for the content of one message. A frame is what is in it, and
-// frames to several receivers often share their bytes.
+// digest returns a digest of the content of one message. A frame counts as the messages in it, and frames to several
+// receivers often share their bytes.
 func (r *reader) digest(e trace.Event) string {
 	b := e.Msg.Body
 	if !r.framed(e) {
@@ -229,8 +225,8 @@ func (r *reader) digest(e trace.Event) string {
 	return r.sum
 }
 
-// joinCopies puts the sender's own copy with the frames that hold the same: a
-// frame is the messages in it, one after the other.
+// joinCopies joins the sender's own copy with the frames of the same content: a frame is the sequence of its
+// messages.
 func (r *reader) joinCopies(all []content) []content {
 	own := slices.IndexFunc(all, func(c content) bool { return len(c.events) > 0 && c.events[0].Op == trace.Keep })
 	if own < 0 {
@@ -254,7 +250,7 @@ func (r *reader) joinCopies(all []content) []content {
 	return all
 }
 
-// spokenTo is whom correct processes say something to in a round.
+// spokenTo returns the processes to which correct processes send anything in a round.
 func (r *reader) spokenTo(round int) parley.Set {
 	var out parley.Set
 	for from := range parley.ID(r.p.N) {
@@ -272,11 +268,11 @@ func (r *reader) spokenTo(round int) parley.Set {
 	return out
 }
 
-// sender returns what one process says in a round.
+// sender returns what one process sends in a round.
 func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set) []Said {
 	var out []Said
 	var silent []parley.ID
-	// What goes to those whom nobody else speaks to, or does not, says nothing.
+	// A message, or its absence, means nothing for a receiver to which no correct process sends.
 	beside := func(id parley.ID) bool { return id == from || spoken != (parley.Set{}) && !spoken.Has(id) }
 	speaks := false
 	all := r.contents(round, from)
@@ -301,9 +297,8 @@ func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set
 	return out
 }
 
-// honest returns the judge of what a faulty process says: each row must be in
-// the copy that it keeps itself, or in the first round speak of the value that
-// it was given. Where neither is known everything passes.
+// honest returns a function that judges what a faulty process sends: each row must be in its own copy, or in the
+// first round have the value that it was given. If neither is known, everything passes.
 func (r *reader) honest(first bool, from parley.ID, all []content) func(c content, said Said) bool {
 	given, known := r.given[from]
 	own := slices.IndexFunc(all, func(c content) bool { return c.key != "" && slices.Contains(c.to, from) })
@@ -313,7 +308,7 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 		kept := make(map[string]bool)
 		for row := range r.each(from, all[own]) {
 			if kept[row] = true; len(kept) > counted {
-				break // all or nothing, then
+				break // all or nothing
 			}
 		}
 		return func(c content, said Said) bool {
@@ -333,8 +328,8 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 	return func(content, Said) bool { return true }
 }
 
-// due tells whether a process that sends nothing at all in a round should have spoken. A
-// faulty one should: in round 0 if it is a proposer, and later unless it is the only one.
+// due reports whether a process that sends nothing in a round should have sent something. A faulty one should: in
+// round 0 if it is a proposer, and later unless it is the only proposer.
 func (r *reader) due(round int, from parley.ID) bool {
 	proposes := r.p.Proposers.Has(from)
 	return r.g.Faulty.Has(from) && (round == 0 && proposes || round > 0 && (!proposes || r.p.Proposers.Len() > 1))

@@ -5,20 +5,19 @@ import (
 	"parley/trace"
 )
 
-// heartbeatFilter are the kinds of messages by which processes do nothing but show that they
-// are alive.
+// heartbeatFilter is the set of the kinds of messages that only show that their senders are up.
 type heartbeatFilter map[beatKind]bool
 
-// beatKind is a kind of message at one place of a machine.
+// beatKind is a kind of message in one part of a machine.
 type beatKind struct {
 	path parley.Path
 	kind parley.Kind
 }
 
-// heartbeatsOf finds them in a run of n processes: messages that have nothing in them and
-// that most processes send again and again.
+// heartbeatsOf returns the heartbeats in a run of n processes: messages without content that most processes send
+// repeatedly.
 func heartbeatsOf(n int, events []trace.Event) heartbeatFilter {
-	const often = 3 // that many times on the average are more than a protocol needs
+	const often = 3 // a protocol needs fewer on average
 	type count struct {
 		from  parley.Set
 		times int
@@ -48,12 +47,12 @@ func heartbeatsOf(n int, events []trace.Event) heartbeatFilter {
 	return out
 }
 
-// empty tells whether a message says no more than of what kind it is.
+// empty reports whether a message contains only its kind.
 func empty(m parley.Msg) bool {
 	return m.Kind < parley.Local && m.Origin == 0 && m.Seq == 0 && m.Value == 0 && len(m.Body) == 0
 }
 
-// has tells whether an event is a sign of life.
+// has reports whether an event is a heartbeat.
 func (b heartbeatFilter) has(e trace.Event) bool {
 	switch e.Op {
 	case trace.Send, trace.Receive, trace.Lose:
@@ -62,7 +61,7 @@ func (b heartbeatFilter) has(e trace.Event) bool {
 	return false
 }
 
-// amid tells whether anything else in the run is worth a line.
+// amid reports whether the run has other events worth showing.
 func (b heartbeatFilter) amid(events []trace.Event) bool {
 	for _, e := range events {
 		switch e.Op {

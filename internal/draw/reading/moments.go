@@ -5,35 +5,34 @@ import (
 	"parley/trace"
 )
 
-// SpaceTimeOptions say how a space-time diagram looks.
+// SpaceTimeOptions configure a space-time diagram.
 type SpaceTimeOptions struct {
 	Style
-	// Most is how many events are written in text before the rest is counted; 200 if 0.
+	// Most is the maximum number of events written as text; the rest is counted. 0 means 200.
 	Most int
-	// Beats draws signs of life too. Otherwise they are counted, unless there is
-	// nothing else to draw.
+	// Beats shows heartbeats too. Otherwise they are counted, unless there is nothing else to show.
 	Beats bool
 }
 
-// Moment is an event that is shown in space and time.
+// Moment is an event in a space-time diagram.
 type Moment struct {
 	trace.Event
-	Says string      // what the message says, or what the process does
-	Sent trace.Event // the sending of a message; ID is 0 if it is not known
+	Says string      // the message, or what the process does
+	Sent trace.Event // the sending of a message; its ID is 0 if unknown
 }
 
-// Message tells whether a message came or was lost, so that there is an arrow.
+// Message reports whether a message arrived or was lost, so that there is an arrow.
 func (m *Moment) Message() bool { return m.Op == trace.Receive || m.Op == trace.Lose }
 
-// Moments are what of a run is shown in space and time, in order.
+// Moments are the events of a run shown in a space-time diagram, in order.
 type Moments struct {
 	Moments []Moment
-	// Alive counts the signs of life that are not shown, and Sign is what the first says.
+	// Alive is the number of heartbeats that are not shown, and Sign describes the first.
 	Alive uint64
 	Sign  string
 }
 
-// SpaceTime reads the moments off a run.
+// SpaceTime reads the moments from a run.
 func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Moments {
 	words := Words{o.Style, p}
 	beating := heartbeatsOf(p.N, events)

@@ -4,24 +4,22 @@ import (
 	"parley"
 )
 
-// Outcome is how a run begins and ends for one process.
+// Outcome has the beginning and the end of a run for one process.
 type Outcome struct {
 	Process parley.ID
-	// Starts is its initial value, or what it heard from the source; nil: none.
+	// Starts is its initial value, or the value it received from the source; nil: none.
 	Starts []byte
-	// Decides is what it decides on; nil: nothing.
+	// Decides is its decision; nil: none.
 	Decides []byte
-	// Decided is the event by which it does, by number, in the history of a trace.
+	// Decided is the number of the event of the decision, in the history of a trace.
 	Decided uint64
-	// Role is what it is in the run: source, correct, faulty: twofaced.
+	// Role is its role in the run: source, correct, faulty: twofaced.
 	Role string
 }
 
-// Outcomes reads the outcome of every process off a history: what it was first
-// asked to propose and what it decided first; what a faulty one decides means
-// nothing and is left out. Roles are correct and faulty, with
-// the name of the behaviour if there is one; with a single proposer, that one is
-// the source.
+// Outcomes reads the outcome of every process from a history: its first proposal and its first decision. A decision
+// of a faulty process means nothing and is omitted. Roles are correct and faulty, with the name of the behavior if
+// there is one; a single proposer is the source.
 func Outcomes(h *parley.History, proposers parley.Set, behaviour func(parley.ID) string) []Outcome {
 	out := make([]Outcome, h.N)
 	for i := range out {
@@ -51,7 +49,7 @@ func Outcomes(h *parley.History, proposers parley.Set, behaviour func(parley.ID)
 	return out
 }
 
-// some is a value that is there, if only an empty one.
+// some returns v, or an empty value for nil.
 func some(v []byte) []byte {
 	if v == nil {
 		return []byte{}

@@ -6,53 +6,51 @@ import (
 	"parley"
 )
 
-// TreeOptions say how an information tree looks.
+// TreeOptions configure the drawing of an information tree.
 type TreeOptions struct {
 	Style
-	// Of is the process whose tree it is.
+	// Of is the owner of the tree.
 	Of parley.ID
-	// Title stands above the tree, if there is one.
+	// Title is written above the tree, if there is one.
 	Title string
-	// Root says in pictures what the output of the root is; the decision if "".
+	// Root describes the output of the root in pictures; "" means the decision.
 	Root string
-	// MaxNodes is how many nodes are drawn, 64 if 0. A bigger tree is collapsed:
-	// siblings in a row that look alike are one line, subtrees of a single value
-	// are one line, and what is deeper is counted by rank and value.
+	// MaxNodes is the maximum number of nodes drawn; 64 if 0. A bigger tree is collapsed: adjacent equal siblings are
+	// one line, subtrees with a single value are one line, and deeper nodes are counted by rank and value.
 	MaxNodes int
 }
 
-// Node is a node of an information tree as it is drawn. It may stand for several
-// siblings in a row, or for the rest of them.
+// Node is a node of an information tree for drawing. It may stand for several adjacent siblings, or for the rest of
+// them.
 type Node struct {
 	Path    []parley.ID
 	In, Out []byte
 	inner   bool // it has children, drawn or not
 	Kids    []*Node
-	Below   Beneath // what is not drawn beneath it
-	// Last is the path of the last of several siblings with the same input,
-	// output and number of nodes beneath; Times is how many they are.
+	Below   Beneath // the nodes below it that are not drawn
+	// Last is the path of the last of several siblings with the same input, output and number of nodes below; Times
+	// is their number.
 	Last  []parley.ID
 	Times uint64
-	// Rest is how many siblings are left out; everything else is then empty.
+	// Rest is the number of omitted siblings; all other fields are then empty.
 	Rest uint64
 }
 
-// run is how many siblings in a row that look alike are drawn as one.
+// run is the number of adjacent equal siblings from which on they are drawn as one.
 const run = 3
 
-// planner decides what of a tree is drawn.
+// planner decides which nodes of a tree are drawn.
 type planner struct {
 	s     *Survey
-	mark  parley.Set // faulty processes: one does not stand for others
-	depth int        // ranks that are drawn
+	mark  parley.Set // faulty processes: none of them stands for others
+	depth int        // ranks to draw
 	whole bool       // nothing is collapsed
 	lines int        // nodes that may still be drawn
 }
 
-// Plan chooses the nodes to draw: all of them if they are no more than MaxNodes;
-// else the deepest ranks that have room, with equal siblings and subtrees of one
-// value drawn as one; else the root and the first of its children. fits may
-// refuse a plan; it is not asked about the last one.
+// Plan chooses the nodes to draw: all of them if there are at most MaxNodes; otherwise as many ranks as there is room
+// for, with equal siblings and subtrees of one value drawn as one; otherwise the root and its first children. fits
+// may refuse a plan, except the last.
 func (o TreeOptions) Plan(s *Survey, fits func(root *Node) bool) (root *Node, whole bool) {
 	most := max(cmp.Or(o.MaxNodes, 64), 4)
 	plan := func(depth int, whole bool) *planner {
@@ -66,7 +64,7 @@ func (o TreeOptions) Plan(s *Survey, fits func(root *Node) bool) (root *Node, wh
 	}
 	for ; depth > 1; depth-- {
 		if s.alike == nil && s.upTo(depth) > uint64(most) {
-			continue // each of these is drawn, with children beneath it
+			continue // each of these is drawn, with children below it
 		}
 		p := plan(depth, false)
 		if root := p.start(); p.lines >= 0 && fits(root) {
@@ -90,7 +88,7 @@ func (p *planner) start() *Node {
 	return root
 }
 
-// open plans the children of a node of a rank.
+// open plans the children of a node at the given rank.
 func (p *planner) open(n *Node, children []parley.ID, depth int) {
 	if depth == p.depth {
 		n.Below = p.s.below(n.Path, depth)
@@ -116,7 +114,7 @@ func (p *planner) open(n *Node, children []parley.ID, depth int) {
 	}
 }
 
-// fold draws the last siblings as one if they are enough and look alike.
+// fold draws the last siblings as one if they are enough and equal.
 func (p *planner) fold(n *Node) {
 	size := len(n.Kids)
 	if size >= 2 && n.Kids[size-2].Times > 1 && p.alike(n.Kids[size-2], n.Kids[size-1]) {
@@ -141,14 +139,14 @@ func (p *planner) fold(n *Node) {
 	p.lines += run - 1
 }
 
-// alike tells whether two siblings without drawn children look the same.
+// alike reports whether two siblings without drawn children look the same.
 func (p *planner) alike(a, b *Node) bool {
 	return len(a.Kids) == 0 && len(b.Kids) == 0 && a.inner == b.inner &&
 		p.mark.Has(a.Relay()) == p.mark.Has(b.Relay()) &&
 		Equal(a.In, b.In) && Equal(a.Out, b.Out) && a.Below == b.Below
 }
 
-// cut leaves out the last children of the root.
+// cut omits the last children of the root.
 func (p *planner) cut(root *Node, most int) {
 	keep := max(most-2, 1)
 	rest := uint64(0)
@@ -158,5 +156,5 @@ func (p *planner) cut(root *Node, most int) {
 	root.Kids = append(root.Kids[:keep], &Node{Rest: rest})
 }
 
-// Relay is who told what the node holds.
+// Relay returns the process that sent the value of the node.
 func (n *Node) Relay() parley.ID { return n.Path[len(n.Path)-1] }

@@ -9,7 +9,7 @@ import (
 	"parley"
 )
 
-// drawnTree has random values and, in part of the cases, random children.
+// drawnTree has random values and, for some seeds, random children.
 type drawnTree struct {
 	n, m int
 	seed uint64
@@ -34,9 +34,8 @@ func (d drawnTree) Node(path []parley.ID) (in, out []byte, children []parley.ID)
 	return v, v, children
 }
 
-// Whatever is collapsed, each node of the tree is accounted for once: drawn,
-// one of several alike, or below one that is drawn. Those that stand for others
-// stand for what they say.
+// Whatever is collapsed, each node of the tree is accounted for exactly once: it is drawn, or one of several equal
+// siblings, or below a drawn node. A node that stands for others has their values.
 func TestPlanAccountsForAll(t *testing.T) {
 	collapsed := 0
 	for seed := range uint64(300) {
@@ -106,7 +105,7 @@ func stands(t *testing.T, tree parley.Tree, n *Node) {
 	}
 }
 
-// Counts by value against counting.
+// The survey's counts by value equal those of a full enumeration.
 func TestSurvey(t *testing.T) {
 	tree := drawnTree{n: 7, m: 3, seed: 5}
 	s := Look(tree, Style{})

@@ -10,12 +10,11 @@ import (
 	"parley/trace"
 )
 
-// Story tells a run in words, a line for each thing that happens. Where there are rounds
-// a line has what one process tells the others in one of them. Elsewhere a line is a step
-// of a process, with what comes of it; steps of which nothing comes but that something
-// arrived share a line. Faulty processes are marked, and lines are as long as they are.
+// Story returns a run in words, one line for each event. If there are rounds, a line has what one process sends to
+// others in one round. Otherwise a line is a step of a process with its effects; steps that only receive something
+// share a line. Faulty processes are marked, and lines are not folded.
 func Story(p parley.Protocol, events []trace.Event, s Style) []string {
-	t := storyteller{Words: Words{s, p}, told: make(map[int]bool)}
+	t := storyteller{Words: Words{s, p}, written: make(map[int]bool)}
 	if p.Timing == parley.Synchronous {
 		t.rounds = Gather(p, events, Gathering{Style: s, Rows: storyRows})
 		t.reader = reader{p: p, g: Gathering{Style: s}}
@@ -27,50 +26,50 @@ func Story(p parley.Protocol, events []trace.Event, s Style) []string {
 	return t.lines
 }
 
-// storyRows is how many rows of one message are told.
+// storyRows is the maximum number of rows of one message in a story.
 const storyRows = 8
 
-// storyteller is a story in the making.
+// storyteller is a story under construction.
 type storyteller struct {
 	Words
 	lines []string
 
-	// The step that is being told: whose it is, how it begins, and what comes of it.
-	who    parley.ID
-	begins string
-	comes  []string
-	sends  []groupedSend // at the end of comes
-	quiet  []string      // the steps before it, of which nothing came, and itself as long as it is one
-	starts bool          // it is the beginning, of which what is made durable is not told
-	lost   []string      // what links lost since it began: that is told after it
+	// The current step: its process, its beginning, and its effects.
+	who     parley.ID
+	begins  string
+	effects []string
+	sends   []groupedSend // at the end of comes
+	quiet   []string      // the steps before it without effects, including the current one while it has none
+	starts  bool          // the step is a start, whose log records are not mentioned
+	lost    []string      // what links lost since the step began, which follows the step
 
-	down   parley.Set
-	rounds []Round
-	reader reader
-	told   map[int]bool // rounds
+	down    parley.Set
+	rounds  []Round
+	reader  reader
+	written map[int]bool // rounds
 }
 
-// groupedSend is one content of messages, and to whom one process sent it.
+// groupedSend is one content of messages from one process, with its receivers.
 type groupedSend struct {
 	from  parley.ID
 	words string
 	to    []parley.ID
 }
 
-// event takes in what happened.
+// event adds an event.
 func (t *storyteller) event(e trace.Event) {
 	rounds := t.Protocol.Timing == parley.Synchronous
 	name := t.Marked(e.At)
 	switch e.Op {
 	case trace.Start, trace.Timeout, trace.Receive:
 		if rounds {
-			t.end() // what comes of it is told, and not that it came
+			t.end() // the effects are written, not the input
 			return
 		}
 		t.came(e)
 	case trace.Request:
 		if rounds && t.Faulty.Has(e.At) {
-			return // whatever it was given, it says what it likes
+			return // whatever its value, it sends anything
 		}
 		t.begin(e.At, name+" "+t.Does(e))
 	case trace.Lose:
@@ -87,13 +86,13 @@ func (t *storyteller) event(e trace.Event) {
 		}
 		t.sent(e)
 	case trace.Deliver, trace.Indicate, trace.Append:
-		t.comesOf(e)
+		t.addEffect(e)
 	case trace.Crash:
 		t.crash(e.At)
 	}
 }
 
-// came begins the step of what came by itself: a message, a timeout, the beginning.
+// came begins the step of an input: a message, a timeout, or the start.
 func (t *storyteller) came(e trace.Event) {
 	name := t.Marked(e.At)
 	switch e.Op {
@@ -111,7 +110,7 @@ func (t *storyteller) came(e trace.Event) {
 	}
 }
 
-// loses tells of a message that does not arrive. That nobody hears who is down is no loss.
+// loses adds a message that does not arrive. A message to a process that is down is not lost.
 func (t *storyteller) loses(e trace.Event) {
 	if len(t.quiet) > 0 {
 		t.end()
@@ -128,9 +127,9 @@ func (t *storyteller) begin(who parley.ID, text string) {
 	t.begins, t.who = text, who
 }
 
-// sent adds to whom a step says what.
+// sent adds a message to the current step.
 func (t *storyteller) sent(e trace.Event) {
-	t.heed()
+	t.ownLine()
 	words := t.Message(parley.Env{From: e.At, To: e.Peer, Path: e.Path, Epoch: e.Epoch}, e.Msg)
 	var to []parley.ID
 	for id := range parley.ID(t.Protocol.N) {
@@ -147,12 +146,12 @@ func (t *storyteller) sent(e trace.Event) {
 	t.sends = append(t.sends, groupedSend{e.At, words, to})
 }
 
-// comesOf adds what a step comes to. What a faulty process makes of it means nothing.
-func (t *storyteller) comesOf(e trace.Event) {
+// addEffect adds an effect to the current step. The deliveries of a faulty process mean nothing.
+func (t *storyteller) addEffect(e trace.Event) {
 	if t.Faulty.Has(e.At) || t.starts && e.Op == trace.Append {
 		return
 	}
-	t.heed()
+	t.ownLine()
 	text := t.Does(e)
 	if e.Op == trace.Append {
 		text = durable(e.Msg.Body)
@@ -160,11 +159,11 @@ func (t *storyteller) comesOf(e trace.Event) {
 	if e.At != t.who || t.begins == "" {
 		text = t.Marked(e.At) + " " + text
 	}
-	t.comes = append(t.comes, text)
+	t.effects = append(t.effects, text)
 }
 
-// heed gives a step a line of its own, for something comes of it.
-func (t *storyteller) heed() {
+// ownLine gives the current step a line of its own, because it has an effect.
+func (t *storyteller) ownLine() {
 	if last := len(t.quiet) - 1; last >= 0 {
 		begins := t.quiet[last]
 		t.quiet = t.quiet[:last]
@@ -173,19 +172,19 @@ func (t *storyteller) heed() {
 	}
 }
 
-// crash tells that a process stops, in the step that is being told if that is its own.
+// crash adds that a process stops, to the current step if that is its own.
 func (t *storyteller) crash(at parley.ID) {
 	t.down.Add(at)
 	if at == t.who && t.begins != "" {
 		t.flushSends()
-		t.comes = append(t.comes, "crashes")
+		t.effects = append(t.effects, "crashes")
 	} else {
 		t.begin(at, t.Marked(at)+" crashes")
 	}
 	t.end()
 }
 
-// flushSends puts into words what is sent in the present step.
+// flushSends puts the messages of the current step into words.
 func (t *storyteller) flushSends() {
 	for i, one := range t.sends {
 		text := fmt.Sprintf("tells %s %s", t.names(one.to), one.words)
@@ -194,36 +193,36 @@ func (t *storyteller) flushSends() {
 				text = t.Marked(one.from) + " " + text
 			}
 		}
-		t.comes = append(t.comes, text)
+		t.effects = append(t.effects, text)
 	}
 	t.sends = t.sends[:0]
 }
 
-// end ends the line of the present step.
+// end ends the line of the current step.
 func (t *storyteller) end() {
 	if len(t.quiet) > 0 {
 		t.line(strings.Join(t.quiet, "; "))
 	}
 	t.flushSends()
-	switch comes := strings.Join(t.comes, "; "); {
+	switch comes := strings.Join(t.effects, "; "); {
 	case t.begins != "" && comes != "":
 		t.line(t.begins + ": " + comes)
 	case t.begins != "" || comes != "":
 		t.line(t.begins + comes)
 	}
-	t.begins, t.comes, t.quiet, t.starts = "", t.comes[:0], t.quiet[:0], false
+	t.begins, t.effects, t.quiet, t.starts = "", t.effects[:0], t.quiet[:0], false
 	t.lines, t.lost = append(t.lines, t.lost...), t.lost[:0]
 }
 
 func (t *storyteller) line(text string) { t.lines = append(t.lines, text) }
 
-// round tells, at its first message, all that is said in a round.
+// round adds everything that is sent in a round, at the first message of the round.
 func (t *storyteller) round(e trace.Event) {
 	number, _ := t.reader.roundOf(e)
-	if t.told[number] {
+	if t.written[number] {
 		return
 	}
-	t.told[number] = true
+	t.written[number] = true
 	t.end()
 	for _, r := range t.rounds {
 		if r.Number != number {
@@ -242,7 +241,7 @@ func (t *storyteller) round(e trace.Event) {
 	}
 }
 
-// said is what one process tells some others in a round; nothing if that is itself.
+// said describes what one process sends to others in a round, and returns nothing if the only receiver is itself.
 func (t *storyteller) said(s Said) []string {
 	var to []parley.ID
 	for _, id := range s.To {
@@ -266,7 +265,7 @@ func (t *storyteller) said(s Said) []string {
 	return []string{t.names(to) + " " + words}
 }
 
-// names processes in a sentence.
+// names lists processes in a sentence.
 func (t *storyteller) names(ids []parley.ID) string {
 	var all []string
 	for _, id := range ids {

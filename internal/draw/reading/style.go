@@ -1,7 +1,6 @@
-// Package reading tells what a trace says: who told whom what in which round, who lied,
-// what became of each process, and each event in words. It also chooses what of a large
-// information tree is shown. Pictures and text show what is read here, and read nothing
-// by themselves.
+// Package reading derives from a trace what pictures and text show: who sent what to whom in which round, who lied,
+// the outcome of each process, and each event in words. It also chooses which part of a large information tree is
+// shown. Pictures and text read nothing from a trace themselves.
 package reading
 
 import (
@@ -16,23 +15,21 @@ import (
 
 // Style is what all pictures have in common.
 type Style struct {
-	// Width is the number of columns of a line of text; 80 if 0, and never
-	// less than 40. SVG has a width of its own.
+	// Width is the number of columns of a line of text; 80 if 0, and at least 40. SVG has a width of its own.
 	Width int
-	// Name gives the full name of a process, such as P1 or p0. Paths are made of
-	// the numbers in these names: 132, or 1.3.12 in a system in which a number
-	// has two digits. Without Name, processes are P1 to Pn.
+	// Name returns the full name of a process, such as P1 or p0. Paths consist of the numbers in these names: 132, or
+	// 1.3.12 if a number has two digits. If Name is nil, processes are P1 to Pn.
 	Name func(parley.ID) string
 	// Faulty processes are marked.
 	Faulty parley.Set
-	// Color puts ANSI colours into text. SVG is always coloured.
+	// Color adds ANSI colors to text. SVG always has colors.
 	Color bool
 }
 
-// Cross marks what is faulty.
+// Cross marks faulty processes.
 const Cross = "✗"
 
-// Silence stands where nothing came and something was due.
+// Silence is shown where a message was due and none arrived.
 const Silence = "(silent)"
 
 const (
@@ -40,12 +37,12 @@ const (
 	leastWidth   = 40
 )
 
-// Columns is the width of a line of text.
+// Columns returns the width of a line of text.
 func (s Style) Columns() int {
 	return max(cmp.Or(s.Width, defaultWidth), leastWidth)
 }
 
-// Called is the full name of a process.
+// Called returns the full name of a process.
 func (s Style) Called(id parley.ID) string {
 	if s.Name == nil {
 		return "P" + strconv.Itoa(int(id)+1)
@@ -53,8 +50,7 @@ func (s Style) Called(id parley.ID) string {
 	return s.Name(id)
 }
 
-// Bare is the number in a name, as it stands in a path; a name without one is
-// its own.
+// Bare returns the number in a name, as used in paths. A name without a number is returned unchanged.
 func (s Style) Bare(id parley.ID) string {
 	full := s.Called(id)
 	number := strings.TrimLeft(full, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-")
@@ -64,7 +60,7 @@ func (s Style) Bare(id parley.ID) string {
 	return number
 }
 
-// Marked is the name with a cross behind it if the process is faulty.
+// Marked returns the name, with a cross after it if the process is faulty.
 func (s Style) Marked(id parley.ID) string {
 	if s.Faulty.Has(id) {
 		return s.Called(id) + " " + Cross
@@ -72,13 +68,12 @@ func (s Style) Marked(id parley.ID) string {
 	return s.Called(id)
 }
 
-// Dotted tells whether some bare name has more than one character, so that
-// paths need dots.
+// Dotted reports whether a bare name has more than one character, so that paths need dots.
 func (s Style) Dotted(ids []parley.ID) bool {
 	return slices.ContainsFunc(ids, func(id parley.ID) bool { return len(s.Bare(id)) > 1 })
 }
 
-// Path writes a path as the article does, 132, or as 1.3.12.
+// Path formats a path as the article does, 132, or as 1.3.12.
 func (s Style) Path(ids []parley.ID, dotted bool) string {
 	parts := make([]string, len(ids))
 	for i, id := range ids {
@@ -90,8 +85,7 @@ func (s Style) Path(ids []parley.ID, dotted bool) string {
 	return strings.Join(parts, "")
 }
 
-// List names processes, which are given in order: P2 P3 P4, and four or more in
-// a row as P2 … P7.
+// List lists processes, which must be in order: P2 P3 P4, and four or more consecutive ones as P2 … P7.
 func (s Style) List(ids []parley.ID) string {
 	var parts []string
 	for i := 0; i < len(ids); {
@@ -110,5 +104,5 @@ func (s Style) List(ids []parley.ID) string {
 	return strings.Join(parts, " ")
 }
 
-// Value keeps long values out of narrow places.
+// Value formats a value, shortened for narrow places.
 func (s Style) Value(v []byte) string { return prose.Cut(prose.Value(v), max(8, s.Columns()/5)) }

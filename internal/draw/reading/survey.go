@@ -14,35 +14,35 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// walkBudget is how many nodes of an information tree are looked at to count
-// values. Trees have millions of nodes soon.
+// walkBudget is the maximum number of nodes of an information tree that are visited to count values. Small systems
+// already have trees with millions of nodes.
 const walkBudget = 200_000
 
-// Survey is what is known of a whole tree.
+// Survey is a summary of a whole tree.
 type Survey struct {
 	t      parley.Tree
 	ranks  []rank
 	total  uint64
 	Dotted bool // some process has a number of two digits, so that paths need dots
-	// alike tells of inner nodes, by path, whether all nodes Beneath have the
-	// node's own input and output. It is nil if the tree is too big to know.
+	// alike has, by path, whether all nodes below an inner node have that node's input and output. It is nil if the
+	// tree is too big to know.
 	alike map[string]Beneath
 }
 
-// Beneath is what is known of the nodes Beneath one.
+// Beneath is a summary of the nodes below one node.
 type Beneath struct {
 	Nodes uint64
-	Alike bool // to the node itself
+	Alike bool // they equal the node itself
 }
 
 // rank is one rank of a tree.
 type rank struct {
 	nodes   uint64
-	counted bool // by value; else nodes follows from the number of children
+	counted bool // by value; otherwise nodes follows from the numbers of children
 	in, out tally
 }
 
-// tally counts values; "" stands for no value, and values have a byte in front.
+// tally counts values. The key "" means no value, and the keys of values have a byte in front.
 type tally map[string]uint64
 
 func (t tally) add(v []byte) {
@@ -53,13 +53,13 @@ func (t tally) add(v []byte) {
 	t[key]++
 }
 
-// value is one value of a tally and how often it is there.
+// value is one value of a tally with its count.
 type value struct {
 	v []byte
 	n uint64
 }
 
-// values returns the values, the most frequent first.
+// values returns the values, most frequent first.
 func (t tally) values() []value {
 	var out []value
 	for key, n := range t { // order: sorted below
@@ -73,8 +73,8 @@ func (t tally) values() []value {
 	return out
 }
 
-// Look surveys a tree. The ranks are counted by value as far as the budget goes;
-// beyond it their sizes are products of the numbers of children along one path.
+// Look surveys a tree. It counts the ranks by value as far as the budget allows. The sizes of deeper ranks are
+// products of the numbers of children along one path.
 func Look(t parley.Tree, s Style) *Survey {
 	all := &Survey{t: t}
 	path := slices.Clone(t.Root())
@@ -114,7 +114,7 @@ func Look(t parley.Tree, s Style) *Survey {
 	return all
 }
 
-// Sum adds counts. What is too large to count stays so.
+// Sum adds counts. It returns the largest number if the sum is too large to count.
 func Sum(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
@@ -123,11 +123,10 @@ func Sum(a, b uint64) uint64 {
 	return sum
 }
 
-// walk counts what is at and Beneath a node, down to the last rank that is to be
-// counted.
+// walk counts the values at and below a node, down to the last rank to count.
 func (s *Survey) walk(path []parley.ID, depth, last int) (in, out []byte, below Beneath) {
 	in, out, children := s.t.Node(path)
-	if depth == len(s.ranks) { // deeper than the first path was
+	if depth == len(s.ranks) { // deeper than the first path
 		s.ranks = append(s.ranks, rank{counted: true, in: tally{}, out: tally{}})
 	}
 	s.ranks[depth].in.add(in)
@@ -150,7 +149,7 @@ func (s *Survey) walk(path []parley.ID, depth, last int) (in, out []byte, below 
 	return in, out, below
 }
 
-// Equal tells values apart, and no value from an empty one.
+// Equal reports whether two values are equal. No value differs from an empty one.
 func Equal(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 func key(path []parley.ID) string {
@@ -162,7 +161,7 @@ func key(path []parley.ID) string {
 	return b.String()
 }
 
-// below is how many nodes there are Beneath a node of a rank.
+// below returns a summary of the nodes below a node at the given rank.
 func (s *Survey) below(path []parley.ID, depth int) Beneath {
 	if s.alike != nil {
 		return s.alike[key(path)]
@@ -177,7 +176,7 @@ func (s *Survey) below(path []parley.ID, depth int) Beneath {
 	return Beneath{Nodes: sum}
 }
 
-// upTo is how many nodes the ranks before the given one have.
+// upTo returns the number of nodes in the ranks before the given one.
 func (s *Survey) upTo(depth int) uint64 {
 	sum := uint64(0)
 	for _, r := range s.ranks[:depth] {
@@ -186,8 +185,8 @@ func (s *Survey) upTo(depth int) uint64 {
 	return sum
 }
 
-// Summary counts the ranks of a tree, by value if that is known. Of many ranks
-// the first ones and the last are told.
+// Summary describes the ranks of a tree with their counts, by value if those are known. Of many ranks it lists the
+// first ones and the last.
 func (s *Survey) Summary(style Style) []string {
 	const most = 12
 	var out []string
@@ -214,7 +213,7 @@ func (s *Survey) Summary(style Style) []string {
 	return append(out, "in all: "+prose.Count(s.total, "node", "nodes"))
 }
 
-// words writes 1,204 × 1, 512 × 0. Rare values are counted together.
+// words formats counts such as 1,204 × 1, 512 × 0. Rare values are counted together.
 func (t tally) words(s Style) string {
 	const most = 4
 	var parts []string

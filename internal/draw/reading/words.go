@@ -11,13 +11,13 @@ import (
 	"parley/trace"
 )
 
-// Words says in words what is in the events of a protocol's runs.
+// Words describes the events of a protocol's runs.
 type Words struct {
 	Style
 	Protocol parley.Protocol
 }
 
-// Message is what a message says, on one line.
+// Message describes a message on one line.
 func (w Words) Message(e parley.Env, m parley.Msg) string {
 	r := reader{p: w.Protocol, g: Gathering{Style: w.Style}}
 	var parts []string
@@ -34,13 +34,13 @@ func (w Words) Message(e parley.Env, m parley.Msg) string {
 	return strings.Join(parts, " ")
 }
 
-// arrived is what a message says that came, or was lost.
+// arrived describes a message that arrived or was lost.
 func (w Words) arrived(e trace.Event) string {
 	return w.Message(parley.Env{From: e.Peer, To: e.At, Path: e.Path, Epoch: e.Epoch}, e.Msg)
 }
 
-// Does says what a process does or what befalls it, as in "crashes"; "" for messages and
-// what is not worth a word.
+// Does describes what a process does or what happens to it, as in "crashes". It returns "" for messages and for
+// events not worth mentioning.
 func (w Words) Does(e trace.Event) string {
 	switch e.Op {
 	case trace.Request:
@@ -66,7 +66,7 @@ func (w Words) Does(e trace.Event) string {
 	return ""
 }
 
-// Event says in one line what an event is.
+// Event describes an event on one line.
 func (w Words) Event(e trace.Event) string {
 	env := parley.Env{From: e.At, To: e.Peer, Path: e.Path, Epoch: e.Epoch}
 	var text string
@@ -98,7 +98,7 @@ func (w Words) Event(e trace.Event) string {
 	return prose.Cut(line, w.Columns())
 }
 
-// Asked is what a process is asked from above. path is where in the machine, here and below.
+// Asked describes a request to a process. path is the part of the machine, here and below.
 func (w Words) Asked(path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Propose:
@@ -119,7 +119,7 @@ func (w Words) Asked(path parley.Path, m parley.Msg) string {
 	return "is asked " + w.carried(m.Body)
 }
 
-// Delivered says what was delivered, and from whom.
+// Delivered describes a delivery, with its sender.
 func (w Words) Delivered(from parley.ID, path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Decide:
@@ -133,7 +133,7 @@ func (w Words) Delivered(from parley.ID, path parley.Path, m parley.Msg) string 
 	return "delivers " + w.carried(m.Body)
 }
 
-// Indicated says what a process tells those above it.
+// Indicated describes an indication of a process.
 func (w Words) Indicated(path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Suspect:
@@ -151,8 +151,7 @@ func (w Words) Indicated(path parley.Path, m parley.Msg) string {
 	return fmt.Sprintf("indicates kind %#x", uint8(m.Kind))
 }
 
-// Payload is what was delivered: what was carried, or the protocol's words for what is its
-// own.
+// Payload describes a delivered message: its payload, or what the protocol says about a message of its own.
 func (w Words) Payload(path parley.Path, m parley.Msg) string {
 	if m.Kind > parley.Carried {
 		if text := w.explained(path, m); text != "" {
@@ -162,10 +161,10 @@ func (w Words) Payload(path parley.Path, m parley.Msg) string {
 	return w.carried(m.Body)
 }
 
-// carried is a payload, where there is a whole line for it.
+// carried formats a payload for a line of its own.
 func (w Words) carried(v []byte) string { return prose.Cut(prose.Value(v), max(12, w.Columns()/3)) }
 
-// explained is what the protocol says of what it is asked or tells, if anything.
+// explained returns what the protocol says about a request, a delivery or an indication, or "".
 func (w Words) explained(path parley.Path, m parley.Msg) string {
 	if w.Protocol.Explain != nil {
 		for row := range w.Protocol.Explain(parley.Env{Path: path}, m, w.Called) {
@@ -175,7 +174,7 @@ func (w Words) explained(path parley.Path, m parley.Msg) string {
 	return ""
 }
 
-// durable says what is made durable: a record that is text in its words.
+// durable describes a log record: one that is short text as that text.
 func durable(record []byte) string {
 	const longest = 24
 	words := parley.Printable(record)

@@ -2,33 +2,32 @@ package svg
 
 import "parley/internal/draw/scene"
 
-// colour is a colour in a file, and in a page that is light or dark. Files stand on a light
-// card of their own, which is legible on a light page and on a dark one. In pages all text
-// has a contrast of 4.5 at least.
+// colour is a color in a file, and in a light and a dark page. A file has a light card of its own, which is legible
+// on light and dark pages. In pages all text has a contrast of at least 4.5.
 type colour struct{ file, light, dark string }
 
-// colours are those that do not depend on values.
+// colours are the colors that do not depend on values.
 var colours = map[string]colour{
 	"text":   {"#1f2328", "#1f2328", "#e6edf3"},
 	"faint":  {"#656d76", "#59616a", "#9aa4af"},
 	"line":   {"#c4ccd5", "#c4ccd5", "#4a535e"},
-	"border": {"#8c959f", "#818b96", "#7d8793"}, // of a correct process
+	"border": {"#8c959f", "#818b96", "#7d8793"}, // of correct processes
 	"rule":   {"#e2e6ea", "#e2e6ea", "#30363d"},
 	"trunk":  {"#b4bdc7", "#b4bdc7", "#56606b"},
 	"band":   {"#f4f6f8", "#f4f6f8", "#1b2129"},
 	"card":   {"#ffffff", "#ffffff", "#11161d"},
 	"fault":  {"#cf222e", "#bd1f2a", "#ff8a82"},
-	"faulty": {"#eba5a9", "#e0888d", "#94494e"}, // the lifeline of a faulty process
-	"liar":   {"#fff1f0", "#fff1f0", "#371b1d"}, // the ground of its name
+	"faulty": {"#eba5a9", "#e0888d", "#94494e"}, // the lifelines of faulty processes
+	"liar":   {"#fff1f0", "#fff1f0", "#371b1d"}, // the backgrounds of their names
 	"mixed":  {"#7d8896", "#5f6a78", "#98a3b1"}, // several values, or none
-	"plain":  {"#f1f3f5", "#f1f3f5", "#232a33"}, // ground for these
+	"plain":  {"#f1f3f5", "#f1f3f5", "#232a33"}, // background for these
 	"value":  {"#ffffff", "#ffffff", "#11161d"}, // a value on its ink
 }
 
-// ink is a value's colours: as a line or a filled mark, and as the ground of text.
+// ink is the colors of a value: of a line or a filled mark, and of the background of text.
 type ink struct{ line, fill colour }
 
-// inks are told apart without seeing red and green.
+// inks can be distinguished without seeing red and green.
 var inks = [scene.Inks]ink{
 	{colour{"#2563c9", "#2563c9", "#7fadf7"}, colour{"#e6eefb", "#e6eefb", "#172a49"}},
 	{colour{"#d0760a", "#9c5200", "#efa546"}, colour{"#fdf1dc", "#fdf1dc", "#38260c"}},
@@ -40,10 +39,10 @@ var inks = [scene.Inks]ink{
 	{colour{"#4b5766", "#4b5766", "#adb8c6"}, colour{"#e9edf1", "#e9edf1", "#282f38"}},
 }
 
-// looks are what marks look like, by role; of lies, of faulty processes and of what has no
-// single value a role may have a look of its own. $ink and $fill are the value's.
+// looks are the SVG styles of marks, by role. A role may have separate looks for lies, for faulty processes, and for
+// marks without a single value. $ink and $fill are the value's colors.
 var looks = map[string]string{
-	// Everywhere.
+	// All pictures.
 	"rule":    "stroke:$rule;stroke-width:1", // between pictures
 	"pill":    "rx:9;fill:$ink",              // behind a value
 	"missing": "stroke:$mixed;stroke-width:1.2;stroke-dasharray:1 3",
@@ -54,7 +53,7 @@ var looks = map[string]string{
 	"process faulty": "rx:5;fill:$liar;stroke:$fault",
 	"actor":          "rx:7;fill:$card;stroke:$border;stroke-width:1.4",
 	"actor faulty":   "rx:7;fill:$liar;stroke:$fault;stroke-width:1.4",
-	"same":           "rx:11;fill:none;stroke:$text;stroke-width:1.4", // around the one that a pair is about
+	"same":           "rx:11;fill:none;stroke:$text;stroke-width:1.4", // around the process that a pair is about
 
 	// Message diagrams.
 	"band":            "rx:8;fill:$band",
@@ -73,7 +72,7 @@ var looks = map[string]string{
 	"fat lie":         "fill:none;stroke:$fault;stroke-width:1.8;stroke-dasharray:5 3",
 	"tip":             "fill:$ink",
 
-	// Space and time.
+	// Space-time diagrams.
 	"lane":        "stroke-width:1.5;stroke:$line",
 	"lane faulty": "stroke-width:1.5;stroke-dasharray:5 3;stroke:$faulty",
 	"gap":         "stroke:$card;stroke-width:3", // in the lane of a process that is down
@@ -89,7 +88,7 @@ var looks = map[string]string{
 	"edge":        "fill:none;stroke:$ink;stroke-width:1.4;stroke-opacity:0.9",
 	"outvoted":    "fill:none;stroke:$ink;stroke-width:1.1;stroke-opacity:0.55",
 	"trunk":       "fill:none;stroke:$trunk;stroke-width:1.2;stroke-opacity:1",
-	"shadow":      "rx:6;fill:$fill;stroke:$ink;stroke-opacity:0.5", // of nodes that look alike
+	"shadow":      "rx:6;fill:$fill;stroke:$ink;stroke-opacity:0.5", // of equal nodes
 	"node":        "rx:6;fill:$fill;stroke:$ink;stroke-width:1.2",
 	"node faulty": "rx:6;fill:$fill;stroke:$fault;stroke-width:1.5;stroke-dasharray:4 2.5",
 	"rest":        "rx:6;fill:$fill;stroke:$ink;stroke-dasharray:2 2",
@@ -111,11 +110,11 @@ var looks = map[string]string{
 	"actor-sign faulty": "rx:3;fill:$liar;stroke:$fault",
 	"same-sign":         "rx:5;fill:none;stroke:$text;stroke-width:1.4",
 
-	// Text beside a lane, legible above what lies behind it.
+	// Text next to a lane, legible above the marks behind it.
 	"says": "paint-order:stroke;stroke:$card;stroke-width:3",
 }
 
-// font is what text of a role is written in: the class of a file, and what differs from it.
+// font is the font of a role's text: a class in files, and additional properties.
 type font struct{ class, style string }
 
 var fonts = map[string]font{
@@ -137,8 +136,8 @@ const (
 	mono = `ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace`
 )
 
-// classes are the fonts of files, within our own pictures only: t title, s subtitle, h head,
-// n note, p name of a process or path, io input and output, m message, v value in a pill.
+// classes are the fonts of files, only within this module's pictures: t title, s subtitle, h head, n note, p name of
+// a process or path, io input and output, m message, v value in a pill.
 var classes = []struct{ name, style string }{
 	{"t", "font-size:18px;font-weight:600"},
 	{"s", "font-size:13px;fill:$faint"},

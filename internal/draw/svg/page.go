@@ -9,11 +9,10 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// Page writes a scene as a part of a page, without any style: the classes of marks are
-// their roles, v1 to v8 for the inks of values, lie and faulty, and Sheet says what these
-// look like. What a mark is of is its data-ref; data-since and data-until are events of the
-// trace. The first mark of each reference has it as its id, after the given one: in
-// r1-P5-P2 a dash stands for each slash.
+// Page returns a scene as a part of a page, without any style: the classes of marks are their roles, v1 to v8 for the
+// inks of values, lie and faulty, and Sheet defines their looks. The reference of a mark is its data-ref; data-since
+// and data-until are events of the trace. The first mark with a reference has it as its id, after the given prefix
+// and with dashes instead of slashes, as in r1-P5-P2.
 func Page(s scene.Scene, id string) []byte {
 	w := writer{id: id + "-", ids: make(map[string]bool)}
 	w.open("svg", "xmlns", "http://www.w3.org/2000/svg", "id", id, "viewBox", fmt.Sprintf("0 0 %d %d", s.Width, s.Height),
@@ -24,7 +23,7 @@ func Page(s scene.Scene, id string) []byte {
 	return []byte(w.String())
 }
 
-// class is how a page tells what a mark is.
+// class returns the classes of a mark in a page.
 func (w *writer) class(m *scene.Mark) (a []any) {
 	if w.colour != nil {
 		return nil
@@ -63,9 +62,9 @@ func classOf(class string, i scene.Ink) string {
 	return class
 }
 
-// Sheet is the style sheet for scenes in a page: light or dark as the reader's system is,
-// or as data-theme of the page's root says; light on paper. Marks of class future are
-// still to come, and selected ones stand out: a page gives these classes.
+// Sheet returns the style sheet for scenes in a page: light or dark according to the reader's system, or to
+// data-theme on the page's root; light on paper. The page may give marks the class future, for the part of a run
+// that is still to come, and the class selected, for emphasis.
 func Sheet() []byte {
 	var b strings.Builder
 	theme := func(selector string, of func(colour) string) {
@@ -126,7 +125,7 @@ func Sheet() []byte {
 	return []byte(b.String())
 }
 
-// inPage writes a look for the style sheet of a page.
+// inPage converts a look for the style sheet of a page.
 func inPage(style string) string {
 	var out []string
 	for property, value := range declarations(style) {

@@ -1,5 +1,5 @@
-// Package svg writes scenes as SVG: as files that stand for themselves, and as parts of a
-// page, whose style sheet says what they look like.
+// Package svg writes scenes as SVG: as self-contained files, and as parts of a page, whose style sheet defines their
+// looks.
 package svg
 
 import (
@@ -13,7 +13,7 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// File writes a scene as a file, with its colours and fonts in it.
+// File returns a scene as a file that includes its colors and fonts.
 func File(s scene.Scene) []byte {
 	w := writer{colour: func(c colour) string { return c.file }}
 	w.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", s.Width, s.Height),
@@ -36,9 +36,9 @@ func File(s scene.Scene) []byte {
 // writer writes elements.
 type writer struct {
 	strings.Builder
-	colour func(colour) string // as it is written; nil in a page, where the style sheet has it
-	id     string              // in a page: what ids begin with
-	ids    map[string]bool     // that are given
+	colour func(colour) string // the written color; nil in a page, where the style sheet has it
+	id     string              // in a page: the prefix of ids
+	ids    map[string]bool     // ids in use
 }
 
 func (w *writer) marks(marks []scene.Mark) {
@@ -75,7 +75,7 @@ func (w *writer) mark(m *scene.Mark) {
 	w.put(m.Shape.String(), slices.Concat(w.class(m), a)...)
 }
 
-// text writes a line of text, in several colours if it has parts.
+// text writes a line of text, in several colors if it has parts.
 func (w *writer) text(m *scene.Mark) {
 	a := []any{"x", m.X, "y", m.Y}
 	if w.colour != nil {
@@ -105,7 +105,7 @@ func (w *writer) text(m *scene.Mark) {
 	w.WriteString("</text>\n")
 }
 
-// lookOf is the key of a mark's look.
+// lookOf returns the key of a mark's look.
 func lookOf(m *scene.Mark) string {
 	for _, v := range []struct {
 		is   bool
@@ -118,7 +118,7 @@ func lookOf(m *scene.Mark) string {
 	return m.Role
 }
 
-// look is what a mark looks like, as attributes: in a page only its extent.
+// look returns the look of a mark as attributes: in a page only its extent.
 func (w *writer) look(m *scene.Mark) (out []any) {
 	for property, value := range declarations(looks[lookOf(m)]) {
 		if w.colour != nil || isExtent(property) {
@@ -128,10 +128,10 @@ func (w *writer) look(m *scene.Mark) (out []any) {
 	return out
 }
 
-// isExtent tells whether a property is no matter of style.
+// isExtent reports whether a property is an extent and no style.
 func isExtent(property string) bool { return property == "r" || property == "rx" }
 
-// declarations goes through what stands between semicolons.
+// declarations yields the properties of a style, which semicolons separate.
 func declarations(style string) func(yield func(property, value string) bool) {
 	return func(yield func(string, string) bool) {
 		for one := range strings.SplitSeq(style, ";") {
@@ -142,10 +142,10 @@ func declarations(style string) func(yield func(property, value string) bool) {
 	}
 }
 
-// named is a colour by its name.
+// named matches the name of a color.
 var named = regexp.MustCompile(`\$([a-z]+)`)
 
-// resolve puts colours in the places of their names.
+// resolve replaces names by colors.
 func (w *writer) resolve(style string, i scene.Ink) string {
 	return named.ReplaceAllStringFunc(style, func(name string) string {
 		switch {
@@ -162,7 +162,7 @@ func (w *writer) resolve(style string, i scene.Ink) string {
 	})
 }
 
-// heads defines an arrow head for each colour in use.
+// heads defines an arrow head for each color in use.
 func (w *writer) heads(marks []scene.Mark) {
 	found := make(map[string]string) // looks by id
 	w.findHeads(marks, found)
@@ -190,7 +190,7 @@ func (w *writer) findHeads(marks []scene.Mark, found map[string]string) {
 	}
 }
 
-// head is the head of an arrow, which looks like its line: its colour, or in a page its class.
+// head returns the head of an arrow, which has the look of its line: its color, or in a page its class.
 func (w *writer) head(m *scene.Mark) (id, look string) {
 	for property, value := range declarations(looks[lookOf(m)]) {
 		switch {
@@ -204,7 +204,7 @@ func (w *writer) head(m *scene.Mark) (id, look string) {
 	return w.id + "to-" + strings.NewReplacer("#", "", " ", "-").Replace(look), look
 }
 
-// put writes an element without content; attributes are names and values in turn.
+// put writes an element without content. attributes alternate between names and values.
 func (w *writer) put(tag string, attributes ...any) {
 	w.begin(tag, attributes)
 	w.WriteString("/>\n")
@@ -224,12 +224,12 @@ func (w *writer) begin(tag string, attributes []any) {
 	}
 }
 
-// escapes are the characters that mean something in XML, or would not stay as they are.
+// escapes are the special characters of XML, and those that would not be preserved.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;",
 	"\t", "&#x9;", "\n", "&#xA;", "\r", "&#xD;")
 
-// escaped makes text safe as content and as an attribute. What XML cannot hold
-// becomes a question mark.
+// escaped makes text safe as content and as an attribute. A character that XML cannot contain becomes a question
+// mark.
 func escaped(text string) string {
 	return escapes.Replace(strings.Map(func(r rune) rune {
 		if r < ' ' && !strings.ContainsRune("\t\n\r", r) || r >= utf8.RuneError && r <= 0xffff {

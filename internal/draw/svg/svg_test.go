@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Text is escaped as encoding/xml does, of which a program for pages needs nothing else.
+// Text is escaped as by encoding/xml, which a program for pages does not need for anything else.
 func TestEscaped(t *testing.T) {
 	special := []rune("&<>\"'\t\n\r\x00\x1b\x7f\ud7ff\ue000\ufffc\ufffd\ufffe\uffff\U00010000\U0010ffffaé漢")
 	for seed := range uint64(500) {

@@ -9,30 +9,27 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// Card is the verdict on a run: what held, what was promised and why, and what
-// it cost beside what the theorem says.
+// Card is the verdict on a run: what held, what was promised and why, and the measured costs next to the theorem's.
 type Card struct {
 	reading.Style
-	// Title stands above the card, if there is one.
+	// Title is written above the card, if there is one.
 	Title    string
 	Verdicts []parley.Verdict
-	// Cost is what the theorem says and Measured what was counted, by round. Each
-	// may be empty.
+	// Cost is the theorem's count and Measured the actual one, by round. Each may be empty.
 	Cost parley.Cost
-	// ValueBits is how many bits a value has in Cost; 0: one.
+	// ValueBits is the number of bits of a value in Cost; 0 means 1.
 	ValueBits uint64
 	Measured  []parley.Traffic
-	// Counted says whose messages were measured, as in "sent by all processes".
+	// Counted says which messages were measured, as in "sent by all processes".
 	Counted string
-	// Whole is for protocols without rounds: what was measured is one sum, and the
-	// theorem speaks of one task, such as a broadcast. Tasks is how many of those there
-	// were, and Task what one is called, as in "one broadcast".
+	// Whole is for protocols without rounds: the measured cost is one sum, and the theorem's is for one task, such as
+	// a broadcast. Tasks is the number of tasks, and Task describes one, as in "one broadcast".
 	Whole bool
 	Tasks uint64
 	Task  string
 }
 
-// Text writes the card.
+// Text returns the card as text.
 func (c Card) Text() string {
 	var parts []string
 	if c.Title != "" {
@@ -57,7 +54,7 @@ func (c Card) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// heads is how wide the names of the properties are, with their marks.
+// heads returns the width of the names of the properties with their marks.
 func (c Card) heads() int {
 	wide := 14
 	for _, v := range c.Verdicts {
@@ -66,7 +63,7 @@ func (c Card) heads() int {
 	return min(wide, c.Columns()/2)
 }
 
-// verdict is the paragraph on one property.
+// verdict returns the paragraph on one property.
 func (c Card) verdict(v parley.Verdict) string {
 	mark, outcome, colour := verdictOf(v)
 	broken := v.Broken != nil
@@ -118,7 +115,7 @@ func verdictOf(v parley.Verdict) (mark, outcome, colour string) {
 	return "✓", outcome, green
 }
 
-// measures are what is counted of messages.
+// measures are the counted quantities of messages.
 var measures = []struct {
 	name string
 	of   func(parley.Traffic) uint64
@@ -128,7 +125,7 @@ var measures = []struct {
 	{"signatures", func(t parley.Traffic) uint64 { return t.Signatures }},
 }
 
-// measured is what was measured, of all rounds together.
+// measured returns the total over all rounds.
 func (c Card) measured() (all parley.Traffic) {
 	for _, t := range c.Measured {
 		all = all.Plus(t)
@@ -136,7 +133,7 @@ func (c Card) measured() (all parley.Traffic) {
 	return all
 }
 
-// costs is the table of what was measured beside what the theorem says.
+// costs returns the table of measured costs next to the theorem's.
 func (c Card) costs() string {
 	measured, theorem := c.measured(), c.Cost.Total()
 	rows := max(len(c.Measured), len(c.Cost.PerRound))
@@ -185,7 +182,7 @@ func (c Card) costs() string {
 	return text
 }
 
-// whole says on a line for each measure what was counted and what the theorem says.
+// whole returns one line for each measure, with the measured number and the theorem's.
 func (c Card) whole() string {
 	most := ""
 	if c.Cost.AtMost {
@@ -225,7 +222,7 @@ func (c Card) whole() string {
 	return strings.Join(lines, "")
 }
 
-// entry is one round's number, or a dash if there is none.
+// entry returns one round's number, or a dash if there is none.
 func entry(rounds []parley.Traffic, r int, of func(parley.Traffic) uint64) string {
 	if r >= len(rounds) {
 		return "–"

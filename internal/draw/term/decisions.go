@@ -5,11 +5,11 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// mostDecisions is how many processes are written out. Beyond that, correct ones in a row
-// with the same outcome are one line.
+// mostDecisions is the maximum number of processes with separate lines. Beyond it, adjacent correct processes with
+// the same outcome share a line.
 const mostDecisions = 40
 
-// Decisions writes what each process started with, decided and was.
+// Decisions returns a table of each process's initial value, decision and role.
 func Decisions(list []reading.Outcome, o reading.Style) string {
 	heads := [4]string{"process", "starts with", "decides", "role"}
 	if o.Columns() < 60 {
@@ -39,7 +39,7 @@ func Decisions(list []reading.Outcome, o reading.Style) string {
 		faulty = append(faulty, o.Faulty.Has(one.Process))
 		i = j
 	}
-	room := o.Columns() - 1 - 4*frame // for the roles: what the other columns leave
+	room := o.Columns() - 1 - 4*frame // for the roles: the remaining width
 	for c := range 3 {
 		wide := prose.Width(heads[c])
 		for _, row := range rows {
@@ -69,7 +69,7 @@ func Decisions(list []reading.Outcome, o reading.Style) string {
 	return g.one(g.groups)
 }
 
-// same tells whether two processes have the same outcome.
+// same reports whether two processes have the same outcome.
 func same(a, b reading.Outcome) bool {
 	return a.Role == b.Role && reading.Equal(a.Starts, b.Starts) && reading.Equal(a.Decides, b.Decides)
 }

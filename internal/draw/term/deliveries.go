@@ -10,9 +10,8 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// Deliveries writes what each process delivered, in its order, a row a process;
-// views and suspicions stand between. What faulty processes deliver is shown too,
-// for some services promise that even that agrees.
+// Deliveries returns the deliveries of each process in its order, one row for each process, with views and suspicions
+// between them. Deliveries of faulty processes are included, because some services promise that even those agree.
 func Deliveries(p parley.Protocol, h *parley.History, o reading.Style) string {
 	words := reading.Words{Style: o, Protocol: p}
 	columns := make([][]string, h.N)

@@ -7,22 +7,21 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// grid is a table that folds: if it is too wide for a line, groups of columns
-// stand in several tables one below the other, each with the head of its
-// columns and with the leading columns repeated.
+// grid is a table that folds: if it is too wide for a line, it becomes several tables below one another. Each has a
+// part of the column groups with their heads, and repeats the leading columns.
 type grid struct {
-	over   string   // stands over the head of all groups; may be empty
+	over   string   // above the heads of all groups; may be empty
 	lead   []column // repeated at the left of each table
 	groups []group
 }
 
-// group is one column, or several that are not to be parted and share a head.
+// group is one column, or several that should stay together and share a head.
 type group struct {
-	head    string // over more than one column
+	head    string // above several columns
 	columns []column
 }
 
-// column is one column: each cell is one line.
+// column is one column. Each cell is one line.
 type column struct {
 	head  string
 	cells []string
@@ -37,7 +36,7 @@ func (c column) width() int {
 	return w
 }
 
-// frame is what the border and the blanks around one column take.
+// frame is the width of the border and the blanks around one column.
 const frame = 3
 
 func (g group) width() int { return g.lack() + g.inner() + frame*len(g.columns) }
@@ -50,7 +49,7 @@ func (g group) inner() int {
 	return w
 }
 
-// lack is how much wider the columns of a group must be to carry its head.
+// lack returns by how much the columns of a group must be widened for its head.
 func (g group) lack() int {
 	if len(g.columns) < 2 {
 		return 0
@@ -58,12 +57,12 @@ func (g group) lack() int {
 	return max(prose.Width(g.head)-g.inner(), 0)
 }
 
-// roomFor is the width that is left for a single column beside the leading ones.
+// roomFor returns the remaining width for a single column next to the leading ones.
 func (g grid) roomFor(width int) int { return max(width-g.leading()-1-frame, 1) }
 
 func (g grid) leading() int { return group{columns: g.lead}.width() }
 
-// render writes the table or tables. Cells must fit (see roomFor).
+// render returns the table or tables. Cells must fit (see roomFor).
 func (g grid) render(width int) string {
 	room := width - 1 - g.leading()
 	var out []string
@@ -73,7 +72,7 @@ func (g grid) render(width int) string {
 	return strings.Join(out, "\n")
 }
 
-// parted takes groups that are too wide for a line apart after all.
+// parted splits groups that are too wide for a line.
 func parted(groups []group, room int) []group {
 	var out []group
 	for _, g := range groups {
@@ -89,8 +88,7 @@ func parted(groups []group, room int) []group {
 	return out
 }
 
-// split puts groups side by side as far as there is room, in tables of about
-// the same number of groups.
+// split distributes groups over as few tables as possible, with about the same number of groups in each.
 func split(groups []group, room int) [][]group {
 	greedy := fill(groups, room, len(groups))
 	if len(greedy) <= 1 {
@@ -103,7 +101,7 @@ func split(groups []group, room int) [][]group {
 	return greedy
 }
 
-// fill takes at most so many groups for a table, and no more than there is room.
+// fill fills tables with at most the given number of groups, as far as there is room.
 func fill(groups []group, room, most int) [][]group {
 	var out [][]group
 	taken, used := 0, 0
@@ -132,7 +130,7 @@ func (c cell) width() int {
 	return w
 }
 
-// one writes a single table.
+// one returns a single table.
 func (g grid) one(groups []group) string {
 	all, wide, grouped := slices.Clone(g.lead), 0, false
 	for _, group := range groups {
@@ -189,7 +187,7 @@ func (g grid) one(groups []group) string {
 	return strings.Join(append(lines, rule("└┴┘", plain)), "\n") + "\n"
 }
 
-// line is a line of cells.
+// line returns a line of cells.
 func line(cells []cell) string {
 	out := "│"
 	for _, c := range cells {
@@ -201,7 +199,7 @@ func line(cells []cell) string {
 	return out
 }
 
-// rule is a line between cells, with its joints: at the left, between them, and at the right.
+// rule returns a line between cells, with its joints: left, between the cells, and right.
 func rule(joints string, cells []cell) string {
 	joint := []rune(joints)
 	var parts []string

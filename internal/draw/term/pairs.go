@@ -9,10 +9,10 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// leastHalf is the narrowest column in which a run stands beside another one.
+// leastHalf is the minimum width of a column for a run next to another one.
 const leastHalf = 30
 
-// Pairs writes an argument with runs that look the same to somebody.
+// Pairs returns an argument with runs that look the same to a process, as text.
 func Pairs(p parley.Protocol, d reading.Pairs) string {
 	out := heading(d.Style, d.Title)
 	if d.Subtitle != "" {
@@ -24,7 +24,7 @@ func Pairs(p parley.Protocol, d reading.Pairs) string {
 	return out + "\n" + prose.Fold(d.End, d.Columns()) + "\n"
 }
 
-// pair writes two runs, side by side if there is room.
+// pair returns the lines of two runs, side by side if there is room.
 func pair(p parley.Protocol, d reading.Pairs, pair *reading.Pair) (out []string) {
 	half := (d.Columns() - 3) / 2
 	beside := half >= leastHalf
@@ -53,10 +53,10 @@ func pair(p parley.Protocol, d reading.Pairs, pair *reading.Pair) (out []string)
 	return out
 }
 
-// account is a case that is put into columns.
+// account is a case to write in columns.
 type account struct{ *reading.Account }
 
-// parts are the parts of a case, to be put beside those of the other one.
+// parts returns the parts of a case, to be written next to those of the other case.
 func (c account) parts(pair *reading.Pair, which, width int) [][]string {
 	head := []string{paint(c.Style, bold, prose.Cut(c.Title, width))}
 	said := c.list(width)
@@ -75,7 +75,7 @@ func (c account) parts(pair *reading.Pair, which, width int) [][]string {
 	return append(parts, []string{""}, said, []string{""}, sees, []string{""}, prose.Lines(pair.Must[which], width))
 }
 
-// indented folds a line that begins after some columns.
+// indented folds a line with an indentation.
 func indented(line string, by, width int) []string {
 	lines := prose.Lines(line, max(width-by, 1))
 	for i := range lines {
@@ -84,7 +84,7 @@ func indented(line string, by, width int) []string {
 	return lines
 }
 
-// list is all that is said, round by round.
+// list returns all messages, round by round.
 func (c account) list(width int) (out []string) {
 	head := ""
 	for _, t := range c.Shared() {
@@ -103,7 +103,7 @@ func (c account) list(width int) (out []string) {
 	return out
 }
 
-// triangle draws three processes as the lecture does, the source on top.
+// triangle draws three processes as the lecture does, with the source at the top.
 func (c account) triangle(width int) []string {
 	arrows, ok := c.Mapped()
 	ids := c.Order()
@@ -118,14 +118,14 @@ func (c account) triangle(width int) []string {
 	}
 	names := [3]string{c.Marked(ids[0]), c.Marked(ids[1]), c.Marked(ids[2])}
 	gap := max(prose.Width(label(1, 2)), prose.Width(label(2, 1))) + 5
-	gap += gap % 2                                                      // then both sides are alike
-	left := max(prose.Width(names[1]), prose.Width(label(0, 1)), 2) + 6 // the left name ends before it
-	right := left + gap + 3                                             // the right one begins here
+	gap += gap % 2                                                      // makes both sides equal
+	left := max(prose.Width(names[1]), prose.Width(label(0, 1)), 2) + 6 // the end of the left name
+	right := left + gap + 3                                             // the beginning of the right one
 	if label(1, 0)+label(2, 0) != "" || max(right+prose.Width(names[2]), left+right+prose.Width(label(0, 2))) > width {
 		return nil
 	}
 	top := (left + right - 1) / 2
-	slope := func(k int, on string, near [2]string) string { // k of 2 lines down
+	slope := func(k int, on string, near [2]string) string { // line k of 2
 		l := top - 1 - (top-left)*k/2
 		r := left + right - l
 		line := prose.Pad(strings.Repeat(" ", max(l-1-prose.Width(near[0]), 0))+near[0], l) + on[:len("╱")]
@@ -148,7 +148,7 @@ func (c account) triangle(width int) []string {
 	}
 }
 
-// filled puts a text into the midst of a line.
+// filled centers a text in a line.
 func filled(text string, width int) string {
 	room := max(width-prose.Width(text), 0)
 	return strings.Repeat("─", room/2) + text + strings.Repeat("─", room-room/2)

@@ -11,16 +11,15 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// RoundsOptions say how tables of messages look.
+// RoundsOptions configure tables of messages.
 type RoundsOptions struct {
 	reading.Style
-	// Rows is how many rows of one content are shown; 12 if 0. The rest is counted.
+	// Rows is the maximum number of rows shown for each content; 12 if 0. The rest is counted.
 	Rows int
 }
 
-// Rounds writes a table for each round, with a column for each sender and below
-// it what the sender sends. What a faulty process tells nobody but itself is
-// left out.
+// Rounds returns a table for each round, with a column for each sender and its messages. It omits what a faulty
+// process sends only to itself.
 func Rounds(rounds []reading.Round, o RoundsOptions) string {
 	var out []string
 	faulty, silent := false, false
@@ -44,7 +43,7 @@ func Rounds(rounds []reading.Round, o RoundsOptions) string {
 	return strings.Join(out, "\n")
 }
 
-// round writes one table under its caption.
+// round returns one table with its caption.
 func (o RoundsOptions) round(r reading.Round) string {
 	caption, common := o.caption(r)
 	g := grid{over: "Sender"}
@@ -69,8 +68,8 @@ func (o RoundsOptions) round(r reading.Round) string {
 	return text + g.render(o.Columns())
 }
 
-// caption says who sends to whom and tells whether all send to the same
-// processes, so that it need not be said in each column.
+// caption returns the senders and receivers in words. common reports whether all send to the same processes, so that
+// columns need not name them.
 func (o RoundsOptions) caption(r reading.Round) (text string, common bool) {
 	title := cmp.Or(r.Title, fmt.Sprintf("Round %d", r.Number))
 	var from []parley.ID
@@ -105,7 +104,7 @@ func (o RoundsOptions) caption(r reading.Round) (text string, common bool) {
 	}
 	for _, id := range from {
 		mine, rest := receivers[id], receivers[id]
-		if o.Faulty.Has(id) { // what a liar tells itself is not shown
+		if o.Faulty.Has(id) { // a liar's copy to itself is not shown
 			if to.Has(id) {
 				mine.Add(id)
 			}
@@ -127,8 +126,8 @@ func (o RoundsOptions) caption(r reading.Round) (text string, common bool) {
 	return title, false
 }
 
-// byContent is the column of one sender, a block for each content. The receivers
-// are named if they are not the caption's.
+// byContent returns the column of one sender, with a block for each content. It names the receivers if the caption
+// does not.
 func (o RoundsOptions) byContent(mine []reading.Said, room int, common bool) []string {
 	wide := 0
 	for _, said := range mine {
@@ -150,13 +149,13 @@ func (o RoundsOptions) byContent(mine []reading.Said, room int, common bool) []s
 	return cells
 }
 
-// shown returns the rows that are shown.
+// shown returns the rows to show.
 func (o RoundsOptions) shown(s reading.Said) []string {
 	return s.Rows[:min(cmp.Or(o.Rows, 12), len(s.Rows))]
 }
 
-// rowsOf returns the lines for what is said: a row on one line, or on three at
-// most if it is too wide, and the count of those left out.
+// rowsOf returns the lines of a content: one for each row, or up to three if the row is too wide, and the number of
+// omitted rows.
 func (o RoundsOptions) rowsOf(said reading.Said, room int) []string {
 	const most = 3
 	if said.Total == 0 {

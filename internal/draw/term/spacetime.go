@@ -11,16 +11,16 @@ import (
 	"parley/trace"
 )
 
-// SpaceTime draws a run as text: a lane for each process, time going down. A
-// message is a line at the time of its arrival, from the lane of its sender to that
-// of its receiver; what it says stands at the right with the time of its sending.
+// SpaceTime returns a run as text: a lane for each process, time from top to bottom. A message is a line at the time
+// of its arrival, from the lane of its sender to that of its receiver. Its text is at the right, with the time of its
+// sending.
 func SpaceTime(p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions) string {
 	run := reading.SpaceTime(p, events, o)
 	d := lanes{n: p.N, o: o, width: 5, down: make([]bool, p.N)}
 	for id := range parley.ID(p.N) {
 		d.width = max(d.width, prose.Width(o.Marked(id))+2)
 	}
-	time := 0 // columns of the time
+	time := 0 // width of the time
 	for _, m := range run.Moments {
 		time = max(time, len(timeOf(m.Event)))
 	}
@@ -46,11 +46,11 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptio
 
 func timeOf(e trace.Event) string { return prose.Number(uint64(max(e.Time, 0))) }
 
-// lanes is a diagram in the making.
+// lanes is a diagram under construction.
 type lanes struct {
 	n     int
 	o     reading.SpaceTimeOptions
-	width int // columns of a lane
+	width int // width of a lane
 	down  []bool
 }
 
@@ -63,13 +63,13 @@ func (d *lanes) heads() (out string) {
 	return out
 }
 
-// marks stand in the lane of a process to which something happens.
+// marks are the signs in the lane of a process for its events.
 var marks = map[trace.Op]string{
 	trace.Request: "○", trace.Deliver: "◆", trace.Indicate: "◇", trace.Crash: reading.Cross, trace.Restart: "●",
 	trace.Suspect: "!", trace.Pause: "=", trace.Resume: "=",
 }
 
-// moment is the lanes at a moment, and what is said of it.
+// moment returns the lanes at a moment, with its description.
 func (d *lanes) moment(m *reading.Moment) string {
 	if m.Message() {
 		return d.arrow(m)
@@ -88,7 +88,7 @@ func (d *lanes) moment(m *reading.Moment) string {
 	return line + " " + d.o.Called(m.At) + " " + m.Says
 }
 
-// arrow is a message that came, or that was lost on its way.
+// arrow returns the line of a message that arrived or was lost.
 func (d *lanes) arrow(m *reading.Moment) string {
 	from, to, says, end := int(m.Peer), int(m.At), m.Says, "▶"
 	if to < from {
@@ -126,7 +126,7 @@ func (d *lanes) arrow(m *reading.Moment) string {
 	return line + " " + says
 }
 
-// rest is the lane of a process to which nothing happens: nothing while it is down.
+// rest returns the lane of a process without an event: blank while it is down.
 func (d *lanes) rest(i int, up string) string {
 	if d.down[i] {
 		return " "
@@ -134,7 +134,7 @@ func (d *lanes) rest(i int, up string) string {
 	return up
 }
 
-// cell is one lane: its centre and what goes through at both sides.
+// cell returns one lane: its center, and the lines that pass on both sides.
 func (d *lanes) cell(left, middle, right string) string {
 	half := (d.width - 1) / 2
 	return strings.Repeat(left, half) + middle + strings.Repeat(right, d.width-1-half)

@@ -1,10 +1,9 @@
 // Package term writes runs as text: tables of messages, information trees, decisions,
 // verdicts, and pictures made of characters.
 //
-// Everything is a pure function from data to text: nothing looks at a terminal,
-// a clock or the environment, and the same data give the same bytes. The width
-// is a parameter, in columns of a fixed-width font, and no line is wider. What
-// is too big to be shown whole is folded, collapsed or counted, never refused.
+// Everything is a pure function from data to text: nothing reads a terminal, a clock or the environment, and the same
+// data give the same bytes. The width is a parameter, in columns of a fixed-width font, and no line is wider. What is
+// too big to be shown completely is folded, collapsed or counted, never refused.
 package term
 
 import (
@@ -14,7 +13,7 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// The colours of text, as ANSI sequences.
+// The colors of text, as ANSI sequences.
 const (
 	bold   = "1"
 	dim    = "2"
@@ -23,7 +22,7 @@ const (
 	yellow = "33"
 )
 
-// paint colours a text that stays within one line.
+// paint colors a text on one line.
 func paint(s reading.Style, colour, text string) string {
 	if !s.Color || text == "" {
 		return text
@@ -31,7 +30,7 @@ func paint(s reading.Style, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// heading writes a bold text, folded.
+// heading returns a bold text, folded.
 func heading(s reading.Style, text string) string {
 	var out strings.Builder
 	for _, line := range prose.Lines(text, s.Columns()) {

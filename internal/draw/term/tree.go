@@ -8,9 +8,8 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// Tree writes an information tree, a node a line: its path, what came along it
-// (in) and what the process makes of it (out, a question mark before the
-// decision). At most 200,000 nodes of it are looked at.
+// Tree returns an information tree, one line for each node: its path, the value received along it (in) and the
+// process's result (out, a question mark before the decision). It visits at most 200,000 nodes.
 func Tree(t parley.Tree, o reading.TreeOptions) string {
 	s := reading.Look(t, o.Style)
 	root, whole := o.Plan(s, func(*reading.Node) bool { return true })
@@ -26,7 +25,7 @@ func Tree(t parley.Tree, o reading.TreeOptions) string {
 	return out
 }
 
-// treeText gathers the lines of a tree.
+// treeText collects the lines of a tree.
 type treeText struct {
 	reading.TreeOptions
 	dotted bool
@@ -39,8 +38,8 @@ type treeRow struct {
 	in, out, rest string
 }
 
-// lines adds the line of a node and those of its children. first is what stands
-// before the node itself and other before what is beneath it.
+// lines adds the lines of a node and of its children. first is the prefix of the node itself, and other that of its
+// children.
 func (p *treeText) lines(n *reading.Node, first, other string) {
 	if n.Rest > 0 {
 		p.rows = append(p.rows, treeRow{branch: first, label: prose.Ellipsis + " " + prose.Number(n.Rest) + " more"})
@@ -69,7 +68,7 @@ func (p *treeText) output(v []byte) string {
 	return p.Value(v)
 }
 
-// note says what is beneath a node and not drawn.
+// note describes the nodes below a node that are not drawn.
 func note(n *reading.Node) string {
 	switch {
 	case n.Below.Nodes == 0:
@@ -84,8 +83,8 @@ func note(n *reading.Node) string {
 	return prose.Number(n.Below.Nodes) + " below"
 }
 
-// align sets the columns of the lines. Where there is no room the beginning of
-// the path goes, which the branches tell anyway.
+// align aligns the columns of the lines. If there is no room, it cuts the beginning of the path, which the branches
+// show anyway.
 func (p *treeText) align() []string {
 	left, in, out := 0, 1, 1
 	for _, r := range p.rows {
