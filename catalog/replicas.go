@@ -92,7 +92,8 @@ func newsOver(name string, on orderedBroadcast, n int) parley.Protocol {
 			p := parley.Promise{Property: understanding, Holds: beneath.Holds, Because: beneath.Because}
 			switch {
 			case on.property == problem.FIFOOrder:
-				p.Holds, p.Because = false, "FIFO order does not relate messages of two authors, even if one has read the other's (lecture)"
+				p.Holds, p.Because = false, "FIFO order does not relate messages of two authors, even if "+
+					"one has read the other's (lecture)"
 			case p.Holds && (a.Processes.Restarted || a.Processes.LostDisk):
 				p.Holds, p.Because = false, "a copy that comes back has forgotten what it read"
 			case p.Holds:

@@ -139,7 +139,8 @@ func (j judged) properties() []parley.Property {
 		Check: j.integrity, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Termination, Mode: parley.Eventually,
-		Says:  "every request of a correct process is decided; if the source is correct, every process that never restarts decides",
+		Says: "every request of a correct process is decided; if the source is correct, every " +
+			"process that never restarts decides",
 		Check: j.termination,
 	}, {
 		Name: Rejoining, Mode: parley.Eventually,

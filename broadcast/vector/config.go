@@ -125,7 +125,8 @@ func (c Config) properties() []string {
 
 // promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "a link delivers everything sent before, and each process that continues reports what it received",
+	return views.Promises(c.Config, a, "a link delivers everything sent before, and each process "+
+		"that continues reports what it received",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},
 		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement})
 }

@@ -195,7 +195,8 @@ func promises(
 				"answers one is correct", lacks),
 			parley.Promised(Validity, "of at least 2m+1 dates at most m come from faulty processes: the median lies between "+
 				"correct ones", lacks),
-			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, and inform joining processes",
+			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, "+
+				"and inform joining processes",
 				lacks))
 	}
 }

@@ -138,7 +138,8 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 		say(problem.Atomicity, "all find the outcome in the same order, and of m+1 that report it one is correct", safe),
 		say(problem.Validity, "a yes counts only for the process that broadcast it", safe),
 		say(problem.NonTriviality, "all votes arrive before any process has waited too long", trivial),
-		say(problem.Stability, "the order ends each transaction once, and only processes that do not know its outcome ask others", safe),
+		say(problem.Stability, "the order ends each transaction once, and only processes that do not "+
+			"know its outcome ask others", safe),
 		say(problem.Termination, "m+1 correct processes report that they have waited too long, and report outcomes", live),
 		say(problem.NonBlocking, "no process waits for a single other one", ""),
 		say(service.Names, "all know the same transaction by a name", safe),
