@@ -67,7 +67,8 @@ func (j Judging) Properties() []parley.Property {
 			"no other transaction under that name",
 	}, parley.Property{
 		Name: Answers, Mode: parley.Eventually, Check: j.answers, Vacuous: j.unasked,
-		Says: "every request at a process that does not crash is answered: by an outcome, or by the report that the transaction has not begun",
+		Says: "every request at a process that does not crash is answered: by an outcome, or by the " +
+			"report that the transaction has not begun",
 	})
 }
 

@@ -142,7 +142,8 @@ func properties(m int) []parley.Property {
 		},
 	}, {
 		Name: Completeness, Mode: parley.Eventually,
-		Says: "if m+1 correct processes, themselves not expelled, are asked to expel a process, every correct process shuts it out",
+		Says: "if m+1 correct processes, themselves not expelled, are asked to expel a process, every " +
+			"correct process shuts it out",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at == of || indicated(h, at, Shut, of) {
 				return nil
