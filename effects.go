@@ -2,10 +2,10 @@ package parley
 
 import "slices"
 
-// DurableFirst puts the effects of a step into the order in which every host carries them
-// out: what the step appends, then Compact, because it saves the state after the step, and
+// DurableFirst reorders the effects of a step into the order in which every host carries them
+// out: first what the step appends, then Compact, because it saves the state after the step, and
 // then the rest. Effects of one of these three kinds keep their order. Nothing may leave a
-// process before what it appended is durable.
+// process before what the process appended is durable.
 func DurableFirst(effects []Effect) {
 	for i := range effects {
 		if effects[i].Op.rank() < last {
@@ -15,7 +15,7 @@ func DurableFirst(effects []Effect) {
 	}
 }
 
-// last is the rank of all that is not for the log.
+// last is the rank of the effects that do not concern the log.
 const last = 2
 
 func (op Op) rank() int {
@@ -28,8 +28,8 @@ func (op Op) rank() int {
 	return last
 }
 
-// Singly returns effects with one send to each receiver in place of a send to all n, because
-// a process may crash in the middle of it.
+// Singly returns effects with each send to all n replaced by one send to each receiver: a
+// process may crash between two of them.
 func Singly(effects []Effect, n int) []Effect {
 	var out []Effect
 	for _, e := range effects {
