@@ -7,30 +7,30 @@ import (
 	"parley/lockstep"
 )
 
-// Pipeline is one process in consecutive instances of one protocol in rounds, each on
-// call and many of them at a time: the slots, numbered from 1. A machine embeds it and hands it
-// its events; the frames of slot k have k for their Value. Calling a slot calls all before it, and
-// the first frame of round 0 from whomever calls too. What slots deliver is delivered in their order.
+// Pipeline is one process in consecutive instances of one protocol in rounds: the slots, numbered
+// from 1. Each begins on demand, and many are in flight. A machine embeds a Pipeline and passes it
+// its events; the frames of slot k have k in their Value. Opening a slot opens all slots before it,
+// and so does its first frame of round 0 from any process. Slots deliver in their order.
 //
-// A slot may begin when so much time has passed since the one that is window slots
-// before it began that this one is over at every correct process: one round more than
-// it has. So at most window slots are unfinished at a time, whoever calls, and at most
-// as many begin in that time. The rule goes by time, and not by what this process has
-// finished, for the same reason that deadlines do: all correct processes begin a slot
+// A slot may begin when so much time has passed since the slot window slots before it
+// began that the earlier slot is over at every correct process: one round more than it
+// lasts. So at most window slots are unfinished at a time, whoever opens them, and at most
+// window begin in that time. The rule uses the time, and not what this process has
+// finished, for the same reason as deadlines do: all correct processes begin a slot
 // within one delay, so that by the clock all of them may begin the next one within one
-// delay too, while one that a liar says less to may finish slots long after others. A
-// frame that comes before its slot may begin is kept, at most window slots ahead; past
-// that it comes from a liar, and is refused.
+// delay too, while a process to which a faulty one sends less may finish slots long
+// after the others. A frame that arrives before its slot may begin is kept, at most window
+// slots ahead; a frame further ahead comes from a faulty process, and is refused.
 //
-// Why processes stay together: say that a slot's beginnings are at most one delay apart
-// (and twice the slack, see lockstep). If the first correct process begins slot k at a
-// time, all others have its frame one delay later; and by then they may begin slot k
-// too, for they began slot k-window at most so much later than it did.
+// Why processes stay together: assume that a slot's beginnings are at most one delay
+// (plus twice the slack, see lockstep) apart. If the first correct process begins slot k
+// at some time, all others have its frame one delay later. By then they may begin slot k
+// too, because they began slot k-window at most that much later than it did.
 //
-// A process that abstains in a slot takes part in later ones and delivers none from that
-// on. One that comes back after a crash takes no part in any: it cannot know which have
-// begun; see [Rejoining] for how it may find out. Signed protocols are
-// refused, for what is signed in one instance would count in all.
+// A process that abstains in a slot takes part in later ones, but delivers none from that slot
+// on. A process that restarts after a crash takes no part in any slot, because it cannot know
+// which have begun; see [Rejoining] for how it can find out. Protocols with signatures are
+// refused, because a signature from one instance would count in all.
 type Pipeline struct {
 	p     lockstep.Protocol
 	when  lockstep.Schedule
@@ -40,32 +40,32 @@ type Pipeline struct {
 
 	ring
 	alarm
-	waits  bool   // no slot begins before it is released
-	mute   bool   // it came back after a crash: what may have begun cannot be known
-	missed uint64 // the first slot that this process abstained from; 0: none
+	waits  bool   // no slot begins before Resume
+	mute   bool   // restarted after a crash: it cannot know which slots have begun
+	missed uint64 // the first slot in which this process abstained; 0: none
 }
 
-// part is what part a process takes in the slots.
+// part is how a process takes part in the slots.
 type part interface {
-	// at is how far it is.
+	// at returns the phase of this process.
 	at() phase
-	// opens tells whether this process begins slots, and slot k.
+	// opens reports whether this process begins slots, and slot k in particular.
 	opens(s *parley.Step, k uint64) bool
-	// early tells whether a slot may begin before this process's own window lets it.
+	// early reports whether slot k may begin before this process's own window allows it.
 	early(k uint64) bool
-	// speaks is for a slot in which this process is to speak.
+	// speaks runs before this process sends in a slot.
 	speaks(s *parley.Step, k uint64)
-	// hears notes who begins which slots, and tells whether the frame is of any use.
+	// hears records which process begins which slot, and reports whether the frame is of any use.
 	hears(s *parley.Step, from parley.ID, q parley.Msg) bool
-	// ends is for a slot that is over, and tells whether what is agreed on in it counts.
+	// ends runs when a slot is over, and reports whether its decision counts.
 	ends(s *parley.Step, k uint64, r *slot) bool
-	// turn does what is due beside the slots.
+	// turn does what is due besides the slots.
 	turn(s *parley.Step)
-	// noted visits what is noted of a slot beside what is of all pipelines.
+	// noted visits what this part records of a slot.
 	noted(v *parley.Vars, r *slot)
 }
 
-// always is the part of a process that is never out: after a crash it is mute.
+// always is the part of a process that never rejoins: after a crash it is mute.
 type always struct{ missed *uint64 }
 
 func (always) at() phase                                      { return participating }
@@ -80,15 +80,15 @@ func (a always) ends(_ *parley.Step, k uint64, _ *slot) bool { return *a.missed 
 
 // SlotHandler is the machine that embeds a pipeline. Neither function may call the pipeline.
 type SlotHandler interface {
-	// ProposalFor is asked what this process says in a slot, at the moment in which it begins,
-	// whoever called for it: the value is in round 0's frame.
+	// ProposalFor returns what this process proposes in a slot. It is called when the slot begins,
+	// whoever opened it: the value is in the frame of round 0.
 	ProposalFor(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
-	// SlotDone tells what this process's instance of a slot delivered: slot by slot, in
-	// order, none left out. delivered is the pipeline's own.
+	// SlotDone receives what this process's instance of a slot delivered: slot by slot, in
+	// order, without gaps. The pipeline reuses delivered.
 	SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect)
 }
 
-// NewPipeline makes one process. It panics if the schedule is not on call, the window is less than 1,
+// NewPipeline makes one process. It panics if the schedule is not on demand, the window is less than 1,
 // or the protocol signs.
 func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above SlotHandler) *Pipeline {
 	switch {
@@ -104,12 +104,12 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	return l
 }
 
-// Pause keeps all slots from beginning; what comes of them is kept. Release lets those begin
-// that are called for. All correct processes must be released within the time that the
-// schedule allows for a call to be heard by all.
+// Pause keeps all slots from beginning; frames for them are kept. Resume begins the slots
+// that are requested. All correct processes must resume within the time that the
+// schedule allows for the frame that opens a slot to reach all.
 func (l *Pipeline) Pause() { l.waits = true }
 
-// Resume is the end of a Hold.
+// Resume ends a Pause.
 func (l *Pipeline) Resume(s *parley.Step) {
 	if !l.waits {
 		return
@@ -118,7 +118,7 @@ func (l *Pipeline) Resume(s *parley.Step) {
 	l.begin(s)
 }
 
-// begin has slots that were called for begin now.
+// begin makes requested slots begin now.
 func (l *Pipeline) begin(s *parley.Step) {
 	for k := l.opened + 1; k <= l.wanted; k++ {
 		l.slot(k).begin = s.Now
@@ -126,25 +126,25 @@ func (l *Pipeline) begin(s *parley.Step) {
 	l.open(s)
 }
 
-// Paused tells whether the pipeline waits to be released.
+// Paused reports whether the pipeline waits for Resume.
 func (l *Pipeline) Paused() bool { return l.waits }
 
-// Age is how long after slot k has begun slot k+window may begin: longer than any
-// correct process takes until slot k is over, counted from when another one began it.
+// Age returns how long after the beginning of slot k slot k+window may begin: longer than any
+// correct process takes until slot k is over, counted from the beginning at another one.
 func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
 
-// Missed is the first slot that this process abstained from, and 0 if there is none. It
-// goes on in later ones, but Over tells of none from that one on, unless the process can
-// return: then it is the first since it came back last, and Over leaves out what it missed.
+// Missed returns the first slot in which this process abstained, and 0 if there is none. It
+// takes part in later ones, but SlotDone reports none from that one on. A process that can
+// rejoin returns the first since it last rejoined, and SlotDone omits only what it missed.
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
-// Inactive tells whether this process takes no part: see Mute, or none yet: see Returns.
+// Inactive reports whether this process takes no part: after Deactivate, or while it rejoins.
 func (l *Pipeline) Inactive() bool { return l.mute || l.part.at() != participating }
 
-// Waits tells of a muted process that it could take part, and does when there is something to do.
+// Waits reports whether a process could take part or does. A ready one starts when there is something to do.
 func (l *Pipeline) Waits() bool { return !l.mute && l.part.at() >= ready }
 
-// Rounds are this process's own in a slot that has begun and is not over; nil otherwise.
+// Rounds returns this process's rounds in a slot that has begun and is not over; nil otherwise.
 func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
 	if k <= l.over || k > l.opened || l.slot(k).one == nil {
 		return nil
@@ -152,14 +152,14 @@ func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
 	return l.slot(k).one.Rounds()
 }
 
-// Deactivate ends all part that the process takes: for one that comes back after a crash.
+// Deactivate makes the process take no part from now on, as after a restart.
 func (l *Pipeline) Deactivate() { l.mute = true }
 
-// OpenSlot asks for a slot, and all before it, to begin: at once if the window allows.
-// Slot 0 stands for the next one.
+// OpenSlot requests that a slot and all before it begin: at once if the window allows.
+// Slot 0 means the next one.
 func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.call(s, k, false) }
 
-// call is Call. own tells that the slot waits for half a round if nobody else has asked for it.
+// call is OpenSlot. If own is true, the slot waits for half a round unless another process requests it.
 func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
 	if l.Inactive() {
 		return
@@ -176,7 +176,7 @@ func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
 	l.part.turn(s)
 }
 
-// want notes that slots up to k are to begin, and begins those that may.
+// want requests slots up to k, and begins those that may begin.
 func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
 	for l.wanted = max(l.wanted, l.opened); l.wanted < k; {
 		l.wanted++
@@ -191,8 +191,8 @@ func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
 	l.open(s)
 }
 
-// open begins what is wanted and may begin. A slot that had to wait for the window has
-// begun when the window let it, though a timer may be late.
+// open begins slots that are requested and may begin. A slot that had to wait for the window
+// has begun when the window allowed it, even if the timer is late.
 func (l *Pipeline) open(s *parley.Step) {
 	for !l.waits && l.opened < l.wanted {
 		k := l.opened + 1
@@ -215,7 +215,7 @@ func (l *Pipeline) open(s *parley.Step) {
 			r.begin = max(r.begin, from)
 		}
 		l.opened = k
-		// What stood there was slot k-window, which is over everywhere.
+		// Its place held slot k-window, which is over everywhere.
 		old := l.slot(k + l.window)
 		*old = slot{out: old.out[:0], sizes: old.sizes, came: old.came}
 		one := l.instance(k)
@@ -237,7 +237,7 @@ func (l *Pipeline) open(s *parley.Step) {
 	}
 }
 
-// instance returns the process in slot k.
+// instance returns the instance of slot k, and makes it if there is none.
 func (l *Pipeline) instance(k uint64) *lockstep.Instance {
 	r := l.slot(k)
 	if r.one == nil {
@@ -259,7 +259,7 @@ func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 	}
 }
 
-// Receive takes in a frame. One of a slot that has not begun calls for it.
+// Receive handles a frame. A frame of a slot that has not begun opens it.
 func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if l.mute {
 		return
@@ -291,7 +291,7 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			return
 		}
 		if l.want(s, k, false); k <= l.over {
-			return // what was kept of it was all that it needed
+			return // the kept frames completed it
 		}
 	}
 	if q.Seq == 0 && !l.keeps(l.slot(k), from, len(q.Body)) {
@@ -334,15 +334,15 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 	}
 }
 
-// Timeout is the timer.
+// Timeout handles the timer.
 func (l *Pipeline) Timeout(s *parley.Step) {
 	if !l.mute {
 		l.catchUp(s)
 	}
 }
 
-// catchUp ends the rounds whose time is over, and begins slots that the window lets
-// begin by now.
+// catchUp ends the rounds whose time is over, and begins slots that the window now
+// allows.
 func (l *Pipeline) catchUp(s *parley.Step) {
 	if s.Now < l.due {
 		return
@@ -372,7 +372,7 @@ func (l *Pipeline) catchUp(s *parley.Step) {
 	l.part.turn(s)
 }
 
-// State visits the slots that are not over, and when the others of the window began.
+// State visits the slots that are not over, and when the other slots of the window began.
 func (l *Pipeline) State(v *parley.Vars) {
 	if v.Skips() {
 		return
@@ -393,8 +393,8 @@ func (l *Pipeline) State(v *parley.Vars) {
 	}
 }
 
-// visit visits one slot. The messages that it delivered stay within the process, and name
-// another one by their origin alone.
+// visit visits one slot. Delivered messages stay within the process, and only their origin
+// names another one.
 func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	r := l.slot(k)
 	if k <= max(l.opened, l.wanted) {

@@ -6,7 +6,7 @@ import (
 	"parley"
 )
 
-// Timeout is the timer. It was set with the question, and the disk held both.
+// Timeout handles the timer. The timer was set with the question: when it expires, the disk has the reserve.
 func (b *Rejoining) Timeout(s *parley.Step) {
 	if !b.mute && s.Now >= b.due && b.meets && !b.left {
 		b.left, b.since = true, s.Now
@@ -14,13 +14,13 @@ func (b *Rejoining) Timeout(s *parley.Step) {
 	b.Pipeline.Timeout(s)
 }
 
-// HandlePosition takes in Where, a question where this process is: Value is 1 if there is something
-// to do, and Seq the floor of who asks: who takes part begins what is missing up to there,
-// as fast as the window lets, which is no more than a liar can have him do by frames. Who takes
-// part, and is asked because there is something to do, reserves slots before he answers. And
-// At, an answer: Value is the last slot that has begun there, or may have, and Seq how the
-// process stands: 0 it is out and does not know a slot, 1 it is out, 2 it is ready to go
-// on with others who are, 3 it takes part.
+// HandlePosition handles the messages of rejoining. In a PositionQuery, Value is 1 if there is something
+// to do, and Seq is the floor of the sender: a process that takes part begins the slots missing up to there,
+// as fast as the window allows, which is no more than a faulty process can cause by frames. If it is
+// asked because there is something to do, it also reserves slots before it answers. In a PositionReply,
+// Value is the last slot that has begun there, or may have, and Seq is the stage of the sender: 0 it takes
+// no part and knows no slot, 1 it takes no part, 2 it is ready to continue with others that are ready,
+// 3 it takes part.
 func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Origin != 0 || len(q.Body) > 0:
@@ -38,7 +38,7 @@ func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg)
 			b.hurry(s)
 		}
 	case q.Kind == b.c.PositionReply && q.Seq <= takes && q.Value <= mostSlot:
-		if b.settled && b.poll == 0 { // it has never asked; else this one may be late
+		if b.settled && b.poll == 0 { // it has never asked; otherwise this answer may be late
 			s.Refuse(from, "an answer that nobody waits for")
 			return
 		}
@@ -94,7 +94,7 @@ func (b *Rejoining) hears(s *parley.Step, from parley.ID, q parley.Msg) bool {
 	return b.phase != listening || q.Seq == 0 && k > b.opened && k <= b.opened+b.window
 }
 
-// ends counts the slots in which this process was cut off.
+// ends counts the slots in which this process was late or cut off.
 func (b *Rejoining) ends(s *parley.Step, k uint64, r *slot) bool {
 	if c, ok := r.one.Rounds().(Isolation); ok && !r.apart && c.Isolated() {
 		s.Refuse(s.Self, "heard too few: abstains")
@@ -113,7 +113,7 @@ func (b *Rejoining) ends(s *parley.Step, k uint64, r *slot) bool {
 	return false
 }
 
-// ask begins to return.
+// ask begins to rejoin.
 func (b *Rejoining) ask(s *parley.Step) {
 	b.forget()
 	b.astray, b.apart, b.lost = parley.Set{}, 0, false
@@ -122,7 +122,7 @@ func (b *Rejoining) ask(s *parley.Step) {
 	b.turn(s)
 }
 
-// leave lets all go that has begun, and begins to return.
+// leave abandons all slots that have begun, and begins to rejoin.
 func (b *Rejoining) leave(s *parley.Step) {
 	s.Refuse(s.Self, "lost touch: returns")
 	b.floor, b.known = max(b.floor, b.opened), true
@@ -153,7 +153,7 @@ func (b *Rejoining) turn(s *parley.Step) {
 			b.wake(s, due)
 		} else if b.count(takes) < b.rank || b.high() >= b.floor {
 			b.release(s, ready)
-		} // or else the others begin what is missing
+		} // otherwise the others begin what is missing
 	case participating:
 		if b.meets {
 			b.greeted(s.Now)
@@ -182,8 +182,8 @@ func (b *Rejoining) meet(s *parley.Step) {
 	b.turn(s)
 }
 
-// greeted is for when all are prepared; or n-1-m are, and the others have had a round more; or fewer
-// are in all the time there is, and it is up to the rounds to find out.
+// greeted ends the wait when all are prepared; or when n-1-m are, and the others have had a round more; or
+// when patience is over, and the rounds show which processes are missing.
 func (b *Rejoining) greeted(now parley.Tick) {
 	answers, waited := b.count(takes), now-b.since
 	if answers == b.n-1 || b.left &&
@@ -192,7 +192,7 @@ func (b *Rejoining) greeted(now parley.Tick) {
 	}
 }
 
-// goOn is for who is ready, or goes on already.
+// goOn advances a process that is ready or advancing.
 func (b *Rejoining) goOn(s *parley.Step) {
 	if b.phase < ready {
 		return
@@ -213,8 +213,8 @@ func (b *Rejoining) goOn(s *parley.Step) {
 		b.enter(s, b.over)
 		return
 	}
-	// At half of what the window lets, so that it keeps nobody from beginning a slot who
-	// hears of it. One calls, for the others see that it goes on.
+	// Open slots at half the rate that the window allows, so that a process that hears of a slot
+	// may begin it. One process opens them, because the others see that slots continue.
 	group := max(1, b.window*uint64(b.when.Delta)/(8*uint64(b.Age())))
 	every := max(b.when.Delta/4, parley.Tick(2*uint64(b.Age())*group/b.window))
 	next := max(b.since+2*b.when.Delta, b.slot(b.opened).begin+every)
@@ -227,8 +227,7 @@ func (b *Rejoining) goOn(s *parley.Step) {
 	}
 }
 
-// release begins a phase in which slots may begin: those that were called for before begin
-// now.
+// release enters a phase in which slots may begin: slots requested before begin now.
 func (b *Rejoining) release(s *parley.Step, to phase) {
 	b.phase, b.since, b.pause = to, s.Now, b.when.Delta
 	if to == ready && b.count(takes) >= b.rank {
@@ -237,7 +236,7 @@ func (b *Rejoining) release(s *parley.Step, to phase) {
 	b.begin(s)
 }
 
-// enter has the process take part in slots behind base.
+// enter makes the process take part in slots after base.
 func (b *Rejoining) enter(s *parley.Step, base uint64) {
 	b.phase, b.since, b.pause, b.base, b.wants = participating, s.Now, b.when.Delta, base, false
 	b.missed, b.apart = 0, 0
@@ -245,7 +244,7 @@ func (b *Rejoining) enter(s *parley.Step, base uint64) {
 	b.settled = b.whole && b.count(takes) >= b.most()
 }
 
-// inquire asks all where they are.
+// inquire asks all others for their positions.
 func (b *Rejoining) inquire(s *parley.Step) {
 	for i := range b.told {
 		b.told[i].old = min(b.told[i].old+1, stale)
@@ -261,7 +260,7 @@ func (b *Rejoining) inquire(s *parley.Step) {
 	}
 }
 
-// hurry asks soon, for something has changed.
+// hurry asks again soon, because something has changed.
 func (b *Rejoining) hurry(s *parley.Step) {
 	b.pause = b.when.Delta
 	if b.poll > s.Now+b.pause {
