@@ -4,14 +4,14 @@ import (
 	"parley"
 )
 
-// Frame is the one kind of message on the link: Seq is the round and Body the
+// Frame is the only kind of message on the link: Seq is the round, and Body holds the
 // messages of that round, each with its path. No other field is used.
 const Frame parley.Kind = 1
 
 // roundEnds is the one timer.
 const roundEnds parley.Timer = 0
 
-// Of makes an ordinary protocol of one in rounds. The functions that look into
+// Of makes an ordinary protocol of a protocol in rounds. Functions that look into
 // messages open the frames.
 func Of(p Protocol, when Schedule) parley.Protocol {
 	out := p.Protocol
@@ -48,8 +48,8 @@ func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
 	return &machine{NewInstance(p, when, self, 0)}
 }
 
-// Start waits for round 0; Requests come in between. A process that comes back
-// after a crash, or starts too late, has missed rounds and takes no part.
+// Start waits for round 0; Requests come in between. A process that restarts after
+// a crash, or starts too late, has missed rounds and takes no part.
 func (m *machine) Start(s *parley.Step) {
 	switch {
 	case s.Restart || !m.one.when.OnDemand && s.Now > m.one.begin:
@@ -59,8 +59,8 @@ func (m *machine) Start(s *parley.Step) {
 	}
 }
 
-// Request hands in the initial value. It opens an instance on call, and so does a
-// Call without a value, which asks nothing of one that is open.
+// Request passes the initial value, and opens an instance on demand. A Call opens it
+// without a value, and does nothing if it is open.
 func (m *machine) Request(s *parley.Step, q parley.Msg) {
 	onCall, waits := m.one.when.OnDemand, m.one.Waits()
 	switch {
@@ -74,7 +74,7 @@ func (m *machine) Request(s *parley.Step, q parley.Msg) {
 	}
 }
 
-// open begins round 0 of an instance on call, now.
+// open begins round 0 of an instance on demand, now.
 func (m *machine) open(s *parley.Step) {
 	m.one.Open(s, s.Now)
 	m.wait(s)
@@ -89,10 +89,10 @@ func (m *machine) wait(s *parley.Step) {
 	s.SetTimer(roundEnds, m.one.Deadline()-s.Now)
 }
 
-// Receive takes in a frame. The first one of round 0, from whomever, opens an
-// instance on call.
+// Receive handles a frame. The first one of round 0, from any process, opens an
+// instance on demand.
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	if q.Kind >= parley.Local { // an indication of a layer beneath: rounds have no clause for it
+	if q.Kind >= parley.Local { // an indication from the layer beneath: rounds have no clause for it
 		return
 	}
 	if m.one.when.OnDemand && m.one.Waits() && q.Value == 0 && Opens(q) {
@@ -105,12 +105,12 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	}
 }
 
-// Opens tells whether a message is a frame that an instance on call may begin with.
+// Opens reports whether q is a frame that can open an instance on demand.
 func Opens(q parley.Msg) bool {
 	return q.Kind == Frame && q.Origin == 0 && q.Seq == 0 && well(q.Body)
 }
 
-// Timeout is the end of the open round, or the beginning of round 0.
+// Timeout ends the open round, or begins round 0.
 func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
 	before := m.one.round
 	if m.one.Expire(s) && m.one.round != before {
