@@ -1,20 +1,20 @@
-// Package faulty makes processes fail: by crashing, by falling silent, by lying.
+// Package faulty makes processes fail: by crashes, by omissions, by lies.
 //
 // All faulty processes of a run are one [Coalition], which is one machine in a
 // seat of several processes: it is cloned and hashed like any other. It runs an
 // honest copy of the protocol for each member, holds back what the copies would
-// send, waits until it has heard the correct processes of the round (it rushes),
-// and then decides, receiver by receiver, what each member really says.
+// send, waits until it has received what the correct processes send in the round
+// (it rushes), and then decides, receiver by receiver, what each member sends.
 //
 // # Decisions
 //
-// All faulty processes are one machine, and it rushes. It hears the correct processes of a round before
-// it speaks, and may sign for all its members. Motive: the theorems are about such adversaries, and a
-// machine can be cloned and hashed. Cost: members tell each other the honest message, which is not
-// always what a member would say; it gives the adversary nothing that it does not have.
+// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a
+// round before it sends, and may sign for all its members. Motive: the theorems are about such adversaries,
+// and a machine can be cloned and hashed. Cost: members send each other the honest message, which a member
+// might not send; that gives the adversary nothing that it does not have.
 //
-// What a coalition has seen is kept only where Overhears says that lies look at it. Motive: states of an
-// exploration merge, and oral liars cost nothing. Cost: a Lies that reads Seen and does not say so sees
+// What a coalition has received is kept only if Overhears says that lies read it. Motive: states of an
+// exploration merge, and oral lies cost nothing. Cost: a Lies that reads Seen without Overhears finds
 // nothing.
 package faulty
 
@@ -26,21 +26,21 @@ import (
 	"parley"
 )
 
-// speak is the coalition's own timer. A machine that uses the number panics.
+// speak is the coalition's own timer. A machine that uses this number panics.
 const speak parley.Timer = 0xFFFF
 
 // Coalition is the machine of all faulty processes.
 type Coalition struct {
 	protocol  parley.Protocol
 	rush      parley.Tick
-	overhears bool // what is received is remembered
+	overhears bool // received messages are kept
 	ids       parley.Set
 	members   []member
-	place     [parley.MaxProcesses]uint8 // where a process is among the members
+	place     [parley.MaxProcesses]uint8 // the index of a process among the members
 
-	waiting bool              // the timer to speak is set
+	waiting bool              // the speak timer is set
 	seen    []parley.Received // what members received since the coalition spoke
-	before  []parley.Received // and what they had received when it did
+	before  []parley.Received // what they received in the period before that
 
 	answers answers           // scratch
 	turn    parley.Turn       // scratch
@@ -55,12 +55,12 @@ type member struct {
 	machine parley.Machine
 	twin    parley.Machine // the second copy of a twin
 
-	held []parley.Effect // what the copies asked to send since the coalition spoke
+	held []parley.Effect // what the copies requested to send since the coalition spoke
 }
 
-// New returns the coalition of the given processes. It speaks rush ticks after
-// its honest copies would have: with lockstep, late in the round but in time.
-// With rush 0 it speaks at once.
+// New returns the coalition of the given processes. It sends rush ticks after
+// its honest copies would: in lockstep, late in the round but in time.
+// With rush 0 it sends at once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
@@ -76,7 +76,7 @@ func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coali
 	return c
 }
 
-// Seat returns the coalition as a host seats it.
+// Seat returns the seat of the coalition for a host.
 func (c *Coalition) Seat() parley.Seat {
 	return parley.Seat{IDs: slices.Collect(c.ids.All()), Machine: c, Rushing: true}
 }
@@ -86,8 +86,8 @@ func (c *Coalition) Start(s *parley.Step) {
 	c.step(s, func(m parley.Machine) { m.Start(s) })
 }
 
-// Request hands the value to the copy of s.Self. A twin's second copy gets
-// another one.
+// Request passes the value to the copy of s.Self. A twin's second copy gets
+// another value.
 func (c *Coalition) Request(s *parley.Step, q parley.Msg) {
 	c.step(s, func(m parley.Machine) {
 		if m == c.of(s.Self).twin {
@@ -97,7 +97,7 @@ func (c *Coalition) Request(s *parley.Step, q parley.Msg) {
 	})
 }
 
-// other is the value that a twin's second copy starts with.
+// other returns the value that a twin's second copy starts with.
 func other(value []byte) []byte {
 	if string(value) == "0" {
 		return []byte("1")
@@ -105,8 +105,8 @@ func other(value []byte) []byte {
 	return []byte("0")
 }
 
-// Receive lets the coalition see the message, and the copy of s.Self if its
-// behaviour has it hear.
+// Receive passes the message to the coalition, and to the copy of s.Self if its
+// behavior receives it.
 func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if c.overhears && !c.ids.Has(from) {
 		c.seen = append(c.seen, parley.Received{From: from, To: s.Self, Path: s.Path, Epoch: s.Epoch, Msg: q})
@@ -134,7 +134,7 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	})
 }
 
-// Timeout is a timer of a copy, or the coalition's own: time to speak.
+// Timeout handles a timer of a copy, or the coalition's own: time to send.
 func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 	if t == speak {
 		c.waiting = false
@@ -165,7 +165,7 @@ func (c *Coalition) of(id parley.ID) *member {
 	return m
 }
 
-// down tells whether the member has crashed.
+// down reports whether the member has crashed.
 func (m *member) down(s *parley.Step) bool { return m.how.Down != nil && m.how.Down(s.Now) }
 
 // step runs a clause of the copies of s.Self and holds back what they send.
@@ -185,7 +185,7 @@ func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
 	c.wait(s, m)
 }
 
-// wait sets the timer to speak if there is anything to say.
+// wait sets the speak timer if there is anything to send.
 func (c *Coalition) wait(s *parley.Step, m *member) {
 	if len(m.held) == 0 || c.waiting {
 		return
@@ -198,9 +198,9 @@ func (c *Coalition) wait(s *parley.Step, m *member) {
 	s.SetTimer(speak, c.rush)
 }
 
-// hold takes the sends off the step. Of a twin's copies each has its own timers,
-// told apart by a bit of their path, and each sends to its own half of the system
-// alone; what else the second one asks for is dropped.
+// hold takes the sends off the step. Each copy of a twin has its own timers,
+// distinguished by a bit of their path, and sends only to its own half of the
+// system; all other effects of the second copy are dropped.
 func (c *Coalition) hold(s *parley.Step, mark int, second bool) {
 	m := c.of(s.Self)
 	s.Take(mark, func(e *parley.Effect) bool {
@@ -232,7 +232,7 @@ func (c *Coalition) hold(s *parley.Step, mark int, second bool) {
 	})
 }
 
-// copyBit is the bit that tells the copies of a twin apart.
+// copyBit returns the bit that distinguishes the copies of a twin.
 func copyBit(second bool) parley.Path {
 	if second {
 		return 1
@@ -240,12 +240,12 @@ func copyBit(second bool) parley.Path {
 	return 0
 }
 
-// upper tells whether a process is in the upper half of all but the first, which
-// a two-faced process tells another tale: of P1 to P7 these are P5, P6 and P7, as
-// the article's General divides his lieutenants.
+// upper reports whether a process is in the upper half of all but the first, to which
+// a two-faced process lies: of P1 to P7 these are P5, P6 and P7, as the article's
+// General divides his lieutenants.
 func upper(id parley.ID, n int) bool { return int(id) > n/2 }
 
-// speak sends what each member has to say to each process, members in order.
+// speak sends the messages of each member to each process, members in order.
 func (c *Coalition) speak(s *parley.Step) {
 	inOrder(c.seen)
 	self, path := s.Self, s.Path
@@ -260,12 +260,12 @@ func (c *Coalition) speak(s *parley.Step) {
 	c.before, c.seen = c.seen, c.before[:0]
 }
 
-// say sends what one member has to say. If that is the same single message for
-// all, it goes to all at once.
+// say sends the messages of one member. If all get the same single message, it is
+// one send to all.
 func (c *Coalition) say(s *parley.Step, m *member) {
 	toAll := !slices.ContainsFunc(m.held, func(e parley.Effect) bool { return e.To != parley.All })
 	c.honest = m.honestTo(parley.All, c.honest[:0])
-	alike := toAll && len(c.honest) == 1 // so far all are told the honest message
+	alike := toAll && len(c.honest) == 1 // so far all get the honest message
 	for to := range parley.ID(s.N) {
 		if to == m.id {
 			continue
@@ -313,10 +313,10 @@ func (m *member) honestTo(to parley.ID, list []parley.Outgoing) []parley.Outgoin
 	return list
 }
 
-// tell returns what a member says to a correct process.
+// tell returns what a member sends to a correct process.
 func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Outgoing) []parley.Outgoing {
 	t := &c.turn
-	c.asked = append(c.asked[:0], honest...) // a liar may write into what it is shown
+	c.asked = append(c.asked[:0], honest...) // Lies may overwrite the slice that it gets
 	t.To, t.Honest = to, c.asked
 	switch {
 	case m.how.Tell != nil:
@@ -332,7 +332,7 @@ func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parle
 	return honest
 }
 
-// all goes through what the coalition has received in this round and the last.
+// all iterates over what the coalition has received in this round and the last.
 func (c *Coalition) all(yield func(parley.Received) bool) {
 	for _, g := range c.before {
 		if !yield(g) {
@@ -346,7 +346,7 @@ func (c *Coalition) all(yield func(parley.Received) bool) {
 	}
 }
 
-// answers stands between a protocol's Lies and the host: a behaviour answers.
+// answers is the host of a protocol's Lies: it lets a behavior answer the choices.
 type answers struct {
 	parley.Host
 	step   *parley.Step
@@ -355,8 +355,8 @@ type answers struct {
 	k      int
 }
 
-// Choose is the k-th choice of this turn. The behaviour's own choices go to the
-// real host; whatever an adapter has put around this one is there again after them.
+// Choose answers the k-th choice of this turn. The behavior's own choices go to the
+// real host; a host that an adapter has put around this one is restored after them.
 func (a *answers) Choose(n int) int {
 	a.k++
 	asking := a.step.Host
@@ -366,16 +366,16 @@ func (a *answers) Choose(n int) int {
 	return i
 }
 
-// inOrder sorts what was received by its links: in which order the links brought
-// it is no part of the coalition's state.
+// inOrder sorts received messages by their links: the order in which the links brought
+// them is not part of the coalition's state.
 func inOrder(seen []parley.Received) {
 	slices.SortStableFunc(seen, func(a, b parley.Received) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 }
 
-// State visits the copies and all that is held back or remembered. A rename
-// permutes the members; it makes sense if those it permutes behave alike.
+// State visits the copies and everything held back or kept. A rename permutes the
+// members, which makes sense if members that it permutes have the same behavior.
 func (c *Coalition) State(v *parley.Vars) {
 	inOrder(c.seen)
 	seats := make([]*member, c.protocol.N)
