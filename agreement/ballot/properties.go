@@ -9,11 +9,11 @@ import (
 	"parley/agreement/problem"
 )
 
-// UniformAgreement is the name of the property that crashed processes are held to
-// as well. The others are called as in package problem.
+// UniformAgreement is the name of the agreement that includes crashed processes.
+// The other properties have their names from package problem.
 const UniformAgreement = "uniform agreement"
 
-// Properties returns those of uniform consensus.
+// Properties returns the properties of uniform consensus.
 func Properties() []parley.Property {
 	return []parley.Property{
 		{
@@ -68,7 +68,7 @@ func proposed(h *parley.History) error {
 }
 
 // ended demands nothing if some process has not proposed: that process waits for the decision, and
-// all that know it may crash before they send it.
+// all processes that know it may crash before they send it.
 func ended(h *parley.History) error {
 	var asked, done parley.Set
 	for _, r := range h.Requests {
@@ -90,7 +90,7 @@ func ended(h *parley.History) error {
 }
 
 func once(h *parley.History) error {
-	last := make(map[parley.ID]uint64) // when a process decided last
+	last := make(map[parley.ID]uint64) // when a process last decided
 	for _, d := range decisions(h) {
 		before, again := last[d.At]
 		back := func(r parley.ExternalEvent) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
