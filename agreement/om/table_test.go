@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// run lets the source propose the value while the faulty processes behave as
-// they are given.
+// run lets the source propose the value, with the given behaviors of the faulty
+// processes.
 func run(
 	p parley.Protocol, source parley.ID, value string, seed uint64, how map[parley.ID]faulty.Behavior,
 ) *sim.Sim {
@@ -21,7 +21,7 @@ func run(
 	})
 }
 
-// told is OM(m) in which the faulty processes tell correct ones what say says.
+// told is OM(m) in which the faulty processes send correct ones what say returns.
 func told(c om.Config, say om.Say) parley.Protocol {
 	p := om.Rounds(c)
 	p.Lies = om.Tell(c, say)
@@ -36,15 +36,15 @@ func scripted(liars ...parley.ID) map[parley.ID]faulty.Behavior {
 	return how
 }
 
-// table is a host without links: what one process sends is handed to the others
-// by hand, round by round. It keeps what was refused.
+// table is a host without links: a test passes the messages of one process to the others
+// round by round. It keeps the refusals.
 type table struct {
 	c       om.Config
 	p       lockstep.Protocol
 	seats   []lockstep.Rounds
 	step    parley.Step
 	refused []string
-	answers []int // to Choose, in order
+	answers []int // of Choose, in order
 	asked   []int
 }
 
@@ -67,7 +67,7 @@ func (tb *table) Sign(parley.ID, []byte) []byte         { panic("oral messages a
 func (tb *table) Verify(parley.ID, []byte, []byte) bool { panic("oral messages are not signed") }
 func (tb *table) Refused(_, _ parley.ID, why string)    { tb.refused = append(tb.refused, why) }
 
-// at readies the step for a clause of one process.
+// at prepares the step for a clause of one process.
 func (tb *table) at(id parley.ID) (lockstep.Rounds, *parley.Step) {
 	tb.step.Self, tb.step.Effects = id, tb.step.Effects[:0]
 	return tb.seats[id], &tb.step
