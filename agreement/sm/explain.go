@@ -40,11 +40,11 @@ func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return m
 }
 
-// renameBody leaves the signatures out: nobody can say what those of the others
-// would have been. What correct processes and Lies sign is a function of the
-// rest of the chain, so that states which are alike but for names stay alike.
-// They are alike in V; which of several chains for a new value is the first, and
-// passed on, goes by the order of the senders and changes with their names.
+// renameBody leaves the signatures out, because the signatures of other processes
+// cannot be computed. What correct processes and Lies sign is a function of the
+// rest of the chain, so that states that are equal up to renaming stay equal.
+// They are equal in V; which of several chains for a new value is first, and is
+// relayed, depends on the order of the senders and changes with their names.
 func renameBody(body []byte, perm []parley.ID) []byte {
 	ch, why := decode(body, nil)
 	if why != "" {

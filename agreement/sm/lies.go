@@ -7,17 +7,17 @@ import (
 	"parley"
 )
 
-// most is the number of values that a liar weighs at once: it may say any subset
-// of them.
+// most is the number of values that a faulty process considers at once: it may send any
+// subset of them.
 const most = 8
 
-// lies: what a faulty process may say with the signatures that there are. A
-// chain with a false one is no lie, because nobody believes it.
+// lies: what a faulty process may send with the available signatures. A
+// chain with a forged signature is not a lie, because no correct process accepts it.
 //
 // The source may sign any subset of the alphabet for each receiver. A lieutenant
-// may withhold what it honestly would pass on; alone it has no other lie. With
-// others it may also show, in any round, a chain that the coalition signed among
-// itself on a value that its source never sent, or one that a fellow received.
+// may withhold what it would honestly relay; alone it has no other lie. With
+// others it may also show, in any round, a chain that the coalition signed
+// itself, on a value that its source never sent, or one that another member received.
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := liar{&c, instanceDigest(&c)}
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -42,7 +42,7 @@ func (l liar) source(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		values := append([][]byte{own.value}, l.c.Others(own.value)...)
 		values = values[:min(len(values), most)]
 		all := 1<<len(values) - 1
-		picked := (s.Choose(all+1) + 1) & all // honest is the first value alone, the last is none
+		picked := (s.Choose(all+1) + 1) & all // honest is only the first value, the last answer is none
 		for i, v := range values {
 			if picked>>i&1 == 1 {
 				out = append(out, say(t.Round, l.sign(s, chain{value: v}, t.Self)))
@@ -70,7 +70,7 @@ func (l liar) lieutenant(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		return out
 	}
 	all := 1<<len(more) - 1
-	picked := s.Choose(all+2) & all // it is honest to add nothing, and silent too
+	picked := s.Choose(all+2) & all // adding nothing is honest, and is also silence
 	for i, ch := range more {
 		if picked>>i&1 == 1 {
 			out = append(out, say(t.Round, l.sign(s, ch, l.missing(t, ch)...)))
@@ -79,8 +79,8 @@ func (l liar) lieutenant(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// more returns what a member can say beside what it honestly would: chains with
-// as many signatures as are there already, none for a value that the coalition
+// more returns what a member can send besides its honest messages: chains with
+// the signatures that exist so far, none for a value that the coalition
 // signs for the first time.
 func (l liar) more(t *parley.Turn, said []chain) []chain {
 	var out []chain
@@ -107,8 +107,8 @@ func (l liar) more(t *parley.Turn, said []chain) []chain {
 	return out
 }
 
-// missing returns who of the coalition has yet to sign a chain that a member
-// shows in its turn, itself last: as many as the round demands.
+// missing returns which members must still sign a chain that a member
+// shows in its turn, itself last: as many as the round requires.
 func (l liar) missing(t *parley.Turn, ch chain) []parley.ID {
 	var ids []parley.ID
 	if len(ch.links) == 0 {
@@ -122,7 +122,7 @@ func (l liar) missing(t *parley.Turn, ch chain) []parley.ID {
 	return append(ids, t.Self)
 }
 
-// sign returns the chain with the signatures of more processes.
+// sign returns the chain with the signatures of the given processes added.
 func (l liar) sign(s *parley.Step, ch chain, signers ...parley.ID) []byte {
 	d := l.instance.with(ch.value)
 	for _, have := range ch.links {
