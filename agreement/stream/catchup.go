@@ -9,18 +9,18 @@ import (
 	"parley"
 )
 
-// nameCatchUp is how a process that rejoins learns which names are known after the last slot of
-// those that it takes no part in: the base.
+// nameCatchUp is how a process that rejoins learns which names are known after the last slot in
+// which it takes no part: the base.
 //
 // It asks all others. Each answers when the base is over for it, with names and slots, without
-// values. A process that is out itself answers at once, with what it knew when it went out. The
+// values. A process that is itself rejoining answers at once, with what it knew when it left. The
 // rejoining process waits until n-1-m others have answered and all correct ones have had the time
-// to, and takes what m+1 processes say, itself included. Vectors of slots after the base wait
+// to, and takes what m+1 processes report, itself included. Vectors of slots after the base wait
 // until then.
 //
-// Everything true is said by m+1 processes: a name gets known only through vectors in which a correct
-// process has a value, no correct process has one before it has caught up and n-1-m others say that
-// they have, and with n > 3m, m of these are correct. If no process has the names, because all
+// m+1 processes report every known name: a name gets known only through vectors in which a correct
+// process has a value; no correct process has one before it has caught up and n-1-m others report that
+// they have; and with n > 3m, m of these are correct. If no process has the names, because all
 // restarted at once, the list begins empty, and names that were decided before are free again.
 type nameCatchUp struct {
 	whole bool // the process knows the names
@@ -28,11 +28,11 @@ type nameCatchUp struct {
 	cut   bool // there were more names, which were dropped
 	base  uint64
 	since parley.Tick
-	again parley.Tick // when it asks those again that have not answered
+	again parley.Tick // when it asks the processes again that have not answered
 
 	told    []nameListReply // by process
 	held    []slotVector
-	waiting []uint64      // by process: the slot plus one after which it wants the names; 0: it wants none
+	waiting []uint64      // by process: the slot plus one after which it wants the names; 0: it has not asked
 	next    []parley.Tick // by process: no reply to it before this time, because replies are long
 }
 
@@ -61,11 +61,11 @@ func newNameCatchUp(n int) nameCatchUp {
 	return nameCatchUp{told: make([]nameListReply, n), waiting: make([]uint64, n), next: make([]parley.Tick, n)}
 }
 
-// rejoin does what is due when this process, or another one, rejoins.
+// rejoin does what is due when this process or another one rejoins.
 func (m *vectorMachine) rejoin(s *parley.Step) {
 	l := &m.catchUp
 	if len(l.held) > 4*m.Window+4 {
-		m.slots.Lose(s) // it takes too long
+		m.slots.Lose(s) // catching up takes too long
 	}
 	switch {
 	case !m.slots.In() && (l.whole || l.asked || len(l.held) > 0):
@@ -85,7 +85,7 @@ func (m *vectorMachine) rejoin(s *parley.Step) {
 	}
 }
 
-// leave notes that this process does not know what is agreed on from now on. Requests stay pending,
+// leave records that this process does not know what is agreed on from now on. Requests stay pending,
 // until the names of the others say that they were decided, or they are decided.
 func (m *vectorMachine) leave() {
 	m.catchUp.whole, m.catchUp.asked, m.catchUp.held = false, false, nil
@@ -124,7 +124,7 @@ func older(a, b nameOutcome) int {
 	return cmp.Or(cmp.Compare(a.slot, b.slot), strings.Compare(a.name, b.name))
 }
 
-// hear takes in a query or a reply.
+// hear handles a query or a reply.
 func (m *vectorMachine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 	l := &m.catchUp
 	switch {
@@ -177,7 +177,7 @@ func (m *vectorMachine) gather(s *parley.Step) {
 	s.SetTimer(listTimer, l.again-s.Now)
 }
 
-// compose makes the list of names of what enough processes say.
+// compose makes the list of the names that enough processes report.
 func (m *vectorMachine) compose(s *parley.Step) {
 	l := &m.catchUp
 	enough, cut := m.M+1, 0
@@ -202,7 +202,7 @@ func (m *vectorMachine) compose(s *parley.Step) {
 		}
 	}
 	var known []nameOutcome
-	// order: what is kept is sorted below
+	// order: the result is sorted below
 	for e, times := range said {
 		if times >= enough && e.slot <= l.base {
 			values := own[e]

@@ -11,18 +11,18 @@ import (
 	"parley/agreement/problem"
 )
 
-// Rejoining is the property of a stream beside those of package problem.
+// Rejoining is the property of a stream besides those of package problem.
 const Rejoining = "rejoining"
 
-// judged is a stream whose runs are judged. delay is the longest time that a message takes, and
-// age the longest time that a slot lasts.
+// judged is a stream whose runs are judged. delay is the longest delay of a message, and
+// age the longest duration of a slot.
 type judged struct {
 	Config
 	delay, age parley.Tick
 }
 
-// asked is a request, and what its process answered. Of a process that restarts the requests
-// before are void.
+// asked is a request, with the answers of its process. When a process restarts, its earlier
+// requests are void.
 type asked struct {
 	parley.ExternalEvent
 	name    string // of its vector
@@ -32,7 +32,7 @@ type asked struct {
 	answers []parley.ExternalEvent // Decide, Undecided or Unanswered
 }
 
-// decided returns the decision, nil if there is none.
+// decided returns the decision, or nil if there is none.
 func (q *asked) decided() *parley.ExternalEvent {
 	for i := range q.answers {
 		if q.answers[i].Msg.Kind == parley.Decide {
@@ -49,7 +49,7 @@ func (q *asked) refused() bool {
 	})
 }
 
-// began returns the last start of a process in a run, by order and by time.
+// began returns the last restart of a process in a run, by order and by time.
 func began(h *parley.History, id parley.ID) (order uint64, when parley.Tick, again bool) {
 	for _, r := range h.Restarts {
 		if r.At == id {
@@ -59,8 +59,8 @@ func began(h *parley.History, id parley.ID) (order uint64, when parley.Tick, aga
 	return order, when, again
 }
 
-// requests returns what the correct processes were asked, with their answers, and the
-// decisions of correct processes. A decision at a source that answers nothing is the error.
+// requests returns the requests to correct processes, with their answers, and the
+// decisions of correct processes. It returns an error for a decision at a source that answers no request.
 func (j judged) requests(h *parley.History) (list []asked, decisions []parley.ExternalEvent, err error) {
 	for _, q := range h.Requests {
 		if q.Msg.Kind == Withdrawn {
@@ -96,9 +96,9 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ex
 	return list, decisions, err
 }
 
-// answers notes an answer with its request, in the same life of the process: the first one of that
-// number without an answer, or else the last; a refusal comes in the step of its request, so that the
-// last one is meant. It reports whether there is such a request.
+// answers adds an answer to its request, in the same incarnation of the process: the first one of that
+// number without an answer, otherwise the last; a refusal comes in the step of its request, so that it
+// belongs to the last one. It reports whether there is such a request.
 func answers(h *parley.History, list []asked, a parley.ExternalEvent) bool {
 	at := -1
 	for i := range list {
@@ -117,7 +117,7 @@ func answers(h *parley.History, list []asked, a parley.ExternalEvent) bool {
 	return at >= 0
 }
 
-// properties are what clients of a stream are promised, agreement by agreement.
+// properties returns the promises to clients of a stream, agreement by agreement.
 func (j judged) properties() []parley.Property {
 	what, check := "slot", j.values
 	validity := "what is decided in a slot is the value of the request of a correct source that came into it, if any did"
@@ -149,7 +149,7 @@ func (j judged) properties() []parley.Property {
 	}}
 }
 
-// vacuous returns why nothing is demanded of a run without decisions.
+// vacuous returns why nothing is demanded of a run without decisions, or "".
 func (j judged) vacuous(h *parley.History) string {
 	if _, decisions, _ := j.requests(h); len(decisions) == 0 {
 		return "no correct process decides"
@@ -157,7 +157,7 @@ func (j judged) vacuous(h *parley.History) string {
 	return ""
 }
 
-// agreement: decisions of the same slot, or vectors of the same name, are alike.
+// agreement: decisions of the same slot, or vectors of the same name, are equal.
 func (j judged) agreement(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
 	if !j.All() {
@@ -189,8 +189,8 @@ func (j judged) agreement(h *parley.History) error {
 	return nil
 }
 
-// values: what is decided in a stream of one source has been asked for, and in the slot in
-// which it is.
+// values: a decision in a stream of one source was requested, and in the slot in
+// which it is decided.
 func (j judged) values(h *parley.History) error {
 	if !h.Correct(j.Source) {
 		return nil
@@ -224,7 +224,7 @@ func (j judged) values(h *parley.History) error {
 	return nil
 }
 
-// entries: vectors have what correct processes asked with, and leave out nobody who was in time.
+// entries: vectors have the values of correct processes' requests, and omit no process that was in time.
 func (j judged) entries(h *parley.History) error {
 	list, _, err := j.requests(h)
 	if err != nil {
@@ -248,8 +248,8 @@ func (j judged) entries(h *parley.History) error {
 	return nil
 }
 
-// entry: one process's value in the vector of a name is one that it asked with, and there if
-// the process asked in time and, all its requests together, for no more than one slot has room for.
+// entry: one process's value in the vector of a name is a value that it requested, and is there if
+// the process requested it in time and all its requests together fit into one slot.
 func (j judged) entry(h *parley.History, list []asked, name string, id parley.ID, v []byte) error {
 	if !h.Correct(id) {
 		return nil
@@ -331,7 +331,7 @@ func (j judged) termination(h *parley.History) error {
 	return nil
 }
 
-// askers are the correct processes that ask for a name, and have neither withdrawn that nor
+// askers returns the correct processes that requested a name, and have neither withdrawn that nor
 // restarted since.
 func (j judged) askers(list []asked, name string) map[parley.ID]bool {
 	all := make(map[parley.ID]bool)
@@ -347,7 +347,7 @@ func decidedIn(decisions []parley.ExternalEvent, id parley.ID, slot uint64) bool
 	return slices.ContainsFunc(decisions, func(d parley.ExternalEvent) bool { return d.At == id && d.Msg.Seq == slot })
 }
 
-// rejoining: a process that restarted decides on what is asked for long enough after that.
+// rejoining: a process that restarted decides on requests that come long enough after that.
 func (j judged) rejoining(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
 	for id, q := range j.late(h, list) {
@@ -361,8 +361,8 @@ func (j judged) rejoining(h *parley.History) error {
 	return nil
 }
 
-// late goes through all pairs of a correct process that restarted and a request that it must
-// decide on, if anybody does, in a run that is over.
+// late iterates over all pairs of a correct process that restarted and a request that it must
+// decide, if any process does, in a run that is over.
 func (j judged) late(h *parley.History, list []asked) iter.Seq2[parley.ID, *asked] {
 	return func(yield func(parley.ID, *asked) bool) {
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
@@ -382,7 +382,7 @@ func (j judged) late(h *parley.History, list []asked) iter.Seq2[parley.ID, *aske
 	}
 }
 
-// stayed returns why nothing is demanded of processes that restart.
+// stayed returns why nothing is demanded of processes that restart, or "".
 func (j judged) stayed(h *parley.History) string {
 	list, _, _ := j.requests(h)
 	for range j.late(h, list) {

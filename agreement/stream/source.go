@@ -8,13 +8,13 @@ import (
 	"parley/lockstep"
 )
 
-// What becomes of requests that get no decision. Value: the number of the request. Seq: the slot
+// The outcomes of requests that get no decision. Value: the number of the request. Seq: the slot
 // that it came into; 0: none.
 const (
-	// Undecided is indicated of a request on which no correct process decides: it came too late
+	// Undecided is indicated for a request on which no correct process decides: it came too late
 	// for the others.
 	Undecided parley.Kind = parley.Indication + 0x3B
-	// Unanswered is indicated of a request in whose slot this process took no part. The others may
+	// Unanswered is indicated for a request in whose slot this process took no part. The others may
 	// have decided on it.
 	Unanswered parley.Kind = parley.Indication + 0x3D
 )
@@ -22,13 +22,13 @@ const (
 // wantEvidence, in the Seq of a request, asks for evidence.
 const wantEvidence = 1
 
-// The timers beside slotsTimer: for evidence that does not come, and for the next request.
+// The timers besides slotsTimer: for missing evidence, and for the next request.
 const (
 	evidenceTimer parley.Timer = iota + 1
 	gapTimer
 )
 
-// SourceRequest returns what the source of a stream is asked: to have all agree on a value of
+// SourceRequest returns a request to the source of a stream: to agree on a value of
 // at most Limit bytes, which must not be NoValue. The caller numbers its requests from 1, in Value.
 func SourceRequest(value []byte, evidence bool) parley.Msg {
 	m := parley.Msg{Kind: parley.Propose, Body: bytes.Clone(value)}
@@ -40,31 +40,31 @@ func SourceRequest(value []byte, evidence bool) parley.Msg {
 
 // sourceMachine is one process of a stream of agreements on the values of one source. The source
 // puts each SourceRequest into the next slot. All processes deliver a Decide for each slot, with the slot
-// for its Seq and at the source the number of the request for its Value; before it, Carried from
-// each process that sent Evidence, where that was asked for. For a slot in which the default is
+// in Seq and, at the source, the number of the request in Value; before it they deliver Carried from
+// each process that sent Evidence, if that was requested. For a slot in which the default is
 // decided nothing is delivered. Requests of a process that rejoins wait until it takes part again.
 type sourceMachine struct {
 	streamCore
 
 	depth, away int         // how many requests may be in unfinished slots, and are
-	gap         parley.Tick // between two slots, on average, while a process is silent
-	silence     bool        // our last slot did not end before its time
-	next        parley.Tick // when, in silence, the next slot may begin
+	gap         parley.Tick // average time between two slots, while a process is silent
+	silence     bool        // this process's last slot did not end before its time
+	next        parley.Tick // during silence, when the next slot may begin
 
 	queue     []sourceRequest // in no slot yet
 	begun     []sourceRequest // in slots, by number
-	gathering []sourceRequest // decided, while evidence comes in
+	gathering []sourceRequest // decided, while evidence arrives
 }
 
 // sourceRequest is one request.
 type sourceRequest struct {
 	number   uint64
-	value    []byte // of the request, and once it is decided the value that was decided
+	value    []byte // of the request, and once it is decided the decided value
 	why      bool
 	slot     uint64
 	begun    parley.Tick
 	told     bool
-	until    parley.Tick // evidence is waited for
+	until    parley.Tick // how long to wait for evidence
 	evidence []sentEvidence
 }
 
@@ -84,20 +84,20 @@ func newSourceMachine(core streamCore) *sourceMachine {
 	return m
 }
 
-// frameTime is what a frame may cost in ticks, which are nanoseconds in a cluster, with all that it
-// causes. A source has so many requests in flight that they cost, if all sources do the same, the time
-// that a message may take: with more, busy processes would be too late, and count as faulty. This
+// frameTime is the cost of a frame, with all that it causes, in ticks, which are nanoseconds in a
+// cluster. A source has so many requests in flight that, if all sources do the same, they cost the
+// longest delay of a message: with more, busy processes would be too late, and count as faulty. This
 // does not limit the rate, because far fewer requests keep a processor busy.
 const frameTime parley.Tick = 1500
 
 // burst is how many requests may go into slots at once while a process is silent. Slots that begin
-// together then end together, by the clock, and the work at their end makes all processes late.
+// together then end together at their deadlines, and the work at their end makes all processes late.
 const burst = 4
 
 // Start finds out, after a restart, which slots have begun.
 func (m *sourceMachine) Start(s *parley.Step) { m.slots.Start(s, m.DiskIntact) }
 
-// Request asks for an agreement on a value. Only the source is asked.
+// Request requests an agreement on a value. Only the source accepts it.
 func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
 	if m.self != m.Source {
 		s.Refuse(m.self, "request at a process that is not the source")
@@ -111,8 +111,8 @@ func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
 	m.after(s)
 }
 
-// ProposalFor is called when a slot begins. The source says the value of its oldest request, or the
-// default; with signatures it says nothing instead of the default.
+// ProposalFor is called when a slot begins. The source proposes the value of its oldest request, or the
+// default; with signatures it proposes nothing instead of the default.
 func (m *sourceMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.queue) == 0 || !m.slots.Settled() || !m.slots.Tells(slot) {
 		return parley.Msg{Kind: parley.Propose, Body: nothing}, m.self == m.Source && !m.signed
@@ -132,10 +132,10 @@ func (m *sourceMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bo
 	return parley.Msg{Kind: parley.Propose, Body: one.value}, true
 }
 
-// SlotDone does nothing: what falls in turn has been delivered before.
+// SlotDone does nothing: all decisions have been delivered before.
 func (m *sourceMachine) SlotDone(*parley.Step, uint64, []parley.Effect) {}
 
-// record begins the evidence of a slot.
+// record starts recording the evidence of a slot.
 func (m *sourceMachine) record(slot uint64) bool {
 	if len(m.asked) >= maxRecorded {
 		return false
@@ -182,7 +182,7 @@ func (m *sourceMachine) Timeout(s *parley.Step, t parley.Timer) {
 }
 
 // after does what is due after every event: it delivers decisions and puts requests into slots.
-// That may end rounds whose time is over, and then there are more decisions.
+// That may end rounds whose time is over, which makes more decisions.
 func (m *sourceMachine) after(s *parley.Step) {
 	for again := true; again; again = len(m.decided) > 0 || m.ended() {
 		for i := range m.decided {
@@ -205,7 +205,7 @@ func (m *sourceMachine) after(s *parley.Step) {
 			}
 		}
 	}
-	// order: each is deleted by itself
+	// order: each is deleted independently
 	for slot := range m.asked {
 		if slot <= m.slots.Done() {
 			delete(m.asked, slot)
@@ -217,7 +217,7 @@ func (m *sourceMachine) after(s *parley.Step) {
 // ended reports whether there are requests in slots that are over.
 func (m *sourceMachine) ended() bool { return len(m.begun) > 0 && m.begun[0].slot <= m.slots.Done() }
 
-// end forgets requests in slots that are over, and indicates those that got no decision.
+// end removes requests in slots that are over, and indicates those that got no decision.
 func (m *sourceMachine) end(s *parley.Step) {
 	k := 0
 	for done := m.slots.Done(); k < len(m.begun) && m.begun[k].slot <= done; k++ {
@@ -275,7 +275,7 @@ func (m *sourceMachine) tell(s *parley.Step, d *decision) {
 	s.Deliver(m.Source, out)
 }
 
-// takeEvidence takes in the evidence of one process about a slot of ours. The first counts.
+// takeEvidence records the evidence of one process about a slot of this source. The first counts.
 func (m *sourceMachine) takeEvidence(s *parley.Step, from parley.ID, q parley.Msg) {
 	of := func(one sourceRequest) bool { return one.slot == q.Value && one.why && !one.told }
 	list := m.begun
@@ -296,7 +296,7 @@ func (m *sourceMachine) takeEvidence(s *parley.Step, from parley.ID, q parley.Ms
 	}
 }
 
-// gathered delivers the decisions whose evidence has come from all, or whose time is over: the
+// gathered delivers the decisions whose evidence has come from all, or whose wait is over: the
 // evidence first.
 func (m *sourceMachine) gathered(s *parley.Step) {
 	m.gathering = slices.DeleteFunc(m.gathering, func(one sourceRequest) bool {
@@ -313,7 +313,7 @@ func (m *sourceMachine) gathered(s *parley.Step) {
 	})
 }
 
-// State visits all but the evidence that is being recorded: nothing depends on it.
+// State visits everything except the evidence that is being recorded: nothing depends on it.
 func (m *sourceMachine) State(v *parley.Vars) {
 	parley.Num(v, "away", &m.away)
 	v.Bool("silence", &m.silence)

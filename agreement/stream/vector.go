@@ -15,17 +15,17 @@ const (
 	MaxProposal = MaxValue - MaxName - 4
 )
 
-// VectorRequest returns what a process of a stream in which all are sources is asked: to put
-// its value into the vector of a name, and to wait for others for gather ticks before it calls for
-// the agreement. The caller numbers its requests from 1, in Value.
+// VectorRequest returns a request to a process of a stream in which all are sources: to put
+// its value into the vector of a name, and to wait gather ticks for others before it opens a slot
+// for the agreement. The caller numbers its requests from 1, in Value.
 func VectorRequest(name string, value []byte, gather parley.Tick) parley.Msg {
 	return parley.Msg{Kind: parley.Propose, Seq: uint64(gather), Body: item{name, value}.append(nil)}
 }
 
-// Withdrawn is the kind of a Request that takes back the request with the number in its Value.
+// Withdrawn is the kind of a Request that withdraws the request with the number in its Value.
 const Withdrawn parley.Kind = parley.Local + 0x41
 
-// RequestedValue reads a VectorRequest. A body that is none is a value under the name "value".
+// RequestedValue reads a VectorRequest. Any other body is a value under the name "value".
 func RequestedValue(m parley.Msg) (name string, value []byte) {
 	one := requested(m)
 	return one.name, one.value
@@ -38,8 +38,8 @@ func requested(m parley.Msg) item {
 	return item{"value", m.Body}
 }
 
-// AgreedVector reads the answer to a VectorRequest: the values of n processes, nil where there is
-// none.
+// AgreedVector reads the answer to a VectorRequest: the values of n processes, nil for a missing
+// one.
 func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 	r := parley.Reader{Rest: m.Body}
 	for range n {
@@ -52,12 +52,12 @@ func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 }
 
 // vectorMachine is one process of a stream in which all are sources: each slot is interactive
-// consistency. In a slot a process says everything that it is asked for, by name, and for
+// consistency. In a slot a process proposes all its requests, by name, and says for
 // each name whether it is ripe: whether a request has waited for its time to gather. A name gets
 // its vector in the first slot in which more than M processes say that it is ripe. So the vector
 // is a function of what is agreed on, and faulty processes alone cannot use up a name.
 //
-// A process calls for a slot when a name is ripe, and again, at growing intervals, until that name
+// A process opens a slot when a name is ripe, and again, at growing intervals, until that name
 // is decided.
 //
 // Which names are known is a function of all slots, so a process that has missed a slot has
@@ -74,18 +74,18 @@ type vectorMachine struct {
 type pending struct {
 	item
 	numbers []uint64 // of the requests
-	said    uint64   // the slot in which it was said last
+	said    uint64   // the last slot in which it was proposed
 	ripe    parley.Tick
-	call    parley.Tick // when this process calls for a slot
-	wait    parley.Tick // until it calls again
+	call    parley.Tick // when this process opens a slot
+	wait    parley.Tick // how long it then waits before it opens another
 }
 
-// nameOutcome is what was agreed on under a name.
+// nameOutcome is what was agreed on for a name.
 type nameOutcome struct {
 	name   string
 	slot   uint64
 	values []byte
-	bare   bool // learned from others: the values are not here
+	bare   bool // learned from others, without the values
 }
 
 // rememberedNames is how many names are known. It is the same at all processes, because it
@@ -96,7 +96,7 @@ const (
 	keptNames       = 2 * rememberedNames
 )
 
-// namesTimer is set for when this process calls for the next slot.
+// namesTimer is set for when this process opens the next slot.
 const namesTimer parley.Timer = 1
 
 func newVectorMachine(core streamCore) *vectorMachine {
@@ -113,7 +113,7 @@ func (m *vectorMachine) Start(s *parley.Step) {
 	m.slots.Start(s, m.DiskIntact)
 }
 
-// Request is a VectorRequest, or takes one back.
+// Request handles a VectorRequest, or a Withdrawn.
 func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 	if q.Kind == Withdrawn {
 		for i := range m.pending {
@@ -146,7 +146,7 @@ func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 	m.after(s)
 }
 
-// outcome returns what was agreed on under a name, nil if that is not known.
+// outcome returns what was agreed on for a name, or nil if that is not known.
 func (m *vectorMachine) outcome(name string) *nameOutcome {
 	for i := max(0, len(m.known)-rememberedNames); i < len(m.known); i++ {
 		if m.known[i].name == name {
@@ -184,11 +184,11 @@ func (m *vectorMachine) Timeout(s *parley.Step, t parley.Timer) {
 	m.after(s)
 }
 
-// longWait is the longest time, in ticks, between two calls for a slot because of one name:
-// 2 s in a cluster.
+// longWait is the longest time, in ticks, between two slots that this process opens because of one
+// name: 2 s in a cluster.
 const longWait parley.Tick = 2e9
 
-// after calls for a slot if it is time, and sets the timer.
+// after opens a slot if it is time, and sets the timer.
 func (m *vectorMachine) after(s *parley.Step) {
 	m.rejoin(s)
 	if len(m.pending) > 0 {
@@ -217,7 +217,7 @@ func (m *vectorMachine) after(s *parley.Step) {
 	}
 }
 
-// ProposalFor says all that is pending, as far as there is room. What was said longest ago comes first, so
+// ProposalFor proposes all pending requests that fit. The one proposed longest ago comes first, so
 // that a name that no other process requests does not keep others out.
 func (m *vectorMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.pending) == 0 || !m.slots.Speaks() {
@@ -246,7 +246,7 @@ func (m *vectorMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bo
 	return parley.Msg{Kind: parley.Propose, Body: entry}, true
 }
 
-// SlotDone takes the vector of a slot.
+// SlotDone handles the vector of a slot.
 func (m *vectorMachine) SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect) {
 	for _, e := range delivered {
 		if e.Msg.Kind != parley.Decide {
@@ -270,7 +270,7 @@ type said struct {
 func (m *vectorMachine) vector(s *parley.Step, v slotVector) {
 	entries, err := interactive.DecodeVector(v.body)
 	if err != nil {
-		panic(err) // it was written by this process
+		panic(err) // this process wrote it
 	}
 	all := make(map[string]*said)
 	for id, entry := range entries {
@@ -281,7 +281,7 @@ func (m *vectorMachine) vector(s *parley.Step, v slotVector) {
 				all[one.name] = of
 			}
 			if of.values[id] != nil {
-				continue // a second one of the same process
+				continue // a second value of the same process
 			}
 			of.values[id] = one.value
 			if one.ripe {
@@ -302,7 +302,7 @@ func (m *vectorMachine) decide(s *parley.Step, o *nameOutcome) {
 		m.catchUp.cut = true
 	}
 	if old := len(m.known) - rememberedNames; old >= 0 {
-		m.known[old].values = nil // of the last ones alone, as they are
+		m.known[old].values = nil // only the last rememberedNames keep their values
 	}
 	m.known = append(m.known, *o)
 	i := slices.IndexFunc(m.pending, func(p pending) bool { return p.name == o.name })
