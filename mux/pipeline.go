@@ -32,51 +32,53 @@ import (
 // which have begun; see [Rejoining] for how it can find out. Protocols with signatures are
 // refused, because a signature from one instance would count in all.
 type Pipeline struct {
-	p     lockstep.Protocol
-	when  lockstep.Schedule
-	self  parley.ID
-	above SlotHandler
-	part  part
+	p             lockstep.Protocol
+	when          lockstep.Schedule
+	self          parley.ID
+	handler       SlotHandler
+	participation participation
 
 	ring
 	alarm
-	waits  bool   // no slot begins before Resume
-	mute   bool   // restarted after a crash: it cannot know which slots have begun
-	missed uint64 // the first slot in which this process abstained; 0: none
+	paused      bool   // no slot begins before Resume
+	deactivated bool   // restarted after a crash: it cannot know which slots have begun
+	missed      uint64 // the first slot in which this process abstained; 0: none
 }
 
-// part is how a process takes part in the slots.
-type part interface {
-	// at returns the phase of this process.
-	at() phase
-	// opens reports whether this process begins slots, and slot k in particular.
-	opens(s *parley.Step, k uint64) bool
-	// early reports whether slot k may begin before this process's own window allows it.
-	early(k uint64) bool
-	// speaks runs before this process sends in a slot.
-	speaks(s *parley.Step, k uint64)
-	// hears records which process begins which slot, and reports whether the frame is of any use.
-	hears(s *parley.Step, from parley.ID, q parley.Msg) bool
-	// ends runs when a slot is over, and reports whether its decision counts.
-	ends(s *parley.Step, k uint64, r *slot) bool
-	// turn does what is due besides the slots.
-	turn(s *parley.Step)
-	// noted visits what this part records of a slot.
-	noted(v *parley.Vars, r *slot)
+// participation is how a process takes part in the slots.
+type participation interface {
+	// currentPhase returns the phase of this process.
+	currentPhase() phase
+	// mayOpen reports whether this process begins slots, and slot k in particular.
+	mayOpen(s *parley.Step, k uint64) bool
+	// mayOpenEarly reports whether slot k may begin before this process's own window allows it.
+	mayOpenEarly(k uint64) bool
+	// beforeSending runs before this process sends in a slot.
+	beforeSending(s *parley.Step, k uint64)
+	// observe records which process begins which slot, and reports whether the frame is of any use.
+	observe(s *parley.Step, from parley.ID, q parley.Msg) bool
+	// slotEnded runs when a slot is over, and reports whether its decision counts.
+	slotEnded(s *parley.Step, k uint64, r *slot) bool
+	// runDue does what is due besides the slots.
+	runDue(s *parley.Step)
+	// visitSlot visits what this participation records of a slot.
+	visitSlot(v *parley.Vars, r *slot)
 }
 
-// always is the part of a process that never rejoins: after a crash it is mute.
-type always struct{ missed *uint64 }
+// noRejoin is the participation of a process that never rejoins: after a restart it is inactive.
+type noRejoin struct{ missed *uint64 }
 
-func (always) at() phase                                      { return participating }
-func (always) opens(*parley.Step, uint64) bool                { return true }
-func (always) early(uint64) bool                              { return false }
-func (always) speaks(*parley.Step, uint64)                    {}
-func (always) hears(*parley.Step, parley.ID, parley.Msg) bool { return true }
-func (always) turn(*parley.Step)                              {}
-func (always) noted(*parley.Vars, *slot)                      {}
+func (noRejoin) currentPhase() phase                              { return participating }
+func (noRejoin) mayOpen(*parley.Step, uint64) bool                { return true }
+func (noRejoin) mayOpenEarly(uint64) bool                         { return false }
+func (noRejoin) beforeSending(*parley.Step, uint64)               {}
+func (noRejoin) observe(*parley.Step, parley.ID, parley.Msg) bool { return true }
+func (noRejoin) runDue(*parley.Step)                              {}
+func (noRejoin) visitSlot(*parley.Vars, *slot)                    {}
 
-func (a always) ends(_ *parley.Step, k uint64, _ *slot) bool { return *a.missed == 0 || k < *a.missed }
+func (a noRejoin) slotEnded(_ *parley.Step, k uint64, _ *slot) bool {
+	return *a.missed == 0 || k < *a.missed
+}
 
 // SlotHandler is the machine that embeds a pipeline. Neither function may call the pipeline.
 type SlotHandler interface {
@@ -99,35 +101,35 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	case p.Faults == parley.SignedByzantineFaults:
 		panic(fmt.Sprintf("mux: what is signed in one slot of %s counts in all", p.Name))
 	}
-	l := &Pipeline{p: p, when: when, self: self, above: above, ring: newRing(window, p.N), alarm: alarm{due: never}}
-	l.part = always{&l.missed}
+	l := &Pipeline{p: p, when: when, self: self, handler: above, ring: newRing(window, p.N), alarm: alarm{due: never}}
+	l.participation = noRejoin{&l.missed}
 	return l
 }
 
 // Pause keeps all slots from beginning; frames for them are kept. Resume begins the slots
 // that are requested. All correct processes must resume within the time that the
 // schedule allows for the frame that opens a slot to reach all.
-func (l *Pipeline) Pause() { l.waits = true }
+func (l *Pipeline) Pause() { l.paused = true }
 
 // Resume ends a Pause.
 func (l *Pipeline) Resume(s *parley.Step) {
-	if !l.waits {
+	if !l.paused {
 		return
 	}
-	l.waits = false
-	l.begin(s)
+	l.paused = false
+	l.beginRequested(s)
 }
 
-// begin makes requested slots begin now.
-func (l *Pipeline) begin(s *parley.Step) {
-	for k := l.opened + 1; k <= l.wanted; k++ {
+// beginRequested makes requested slots begin now.
+func (l *Pipeline) beginRequested(s *parley.Step) {
+	for k := l.opened + 1; k <= l.requested; k++ {
 		l.slot(k).begin = s.Now
 	}
-	l.open(s)
+	l.openRequested(s)
 }
 
 // Paused reports whether the pipeline waits for Resume.
-func (l *Pipeline) Paused() bool { return l.waits }
+func (l *Pipeline) Paused() bool { return l.paused }
 
 // Age returns how long after the beginning of slot k slot k+window may begin: longer than any
 // correct process takes until slot k is over, counted from the beginning at another one.
@@ -139,28 +141,30 @@ func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.D
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
 // Inactive reports whether this process takes no part: after Deactivate, or while it rejoins.
-func (l *Pipeline) Inactive() bool { return l.mute || l.part.at() != participating }
+func (l *Pipeline) Inactive() bool {
+	return l.deactivated || l.participation.currentPhase() != participating
+}
 
 // Waits reports whether a process could take part or does. A ready one starts when there is something to do.
-func (l *Pipeline) Waits() bool { return !l.mute && l.part.at() >= ready }
+func (l *Pipeline) Waits() bool { return !l.deactivated && l.participation.currentPhase() >= ready }
 
 // Rounds returns this process's rounds in a slot that has begun and is not over; nil otherwise.
 func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
-	if k <= l.over || k > l.opened || l.slot(k).one == nil {
+	if k <= l.over || k > l.opened || l.slot(k).instance == nil {
 		return nil
 	}
-	return l.slot(k).one.Rounds()
+	return l.slot(k).instance.Rounds()
 }
 
 // Deactivate makes the process take no part from now on, as after a restart.
-func (l *Pipeline) Deactivate() { l.mute = true }
+func (l *Pipeline) Deactivate() { l.deactivated = true }
 
 // OpenSlot requests that a slot and all before it begin: at once if the window allows.
 // Slot 0 means the next one.
-func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.call(s, k, false) }
+func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.openSlot(s, k, false) }
 
-// call is OpenSlot. If own is true, the slot waits for half a round unless another process requests it.
-func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
+// openSlot is OpenSlot. If own is true, the slot waits for half a round unless another process requests it.
+func (l *Pipeline) openSlot(s *parley.Step, k uint64, own bool) {
 	if l.Inactive() {
 		return
 	}
@@ -172,41 +176,41 @@ func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
 		s.Refuse(s.Self, "call of a slot past the window")
 		return
 	}
-	l.want(s, k, own)
-	l.part.turn(s)
+	l.requestSlots(s, k, own)
+	l.participation.runDue(s)
 }
 
-// want requests slots up to k, and begins those that may begin.
-func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
-	for l.wanted = max(l.wanted, l.opened); l.wanted < k; {
-		l.wanted++
-		r := l.slot(l.wanted)
-		r.begin, r.own = s.Now, own
+// requestSlots requests slots up to k, and begins those that may begin.
+func (l *Pipeline) requestSlots(s *parley.Step, k uint64, own bool) {
+	for l.requested = max(l.requested, l.opened); l.requested < k; {
+		l.requested++
+		r := l.slot(l.requested)
+		r.begin, r.ownOnly = s.Now, own
 	}
 	for ; !own && k > l.opened; k-- {
-		if r := l.slot(k); r.own { // this process held it back
-			r.begin, r.own = s.Now, false
+		if r := l.slot(k); r.ownOnly { // this process held it back
+			r.begin, r.ownOnly = s.Now, false
 		}
 	}
-	l.open(s)
+	l.openRequested(s)
 }
 
-// open begins slots that are requested and may begin. A slot that had to wait for the window
+// openRequested begins slots that are requested and may begin. A slot that had to wait for the window
 // has begun when the window allowed it, even if the timer is late.
-func (l *Pipeline) open(s *parley.Step) {
-	for !l.waits && l.opened < l.wanted {
+func (l *Pipeline) openRequested(s *parley.Step) {
+	for !l.paused && l.opened < l.requested {
 		k := l.opened + 1
 		r := l.slot(k)
-		if !l.part.opens(s, k) {
+		if !l.participation.mayOpen(s, k) {
 			return
 		}
 		if k > l.window {
 			from := l.slot(k-l.window).begin + l.Age()
-			if r.own {
+			if r.ownOnly {
 				from += l.when.Delta / 2
 			}
 			if s.Now < from {
-				if !l.part.early(k) {
+				if !l.participation.mayOpenEarly(k) {
 					l.wake(s, from)
 					return
 				}
@@ -217,21 +221,21 @@ func (l *Pipeline) open(s *parley.Step) {
 		l.opened = k
 		// Its place held slot k-window, which is over everywhere.
 		old := l.slot(k + l.window)
-		*old = slot{out: old.out[:0], sizes: old.sizes, came: old.came}
+		*old = slot{delivered: old.delivered[:0], sizes: old.sizes, beganBy: old.beganBy}
 		one := l.instance(k)
 		mark := s.Mark()
 		if by := s.Now - r.begin; l.when.Late(by) {
 			s.Refuse(s.Self, "woke too late: abstains")
 			l.abstain(k, one)
 		} else {
-			l.part.speaks(s, k)
-			if m, ok := l.above.ProposalFor(s, k); ok {
+			l.participation.beforeSending(s, k)
+			if m, ok := l.handler.ProposalFor(s, k); ok {
 				one.Request(s, m)
 			}
 			one.Open(s, r.begin)
 		}
 		l.settle(s, k, mark)
-		if r.one == one && !one.Over() {
+		if r.instance == one && !one.Over() {
 			l.wake(s, one.Deadline())
 		}
 	}
@@ -240,20 +244,20 @@ func (l *Pipeline) open(s *parley.Step) {
 // instance returns the instance of slot k, and makes it if there is none.
 func (l *Pipeline) instance(k uint64) *lockstep.Instance {
 	r := l.slot(k)
-	if r.one == nil {
+	if r.instance == nil {
 		if last := len(l.spare) - 1; last >= 0 {
-			r.one, l.spare = l.spare[last], l.spare[:last]
-			r.one.Reset(k)
+			r.instance, l.spare = l.spare[last], l.spare[:last]
+			r.instance.Reset(k)
 		} else {
-			r.one = lockstep.NewInstance(l.p, l.when, l.self, k)
+			r.instance = lockstep.NewInstance(l.p, l.when, l.self, k)
 		}
 	}
-	return r.one
+	return r.instance
 }
 
 func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 	one.Abstain()
-	l.slot(k).apart = true
+	l.slot(k).missed = true
 	if l.missed == 0 || k < l.missed {
 		l.missed = k
 	}
@@ -261,12 +265,12 @@ func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 
 // Receive handles a frame. A frame of a slot that has not begun opens it.
 func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	if l.mute {
+	if l.deactivated {
 		return
 	}
 	l.catchUp(s)
 	l.receive(s, from, q)
-	l.part.turn(s)
+	l.participation.runDue(s)
 }
 
 func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
@@ -275,7 +279,7 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		s.Refuse(from, "not a frame")
 		return
 	}
-	if !l.part.hears(s, from, q) {
+	if !l.participation.observe(s, from, q) {
 		return
 	}
 	switch {
@@ -290,11 +294,11 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			s.Refuse(from, "frame of a slot that has not begun")
 			return
 		}
-		if l.want(s, k, false); k <= l.over {
+		if l.requestSlots(s, k, false); k <= l.over {
 			return // the kept frames completed it
 		}
 	}
-	if q.Seq == 0 && !l.keeps(l.slot(k), from, len(q.Body)) {
+	if q.Seq == 0 && !l.admit(l.slot(k), from, len(q.Body)) {
 		s.Refuse(from, "more of one process than is kept")
 		return
 	}
@@ -313,30 +317,30 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		if e.Op != parley.OpDeliver {
 			return false
 		}
-		r.out = append(r.out, *e)
+		r.delivered = append(r.delivered, *e)
 		return true
 	})
 	for l.over < l.opened && k == l.over+1 {
 		r := l.slot(k)
-		if r.one == nil || !r.one.Over() {
+		if r.instance == nil || !r.instance.Over() {
 			return
 		}
-		counts := l.part.ends(s, k, r)
-		l.spare, r.one = append(l.spare, r.one), nil
-		l.letGo(r)
+		counts := l.participation.slotEnded(s, k, r)
+		l.spare, r.instance = append(l.spare, r.instance), nil
+		l.releaseQuota(r)
 		l.over = k
 		if counts {
-			l.above.SlotDone(s, k, r.out)
+			l.handler.SlotDone(s, k, r.delivered)
 		}
-		clear(r.out)
-		r.out = r.out[:0]
+		clear(r.delivered)
+		r.delivered = r.delivered[:0]
 		k++
 	}
 }
 
 // Timeout handles the timer.
 func (l *Pipeline) Timeout(s *parley.Step) {
-	if !l.mute {
+	if !l.deactivated {
 		l.catchUp(s)
 	}
 }
@@ -349,7 +353,7 @@ func (l *Pipeline) catchUp(s *parley.Step) {
 	}
 	l.due = never
 	for k := l.over + 1; k <= l.opened; k++ {
-		one := l.slot(k).one
+		one := l.slot(k).instance
 		if one == nil {
 			continue
 		}
@@ -368,8 +372,8 @@ func (l *Pipeline) catchUp(s *parley.Step) {
 			l.wake(s, late)
 		}
 	}
-	l.open(s)
-	l.part.turn(s)
+	l.openRequested(s)
+	l.participation.runDue(s)
 }
 
 // State visits the slots that are not over, and when the other slots of the window began.
@@ -377,16 +381,16 @@ func (l *Pipeline) State(v *parley.Vars) {
 	if v.Skips() {
 		return
 	}
-	v.Bool("waits", &l.waits)
-	v.Bool("mute", &l.mute)
+	v.Bool("waits", &l.paused)
+	v.Bool("mute", &l.deactivated)
 	parley.Num(v, "over", &l.over)
 	parley.Num(v, "opened", &l.opened)
-	parley.Num(v, "wanted", &l.wanted)
+	parley.Num(v, "wanted", &l.requested)
 	parley.Num(v, "missed", &l.missed)
 	l.alarm.state(v)
 	if v.Loading() {
 		clear(l.slots)
-		clear(l.held)
+		clear(l.heldBytes)
 	}
 	for k := l.opened + 1 - min(l.opened, l.window); k <= l.opened+l.window; k++ {
 		l.visit(v, k)
@@ -397,28 +401,28 @@ func (l *Pipeline) State(v *parley.Vars) {
 // names another one.
 func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	r := l.slot(k)
-	if k <= max(l.opened, l.wanted) {
+	if k <= max(l.opened, l.requested) {
 		v.Time("begin", &r.begin)
 	}
-	l.part.noted(v, r)
+	l.participation.visitSlot(v, r)
 	if k <= l.over {
 		return
 	}
-	has := r.one != nil
+	has := r.instance != nil
 	v.Bool("has", &has)
 	if has {
 		l.instance(k)
-		v.Machine("instance", r.one)
+		v.Machine("instance", r.instance)
 	}
 	if l.limit > 0 {
 		parley.PerProcess(v, "bytes", l.sizes(r), func(id parley.ID, size *int) {
 			parley.Num(v, "kept", size)
 			if v.Loading() {
-				l.held[id] += *size
+				l.heldBytes[id] += *size
 			}
 		})
 	}
-	parley.Slice(v, "delivered", &r.out, func(_ int, e *parley.Effect) {
+	parley.Slice(v, "delivered", &r.delivered, func(_ int, e *parley.Effect) {
 		e.Op, e.From = parley.OpDeliver, l.self
 		v.ID("of", &e.To)
 		parley.Num(v, "path", &e.Path)

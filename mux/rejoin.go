@@ -86,28 +86,28 @@ const (
 
 // The stages of a process, in the Seq of a PositionReply.
 const (
-	unknown uint64 = iota // it takes no part, and knows no slot
-	out                   // it takes no part
-	waits                 // it is ready or advancing
-	takes                 // it takes part
+	stageUnknown       uint64 = iota // it takes no part, and knows no slot
+	stageOut                         // it takes no part
+	stageReady                       // it is ready or advancing
+	stageParticipating               // it takes part
 )
 
 // Rejoining is a pipeline that a process can rejoin.
 type Rejoining struct {
 	Pipeline
-	standing
+	rejoinState
 	answers
-	reserved
+	reservation
 
-	since  parley.Tick // when the phase began
-	poll   parley.Tick // when it asks all again
-	pause  parley.Tick // how long it waits before it asks again
-	astray parley.Set  // processes that begin slots more than a window away
-	clean  uint64      // the last slot in which it heard too few, or the slot before the first
-	apart  uint64      // the number of slots in a row, up to the last, that it missed
-	wants  bool        // some process has something to do
-	left   bool        // the question before the first slot has left: the disk has the reserve
-	met    bool        // the question before the first slot is settled
+	phaseBegan    parley.Tick // when the phase began
+	nextQuery     parley.Tick // when it asks all again
+	queryInterval parley.Tick // how long it waits before it asks again
+	outOfWindow   parley.Set  // processes that begin slots more than a window away
+	lastMissed    uint64      // the last slot in which it heard too few, or the slot before the first
+	missedInRow   uint64      // the number of slots in a row, up to the last, that it missed
+	hasWork       bool        // some process has something to do
+	querySent     bool        // the question before the first slot has left: the disk has the reserve
+	prepared      bool        // the question before the first slot is settled
 }
 
 // NewRejoining makes one process that can rejoin; one that [NewPipeline] makes cannot.
@@ -119,12 +119,14 @@ func NewRejoining(
 		rank = max(1, p.N-1-c.M)
 	}
 	b := &Rejoining{
-		Pipeline: *NewPipeline(p, when, window, self, above),
-		standing: standing{whole: true, settled: true},
-		answers:  answers{c: c, n: p.N, rank: rank, told: make([]peerPosition, p.N), latest: make([]uint64, p.N)},
+		Pipeline:    *NewPipeline(p, when, window, self, above),
+		rejoinState: rejoinState{whole: true, settled: true},
+		answers: answers{
+			config: c, n: p.N, rank: rank, positions: make([]peerPosition, p.N), latestBegun: make([]uint64, p.N),
+		},
 	}
 	b.forget()
-	b.part = b
+	b.participation = b
 	return b
 }
 
@@ -132,121 +134,121 @@ func NewRejoining(
 // earlier record has not taken part before, although it has run.
 func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	if !s.Restart {
-		b.seal(s, 0)
+		b.saveReserve(s, 0)
 		return
 	}
-	b.start(s, intact)
+	b.loadFloor(s, intact)
 	b.over, b.opened = b.floor, b.floor
-	b.ask(s)
+	b.beginRejoin(s)
 }
 
 // OpenSlot is [Pipeline.OpenSlot], but a slot that no other process has requested waits for half a round.
-func (b *Rejoining) OpenSlot(s *parley.Step, k uint64) { b.call(s, k, true) }
+func (b *Rejoining) OpenSlot(s *parley.Step, k uint64) { b.openSlot(s, k, true) }
 
 // Lose makes the process rejoin because its machine has lost touch.
 func (b *Rejoining) Lose(s *parley.Step) {
 	b.lost = true
-	b.turn(s)
+	b.runDue(s)
 }
 
 // Want says that there is something to do. Call it before Settled: before the first slot a
 // process is settled until Want, and then no longer.
 func (b *Rejoining) Want(s *parley.Step) {
-	if b.settled && !b.met && b.over == 0 {
-		b.meet(s)
-	} else if !b.wants && !b.settled {
-		b.wants = true
-		b.hurry(s)
+	if b.settled && !b.prepared && b.over == 0 {
+		b.askPrepared(s)
+	} else if !b.hasWork && !b.settled {
+		b.hasWork = true
+		b.querySoon(s)
 	}
 }
 
 const (
-	stale    = 3
-	mostSlot = 1 << 62
-	compact  = 64 // log records between two compactions
-	patience = 8  // rounds that the others have to answer before the first slot
+	staleAfter           = 3
+	maxSlot              = 1 << 62
+	recordsPerCompaction = 64 // log records between two compactions
+	maxPrepareRounds     = 8  // rounds that the others have to answer before the first slot
 )
 
-// standing is the state of a process in rejoining.
-type standing struct {
-	phase   phase
-	base    uint64 // slots up to this one are not reported
-	lost    bool   // it lost touch with the others
-	whole   bool   // the machine has all that it needs of earlier slots
-	settled bool   // n-1-m others take part too: it asks no one
-	meets   bool   // before the first slot: it asks the others whether they are prepared
+// rejoinState is the state of a process in rejoining.
+type rejoinState struct {
+	phase     phase
+	base      uint64 // slots up to this one are not reported
+	lost      bool   // it lost touch with the others
+	whole     bool   // the machine has all that it needs of earlier slots
+	settled   bool   // n-1-m others take part too: it asks no one
+	preparing bool   // before the first slot: it asks the others whether they are prepared
 }
 
-func (b *standing) at() phase { return b.phase }
+func (b *rejoinState) currentPhase() phase { return b.phase }
 
 // In reports whether the process takes part.
-func (b *standing) In() bool { return b.phase == participating }
+func (b *rejoinState) In() bool { return b.phase == participating }
 
 // Speaks reports whether the process may propose in slots that others begin.
-func (b *standing) Speaks() bool { return b.In() && (b.settled || b.meets) }
+func (b *rejoinState) Speaks() bool { return b.In() && (b.settled || b.preparing) }
 
 // Settled reports whether it may begin slots: n-1-m others take part, too, and have all that they need.
 // Before the first slot this means that they are prepared; if too few are in time, that the
 // process has stopped waiting.
-func (b *standing) Settled() bool { return b.In() && b.settled }
+func (b *rejoinState) Settled() bool { return b.In() && b.settled }
 
 // Base returns the last slot that is not reported. It is over.
-func (b *standing) Base() uint64 { return b.base }
+func (b *rejoinState) Base() uint64 { return b.base }
 
 // Tells reports whether the decision of slot k counts.
-func (b *standing) Tells(k uint64) bool { return b.In() && k > b.base && !b.lost }
+func (b *rejoinState) Tells(k uint64) bool { return b.In() && k > b.base && !b.lost }
 
 // Whole sets whether the machine has what it needs of slots up to Base.
-func (b *standing) Whole(yes bool) { b.whole = yes }
+func (b *rejoinState) Whole(yes bool) { b.whole = yes }
 
 // stage returns the stage of this process.
-func (b *standing) stage(known bool) uint64 {
+func (b *rejoinState) stage(known bool) uint64 {
 	switch {
 	case b.phase == participating && b.whole:
-		return takes
+		return stageParticipating
 	case b.phase == participating || b.phase >= ready:
-		return waits
+		return stageReady
 	case known:
-		return out
+		return stageOut
 	}
-	return unknown
+	return stageUnknown
 }
 
 // answers are what the others have reported or shown.
 type answers struct {
-	c      RejoinConfig
-	n      int
-	rank   int            // the rank-th greatest answer, or slot heard of, is at most that of a correct process
-	told   []peerPosition // by process: its last answer
-	latest []uint64       // by process: the last slot that it was heard to begin
+	config      RejoinConfig
+	n           int
+	rank        int            // the rank-th greatest answer, or slot heard of, is at most that of a correct process
+	positions   []peerPosition // by process: its last answer
+	latestBegun []uint64       // by process: the last slot that it was heard to begin
 }
 
 // peerPosition is one process's last answer.
 type peerPosition struct {
-	stage uint64
-	high  uint64
-	old   uint8 // how often it was asked since; stale: no current answer
+	stage      uint64
+	slot       uint64
+	unanswered uint8 // how often it was asked since; stale: no current answer
 }
 
 // count returns how many others have a current answer of at least this stage.
 func (b *answers) count(stage uint64) (sum int) {
-	for i := range b.told {
-		if b.told[i].old < stale && b.told[i].stage >= stage {
+	for i := range b.positions {
+		if b.positions[i].unanswered < staleAfter && b.positions[i].stage >= stage {
 			sum++
 		}
 	}
 	return sum
 }
 
-// most returns how many others a correct process hears.
-func (b *answers) most() int { return b.n - 1 - b.c.M }
+// othersHeard returns how many others a correct process hears.
+func (b *answers) othersHeard() int { return b.n - 1 - b.config.M }
 
-// high returns a slot that a correct process has begun, or may have, according to the answers.
-func (b *answers) high() uint64 {
+// highestBegun returns a slot that a correct process has begun, or may have, according to the answers.
+func (b *answers) highestBegun() uint64 {
 	var list []uint64
-	for i := range b.told {
-		if b.told[i].old < stale && b.told[i].stage > unknown {
-			list = append(list, b.told[i].high)
+	for i := range b.positions {
+		if b.positions[i].unanswered < staleAfter && b.positions[i].stage > stageUnknown {
+			list = append(list, b.positions[i].slot)
 		}
 	}
 	return b.ranked(list)
@@ -260,10 +262,10 @@ func (b *answers) ranked(list []uint64) uint64 {
 	return list[len(list)-b.rank]
 }
 
-// called reports whether a correct process has begun slot k, according to the frames received.
-func (b *answers) called(k uint64) bool {
+// begunByCorrect reports whether a correct process has begun slot k, according to the frames received.
+func (b *answers) begunByCorrect(k uint64) bool {
 	sum := 0
-	for _, last := range b.latest {
+	for _, last := range b.latestBegun {
 		if last >= k {
 			sum++
 		}
@@ -273,25 +275,25 @@ func (b *answers) called(k uint64) bool {
 
 // forget discards what was heard of the others.
 func (b *answers) forget() {
-	for i := range b.told {
-		b.told[i] = peerPosition{old: stale}
+	for i := range b.positions {
+		b.positions[i] = peerPosition{unanswered: staleAfter}
 	}
-	clear(b.latest)
+	clear(b.latestBegun)
 }
 
-// reserved holds the slots in which a process may have sent, or may send.
-type reserved struct {
+// reservation holds the slots in which a process may have sent, or may send.
+type reservation struct {
 	known   bool   // the floor is known
 	floor   uint64 // it may have sent in slots up to this one
 	reserve uint64 // it may send in slots up to this one
-	sealed  bool   // the reserve is on the disk, or will be
+	saved   bool   // the reserve is on the disk, or will be
 	records int    // log records since the last compaction
 }
 
-// start sets the floor of a process that restarted. intact means that a process that finds no
+// loadFloor sets the floor of a process that restarted. intact means that a process that finds no
 // earlier record has not taken part before, although it has run.
-func (b *reserved) start(s *parley.Step, intact bool) {
-	b.floor, b.known = b.reserve, b.sealed
+func (b *reservation) loadFloor(s *parley.Step, intact bool) {
+	b.floor, b.known = b.reserve, b.saved
 	for _, r := range s.Log {
 		if len(r.Body) == 8 {
 			b.floor, b.known = max(b.floor, binary.BigEndian.Uint64(r.Body)), true
@@ -299,81 +301,81 @@ func (b *reserved) start(s *parley.Step, intact bool) {
 	}
 	if !b.known && len(s.Log) == 0 {
 		if b.known = intact; intact {
-			b.seal(s, 0)
+			b.saveReserve(s, 0)
 		} else {
 			s.Append([]byte("begun"))
 		}
 	}
-	b.reserve, b.sealed = b.floor, b.known
+	b.reserve, b.saved = b.floor, b.known
 }
 
-// seal makes a reserve durable.
-func (b *reserved) seal(s *parley.Step, reserve uint64) {
-	b.reserve, b.sealed = reserve, true
+// saveReserve makes a reserve durable.
+func (b *reservation) saveReserve(s *parley.Step, reserve uint64) {
+	b.reserve, b.saved = reserve, true
 	s.Append(binary.BigEndian.AppendUint64(nil, reserve))
-	if b.records++; b.records >= compact {
+	if b.records++; b.records >= recordsPerCompaction {
 		b.records = 0
 		s.Compact()
 	}
 }
 
-// reach reserves slots before the process sends in slot k.
-func (b *reserved) reach(s *parley.Step, k, window uint64) {
+// reserveFor reserves slots before the process sends in slot k.
+func (b *reservation) reserveFor(s *parley.Step, k, window uint64) {
 	if k > b.reserve {
-		b.seal(s, k+max(1, window/2)-1)
+		b.saveReserve(s, k+max(1, window/2)-1)
 	}
 }
 
-// prepare reserves the next slots, unless slots in flight would wait for the disk.
-func (b *Rejoining) prepare(s *parley.Step) {
+// reserveNext reserves the next slots, unless slots in flight would wait for the disk.
+func (b *Rejoining) reserveNext(s *parley.Step) {
 	if b.phase == participating && b.over == b.opened {
-		b.reach(s, b.opened+1, b.window)
+		b.reserveFor(s, b.opened+1, b.window)
 	}
 }
 
-func (b *Rejoining) speaks(s *parley.Step, k uint64) { b.reach(s, k, b.window) }
+func (b *Rejoining) beforeSending(s *parley.Step, k uint64) { b.reserveFor(s, k, b.window) }
 
 // State visits the state of rejoining, and the slots. The reserve is durable.
 func (b *Rejoining) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "reserve", &b.reserve)
-		v.Bool("sealed", &b.sealed)
+		v.Bool("sealed", &b.saved)
 	})
 	if v.Skips() {
 		return
 	}
 	parley.Num(v, "phase", &b.phase)
-	v.Time("since", &b.since)
-	v.Time("poll", &b.poll)
-	parley.Num(v, "pause", &b.pause)
+	v.Time("since", &b.phaseBegan)
+	v.Time("poll", &b.nextQuery)
+	parley.Num(v, "pause", &b.queryInterval)
 	v.Bool("known", &b.known)
 	parley.Num(v, "floor", &b.floor)
 	parley.Num(v, "records", &b.records)
-	parley.PerProcess(v, "told", b.told, func(_ parley.ID, t *peerPosition) {
+	parley.PerProcess(v, "told", b.positions, func(_ parley.ID, t *peerPosition) {
 		parley.Num(v, "stage", &t.stage)
-		parley.Num(v, "high", &t.high)
-		parley.Num(v, "old", &t.old)
+		parley.Num(v, "high", &t.slot)
+		parley.Num(v, "old", &t.unanswered)
 	})
-	parley.PerProcess(v, "latest", b.latest, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
-	v.Set("astray", &b.astray)
+	parley.PerProcess(v, "latest", b.latestBegun, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
+	v.Set("astray", &b.outOfWindow)
 	parley.Num(v, "base", &b.base)
-	parley.Num(v, "clean", &b.clean)
-	parley.Num(v, "apart", &b.apart)
+	parley.Num(v, "clean", &b.lastMissed)
+	parley.Num(v, "apart", &b.missedInRow)
 	v.Bool("lost", &b.lost)
 	v.Bool("whole", &b.whole)
-	v.Bool("wants", &b.wants)
+	v.Bool("wants", &b.hasWork)
 	v.Bool("settled", &b.settled)
-	v.Bool("meets", &b.meets)
-	v.Bool("left", &b.left)
-	v.Bool("met", &b.met)
+	v.Bool("meets", &b.preparing)
+	v.Bool("left", &b.querySent)
+	v.Bool("met", &b.prepared)
 	b.Pipeline.State(v)
 }
 
-func (b *Rejoining) noted(v *parley.Vars, r *slot) {
-	if r.came == nil {
-		r.came = make([]bool, b.n)
+func (b *Rejoining) visitSlot(v *parley.Vars, r *slot) {
+	if r.beganBy == nil {
+		r.beganBy = make([]bool, b.n)
 	}
-	parley.PerProcess(v, "came", r.came, func(_ parley.ID, yes *bool) { v.Bool("began", yes) })
-	v.Bool("own", &r.own)
-	v.Bool("apart", &r.apart)
+	parley.PerProcess(v, "came", r.beganBy, func(_ parley.ID, yes *bool) { v.Bool("began", yes) })
+	v.Bool("own", &r.ownOnly)
+	v.Bool("apart", &r.missed)
 }

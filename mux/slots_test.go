@@ -326,7 +326,7 @@ func (r *turnedAway) Verify(parley.ID, []byte, []byte) bool { return false }
 func (r *turnedAway) Refused(_, _ parley.ID, why string)    { r.why = append(r.why, why) }
 
 // A process that sleeps through the end of a round abstains in that slot, takes part in
-// later ones and delivers none of them. After a crash and restart it is mute.
+// later ones and delivers none of them. After a restart it is inactive.
 func TestSlotsMissed(t *testing.T) {
 	opt := sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 8),
 		Pauses: []sim.Pause{{At: 3, From: 2500, For: 5000}}}
