@@ -14,7 +14,7 @@ type frames struct{ p Protocol }
 
 // open returns the messages of a frame, or nil if it does not parse.
 func open(body []byte) []parley.Outgoing {
-	if !well(body) {
+	if !wellFormed(body) {
 		return nil
 	}
 	var out []parley.Outgoing
@@ -38,9 +38,9 @@ func (f frames) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	}
 }
 
-// plainly returns the Explain of a protocol that has none: for each message the name of
+// explainPlainly returns the Explain of a protocol that has none: for each message the name of
 // its kind, and its body or value. A message of a local kind has no row.
-func plainly(kinds []string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+func explainPlainly(kinds []string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			if m.Kind >= parley.Local {
@@ -107,9 +107,9 @@ func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 // it, and closes it again. If messages were there and none is left, the frame is
 // missing; if there were none, the empty frame is still sent.
 func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
-	o, known := t.Memo.(*opened)
+	o, known := t.Memo.(*turnMemo)
 	if !known {
-		o = &opened{said: make([]parley.Outgoing, 0, 4), turn: *t}
+		o = &turnMemo{said: make([]parley.Outgoing, 0, 4), turn: *t}
 		o.turn.Seen = func(yield func(parley.Received) bool) { eachSeen(t, yield) }
 		t.Memo = o
 	}
@@ -140,9 +140,9 @@ func eachSeen(t *parley.Turn, yield func(parley.Received) bool) {
 	}
 }
 
-// opened is what one turn keeps for the next, to another receiver: in most turns
+// turnMemo is what one turn keeps for the next, to another receiver: in most turns
 // the honest frame is the same, and the lie is one of a few.
-type opened struct {
+type turnMemo struct {
 	body   []byte
 	parts  []parley.Outgoing // of the frame with this body
 	turn   parley.Turn
@@ -153,17 +153,17 @@ type opened struct {
 	closed [][]byte // bodies encoded so far
 }
 
-func (o *opened) open(body []byte) {
+func (o *turnMemo) open(body []byte) {
 	if len(body) == 0 || len(o.body) != len(body) || &o.body[0] != &body[0] {
 		o.body, o.parts = body, open(body)
 	}
 }
 
-// fewBodies is how many bodies closed holds.
-const fewBodies = 4
+// maxBodies is how many bodies closed holds.
+const maxBodies = 4
 
 // close returns the body of a frame with the given messages.
-func (o *opened) close(said []parley.Outgoing) []byte {
+func (o *turnMemo) close(said []parley.Outgoing) []byte {
 	if len(said) == 0 {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (o *opened) close(said []parley.Outgoing) []byte {
 			return body
 		}
 	}
-	if len(o.closed) == fewBodies {
+	if len(o.closed) == maxBodies {
 		o.closed = o.closed[:0]
 	}
 	o.closed = append(o.closed, bytes.Clone(o.buf))

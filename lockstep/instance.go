@@ -18,11 +18,11 @@ type Instance struct {
 	next   window      // frames of the next round: peers may be a round ahead
 	rounds Rounds
 
-	sent, parts, before, read []part // scratch
+	sent, parts, before, read []framePart // scratch
 }
 
-// part is a message before it is put into a frame or after it is read from one.
-type part struct {
+// framePart is a message before it is put into a frame or after it is read from one.
+type framePart struct {
 	to   parley.ID
 	path parley.Path
 	msg  parley.Msg
@@ -34,8 +34,8 @@ type window struct {
 	frames [][]byte
 }
 
-// far is a time that never comes.
-const far parley.Tick = 1 << 62
+// farFuture is a time that never comes.
+const farFuture parley.Tick = 1 << 62
 
 // NewInstance makes a process in an instance of the given number, which is the Value
 // of its frames. It panics if the schedule is inconsistent.
@@ -54,7 +54,7 @@ func NewInstance(p Protocol, when Schedule, self parley.ID, number uint64) *Inst
 		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
 	}
 	if when.OnDemand {
-		m.begin = far
+		m.begin = farFuture
 	}
 	return m
 }
@@ -76,7 +76,7 @@ type Counting interface {
 func (m *Instance) Reset(number uint64) {
 	m.number, m.begin, m.round = number, m.when.Begin, -1
 	if m.when.OnDemand {
-		m.begin = far
+		m.begin = farFuture
 	}
 	m.now.clear()
 	m.next.clear()
@@ -117,11 +117,11 @@ func (m *Instance) Request(s *parley.Step, q parley.Msg) {
 	}
 	mark := s.Mark()
 	m.rounds.Request(s, q)
-	noSends(s, mark)
+	forbidSends(s, mark)
 }
 
-// noSends panics if a message was sent outside a frame.
-func noSends(s *parley.Step, mark int) {
+// forbidSends panics if a message was sent outside a frame.
+func forbidSends(s *parley.Step, mark int) {
 	for i := mark; i < len(s.Effects); i++ {
 		if s.Effects[i].Op == parley.OpSend {
 			panic("lockstep: a message sent outside Emit")
@@ -222,13 +222,13 @@ func (m *Instance) close(s *parley.Step) {
 	}
 	s.Path = outer
 	m.rounds.Close(s, m.round)
-	noSends(s, mark)
+	forbidSends(s, mark)
 }
 
 // parse reads the messages of a frame, and reports whether all of it parses.
 func (m *Instance) parse(body []byte) bool {
 	for len(body) > 0 {
-		var one part
+		var one framePart
 		var err error
 		if one.path, one.msg, body, err = parley.ReadMsg(body); err != nil {
 			return false
@@ -249,19 +249,19 @@ func (m *Instance) open(s *parley.Step) {
 	}
 	mark := s.Mark()
 	m.rounds.Emit(s, m.round)
-	m.enframe(s, mark)
+	m.sendFrames(s, mark)
 }
 
-// enframe puts what Emit sent into one frame for each receiver. Receivers of the
+// sendFrames puts what Emit sent into one frame for each receiver. Receivers of the
 // same messages share one body, and if all get the same, one frame goes to all.
-func (m *Instance) enframe(s *parley.Step, mark int) {
+func (m *Instance) sendFrames(s *parley.Step, mark int) {
 	m.sent = m.sent[:0]
 	alike := true
 	s.Take(mark, func(e *parley.Effect) bool {
 		if e.Op != parley.OpSend {
 			return false
 		}
-		m.sent = append(m.sent, part{e.To, e.Path, e.Msg})
+		m.sent = append(m.sent, framePart{e.To, e.Path, e.Msg})
 		alike = alike && e.To == parley.All
 		return true
 	})
@@ -271,12 +271,12 @@ func (m *Instance) enframe(s *parley.Step, mark int) {
 		s.SendAll(head)
 		return
 	}
-	m.share(s, head)
+	m.sendEach(s, head)
 }
 
-// share sends each receiver its own frame; receivers that are neighbors in the order
+// sendEach sends each receiver its own frame; receivers that are neighbors in the order
 // of processes and get the same messages share one body.
-func (m *Instance) share(s *parley.Step, head parley.Msg) {
+func (m *Instance) sendEach(s *parley.Step, head parley.Msg) {
 	first := true
 	for id := range parley.ID(s.N) {
 		if id == s.Self {
@@ -297,7 +297,7 @@ func (m *Instance) share(s *parley.Step, head parley.Msg) {
 }
 
 // same reports whether two lists hold the same messages; bodies are compared by identity.
-func same(a, b []part) bool {
+func same(a, b []framePart) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -311,7 +311,7 @@ func same(a, b []part) bool {
 	return true
 }
 
-func encode(list []part) []byte {
+func encode(list []framePart) []byte {
 	if len(list) == 0 {
 		return nil
 	}
@@ -326,8 +326,8 @@ func encode(list []part) []byte {
 	return body
 }
 
-// well reports whether a frame parses to its end.
-func well(body []byte) bool {
+// wellFormed reports whether a frame parses to its end.
+func wellFormed(body []byte) bool {
 	for len(body) > 0 {
 		var err error
 		if _, _, body, err = parley.ReadMsg(body); err != nil {
@@ -348,7 +348,7 @@ func (m *Instance) State(v *parley.Vars) {
 		if m.round >= 0 && !m.Over() {
 			v.Time("begin", &m.begin)
 		} else {
-			m.begin = far
+			m.begin = farFuture
 		}
 	}
 	m.window(v, "now got", "now", m.round, &m.now)

@@ -180,22 +180,22 @@ type derived struct {
 func (d derived) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	d.Rounds.Emit(s, r)
-	d.turn(s, mark)
+	d.replaceDeliveries(s, mark)
 }
 
 func (d derived) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	mark := s.Mark()
 	d.Rounds.Absorb(s, r, from, m)
-	d.turn(s, mark)
+	d.replaceDeliveries(s, mark)
 }
 
 func (d derived) Close(s *parley.Step, r int) {
 	mark := s.Mark()
 	d.Rounds.Close(s, r)
-	d.turn(s, mark)
+	d.replaceDeliveries(s, mark)
 }
 
-func (d derived) turn(s *parley.Step, mark int) {
+func (d derived) replaceDeliveries(s *parley.Step, mark int) {
 	for _, e := range Delivered(s, mark) {
 		d.f(s, e.To, e.Msg)
 	}
