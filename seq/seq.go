@@ -68,14 +68,14 @@ type process struct {
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	mark := s.Mark()
 	p.a.Request(s, m)
-	p.pass(s, mark)
+	p.passDecisions(s, mark)
 }
 
 func (p *process) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	if r < p.first {
 		p.a.Emit(s, r)
-		p.pass(s, mark)
+		p.passDecisions(s, mark)
 		return
 	}
 	p.b.Emit(s, r-p.first)
@@ -93,7 +93,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 	mark := s.Mark()
 	p.a.Absorb(s, r, from, m)
-	p.pass(s, mark)
+	p.passDecisions(s, mark)
 }
 
 func (p *process) Close(s *parley.Step, r int) {
@@ -103,11 +103,11 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 	mark := s.Mark()
 	p.a.Close(s, r)
-	p.pass(s, mark)
+	p.passDecisions(s, mark)
 }
 
-// pass makes each decision of a an initial value of b.
-func (p *process) pass(s *parley.Step, mark int) {
+// passDecisions makes each decision of a an initial value of b.
+func (p *process) passDecisions(s *parley.Step, mark int) {
 	for _, e := range lockstep.Delivered(s, mark) {
 		if e.Msg.Kind == parley.Decide {
 			p.b.Request(s, parley.Msg{Kind: parley.Propose, Body: e.Msg.Body})
@@ -128,8 +128,8 @@ type pair struct {
 	first int // the first round of B
 }
 
-// whose returns the protocol of e's round, and e with the round of that protocol.
-func (c pair) whose(e parley.Env) (lockstep.Protocol, parley.Env) {
+// owner returns the protocol of e's round, and e with the round of that protocol.
+func (c pair) owner(e parley.Env) (lockstep.Protocol, parley.Env) {
 	if e.Round < c.first {
 		return c.a, e
 	}
@@ -137,8 +137,8 @@ func (c pair) whose(e parley.Env) (lockstep.Protocol, parley.Env) {
 	return c.b, e
 }
 
-// stripped returns m as b sent it: an own copy gets b's round back.
-func (c pair) stripped(e parley.Env, m parley.Msg) parley.Msg {
+// ownRound returns m as b sent it: an own copy gets b's round back.
+func (c pair) ownRound(e parley.Env, m parley.Msg) parley.Msg {
 	if e.From == e.To && e.Round >= c.first {
 		m.Seq -= uint64(c.first)
 	}
@@ -146,29 +146,29 @@ func (c pair) stripped(e parley.Env, m parley.Msg) parley.Msg {
 }
 
 func (c pair) size(e parley.Env, m parley.Msg) parley.Traffic {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	if p.Size == nil {
 		return parley.Traffic{}
 	}
-	return p.Size(inside, c.stripped(e, m))
+	return p.Size(inside, c.ownRound(e, m))
 }
 
 func (c pair) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	if p.Explain == nil {
 		return func(func(string) bool) {}
 	}
-	return p.Explain(inside, c.stripped(e, m), name)
+	return p.Explain(inside, c.ownRound(e, m), name)
 }
 
 // rename is only for messages in frames: an own copy is part of no state.
 func (c pair) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	return p.Rename(inside, m, perm)
 }
 
 func (c pair) renameAll(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	return p.Renamed(inside, sent, perm)
 }
 
