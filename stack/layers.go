@@ -52,17 +52,17 @@ func (l layers) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	}
 	return func(yield func(string) bool) {
 		for row := range p.Explain(inner, m, name) {
-			if !yield(l.told(i, e, m.Body, row, name)) {
+			if !yield(l.explainCarried(i, e, m.Body, row, name)) {
 				return
 			}
 		}
 	}
 }
 
-// told replaces the bytes that layer i shows, because it carries them and does not know their
+// explainCarried replaces the bytes that layer i shows, because it carries them and does not know their
 // meaning, by the explanation of the layer that had them carried. Only readers see it: the
 // carrying layer must not know.
-func (l layers) told(i int, e parley.Env, body []byte, row string, name func(parley.ID) string) string {
+func (l layers) explainCarried(i int, e parley.Env, body []byte, row string, name func(parley.ID) string) string {
 	const most = 1 << 10 // bytes searched
 	for front := 0; front < min(len(body), most); front++ {
 		path, m, rest, err := parley.ReadMsg(body[front:])

@@ -121,14 +121,14 @@ func (m *machine) Start(s *parley.Step) {
 		m.within(s, i, 0, func(part parley.Machine) { part.Start(s) })
 	}
 	s.Log = log
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
 // Request goes to the top layer.
 func (m *machine) Request(s *parley.Step, q parley.Msg) {
 	mark := s.Mark()
 	m.within(s, len(m.parts)-1, 0, func(part parley.Machine) { part.Request(s, q) })
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
 // Receive handles a message from a link or from what lies beneath the stack, which delivers
@@ -136,42 +136,42 @@ func (m *machine) Request(s *parley.Step, q parley.Msg) {
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	mark := s.Mark()
 	if q.Kind >= parley.Indication {
-		m.tell(s, 0, parley.Effect{Op: passing, From: s.Self, To: from, Msg: q})
-		m.workOff(s, mark)
+		m.notify(s, 0, parley.Effect{Op: passedIndication, From: s.Self, To: from, Msg: q})
+		m.route(s, mark)
 		return
 	}
 	i := int(s.Pop(m.bits))
-	if why := m.unheard(i, s.Carried, q); why != "" {
+	if why := m.refusal(i, s.Carried, q); why != "" {
 		s.Refuse(from, why)
 		return
 	}
 	m.within(s, i, s.Path, func(part parley.Machine) { part.Receive(s, from, q) })
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
-// unheard returns why layer i does not accept a message that reaches the stack, or "". No
+// refusal returns why layer i does not accept a message that reaches the stack, or "". No
 // honest peer would have sent a refused message to that layer in that way.
-func (m *machine) unheard(i int, carried bool, q parley.Msg) string {
+func (m *machine) refusal(i int, carried bool, q parley.Msg) string {
 	switch {
 	case i >= len(m.parts):
 		return "message to a layer there is not"
 	case q.Kind >= parley.Local: // a message of what lies beneath, in its own kinds
 		return ""
 	case carried && (m.beneath(i) >= 0 || m.of[i].Hears == parley.HearsLinks):
-		return forNobody
+		return unexpectedCarried
 	case !carried && m.of[i].Hears == parley.HearsBeneath:
 		return "link message to a layer that is carried"
 	}
 	return ""
 }
 
-const forNobody = "carried message for nobody"
+const unexpectedCarried = "carried message for nobody"
 
 // Timeout goes to the layer that set the timer.
 func (m *machine) Timeout(s *parley.Step, t parley.Timer) {
 	mark, i := s.Mark(), int(s.Pop(m.bits))
 	m.within(s, i, s.Path, func(part parley.Machine) { part.Timeout(s, t) })
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
 // within runs a clause of layer i and pushes i on the path of its effects.
@@ -183,29 +183,29 @@ func (m *machine) within(s *parley.Step, i int, path parley.Path, clause func(pa
 	s.Path = outer
 }
 
-// workOff carries out the effects that concern layers, in the order of the requests,
+// route carries out the effects that concern layers, in the order of the requests,
 // until only effects for the host are left. Paths name the layer of an effect.
-func (m *machine) workOff(s *parley.Step, mark int) {
+func (m *machine) route(s *parley.Step, mark int) {
 	carried := s.Carried
 	s.Carried = false
-	s.Take(mark, func(e *parley.Effect) bool { return m.settle(s, *e) })
+	s.Take(mark, func(e *parley.Effect) bool { return m.routeOne(s, *e) })
 	s.Carried = carried
 }
 
-// passing is OpIndicate of a layer beneath the stack, which itself notifies the layers
+// passedIndication is OpIndicate of a layer beneath the stack, which itself notifies the layers
 // above the stack. No machine requests it.
-const passing parley.Op = 0
+const passedIndication parley.Op = 0
 
-// tell notifies layer i of an indication, which then waits behind what the layer
+// notify notifies layer i of an indication, which then waits behind what the layer
 // requested in that clause and before.
-func (m *machine) tell(s *parley.Step, i int, e parley.Effect) {
+func (m *machine) notify(s *parley.Step, i int, e parley.Effect) {
 	m.within(s, i, 0, func(part parley.Machine) { part.Receive(s, e.To, e.Msg) })
 	e.Path = parley.Path(i)
 	s.Effects = append(s.Effects, e)
 }
 
-// settle carries out one effect and reports whether it is done.
-func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
+// routeOne carries out one effect and reports whether it is done.
+func (m *machine) routeOne(s *parley.Step, e parley.Effect) bool {
 	i, top := m.layer(e.Path), len(m.parts)-1
 	switch {
 	case e.Op == parley.OpBroadcast || e.Op == parley.OpRequest:
@@ -218,12 +218,12 @@ func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
 		}
 		m.within(s, to, 0, func(part parley.Machine) { part.Request(s, e.Msg) })
 	case i == top:
-		return e.Op == passing
+		return e.Op == passedIndication
 	case e.Op == parley.OpDeliver && e.Msg.Kind == parley.Carried:
 		path, q, rest, err := parley.ReadMsg(e.Msg.Body)
 		to := m.layer(path)
 		if err != nil || len(rest) > 0 || to > top || m.beneath(to) != i || m.of[to].Hears == parley.HearsLinks {
-			s.Refuse(e.To, forNobody)
+			s.Refuse(e.To, unexpectedCarried)
 			return true
 		}
 		s.Carried = true
@@ -235,8 +235,8 @@ func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
 				m.of[i].Name, e.Msg.Kind))
 		}
 		m.within(s, i+1, 0, func(part parley.Machine) { part.Receive(s, e.To, e.Msg) })
-	case e.Op == parley.OpIndicate || e.Op == passing:
-		m.tell(s, i+1, e)
+	case e.Op == parley.OpIndicate || e.Op == passedIndication:
+		m.notify(s, i+1, e)
 	default:
 		return false
 	}
