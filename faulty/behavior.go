@@ -51,7 +51,7 @@ var (
 	// sends the upper half.
 	TwoFaced = Behavior{Name: "twofaced", Model: parley.SignedByzantineFaults,
 		Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
-			if upper(t.To, s.N) {
+			if inUpperHalf(t.To, s.N) {
 				return min(1, n-2)
 			}
 			return 0
