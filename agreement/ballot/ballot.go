@@ -66,9 +66,9 @@ const (
 // already uses. So there is a higher ballot that all processes accept, unless a faulty process names the
 // very end of that range. Reach is short, so that a corrupt number is hardly ever within it.
 const (
-	highest = 1 << 48
-	reach   = 1 << 24
-	utmost  = 1 << 62 // no higher ballot is read
+	highest   = 1 << 48
+	reach     = 1 << 24
+	maxBallot = 1 << 62 // no higher ballot is read
 )
 
 // Owner is the machine around an instance.
@@ -121,8 +121,8 @@ func (m members) majority() int { return len(m)/2 + 1 }
 
 func (m members) set() parley.Set { return parley.SetOf(m...) }
 
-// least returns the least ballot of member of that is above the given ballot.
-func (m members) least(of parley.ID, above uint64) uint64 {
+// leastBallot returns the least ballot of member of that is above the given ballot.
+func (m members) leastBallot(of parley.ID, above uint64) uint64 {
 	n, rank := uint64(len(m)), uint64(m.rank(of))
 	b := max(above/n, 1)*n + rank
 	if b <= above {
@@ -193,12 +193,12 @@ func (i *Instance) Propose(s *parley.Step) {
 		return
 	}
 	// upon propose or retry: b := the least own ballot above promised and seen
-	i.own = i.members.least(i.self, max(i.promised, i.seen))
+	i.own = i.members.leastBallot(i.self, max(i.promised, i.seen))
 	i.phase = preparing
 	i.promisers, i.promises, i.accepts, i.chosen = parley.Set{}, nil, parley.Set{}, nil
 	// send PREPARE(b) to all, oneself too: one's own promise is durable before
 	// anything of this step leaves, so that after a restart no ballot is used twice
-	i.tellAll(s, parley.Msg{Kind: Prepare, Seq: i.own})
+	i.sendAll(s, parley.Msg{Kind: Prepare, Seq: i.own})
 }
 
 // Receive handles a message of the instance. It refuses other kinds.
@@ -209,11 +209,11 @@ func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	switch m.Kind {
 	case Prepare, Accept:
-		i.asked(s, from, m)
+		i.onPrepareOrAccept(s, from, m)
 	case Promise:
-		i.promisedBy(s, from, m)
+		i.onPromise(s, from, m)
 	case Accepted:
-		i.acceptedBy(s, from, m.Seq)
+		i.onAccepted(s, from, m.Seq)
 	case Refuse:
 		// upon REFUSE(b'): seen := max(seen, b'); of REFUSE(0), send PREPARE and ACCEPT of
 		// the ballot under way to q
@@ -226,16 +226,16 @@ func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// asked handles PREPARE(b) or ACCEPT(b, v) from q.
-func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
+// onPrepareOrAccept handles PREPARE(b) or ACCEPT(b, v) from q.
+func (i *Instance) onPrepareOrAccept(s *parley.Step, q parley.ID, m parley.Msg) {
 	b := m.Seq
 	switch {
 	// decided: send DECIDE(v) to q
 	case i.decided:
-		i.tell(s, q, parley.Msg{Kind: Decision, Body: i.decision})
+		i.send(s, q, parley.Msg{Kind: Decision, Body: i.decision})
 	// b < promised: send REFUSE(promised) to q
 	case b < i.promised:
-		i.tell(s, q, parley.Msg{Kind: Refuse, Seq: i.promised})
+		i.send(s, q, parley.Msg{Kind: Refuse, Seq: i.promised})
 	// promised := b; fix the report; Append; send PROMISE(b, ab, av, report) to q
 	case m.Kind == Prepare:
 		if b > i.promised {
@@ -243,11 +243,11 @@ func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
 			s.Append(promiseRecord(b))
 		}
 		i.fix()
-		i.tell(s, q, parley.Msg{Kind: Promise, Seq: b, Value: i.accepted, Body: promiseBody(i.value, i.report)})
+		i.send(s, q, parley.Msg{Kind: Promise, Seq: b, Value: i.accepted, Body: promiseBody(i.value, i.report)})
 	// strict, and b not promised: the PREPARE was lost, or came when this process could not
 	// vote. Send REFUSE(0) to q, which asks again
 	case i.strict && b != i.promised:
-		i.tell(s, q, parley.Msg{Kind: Refuse})
+		i.send(s, q, parley.Msg{Kind: Refuse})
 	// promised := b; (ab, av) := (b, v); fix the report; Append; send ACCEPTED(b)
 	default:
 		if b > i.accepted {
@@ -255,7 +255,7 @@ func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
 			s.Append(acceptRecord(b, m.Body))
 		}
 		i.fix()
-		i.tell(s, q, parley.Msg{Kind: Accepted, Seq: b})
+		i.send(s, q, parley.Msg{Kind: Accepted, Seq: b})
 	}
 }
 
@@ -266,8 +266,8 @@ func (i *Instance) fix() {
 	}
 }
 
-// promisedBy handles PROMISE(b, ab, av, report) from q.
-func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
+// onPromise handles PROMISE(b, ab, av, report) from q.
+func (i *Instance) onPromise(s *parley.Step, q parley.ID, m parley.Msg) {
 	// b is my ballot, and I am in its first phase: record it
 	if m.Seq != i.own || i.phase != preparing {
 		return
@@ -304,7 +304,7 @@ func (i *Instance) Reconsider(s *parley.Step) {
 	// phase := 2; remember v; send ACCEPT(b, v) to all, oneself too
 	i.phase = accepting
 	i.promises = nil
-	i.tellAll(s, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
+	i.sendAll(s, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
 }
 
 func (i *Instance) reports() []Report {
@@ -315,8 +315,8 @@ func (i *Instance) reports() []Report {
 	return all
 }
 
-// acceptedBy handles ACCEPTED(b) from q.
-func (i *Instance) acceptedBy(s *parley.Step, q parley.ID, b uint64) {
+// onAccepted handles ACCEPTED(b) from q.
+func (i *Instance) onAccepted(s *parley.Step, q parley.ID, b uint64) {
 	if b != i.own || i.phase != accepting {
 		return
 	}
@@ -366,8 +366,8 @@ func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	}
 }
 
-// tell sends to a member. A message to the process itself is handled in the same step.
-func (i *Instance) tell(s *parley.Step, to parley.ID, m parley.Msg) {
+// send sends to a member. A message to the process itself is handled in the same step.
+func (i *Instance) send(s *parley.Step, to parley.ID, m parley.Msg) {
 	if to == i.self {
 		i.Receive(s, to, m)
 		return
@@ -375,8 +375,8 @@ func (i *Instance) tell(s *parley.Step, to parley.ID, m parley.Msg) {
 	s.Send(to, m)
 }
 
-// tellAll sends to all members, last to the process itself.
-func (i *Instance) tellAll(s *parley.Step, m parley.Msg) {
+// sendAll sends to all members, last to the process itself.
+func (i *Instance) sendAll(s *parley.Step, m parley.Msg) {
 	s.SendTo(i.members.set(), m)
-	i.tell(s, i.self, m)
+	i.send(s, i.self, m)
 }

@@ -56,10 +56,10 @@ func (c Config) check() error {
 		return parley.CheckN(c.N, 1)
 	case c.M < 0 || c.M >= c.N:
 		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
-	case c.Wait < 0 || c.Wait > forever:
-		return parley.FlagErrorf("wait", "%d ticks: allowed are 0 to %d", c.Wait, forever)
-	case c.Stagger < 0 || c.Stagger > forever:
-		return parley.FlagErrorf("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, forever)
+	case c.Wait < 0 || c.Wait > maxWait:
+		return parley.FlagErrorf("wait", "%d ticks: allowed are 0 to %d", c.Wait, maxWait)
+	case c.Stagger < 0 || c.Stagger > maxWait:
+		return parley.FlagErrorf("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, maxWait)
 	}
 	return nil
 }
@@ -77,10 +77,10 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// again is the timer for the next ballot, forever the longest time it is set for.
+// retryTimer is the timer for the next ballot, maxWait the longest time it is set for.
 const (
-	again   parley.Timer = 1
-	forever parley.Tick  = 1 << 40
+	retryTimer parley.Timer = 1
+	maxWait    parley.Tick  = 1 << 40
 )
 
 // process is one process of plain consensus.
@@ -133,30 +133,30 @@ func (p *process) begin(s *parley.Step) {
 		return
 	}
 	p.wait = p.c.Wait + parley.Tick(p.self)*p.c.Stagger
-	if p.given && p.lowest() {
+	if p.given && p.isLowest() {
 		p.synod.Propose(s)
 	}
-	p.rest(s)
+	p.awaitDecision(s)
 }
 
-// rest waits for a decision.
-func (p *process) rest(s *parley.Step) {
+// awaitDecision waits for a decision.
+func (p *process) awaitDecision(s *parley.Step) {
 	if _, decided := p.synod.Decision(); !decided {
-		s.SetTimer(again, p.wait)
-		p.wait = min(2*p.wait, forever)
+		s.SetTimer(retryTimer, p.wait)
+		p.wait = min(2*p.wait, maxWait)
 	}
 }
 
-// lowest reports whether all processes of a lower rank are suspected.
-func (p *process) lowest() bool {
+// isLowest reports whether all processes of a lower rank are suspected.
+func (p *process) isLowest() bool {
 	return parley.Everyone(int(p.self)).Minus(p.suspected) == parley.Set{}
 }
 
 // Timeout: try again, and double the wait.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
-	if _, decided := p.synod.Decision(); t == again && !decided {
+	if _, decided := p.synod.Decision(); t == retryTimer && !decided {
 		p.synod.Propose(s)
-		p.rest(s)
+		p.awaitDecision(s)
 	}
 }
 
@@ -165,9 +165,9 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
-		before := p.lowest()
+		before := p.isLowest()
 		p.suspected.Add(m.Origin)
-		if !before && p.lowest() && p.given {
+		if !before && p.isLowest() && p.given {
 			p.synod.Propose(s)
 		}
 	case m.Kind < parley.Local:
@@ -187,7 +187,7 @@ func (p *process) Enough([]Report) bool { return p.given }
 
 // Decided: the log needs only the decision from now on.
 func (p *process) Decided(s *parley.Step, _ parley.ID, v []byte) {
-	s.StopTimer(again)
+	s.StopTimer(retryTimer)
 	p.deliver(s, v)
 	s.Compact()
 }

@@ -67,7 +67,7 @@ func (i *Instance) Replay(rec []byte) bool {
 		i.promised, i.accepted, i.value = 0, 0, nil
 		return true
 	}
-	b, rest, err := parley.ReadUvarint(rest, utmost)
+	b, rest, err := parley.ReadUvarint(rest, maxBallot)
 	switch {
 	case err != nil:
 		return false
@@ -108,7 +108,7 @@ func (i *Instance) State(v *parley.Vars) {
 
 // ceiling returns the highest ballot that this process accepts from another.
 func (i *Instance) ceiling() uint64 {
-	return min(max(highest, i.promised, i.seen, i.own)+reach, utmost)
+	return min(max(highest, i.promised, i.seen, i.own)+reach, maxBallot)
 }
 
 // misfit returns what is wrong with a message, in itself or from that member, or "".
