@@ -121,13 +121,13 @@ func Rounds(c Config) lockstep.Protocol {
 		if err := vector.Bound(n, m); err != nil {
 			return err
 		}
-		return outvoted(n, m)
+		return checkMajority(n, m)
 	}
 	return p
 }
 
-// outvoted returns why consensus needs n > 2m even if the vector does not, or nil if n > 2m.
-func outvoted(n, m int) error {
+// checkMajority returns why consensus needs n > 2m even if the vector does not, or nil if n > 2m.
+func checkMajority(n, m int) error {
 	if n > 2*m {
 		return nil
 	}

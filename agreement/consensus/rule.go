@@ -20,10 +20,10 @@ type Rule struct {
 	// the default. It may return one of its arguments and must not change them.
 	Of func(vector [][]byte, otherwise []byte) []byte
 
-	numeric bool // entries are numbers; any other entry counts as the default
-	held    bool // if all correct processes start with the same value, it is decided, if n > 2m
-	within  bool // the decision lies in the range of the correct entries, if n > 2m
-	because string
+	numeric   bool // entries are numbers; any other entry counts as the default
+	unanimous bool // if all correct processes start with the same value, it is decided, if n > 2m
+	inRange   bool // the decision lies in the range of the correct entries, if n > 2m
+	because   string
 }
 
 // The rules of this package.
@@ -38,11 +38,11 @@ type Rule struct {
 // which one faulty process can choose.
 var (
 	Majority = Rule{
-		Name: "majority", Of: majority, held: true,
+		Name: "majority", Of: majority, unanimous: true,
 		because: "n > 2m: equal entries of all correct processes are more than half",
 	}
 	Median = Rule{
-		Name: "median", Of: ordered(func(n int) int { return (n - 1) / 2 }), numeric: true, held: true, within: true,
+		Name: "median", Of: ordered(func(n int) int { return (n - 1) / 2 }), numeric: true, unanimous: true, inRange: true,
 		because: "n > 2m: the liars' entries are too few to reach the middle from outside",
 	}
 	Minimum = Rule{
@@ -195,9 +195,9 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 			case problem.Agreement:
 				p.Because = "equal vectors give equal decisions: " + p.Because
 			case problem.Validity:
-				out = append(out, r.promise(a, p, problem.Validity, r.held))
+				out = append(out, r.promise(a, p, problem.Validity, r.unanimous))
 				if r.numeric {
-					out = append(out, r.promise(a, p, Range, r.within))
+					out = append(out, r.promise(a, p, Range, r.inRange))
 				}
 				continue
 			}
@@ -211,7 +211,7 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 // correct processes are their initial values.
 func (r Rule) promise(a parley.RunConditions, entries parley.Promise, property string, holds bool) parley.Promise {
 	p := parley.Promise{Property: property, Because: r.because}
-	switch tooMany := outvoted(a.N, a.Faulty); {
+	switch tooMany := checkMajority(a.N, a.Faulty); {
 	case r.because == "":
 		p.Because = "nothing is known of the " + r.Name
 	case !entries.Holds:
