@@ -112,9 +112,9 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	}
 	if p.top == nil {
 		if p.decided {
-			out = some(p.value)
+			out = nonNil(p.value)
 		}
-		return some(p.value), out, nil
+		return nonNil(p.value), out, nil
 	}
 	om := at(p.top, path[1:])
 	if om == nil {
@@ -126,13 +126,13 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 		}
 	}
 	if om.held {
-		in = some(om.value)
+		in = nonNil(om.value)
 	}
 	if p.decided {
-		out = some(p.result(p.c.Last()-(len(path)-1), om))
+		out = nonNil(p.result(p.c.Last()-(len(path)-1), om))
 	}
 	return in, out, children
 }
 
-// some returns a copy of v that is not nil, even if v is empty.
-func some(v []byte) []byte { return append([]byte{}, v...) }
+// nonNil returns a copy of v that is not nil, even if v is empty.
+func nonNil(v []byte) []byte { return append([]byte{}, v...) }

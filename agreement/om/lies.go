@@ -15,7 +15,7 @@ type Say = func(path []parley.ID, to parley.ID, held []byte) []byte
 func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		return tell(t, func(path, held []byte) ([]byte, bool) {
-			v := say(full(c, path), t.To, held)
+			v := say(fullPath(c, path), t.To, held)
 			return v, v != nil
 		})
 	}

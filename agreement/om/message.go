@@ -27,8 +27,8 @@ func split(m parley.Msg) (path, value []byte, ok bool) {
 	return m.Body[:m.Seq:m.Seq], m.Body[m.Seq:], true
 }
 
-// full returns the path as process IDs, with the source first.
-func full(c Config, path []byte) []parley.ID {
+// fullPath returns the path as process IDs, with the source first.
+func fullPath(c Config, path []byte) []parley.ID {
 	ids := make([]parley.ID, 1, len(path)+1)
 	ids[0] = c.Source
 	for _, j := range path {
@@ -42,7 +42,7 @@ func full(c Config, path []byte) []parley.ID {
 func Items(c Config, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	return func(yield func([]parley.ID, []byte) bool) {
 		if path, value, ok := split(m); ok {
-			yield(full(c, path), value)
+			yield(fullPath(c, path), value)
 		}
 	}
 }
