@@ -97,17 +97,17 @@ func instanceDigest(c *Config) digest {
 	return sha256.Sum256(b)
 }
 
-// with returns the digest of an instance and a value: what the source signs.
-func (d digest) with(value []byte) digest {
+// withValue returns the digest of an instance and a value: what the source signs.
+func (d digest) withValue(value []byte) digest {
 	var room [1 + sha256.Size + problem.MaxValue]byte
 	b := append(room[:0], tagValue)
 	b = append(b, d[:]...)
 	return sha256.Sum256(append(b, value...))
 }
 
-// and returns the digest with one more link: what the next process signs. Signer and
+// withLink returns the digest with one more link: what the next process signs. Signer and
 // digest have fixed lengths, so the signature is the rest.
-func (d digest) and(l link) digest {
+func (d digest) withLink(l link) digest {
 	var room [1 + sha256.Size + 2 + maxSignature]byte
 	b := append(room[:0], tagLink)
 	b = append(b, d[:]...)

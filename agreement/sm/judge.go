@@ -76,12 +76,12 @@ func (j *judge) read(c *Config, self, from parley.ID, round int, body []byte) (c
 
 // verify checks the signatures in their order.
 func (j *judge) verify(d digest, ch chain, verify func(id parley.ID, b, sig []byte) bool) string {
-	j.digest = d.with(ch.value)
+	j.digest = d.withValue(ch.value)
 	for _, l := range ch.links {
 		if !verify(l.signer, j.digest[:], l.sig) {
 			return badSignature
 		}
-		j.digest = j.digest.and(l)
+		j.digest = j.digest.withLink(l)
 	}
 	return ""
 }

@@ -23,22 +23,22 @@ type Forged struct {
 // since round 0; if it has not received it, it is made up. Because it remembers signatures,
 // a script works for complete runs, one after another, and not for explorations.
 func Script(c Config, sends []Forged) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
-	l := liar{&c, instanceDigest(&c)}
-	known := memory{last: -1, signed: make(map[act][]byte)}
+	l := adversary{&c, instanceDigest(&c)}
+	known := memory{last: -1, signed: make(map[signing][]byte)}
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		known.hear(l.instance, t)
 		var out []parley.Outgoing
 		for _, f := range sends {
 			if f.From == t.Self && f.To == t.To && f.Round == t.Round {
-				out = append(out, say(t.Round, l.forge(s, t, f, known)))
+				out = append(out, signedMessage(t.Round, l.forge(s, t, f, known)))
 			}
 		}
 		return out
 	}
 }
 
-// act is the fact that a process signed something.
-type act struct {
+// signing is the fact that a process signed something.
+type signing struct {
 	by   parley.ID
 	what digest
 }
@@ -46,7 +46,7 @@ type act struct {
 // memory holds the signatures of correct processes that a coalition has received.
 type memory struct {
 	last   int // the round of the last update
-	signed map[act][]byte
+	signed map[signing][]byte
 }
 
 // hear adds what has arrived. All turns of one round see the same; only in round 0
@@ -64,24 +64,24 @@ func (known *memory) hear(instance digest, t *parley.Turn) {
 		if why != "" {
 			continue
 		}
-		d := instance.with(ch.value)
+		d := instance.withValue(ch.value)
 		for _, l := range ch.links {
-			known.signed[act{l.signer, d}] = l.sig
-			d = d.and(l)
+			known.signed[signing{l.signer, d}] = l.sig
+			d = d.withLink(l)
 		}
 	}
 }
 
-func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged, known memory) []byte {
+func (l adversary) forge(s *parley.Step, t *parley.Turn, f Forged, known memory) []byte {
 	ch := chain{value: f.Value}
-	d := l.instance.with(f.Value)
+	d := l.instance.withValue(f.Value)
 	for i, id := range f.Chain {
 		next := link{signer: id}
 		switch {
 		case t.Members.Has(id):
 			next.sig = s.SignAs(id, d[:])
 		default:
-			if next.sig = known.signed[act{id, d}]; next.sig == nil {
+			if next.sig = known.signed[signing{id, d}]; next.sig == nil {
 				next.sig = s.Sign(d[:]) // its own signature, in the name of another
 			}
 		}
@@ -90,7 +90,7 @@ func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged, known memory) []by
 			next.sig[0] ^= 1
 		}
 		ch.links = append(ch.links, next)
-		d = d.and(next)
+		d = d.withLink(next)
 	}
 	return ch.encode()
 }
@@ -101,7 +101,7 @@ func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged, known memory) []by
 // long as the round requires, to one correct process only. So no value is
 // known before, and relaying is always late.
 func Staircase(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
-	l := liar{&c, instanceDigest(&c)}
+	l := adversary{&c, instanceDigest(&c)}
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		r := t.Round
 		if !t.Members.Has(c.Source) || r >= t.Members.Len() || t.Self != step(t.Members, c.Source, r) {
@@ -116,7 +116,7 @@ func Staircase(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing 
 			signers[k] = step(t.Members, c.Source, k)
 		}
 		value := strconv.Itoa(r)
-		return []parley.Outgoing{say(r, l.sign(s, chain{value: []byte(value)}, signers...))}
+		return []parley.Outgoing{signedMessage(r, l.sign(s, chain{value: []byte(value)}, signers...))}
 	}
 }
 

@@ -115,7 +115,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 	// 1. The source signs its value and sends it to every other process. A source
 	// without a value sends nothing, and all decide on the default.
 	if r == 0 && p.given {
-		d := p.instance.with(p.value)
+		d := p.instance.withValue(p.value)
 		s.SendAll(parley.Msg{Kind: Signed, Body: chain{p.value, []link{{p.self, s.Sign(d[:])}}}.encode()})
 	}
 	// 2.B (ii), the sending: see Absorb.
