@@ -51,7 +51,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	}
 	rounds := c.Rounds(c.N)
 	frames := mux.InSlots(lockstep.Of(rounds, when))
-	j := judged{Config: c, delay: when.RejoinDelay(), age: parley.Tick(rounds.Last+2) * when.Delta}
+	j := streamJudge{Config: c, delay: when.RejoinDelay(), age: parley.Tick(rounds.Last+2) * when.Delta}
 	return parley.Protocol{
 		Name: "stream", Title: "agreements on request, many at a time, among processes that restart",
 		Paper:  "article; lecture, relations among the agreement problems; slots and rejoining are Parley's own",

@@ -21,7 +21,7 @@ type streamCore struct {
 	// outOfTurn means that the machine gets decisions as soon as they are made, in decided, and not slot by slot.
 	outOfTurn bool
 	slots     *mux.Rejoining
-	asked     map[uint64]*evidenceRecorder // slots with requested evidence
+	recorders map[uint64]*evidenceRecorder // slots with requested evidence
 	decided   []decision
 }
 
@@ -93,24 +93,24 @@ type slotRounds struct {
 // process, that process may have been late; but if its own value was not decided, it was itself late
 // in sending and perhaps in receiving, and its decision counts only if it received from all others.
 type timeliness struct {
-	few, some bool   // in some round it received from fewer than n-1-m others; than all others
-	spoke     bool   // it had a value
-	said      []byte // the value
-	foreign   bool   // in some round it did not receive from all, and its value was not decided
+	heardTooFew, missedSome bool   // in some round it received from fewer than n-1-m others; than all others
+	proposed                bool   // it had a value
+	value                   []byte // the value
+	overruled               bool   // in some round it did not receive from all, and its value was not decided
 }
 
 // says records its value.
-func (a *timeliness) says(value []byte) { a.spoke, a.said = true, value }
+func (a *timeliness) says(value []byte) { a.proposed, a.value = true, value }
 
 // hears records from which processes it received in a round.
 func (a *timeliness) hears(n, m int, from parley.Set) {
-	a.few = a.few || from.Len() < n-1-m
-	a.some = a.some || from.Len() < n-1
+	a.heardTooFew = a.heardTooFew || from.Len() < n-1-m
+	a.missedSome = a.missedSome || from.Len() < n-1
 }
 
 // decides records a decision.
 func (a *timeliness) decides(all bool, self parley.ID, decided []byte) {
-	if !a.some || !a.spoke {
+	if !a.missedSome || !a.proposed {
 		return
 	}
 	if all {
@@ -120,18 +120,18 @@ func (a *timeliness) decides(all bool, self parley.ID, decided []byte) {
 		}
 		decided = vector[self]
 	}
-	a.foreign = !bytes.Equal(decided, a.said)
+	a.overruled = !bytes.Equal(decided, a.value)
 }
 
 // Isolated reports whether it was late: see [mux.Isolation].
-func (a *timeliness) Isolated() bool { return a.few || a.foreign }
+func (a *timeliness) Isolated() bool { return a.heardTooFew || a.overruled }
 
 func (a *timeliness) State(v *parley.Vars) {
-	v.Bool("few", &a.few)
-	v.Bool("some", &a.some)
-	v.Bool("spoke", &a.spoke)
-	v.Bytes("said", &a.said)
-	v.Bool("foreign", &a.foreign)
+	v.Bool("few", &a.heardTooFew)
+	v.Bool("some", &a.missedSome)
+	v.Bool("spoke", &a.proposed)
+	v.Bytes("said", &a.value)
+	v.Bool("foreign", &a.overruled)
 }
 
 // Reset prepares for the next slot.
@@ -184,8 +184,8 @@ func (r *slotRounds) Absorb(s *parley.Step, round int, from parley.ID, m parley.
 		s.Refuse(from, "value over the limit of the stream")
 		return
 	}
-	if len(o.asked) > 0 {
-		if r.note = o.asked[r.slot]; r.note != nil {
+	if len(o.recorders) > 0 {
+		if r.note = o.recorders[r.slot]; r.note != nil {
 			r.note.hear(r.p, parley.Env{From: from, To: o.self, Path: s.Path, Round: round}, m)
 		}
 	}
@@ -208,7 +208,7 @@ func (r *slotRounds) Close(s *parley.Step, round int) {
 		}
 		r.decides(o.All(), o.self, e.Msg.Body)
 		if o.outOfTurn && !r.Isolated() && o.slots.Tells(r.slot) {
-			note := o.asked[r.slot]
+			note := o.recorders[r.slot]
 			if note != nil {
 				note.tree(r.p, r.Rounds)
 			}

@@ -11,17 +11,17 @@ import (
 )
 
 // The stages that a process reports in a positionReply: see [mux.Rejoining.HandlePosition].
-var standings = [...]string{"is out and knows no slot", "is out", "is ready", "takes part"}
+var stageTexts = [...]string{"is out and knows no slot", "is out", "is ready", "takes part"}
 
-const takesPart = uint64(len(standings) - 1)
+const stageParticipating = uint64(len(stageTexts) - 1)
 
-// teller returns what a faulty process sends instead of the honest messages.
-type teller = func(*parley.Step, *parley.Turn) []parley.Outgoing
+// lieFunc returns what a faulty process sends instead of the honest messages.
+type lieFunc = func(*parley.Step, *parley.Turn) []parley.Outgoing
 
 // lies returns the lies of the algorithm, frame by frame, each with the signatures of its
 // slot, and lies about positions and known names. Queries and evidence are sent
 // honestly.
-func lies(ofFrame teller, signed bool) teller {
+func lies(ofFrame lieFunc, signed bool) lieFunc {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var told []parley.Outgoing
 		for i, one := range t.Honest {
@@ -32,7 +32,7 @@ func lies(ofFrame teller, signed bool) teller {
 				// It takes no part, at slot 0, or takes part far ahead of all others.
 				told = append(told, replyLies(s, one,
 					func(m *parley.Msg) { m.Value, m.Seq = 0, 1 },
-					func(m *parley.Msg) { m.Value, m.Seq = m.Value+1000, takesPart })...)
+					func(m *parley.Msg) { m.Value, m.Seq = m.Value+1000, stageParticipating })...)
 			case namesReply:
 				// It knows no name, or one that no process requested.
 				told = append(told, replyLies(s, one,
@@ -47,7 +47,7 @@ func lies(ofFrame teller, signed bool) teller {
 }
 
 // slotLies are the lies in a frame.
-func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool) []parley.Outgoing {
+func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame lieFunc, signed bool) []parley.Outgoing {
 	turn := *t
 	turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
 	if signed {
@@ -92,7 +92,7 @@ func explained(m parley.Msg) iter.Seq[string] {
 	case positionQuery:
 		row = fmt.Sprintf("WHERE? behind #%d", m.Seq)
 	case positionReply:
-		row = fmt.Sprintf("WHERE #%d, %s", m.Value, standings[min(m.Seq, takesPart)])
+		row = fmt.Sprintf("WHERE #%d, %s", m.Value, stageTexts[min(m.Seq, stageParticipating)])
 	case namesQuery:
 		row = fmt.Sprintf("NAMES? up to #%d", m.Value)
 	case namesReply:

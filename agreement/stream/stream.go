@@ -191,16 +191,16 @@ func (t Key) FrameLimit(n int) int {
 	return size
 }
 
-// nothing is the default of all agreements: it stands for the value of a process without a
+// noValue is the default of all agreements: it stands for the value of a process without a
 // request.
-var nothing = []byte("\x00nothing\x00")
+var noValue = []byte("\x00nothing\x00")
 
 // NoValue returns the value that stands for no value. No request may have it.
-func NoValue() []byte { return bytes.Clone(nothing) }
+func NoValue() []byte { return bytes.Clone(noValue) }
 
 // instance configures one slot of a stream with one source.
 func (t Key) instance(n int) problem.Instance {
-	return problem.Instance{N: n, M: t.M, Source: t.Source, Default: nothing}
+	return problem.Instance{N: n, M: t.M, Source: t.Source, Default: noValue}
 }
 
 // Rounds returns the protocol of one slot.

@@ -65,13 +65,13 @@ func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 type vectorMachine struct {
 	streamCore
 
-	pending []pending     // in the order of the requests
+	pending []pendingName // in the order of the requests
 	known   []nameOutcome // the oldest first
 	catchUp nameCatchUp
 }
 
-// pending is a name that is requested here and not decided.
-type pending struct {
+// pendingName is a name that is requested here and not decided.
+type pendingName struct {
 	item
 	numbers []uint64 // of the requests
 	said    uint64   // the last slot in which it was proposed
@@ -120,13 +120,13 @@ func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 			of := &m.pending[i].numbers
 			*of = slices.DeleteFunc(*of, func(number uint64) bool { return number == q.Value })
 		}
-		m.pending = slices.DeleteFunc(m.pending, func(p pending) bool { return len(p.numbers) == 0 })
+		m.pending = slices.DeleteFunc(m.pending, func(p pendingName) bool { return len(p.numbers) == 0 })
 		return
 	}
 	one := requested(q)
 	known, i := m.outcome(one.name), 0
 	if known == nil {
-		i = slices.IndexFunc(m.pending, func(p pending) bool { return p.name == one.name })
+		i = slices.IndexFunc(m.pending, func(p pendingName) bool { return p.name == one.name })
 	}
 	wait := parley.Tick(q.Seq)
 	switch {
@@ -139,7 +139,7 @@ func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 	case i >= 0:
 		m.pending[i].numbers = append(m.pending[i].numbers, q.Value)
 	default:
-		m.pending = append(m.pending, pending{
+		m.pending = append(m.pending, pendingName{
 			item: one, numbers: []uint64{q.Value}, ripe: s.Now + wait, call: s.Now + wait, wait: max(wait, m.when.Delta),
 		})
 	}
@@ -167,7 +167,7 @@ func (m *vectorMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case q.Kind == positionQuery || q.Kind == positionReply:
 		m.slots.HandlePosition(s, from, q)
 	case q.Kind == namesQuery || q.Kind == namesReply:
-		m.hear(s, from, q)
+		m.handleNames(s, from, q)
 	case len(q.Body) > m.FrameLimit(m.N):
 		s.Refuse(from, "frame over the limit of the stream")
 		return
@@ -184,9 +184,9 @@ func (m *vectorMachine) Timeout(s *parley.Step, t parley.Timer) {
 	m.after(s)
 }
 
-// longWait is the longest time, in ticks, between two slots that this process opens because of one
+// maxCallInterval is the longest time, in ticks, between two slots that this process opens because of one
 // name: 2 s in a cluster.
-const longWait parley.Tick = 2e9
+const maxCallInterval parley.Tick = 2e9
 
 // after opens a slot if it is time, and sets the timer.
 func (m *vectorMachine) after(s *parley.Step) {
@@ -203,7 +203,7 @@ func (m *vectorMachine) after(s *parley.Step) {
 		if p.call <= s.Now {
 			call = true
 			p.call = s.Now + p.wait
-			p.wait = min(2*p.wait, max(longWait, 4*m.when.Delta))
+			p.wait = min(2*p.wait, max(maxCallInterval, 4*m.when.Delta))
 		}
 		if next == 0 || p.call < next {
 			next = p.call
@@ -223,17 +223,17 @@ func (m *vectorMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bo
 	if len(m.pending) == 0 || !m.slots.Speaks() {
 		return parley.Msg{}, false
 	}
-	unripe := func(p *pending) int {
+	unripe := func(p *pendingName) int {
 		if p.ripe <= s.Now {
 			return 0
 		}
 		return 1
 	}
-	order := make([]*pending, len(m.pending))
+	order := make([]*pendingName, len(m.pending))
 	for i := range m.pending {
 		order[i] = &m.pending[i]
 	}
-	slices.SortStableFunc(order, func(a, b *pending) int {
+	slices.SortStableFunc(order, func(a, b *pendingName) int {
 		return cmp.Or(cmp.Compare(a.said, b.said), cmp.Compare(unripe(a), unripe(b)))
 	})
 	var entry []byte
@@ -253,15 +253,15 @@ func (m *vectorMachine) SlotDone(s *parley.Step, slot uint64, delivered []parley
 			continue
 		}
 		if !m.catchUp.whole {
-			m.catchUp.held = append(m.catchUp.held, slotVector{slot, e.Msg.Body}) // until it has caught up
+			m.catchUp.heldVectors = append(m.catchUp.heldVectors, slotVector{slot, e.Msg.Body}) // until it has caught up
 			continue
 		}
 		m.vector(s, slotVector{slot, e.Msg.Body})
 	}
 }
 
-// said is what the vector of a slot has under one name.
-type said struct {
+// nameEntries is what the vector of a slot has under one name.
+type nameEntries struct {
 	ripe   int
 	values [][]byte
 }
@@ -272,12 +272,12 @@ func (m *vectorMachine) vector(s *parley.Step, v slotVector) {
 	if err != nil {
 		panic(err) // this process wrote it
 	}
-	all := make(map[string]*said)
+	all := make(map[string]*nameEntries)
 	for id, entry := range entries {
 		for _, one := range readEntry(entry) {
 			of := all[one.name]
 			if of == nil {
-				of = &said{values: make([][]byte, m.N)}
+				of = &nameEntries{values: make([][]byte, m.N)}
 				all[one.name] = of
 			}
 			if of.values[id] != nil {
@@ -305,7 +305,7 @@ func (m *vectorMachine) decide(s *parley.Step, o *nameOutcome) {
 		m.known[old].values = nil // only the last rememberedNames keep their values
 	}
 	m.known = append(m.known, *o)
-	i := slices.IndexFunc(m.pending, func(p pending) bool { return p.name == o.name })
+	i := slices.IndexFunc(m.pending, func(p pendingName) bool { return p.name == o.name })
 	if i < 0 {
 		return
 	}
@@ -317,7 +317,7 @@ func (m *vectorMachine) decide(s *parley.Step, o *nameOutcome) {
 
 func (m *vectorMachine) State(v *parley.Vars) {
 	m.catchUp.state(v)
-	parley.Slice(v, "pending", &m.pending, func(_ int, p *pending) {
+	parley.Slice(v, "pending", &m.pending, func(_ int, p *pendingName) {
 		visitText(v, "name", &p.name)
 		v.Bytes("value", &p.value)
 		parley.Slice(v, "numbers", &p.numbers, func(_ int, number *uint64) { parley.Num(v, "number", number) })
