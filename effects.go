@@ -8,15 +8,15 @@ import "slices"
 // process before what the process appended is durable.
 func DurableFirst(effects []Effect) {
 	for i := range effects {
-		if effects[i].Op.rank() < last {
+		if effects[i].Op.rank() < lastRank {
 			slices.SortStableFunc(effects, func(a, b Effect) int { return a.Op.rank() - b.Op.rank() })
 			return
 		}
 	}
 }
 
-// last is the rank of the effects that do not concern the log.
-const last = 2
+// lastRank is the rank of the effects that do not concern the log.
+const lastRank = 2
 
 func (op Op) rank() int {
 	switch op {
@@ -25,7 +25,7 @@ func (op Op) rank() int {
 	case OpCompact:
 		return 1
 	}
-	return last
+	return lastRank
 }
 
 // Singly returns effects with each send to all n replaced by one send to each receiver: a
