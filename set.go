@@ -101,7 +101,6 @@ type counted struct {
 	votes int
 }
 
-// at returns the entry of the i-th value.
 func (t *Tally) at(i int) *counted {
 	if i < len(t.few) {
 		return &t.few[i]

@@ -20,7 +20,7 @@ type Step struct {
 	Life    uint64
 	Members Set // the processes that this machine may sign for: itself, or its coalition
 	// Carried is true in Receive of a kind below Local if the layer beneath carried
-	// the message. Otherwise a link brought it, and only the link vouches for from.
+	// the message. Otherwise a link brought it, and from names only the sender on that link.
 	// Stacks set it. In all other clauses it is false.
 	Carried bool
 

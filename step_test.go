@@ -10,7 +10,6 @@ import (
 	"parley/parleytest"
 )
 
-// host answers a step and records its calls.
 type host struct {
 	chosen []int
 	signed []parley.ID

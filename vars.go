@@ -128,7 +128,6 @@ func (v *Vars) DurableIf(durable bool, visit func()) {
 
 func (v *Vars) skipped() bool { return v.durable && v.inside == 0 }
 
-// number visits one number in its encoded form.
 func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
 	switch v.mode {
 	case saving:

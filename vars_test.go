@@ -109,7 +109,6 @@ func renameValue(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return m
 }
 
-// randomMany returns a random state.
 func randomMany(r *rand.Rand, n int) *many {
 	m := newMany(n)
 	id := func() parley.ID { return parley.ID(r.IntN(n)) }
@@ -404,7 +403,6 @@ func TestVarsRefused(t *testing.T) {
 	}
 }
 
-// visitor is a machine of one variable.
 type visitor func(v *parley.Vars)
 
 func (visitor) Start(*parley.Step)                          {}

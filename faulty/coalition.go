@@ -48,7 +48,6 @@ type Coalition struct {
 	honestCopy []parley.Outgoing // scratch
 }
 
-// member is one faulty process.
 type member struct {
 	id       parley.ID
 	behavior Behavior
@@ -165,7 +164,6 @@ func (c *Coalition) memberOf(id parley.ID) *member {
 	return m
 }
 
-// down reports whether the member has crashed.
 func (m *member) down(s *parley.Step) bool { return m.behavior.Down != nil && m.behavior.Down(s.Now) }
 
 // step runs a clause of the copies of s.Self and holds back what they send.
@@ -294,7 +292,6 @@ func (c *Coalition) sendMember(s *parley.Step, m *member) {
 	}
 }
 
-// send sends messages in the name of a member.
 func send(s *parley.Step, from, to parley.ID, said []parley.Outgoing) {
 	for i := range said {
 		s.Effects = append(s.Effects, parley.Effect{
@@ -392,7 +389,6 @@ func (c *Coalition) State(v *parley.Vars) {
 	visitReceived(v, "before", &c.seenBefore)
 }
 
-// state visits the copies of one member.
 func (m *member) state(v *parley.Vars) {
 	v.Machine("copy", m.machine)
 	if m.twin != nil {

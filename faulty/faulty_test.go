@@ -442,7 +442,6 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// parrot sends what it receives.
 type parrot struct{ parley.Base }
 
 func (*parrot) Receive(s *parley.Step, _ parley.ID, m parley.Msg) { s.SendAll(m) }

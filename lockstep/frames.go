@@ -159,7 +159,6 @@ func (o *turnMemo) open(body []byte) {
 	}
 }
 
-// maxBodies is how many bodies closed holds.
 const maxBodies = 4
 
 // close returns the body of a frame with the given messages.

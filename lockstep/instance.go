@@ -34,7 +34,6 @@ type window struct {
 	frames [][]byte
 }
 
-// farFuture is a time that never comes.
 const farFuture parley.Tick = 1 << 62
 
 // NewInstance makes a process in an instance of the given number, which is the Value

@@ -46,7 +46,6 @@ func (p *teller) State(v *parley.Vars) {
 	parley.Num(v, "asked", &p.asked)
 }
 
-// tellers is the protocol of n tellers in rounds 0..last.
 func tellers(n, last int, emit func(s *parley.Step, r int)) lockstep.Protocol {
 	return lockstep.Protocol{
 		Protocol: parley.Protocol{Name: "tell", N: n, M: 1, Kinds: []string{"", "NUMBER"}},
@@ -100,7 +99,6 @@ func (b *bench) receive(t parley.Tick, from parley.ID, m parley.Msg) []parley.Ef
 	return b.at(t, func() { b.machine.Receive(&b.s, from, m) })
 }
 
-// frame is a frame of round r with a message for each value.
 func frame(r uint64, values ...uint64) parley.Msg {
 	m := parley.Msg{Kind: lockstep.Frame, Seq: r}
 	for _, v := range values {
@@ -220,7 +218,6 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// bodies returns the receivers and bodies of the frames among effects.
 func bodies(effects []parley.Effect) (to []parley.ID, bodies [][]byte) {
 	for _, e := range effects {
 		if e.Op == parley.OpSend {

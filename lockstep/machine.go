@@ -8,7 +8,6 @@ import (
 // messages of that round, each with its path. No other field is used.
 const Frame parley.Kind = 1
 
-// roundTimer is the one timer.
 const roundTimer parley.Timer = 0
 
 // Of makes an ordinary protocol of a protocol in rounds. Functions that look into
@@ -80,7 +79,6 @@ func (m *machine) open(s *parley.Step) {
 	m.wait(s)
 }
 
-// wait sets the timer for the round that has begun.
 func (m *machine) wait(s *parley.Step) {
 	if m.instance.Over() {
 		s.StopTimer(roundTimer)

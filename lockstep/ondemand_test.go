@@ -157,7 +157,6 @@ func onlyTo(one parley.ID) faulty.Behavior {
 		}}
 }
 
-// called is a run of Byzantine agreement on demand.
 type called struct {
 	p    parley.Protocol
 	seed uint64

@@ -79,7 +79,7 @@ type Protocol struct {
 	New func(self parley.ID) Rounds
 	// Tree returns the information tree inside one process, if it has one.
 	Tree func(r Rounds) parley.Tree
-	// Most returns the largest size of a frame of a round in bytes; nil means what links take. A
+	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A
 	// longer frame comes from a faulty process, and is refused before any of it is kept.
 	Most func(round int) int
 	// RenameAll is Rename for all messages from one process to another in a round, for

@@ -16,7 +16,6 @@ import (
 	"parley/sim"
 )
 
-// round returns the round that a process is in.
 func round(t *testing.T, s *sim.Sim, id parley.ID) int {
 	for _, v := range parley.Show(s.Machine(id), s.Now()) {
 		if v.Name == "round" {
@@ -166,7 +165,6 @@ func TestHeldUpForLong(t *testing.T) {
 	}
 }
 
-// decided returns the time of the last delivery.
 func decided(s *sim.Sim) parley.Tick {
 	var last parley.Tick
 	for _, d := range s.History.Deliveries {

@@ -199,7 +199,6 @@ func (p *parallelProcess) State(v *parley.Vars) {
 	}
 }
 
-// bound returns the first error of a part's Bound.
 func (c parallel) bound(n, m int) error {
 	for _, p := range c.parts {
 		if p.Bound != nil {
@@ -211,7 +210,6 @@ func (c parallel) bound(n, m int) error {
 	return nil
 }
 
-// cost adds up the costs of the parts, round by round.
 func (c parallel) cost(n, m int) parley.Cost {
 	parts := c.parts
 	if c.sources {

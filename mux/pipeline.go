@@ -120,7 +120,6 @@ func (l *Pipeline) Resume(s *parley.Step) {
 	l.beginRequested(s)
 }
 
-// beginRequested makes requested slots begin now.
 func (l *Pipeline) beginRequested(s *parley.Step) {
 	for k := l.opened + 1; k <= l.requested; k++ {
 		l.slot(k).begin = s.Now
@@ -136,8 +135,8 @@ func (l *Pipeline) Paused() bool { return l.paused }
 func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
 
 // Missed returns the first slot in which this process abstained, and 0 if there is none. It
-// takes part in later ones, but SlotDone reports none from that one on. A process that can
-// rejoin returns the first since it last rejoined, and SlotDone omits only what it missed.
+// takes part in later ones, but SlotDone reports none from that one on. For a process that can
+// rejoin it is the first since the last rejoin, and SlotDone omits only the slots that it missed.
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
 // Inactive reports whether this process takes no part: after Deactivate, or while it rejoins.

@@ -27,9 +27,9 @@ import (
 // reserve, it makes a greater reserve durable, half a window at a time, and its next
 // incarnation continues after that. If the others have not begun that many slots, they begin the
 // missing ones, and it waits. A process without durable state uses the slots that the others report.
-// Its messages wait for the disk then, and a slow disk makes it late. So before a process begins
-// the first slot that it knows of, it makes the others reserve, too: it asks for their positions,
-// and neither question nor answer leaves before the sender's disk has the reserve.
+// While a reserve is made durable, messages wait for the disk, and a slow disk makes a process late.
+// So before a process begins the first slot that it knows of, it makes the others reserve, too: it asks
+// for their positions, and neither question nor answer leaves before the sender's disk has the reserve.
 //
 // The time that it records is at most two delays after the first correct beginning, plus
 // three slacks: that of the first process, of another that hears it, and its own. So its slots
@@ -169,13 +169,12 @@ const (
 	maxPrepareRounds     = 8  // rounds that the others have to answer before the first slot
 )
 
-// rejoinState is the state of a process in rejoining.
 type rejoinState struct {
 	phase     phase
 	base      uint64 // slots up to this one are not reported
 	lost      bool   // it lost touch with the others
 	whole     bool   // the machine has all that it needs of earlier slots
-	settled   bool   // n-1-m others take part too: it asks no one
+	settled   bool   // n-1-m others take part too: it stops asking
 	preparing bool   // before the first slot: it asks the others whether they are prepared
 }
 
@@ -201,7 +200,6 @@ func (b *rejoinState) Tells(k uint64) bool { return b.In() && k > b.base && !b.l
 // Whole sets whether the machine has what it needs of slots up to Base.
 func (b *rejoinState) Whole(yes bool) { b.whole = yes }
 
-// stage returns the stage of this process.
 func (b *rejoinState) stage(known bool) uint64 {
 	switch {
 	case b.phase == participating && b.whole:
@@ -309,7 +307,6 @@ func (b *reservation) loadFloor(s *parley.Step, intact bool) {
 	b.reserve, b.saved = b.floor, b.known
 }
 
-// saveReserve makes a reserve durable.
 func (b *reservation) saveReserve(s *parley.Step, reserve uint64) {
 	b.reserve, b.saved = reserve, true
 	s.Append(binary.BigEndian.AppendUint64(nil, reserve))

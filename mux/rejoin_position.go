@@ -113,7 +113,6 @@ func (b *Rejoining) slotEnded(s *parley.Step, k uint64, r *slot) bool {
 	return false
 }
 
-// beginRejoin begins to rejoin.
 func (b *Rejoining) beginRejoin(s *parley.Step) {
 	b.forget()
 	b.outOfWindow, b.missedInRow, b.lost = parley.Set{}, 0, false
@@ -171,7 +170,6 @@ func (b *Rejoining) runDue(s *parley.Step) {
 	b.wake(s, b.nextQuery)
 }
 
-// askPrepared asks the others whether they are prepared.
 func (b *Rejoining) askPrepared(s *parley.Step) {
 	b.preparing, b.querySent, b.settled, b.hasWork = true, false, false, true
 	b.phaseBegan, b.nextQuery, b.queryInterval = s.Now, s.Now, b.when.Delta
@@ -244,7 +242,6 @@ func (b *Rejoining) participate(s *parley.Step, base uint64) {
 	b.settled = b.whole && b.count(stageParticipating) >= b.othersHeard()
 }
 
-// queryAll asks all others for their positions.
 func (b *Rejoining) queryAll(s *parley.Step) {
 	for i := range b.positions {
 		b.positions[i].unanswered = min(b.positions[i].unanswered+1, staleAfter)

@@ -135,7 +135,6 @@ func (l *quota) admit(r *slot, from parley.ID, size int) bool {
 	return true
 }
 
-// sizes returns the sizes of the frames in a slot.
 func (l *quota) sizes(r *slot) []int {
 	if r.sizes == nil {
 		r.sizes = make([]int, len(l.heldBytes))

@@ -66,7 +66,6 @@ func ofEach(p parley.Property) parley.Property {
 	return p
 }
 
-// slots is one process.
 type slots struct {
 	line   *mux.Pipeline
 	values []value // by slot
@@ -175,7 +174,6 @@ func caller(to parley.ID) faulty.Behavior {
 		}}
 }
 
-// line is a run of slots of Byzantine agreement.
 type line struct {
 	n, m, window, slots int
 	seed                uint64

@@ -197,7 +197,6 @@ func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return p.Lies(s, &turn)
 }
 
-// bound returns the error of a's Bound, or otherwise of b's.
 func (c pair) bound(n, m int) error {
 	for _, p := range []lockstep.Protocol{c.a, c.b} {
 		if p.Bound != nil {
@@ -209,7 +208,6 @@ func (c pair) bound(n, m int) error {
 	return nil
 }
 
-// cost returns a's rounds followed by b's.
 func (c pair) cost(n, m int) parley.Cost {
 	var sum parley.Cost
 	for _, p := range []lockstep.Protocol{c.a, c.b} {

@@ -63,7 +63,6 @@ func run(p lockstep.Protocol, seed, first uint64, values []string) ([]string, *s
 	return decided, sim.Run(opt)
 }
 
-// sent returns what a run sent in each of the rounds of p.
 func sent(s *sim.Sim, p lockstep.Protocol) []parley.Traffic {
 	return append(slices.Clone(s.Stats.Sent), make([]parley.Traffic, p.Last+1-len(s.Stats.Sent))...)
 }

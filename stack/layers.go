@@ -131,7 +131,6 @@ func (l layers) body(t *parley.Turn) func(s *parley.Step, b []byte) []byte {
 	}
 }
 
-// bound returns the first error of a layer's Bound.
 func (l layers) bound(n, m int) error {
 	for _, p := range l.of {
 		if p.Bound != nil {
@@ -176,7 +175,6 @@ func kinds(a, b []string) []string {
 	return out
 }
 
-// join joins two texts by a separator if both are not empty.
 func join(a, b, separator string) string {
 	if a == "" || b == "" {
 		return a + b

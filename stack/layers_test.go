@@ -163,7 +163,6 @@ func (p *watch) State(v *parley.Vars) {
 	parley.PerProcess(v, "heard", p.heard, func(_ parley.ID, r *int) { parley.Num(v, "round", r) })
 }
 
-// delivered returns what each correct process delivered, in order.
 func delivered(h *parley.History) map[parley.ID][]string {
 	out := make(map[parley.ID][]string)
 	for _, d := range h.Deliveries {

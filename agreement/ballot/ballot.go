@@ -103,7 +103,6 @@ const (
 	accepting       // for acceptances of the value
 )
 
-// promise is a promise that the owner of a ballot has received.
 type promise struct {
 	from     parley.ID
 	accepted uint64
@@ -226,7 +225,6 @@ func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// onPrepareOrAccept handles PREPARE(b) or ACCEPT(b, v) from q.
 func (i *Instance) onPrepareOrAccept(s *parley.Step, q parley.ID, m parley.Msg) {
 	b := m.Seq
 	switch {

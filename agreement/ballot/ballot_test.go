@@ -73,7 +73,6 @@ func (p *post) propose(who parley.ID) {
 	p.do(who, func(s *parley.Step, in *ballot.Instance) { in.Propose(s) })
 }
 
-// restart restarts a process with its log.
 func (p *post) restart(who parley.ID) {
 	p.procs[who] = newSeeker(who, len(p.procs))
 	for _, rec := range p.log[who] {
@@ -95,7 +94,6 @@ func (p *post) find(kind parley.Kind, from, to parley.ID) int {
 	})
 }
 
-// take removes a message from the links.
 func (p *post) take(kind parley.Kind, from, to parley.ID) parley.Msg {
 	p.t.Helper()
 	i := p.find(kind, from, to)
@@ -107,7 +105,6 @@ func (p *post) take(kind parley.Kind, from, to parley.ID) parley.Msg {
 	return m
 }
 
-// lose loses all messages in flight.
 func (p *post) lose() { p.sent = nil }
 
 // round sends ask from process who to the given others, and their answers back.
@@ -119,7 +116,6 @@ func (p *post) round(ask, answer parley.Kind, who parley.ID, others ...parley.ID
 	}
 }
 
-// decided checks what the processes have decided.
 func (p *post) decided(want ...string) {
 	p.t.Helper()
 	for id, q := range p.procs {

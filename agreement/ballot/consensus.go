@@ -83,7 +83,6 @@ const (
 	maxWait    parley.Tick  = 1 << 40
 )
 
-// process is one process of plain consensus.
 type process struct {
 	c         Config
 	self      parley.ID
@@ -139,7 +138,6 @@ func (p *process) begin(s *parley.Step) {
 	p.awaitDecision(s)
 }
 
-// awaitDecision waits for a decision.
 func (p *process) awaitDecision(s *parley.Step) {
 	if _, decided := p.synod.Decision(); !decided {
 		s.SetTimer(retryTimer, p.wait)

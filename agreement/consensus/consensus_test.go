@@ -40,7 +40,6 @@ func propose(values ...string) []sim.Request {
 	return out
 }
 
-// words returns n of the given values at random.
 func words(n int, draw *rand.Rand, of ...string) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -49,7 +48,6 @@ func words(n int, draw *rand.Rand, of ...string) []string {
 	return out
 }
 
-// liars draws m processes and their behaviors.
 func liars(draw *rand.Rand, n, m int) map[parley.ID]faulty.Behavior {
 	how := append(faulty.Named(), faulty.Crash(draw.IntN(m+1), draw.IntN(n)))
 	out := make(map[parley.ID]faulty.Behavior)

@@ -85,7 +85,6 @@ func majority(vector [][]byte, otherwise []byte) []byte {
 	return votes.Majority(otherwise)
 }
 
-// number reads a decimal integer.
 func number(v []byte) (int64, bool) {
 	x, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
@@ -118,7 +117,6 @@ func compare(a, b []byte) int {
 // Range is the property that a decision lies within the range of correct processes' values.
 const Range = "range"
 
-// properties returns the properties of consensus that make sense for the rule.
 func (r Rule) properties() []parley.Property {
 	list := problem.Consensus()
 	if !r.numeric {

@@ -130,7 +130,6 @@ func memory(c Config) uint64 {
 	return paths.Times(n * uint64(c.Last()+2)).Plus(paths.Times(n)).Messages
 }
 
-// process is one process.
 type process struct {
 	tree
 	self     parley.ID

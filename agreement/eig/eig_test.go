@@ -64,7 +64,6 @@ func decisions(s *sim.Sim, c eig.Config) map[parley.ID]string {
 
 func article(id parley.ID) string { return fmt.Sprint(id + 1) }
 
-// said returns the rows that a process sends to another in a round.
 func said(p parley.Protocol, log *trace.Log, from, to parley.ID, round int) string {
 	var rows []string
 	for _, e := range log.Events {

@@ -63,7 +63,6 @@ func widthFor(last int) int {
 	return 4
 }
 
-// level is a decoded level.
 type level struct {
 	dict  dict // the default first
 	codes column
@@ -199,7 +198,6 @@ func (d dict) code(v []byte) uint32 {
 	return uint32(i + 1)
 }
 
-// has reports whether a value is in the dictionary.
 func (d dict) has(v []byte) bool {
 	if bytes.Equal(v, d[0]) {
 		return true
@@ -241,7 +239,6 @@ func (t *tree) learn(values dict) {
 	t.dict, t.width = merged, width
 }
 
-// moved reports whether any code changes.
 func moved(number []uint32) bool {
 	for i, to := range number {
 		if uint32(i) != to {

@@ -96,7 +96,6 @@ func Coded(r int, words [][]byte, codes []byte) parley.Msg {
 	return parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(words, codes, 1)}
 }
 
-// levelOf writes values as a level.
 func levelOf(otherwise []byte, values [][]byte) []byte {
 	t := tree{dict: dict{otherwise}, width: 1}
 	t.learn(values)

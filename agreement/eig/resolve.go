@@ -142,7 +142,6 @@ func leafMajorities(cols []column, l, m int) column {
 	return out
 }
 
-// adder adds up the runs of s siblings.
 type adder struct {
 	s     int
 	below [][]uint64 // of each word, by bytesBelow

@@ -16,7 +16,6 @@ import (
 //
 // In this file lieutenants are numbered 0..L-1, without the source.
 
-// lieutenants returns all processes but the source.
 func lieutenants(c Config) parley.Set {
 	all := parley.Everyone(c.N)
 	all.Remove(c.Source)
@@ -109,7 +108,6 @@ func isPath(c Config, path []parley.ID) bool {
 	return true
 }
 
-// tree is the tree of one process.
 type tree struct {
 	c       Config
 	dict    dict   // the values met so far
@@ -150,7 +148,6 @@ func (t *tree) state(v *parley.Vars) {
 	}
 }
 
-// rankColumns returns the columns of rank r by number of lieutenant.
 func (t *tree) rankColumns(r int) []column {
 	return slices.Delete(slices.Clone(t.columns[r]), int(t.c.Source), int(t.c.Source)+1)
 }

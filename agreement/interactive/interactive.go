@@ -72,7 +72,6 @@ func Rounds(c Config) lockstep.Protocol {
 	return p
 }
 
-// parts returns the n agreements.
 func (c Config) parts() []lockstep.Protocol {
 	if c.Over == nil {
 		c.Over = agreements[0].over
@@ -89,7 +88,6 @@ func (c Config) parts() []lockstep.Protocol {
 	return parts
 }
 
-// process is one process.
 type process struct {
 	c          Config
 	self       parley.ID

@@ -24,7 +24,6 @@ var zero = []byte("0")
 // instance returns an instance of n processes that tolerates m faults, with default 0.
 func instance(n, m int) problem.Instance { return problem.Instance{N: n, M: m, Default: zero} }
 
-// over returns interactive consistency over the named agreement.
 func over(t testing.TB, name string, in problem.Instance) interactive.Config {
 	t.Helper()
 	agreement, err := interactive.Over(name)
@@ -34,7 +33,6 @@ func over(t testing.TB, name string, in problem.Instance) interactive.Config {
 	return interactive.Config{Instance: in, Over: agreement}
 }
 
-// propose gives process i the i-th value.
 func propose(values ...string) []sim.Request {
 	var out []sim.Request
 	for i, v := range values {
@@ -43,7 +41,6 @@ func propose(values ...string) []sim.Request {
 	return out
 }
 
-// bits returns n values 0 or 1.
 func bits(n int, from uint64) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -52,7 +49,6 @@ func bits(n int, from uint64) []string {
 	return out
 }
 
-// vectors returns what each correct process decided, in text form.
 func vectors(t testing.TB, h *parley.History) map[parley.ID]string {
 	t.Helper()
 	out := make(map[parley.ID]string)

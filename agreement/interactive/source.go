@@ -59,7 +59,6 @@ func announce(in problem.Instance) lockstep.Protocol {
 	}
 }
 
-// announcement is one process in the first round.
 type announcement struct {
 	in   problem.Instance
 	self parley.ID

@@ -76,7 +76,6 @@ func (om *instance) each(levels int, path []byte, visit func(om *instance, path 
 	}
 }
 
-// state visits an instance and all below it.
 func (om *instance) state(v *parley.Vars) {
 	v.Bool("held", &om.held)
 	v.Bytes("value", &om.value)

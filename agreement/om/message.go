@@ -47,7 +47,6 @@ func Items(c Config, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	}
 }
 
-// size counts a message as Cost does.
 func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	return func(_ parley.Env, m parley.Msg) parley.Traffic {
 		path, value, ok := split(m)

@@ -94,7 +94,6 @@ func memory(c Config) uint64 {
 	return parley.Traffic{Messages: Cost(c.N, c.Last()).Total().Messages}.Times(each).Messages
 }
 
-// process is one process.
 type process struct {
 	c    Config
 	self parley.ID

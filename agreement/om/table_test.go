@@ -67,7 +67,6 @@ func (tb *table) Sign(parley.ID, []byte) []byte         { panic("oral messages a
 func (tb *table) Verify(parley.ID, []byte, []byte) bool { panic("oral messages are not signed") }
 func (tb *table) Refused(_, _ parley.ID, why string)    { tb.refused = append(tb.refused, why) }
 
-// at prepares the step for a clause of one process.
 func (tb *table) at(id parley.ID) (lockstep.Rounds, *parley.Step) {
 	tb.step.Self, tb.step.Effects = id, tb.step.Effects[:0]
 	return tb.seats[id], &tb.step
@@ -83,14 +82,12 @@ func (tb *table) propose(value string) {
 	p.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte(value)})
 }
 
-// sends returns what a process sends in a round.
 func (tb *table) sends(id parley.ID, r int) []parley.Effect {
 	p, s := tb.at(id)
 	p.Emit(s, r)
 	return slices.Clone(s.Effects)
 }
 
-// round plays round r.
 func (tb *table) round(r int) {
 	for from := range parley.ID(tb.c.N) {
 		for _, e := range tb.sends(from, r) {

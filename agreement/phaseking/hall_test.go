@@ -12,7 +12,6 @@ import (
 	"parley/lockstep"
 )
 
-// host answers the calls of steps in a hall.
 type host struct {
 	choose  func(n int) int
 	refused []string
@@ -107,7 +106,6 @@ func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.O
 	}
 }
 
-// held returns the value that a process holds.
 func (h *hall) held(id parley.ID) string {
 	for _, v := range parley.Show(process{Rounds: h.procs[id]}, 0) {
 		if v.Name == "value" {
@@ -135,7 +133,6 @@ func (h *hall) allHold(v string) bool {
 	return same && got == v
 }
 
-// perPhase is the number of rounds of a phase.
 func perPhase(f phaseking.Form) int { return 3 - int(f) }
 
 // The two lemmas hold in every phase and from any values: if all correct processes

@@ -117,7 +117,6 @@ func Rounds(c Config) lockstep.Protocol {
 // last is the number of the last round: there are m+1 phases.
 func (c Config) last() int { return len(phases[c.Form])*(c.M+1) - 1 }
 
-// process is one process.
 type process struct {
 	c    Config
 	self parley.ID
@@ -131,13 +130,11 @@ type process struct {
 	votes parley.Tally // scratch: the votes of the round that is being closed
 }
 
-// due returns the kind of message of round r.
 func (p *process) due(r int) parley.Kind {
 	phase := phases[p.c.Form]
 	return phase[uint32(r)%uint32(len(phase))]
 }
 
-// king returns the king of the phase that round r belongs to.
 func (p *process) king(r int) parley.ID {
 	return parley.ID(r / len(phases[p.c.Form]) % p.c.N)
 }

@@ -25,7 +25,6 @@ func config(f phaseking.Form, n, m int) phaseking.Config {
 // of message that is due in it, if anything.
 type say func(round int, from, to parley.ID) (value string, said bool)
 
-// run is one simulated run.
 type run struct {
 	c      phaseking.Config
 	values []string // initial, by process
@@ -48,7 +47,6 @@ func (r run) protocol() parley.Protocol {
 	return lockstep.Of(p, lockstep.Simulated)
 }
 
-// due returns the kind of message for a round.
 func due(f phaseking.Form, round int) parley.Kind {
 	if f == phaseking.TwoRound {
 		return []parley.Kind{phaseking.Value, phaseking.King}[round%2]
@@ -76,7 +74,6 @@ func (r run) do() *sim.Sim {
 	})
 }
 
-// decisions returns what the correct processes decided.
 func decisions(s *sim.Sim) map[parley.ID]string {
 	out := make(map[parley.ID]string)
 	for id, v := range problem.Decisions(&s.History) {
@@ -85,7 +82,6 @@ func decisions(s *sim.Sim) map[parley.ID]string {
 	return out
 }
 
-// broken returns the properties that do not hold.
 func broken(r run, s *sim.Sim) []string {
 	var out []string
 	for _, q := range r.protocol().Properties {

@@ -59,7 +59,6 @@ func decode(body []byte, links []link) (ch chain, reason string) {
 	return ch, ""
 }
 
-// signers returns the signers, the source first.
 func (ch chain) signers() []parley.ID {
 	ids := make([]parley.ID, len(ch.links))
 	for i, l := range ch.links {
@@ -68,7 +67,6 @@ func (ch chain) signers() []parley.ID {
 	return ids
 }
 
-// signed reports whether the process has signed the chain.
 func (ch chain) signed(id parley.ID) bool {
 	return slices.ContainsFunc(ch.links, func(l link) bool { return l.signer == id })
 }

@@ -76,7 +76,6 @@ func (c Config) Check() error {
 var errCap = errors.New("two goes with --choice only: of three values processes need not keep the same two, " +
 	"and then the least of those is not the same")
 
-// flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	instance := problem.Flags(fs, &c.Instance, func(n int) int { return n - 2 })
 	rounds := problem.RoundsFlag(fs, &c.Instance)

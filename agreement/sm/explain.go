@@ -20,7 +20,6 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 	return slices.Values([]string{row})
 }
 
-// size counts a message as the theorem does, see Cost.
 func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	return func(_ parley.Env, m parley.Msg) parley.Traffic {
 		ch, why := decode(m.Body, nil)
@@ -34,7 +33,6 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	}
 }
 
-// rename permutes the signers of a message.
 func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	m.Body = renameBody(m.Body, perm)
 	return m

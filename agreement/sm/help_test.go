@@ -32,7 +32,6 @@ func propose(c sm.Config, v string) []sim.Request {
 
 func ids(list ...parley.ID) []parley.ID { return list }
 
-// the gives several processes the same behavior.
 func the(b faulty.Behavior, who ...parley.ID) map[parley.ID]faulty.Behavior {
 	out := make(map[parley.ID]faulty.Behavior)
 	for _, id := range who {
@@ -41,7 +40,6 @@ func the(b faulty.Behavior, who ...parley.ID) map[parley.ID]faulty.Behavior {
 	return out
 }
 
-// scripted returns the protocol with a script.
 func scripted(c sm.Config, sends []sm.Forged) parley.Protocol {
 	p := sm.Rounds(c)
 	p.Lies = sm.Script(c, sends)
@@ -72,7 +70,6 @@ func set(s *sim.Sim, id parley.ID) []string {
 	return v
 }
 
-// decisions returns what the correct lieutenants decided.
 func decisions(c sm.Config, s *sim.Sim) map[parley.ID]string {
 	out := make(map[parley.ID]string)
 	for id, v := range problem.Decisions(&s.History) {
@@ -83,12 +80,10 @@ func decisions(c sm.Config, s *sim.Sim) map[parley.ID]string {
 	return out
 }
 
-// agree reports whether all decisions are the same.
 func agree(d map[parley.ID]string) bool {
 	return len(slices.Compact(slices.Sorted(maps.Values(d)))) <= 1
 }
 
-// violated returns the first promise that a run broke.
 func violated(p parley.Protocol, s *sim.Sim) error {
 	a := parley.RunConditions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
 	for _, v := range parley.Judge(p, a, &s.History) {
@@ -99,7 +94,6 @@ func violated(p parley.Protocol, s *sim.Sim) error {
 	return nil
 }
 
-// broken reports whether a run broke a property, promised or not.
 func broken(p parley.Protocol, s *sim.Sim, property string) bool {
 	for _, v := range parley.Judge(p, parley.RunConditions{N: p.N, M: p.M}, &s.History) {
 		if v.Property.Name == property {
@@ -133,7 +127,6 @@ func same[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// signature is one link of a chain, for reading and writing in tests.
 type signature struct {
 	by  parley.ID
 	sig string

@@ -74,7 +74,6 @@ func (j *judge) read(c *Config, self, from parley.ID, round int, body []byte) (c
 	return ch, ""
 }
 
-// verify checks the signatures in their order.
 func (j *judge) verify(d digest, ch chain, verify func(id parley.ID, b, sig []byte) bool) string {
 	j.digest = d.withValue(ch.value)
 	for _, l := range ch.links {

@@ -122,7 +122,6 @@ func (l adversary) missing(t *parley.Turn, ch chain) []parley.ID {
 	return append(ids, t.Self)
 }
 
-// sign returns the chain with the signatures of the given processes added.
 func (l adversary) sign(s *parley.Step, ch chain, signers ...parley.ID) []byte {
 	d := l.instance.withValue(ch.value)
 	for _, have := range ch.links {

@@ -30,7 +30,6 @@ type oracle struct {
 	script                  []sm.Forged
 }
 
-// letter is a message in flight.
 type letter struct {
 	from, to int
 	text     string
@@ -150,7 +149,6 @@ func (o *oracle) lies(r int) []letter {
 	return out
 }
 
-// mixed reports whether a correct process is on the chain.
 func (o *oracle) mixed(l letter) bool {
 	_, chain := parts(l.text)
 	return slices.ContainsFunc(chain, func(id int) bool { return !o.faulty(id) })

@@ -129,7 +129,6 @@ func step(members parley.Set, source parley.ID, r int) parley.ID {
 	return nth(members, r-1)
 }
 
-// nth returns process number k of a set.
 func nth(set parley.Set, k int) parley.ID {
 	for id := range set.All() {
 		if k == 0 {

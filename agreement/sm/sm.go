@@ -82,7 +82,6 @@ func Rounds(c Config) lockstep.Protocol {
 	}
 }
 
-// process is one process.
 type process struct {
 	c        *Config
 	instance digest

@@ -130,7 +130,6 @@ type machine struct {
 func (m machine) Request(s *parley.Step, q parley.Msg) { m.Rounds.Request(s, q) }
 func (m machine) State(v *parley.Vars)                 { m.Rounds.State(v) }
 
-// host is a host for a process that runs alone.
 type host struct{ sim.Signer }
 
 func (host) Choose(int) int                   { return 0 }

@@ -36,13 +36,11 @@ type nameCatchUp struct {
 	replyAfter  []parley.Tick // by process: no reply to it before this time, because replies are long
 }
 
-// nameListReply is the answer of one process.
 type nameListReply struct {
 	has, cut bool
 	names    []nameOutcome
 }
 
-// slotVector is the vector of a slot.
 type slotVector struct {
 	slot uint64
 	body []byte
@@ -92,7 +90,6 @@ func (m *vectorMachine) forgetNames() {
 	m.slots.Whole(false)
 }
 
-// sendNames sends a reply.
 func (m *vectorMachine) sendNames(s *parley.Step, to parley.ID, base uint64) {
 	a := parley.Msg{Kind: namesReply, Value: base, Seq: listWhole}
 	if m.catchUp.cut {
@@ -119,12 +116,10 @@ func readNames(b []byte) (names []nameOutcome, ok bool) {
 	return names, true
 }
 
-// older compares names in the order in which they were decided.
 func older(a, b nameOutcome) int {
 	return cmp.Or(cmp.Compare(a.slot, b.slot), strings.Compare(a.name, b.name))
 }
 
-// handleNames handles a query or a reply.
 func (m *vectorMachine) handleNames(s *parley.Step, from parley.ID, q parley.Msg) {
 	l := &m.catchUp
 	switch {

@@ -27,7 +27,6 @@ type Config struct {
 // even while a process rejoins.
 var Simulated = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnDemand: true}
 
-// check returns why the configuration is invalid, or nil.
 func (c Config) check() error {
 	if err := c.Check(c.N); err != nil {
 		return err
@@ -79,7 +78,6 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	}
 }
 
-// flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm does, at most 4)")
@@ -108,7 +106,6 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// bound applies the theorem of the algorithm.
 func (t Key) bound(n, m int) error {
 	if t.Algorithm == SM {
 		return problem.SignedBound(n, m)

@@ -49,10 +49,8 @@ const (
 	namesReply
 )
 
-// slotsTimer is the timer of the slots.
 const slotsTimer parley.Timer = 0
 
-// open makes the slots.
 func (o *streamCore) open(above mux.SlotHandler) {
 	p := o.Rounds(o.N)
 	o.last, o.signed = p.Last, p.Faults == parley.SignedByzantineFaults
@@ -99,16 +97,13 @@ type timeliness struct {
 	overruled               bool   // in some round it did not receive from all, and its value was not decided
 }
 
-// says records its value.
 func (a *timeliness) says(value []byte) { a.proposed, a.value = true, value }
 
-// hears records from which processes it received in a round.
 func (a *timeliness) hears(n, m int, from parley.Set) {
 	a.heardTooFew = a.heardTooFew || from.Len() < n-1-m
 	a.missedSome = a.missedSome || from.Len() < n-1
 }
 
-// decides records a decision.
 func (a *timeliness) decides(all bool, self parley.ID, decided []byte) {
 	if !a.missedSome || !a.proposed {
 		return

@@ -65,7 +65,6 @@ func (o *evidenceRecorder) room(size int) bool {
 	return true
 }
 
-// hear records a message.
 func (o *evidenceRecorder) hear(p *lockstep.Protocol, e parley.Env, m parley.Msg) {
 	if p.Explain == nil {
 		return
@@ -78,7 +77,6 @@ func (o *evidenceRecorder) hear(p *lockstep.Protocol, e parley.Env, m parley.Msg
 	}
 }
 
-// tree records the information tree, if there is one.
 func (o *evidenceRecorder) tree(p *lockstep.Protocol, r lockstep.Rounds) {
 	if p.Tree == nil {
 		return

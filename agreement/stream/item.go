@@ -19,14 +19,12 @@ func (one item) append(b []byte) []byte {
 	return parley.AppendBytes(parley.AppendBytes(b, one.name), one.value)
 }
 
-// readItem reads an item at the beginning of b.
 func readItem(b []byte) (one item, rest []byte, ok bool) {
 	r := parley.Reader{Rest: b}
 	one = item{string(r.Bytes()), bytes.Clone(r.Bytes())}
 	return one, r.Rest, !r.Bad
 }
 
-// entryItem is an item of an entry.
 type entryItem struct {
 	item
 	ripe bool

@@ -46,7 +46,6 @@ func lies(ofFrame lieFunc, signed bool) lieFunc {
 	}
 }
 
-// slotLies are the lies in a frame.
 func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame lieFunc, signed bool) []parley.Outgoing {
 	turn := *t
 	turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]

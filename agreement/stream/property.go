@@ -32,7 +32,6 @@ type requestRecord struct {
 	answers   []parley.ExternalEvent // Decide, Undecided or Unanswered
 }
 
-// decided returns the decision, or nil if there is none.
 func (q *requestRecord) decided() *parley.ExternalEvent {
 	for i := range q.answers {
 		if q.answers[i].Msg.Kind == parley.Decide {

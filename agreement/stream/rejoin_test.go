@@ -44,7 +44,6 @@ func agreed(t *testing.T, what string, s *sim.Sim) map[uint64]string {
 	return all
 }
 
-// allDecide demands that every correct process decided on a value.
 func allDecide(t *testing.T, what string, s *sim.Sim, value string) {
 	t.Helper()
 	all, missing := outcomes(s)
@@ -200,7 +199,6 @@ func TestReturnsNeverDisagree(t *testing.T) {
 	}
 }
 
-// recorder records signatures.
 type recorder struct {
 	sim.Signer
 	texts map[parley.ID]map[uint64][]string

@@ -56,7 +56,6 @@ type sourceMachine struct {
 	gathering []sourceRequest // decided, while evidence arrives
 }
 
-// sourceRequest is one request.
 type sourceRequest struct {
 	number        uint64
 	value         []byte // of the request, and once it is decided the decided value
@@ -135,7 +134,6 @@ func (m *sourceMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bo
 // SlotDone does nothing: all decisions have been delivered before.
 func (m *sourceMachine) SlotDone(*parley.Step, uint64, []parley.Effect) {}
 
-// record starts recording the evidence of a slot.
 func (m *sourceMachine) record(slot uint64) bool {
 	if len(m.recorders) >= maxRecorded {
 		return false
@@ -214,7 +212,6 @@ func (m *sourceMachine) after(s *parley.Step) {
 	m.deliverGathered(s)
 }
 
-// hasEnded reports whether there are requests in slots that are over.
 func (m *sourceMachine) hasEnded() bool { return len(m.begun) > 0 && m.begun[0].slot <= m.slots.Done() }
 
 // dropEnded removes requests in slots that are over, and indicates those that got no decision.

@@ -12,10 +12,8 @@ import (
 	"parley/sim"
 )
 
-// simulated returns a stream as a protocol.
 func simulated(t Key, n int) parley.Protocol { return simulatedIn(t, n, 64, lockstep.Called) }
 
-// simulatedIn is simulated with a given window and schedule.
 func simulatedIn(t Key, n, window int, when lockstep.Schedule) parley.Protocol {
 	return New(Config{Key: t, N: n, Window: window}, when)
 }

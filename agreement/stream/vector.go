@@ -80,7 +80,6 @@ type pendingName struct {
 	wait    parley.Tick // how long it then waits before it opens another
 }
 
-// nameOutcome is what was agreed on for a name.
 type nameOutcome struct {
 	name   string
 	slot   uint64
@@ -146,7 +145,6 @@ func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 	m.after(s)
 }
 
-// outcome returns what was agreed on for a name, or nil if that is not known.
 func (m *vectorMachine) outcome(name string) *nameOutcome {
 	for i := max(0, len(m.known)-rememberedNames); i < len(m.known); i++ {
 		if m.known[i].name == name {

@@ -83,5 +83,4 @@ func compare(reached, plane uint64, t uint) uint64 {
 	return plane&reached | zero&(plane|reached)
 }
 
-// ones returns the size of a set.
 func ones(set uint64) int { return bits.OnesCount64(set) }

@@ -17,7 +17,6 @@ type oracle struct {
 	processes []process
 }
 
-// runOracle runs all rounds and the second stage.
 func runOracle(s System, liar Liar) *oracle {
 	o := &oracle{s: s, liar: liar}
 	for range s.N {

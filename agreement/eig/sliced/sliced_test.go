@@ -52,7 +52,6 @@ func TestEnginesAgreeWithTheOracle(t *testing.T) {
 	}
 }
 
-// compareTree compares every node of every process.
 func compareTree(t *testing.T, label string, tree map[Path]Node, o *oracle) {
 	t.Helper()
 	for p := range o.processes {

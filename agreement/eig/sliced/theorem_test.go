@@ -19,7 +19,6 @@ func randomFaults(rng *rand.Rand, n, m int) System {
 	return s
 }
 
-// holds reports agreement and validity of a run.
 func holds(s System, decisions uint64) (agreement, validity bool) {
 	d := decisions & s.Correct()
 	agreement = d == 0 || d == s.Correct()
