@@ -22,8 +22,8 @@
 // the clause that received it, and before what that layer requests later. So a
 // layer can deliver what belongs before a view, and broadcast what belongs into
 // it, in that one clause. If a layer must ask and get an answer before the
-// layers above are notified, the layer that indicates must wait for it: it asks
-// the question itself, and indicates when it has the answer.
+// layers above are notified, the layer that indicates must wait for it: it requests
+// the question, and indicates when the answer has come.
 //
 // Timers and log records return to the layer that set or wrote them. Compact of one
 // layer replaces the records of all, so every layer that appends must hold the
