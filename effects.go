@@ -2,21 +2,21 @@ package parley
 
 import "slices"
 
-// DurableFirst puts the effects of a step into the order in which every host carries them
-// out: what the step appends, then Compact, because it saves the state after the step, and
+// DurableFirst reorders the effects of a step into the order in which every host carries them
+// out: first what the step appends, then Compact, because it saves the state after the step, and
 // then the rest. Effects of one of these three kinds keep their order. Nothing may leave a
-// process before what it appended is durable.
+// process before what the process appended is durable.
 func DurableFirst(effects []Effect) {
 	for i := range effects {
-		if effects[i].Op.rank() < last {
+		if effects[i].Op.rank() < lastRank {
 			slices.SortStableFunc(effects, func(a, b Effect) int { return a.Op.rank() - b.Op.rank() })
 			return
 		}
 	}
 }
 
-// last is the rank of all that is not for the log.
-const last = 2
+// lastRank is the rank of the effects that do not concern the log.
+const lastRank = 2
 
 func (op Op) rank() int {
 	switch op {
@@ -25,11 +25,11 @@ func (op Op) rank() int {
 	case OpCompact:
 		return 1
 	}
-	return last
+	return lastRank
 }
 
-// Singly returns effects with one send to each receiver in place of a send to all n, because
-// a process may crash in the middle of it.
+// Singly returns effects with each send to all n replaced by one send to each receiver: a
+// process may crash between two of them.
 func Singly(effects []Effect, n int) []Effect {
 	var out []Effect
 	for _, e := range effects {

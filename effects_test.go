@@ -15,7 +15,7 @@ func ops(effects []parley.Effect) (out []string) {
 	return out
 }
 
-// Records come first, then what replaces them, then the rest; each kind keeps its order.
+// DurableFirst puts log records first, then Compact, then the rest; each kind keeps its order.
 func TestDurableFirst(t *testing.T) {
 	numbered := func(list ...parley.Op) (out []parley.Effect) {
 		for i, op := range list {
@@ -51,7 +51,7 @@ func TestDurableFirst(t *testing.T) {
 	}
 }
 
-// A send to all becomes one to each process but the sender, at its place.
+// Singly replaces a send to all, in its place, by one send to each process but the sender.
 func TestSingly(t *testing.T) {
 	s := parley.Step{Self: 1, N: 3}
 	s.Deliver(0, parley.Msg{Kind: parley.Carried})
@@ -70,7 +70,7 @@ func TestSingly(t *testing.T) {
 	}
 }
 
-// At addresses what its function asks for, and nothing before or after it.
+// At addresses the effects that its function requests, and none before or after them.
 func TestAt(t *testing.T) {
 	s := parley.Step{Self: 0, N: 2}
 	s.Send(1, parley.Msg{Kind: 1})

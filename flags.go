@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Naming reads the name of a process as the user writes it.
+// Naming returns the process that the user's text names.
 type Naming func(text string) (ID, error)
 
-// Flags makes [Protocol.Flags] for a protocol that is made from a Config. For a set of flags,
+// Flags makes [Protocol.Flags] for a protocol that is built from a Config. For each set of flags,
 // declare is called once with a copy of def: it declares flags that change c, and returns a
-// function that completes c after parsing and says what is wrong with it. Whatever is not
-// given keeps its value in def.
+// function that completes c after parsing and returns an error if a value is not allowed. A flag
+// that is not given keeps its value in def.
 func Flags[C any](def C, declare func(fs *flag.FlagSet, c *C) func(c *C, naming Naming) error,
 	build func(C) Protocol,
 ) func(*flag.FlagSet) func(Naming) (Protocol, error) {
@@ -28,7 +28,7 @@ func Flags[C any](def C, declare func(fs *flag.FlagSet, c *C) func(c *C, naming 
 	}
 }
 
-// CheckN says what is wrong with a number of processes that must be at least least.
+// CheckN returns an error if n is less than least or greater than [MaxProcesses], and nil otherwise.
 func CheckN(n, least int) error {
 	if n < least || n > MaxProcesses {
 		return FlagErrorf("n", "%d processes: allowed are %d to %d", n, least, MaxProcesses)

@@ -9,8 +9,8 @@ import (
 	"parley"
 )
 
-// Flags builds from what was given and from the default; building twice completes twice,
-// from the same start, and what complete says is the error.
+// Flags builds from the given values and the defaults. Building twice completes twice, from
+// the same start, and returns the error of complete.
 func TestFlags(t *testing.T) {
 	type config struct{ N, M int }
 	flags := parley.Flags(config{N: 4, M: 1}, func(fs *flag.FlagSet, c *config) func(*config, parley.Naming) error {

@@ -1,13 +1,13 @@
-// Package parley holds the nouns that every protocol of this module is written
+// Package parley holds the types that every protocol of this module is written
 // in: a process, a message, a machine, one atomic step and its effects.
 //
 // A protocol is written once, as a [Machine]: pure, sequential and
 // deterministic. It has no clock, no network, no disk and no goroutine of its
-// own. It is told what happened (Start, Request, Receive, Timeout) together
-// with a [Step], and asks through that Step for effects (send, deliver, set a
-// timer, append to the log). A host carries the effects out. Three hosts run
-// the same machines: a seeded simulator, an exhaustive explorer and a cluster
-// of real processes.
+// own. A host calls its clauses (Start, Request, Receive, Timeout) with a
+// [Step], and the machine requests effects through that Step (send, deliver,
+// set a timer, append to the log). The host carries the effects out. Three
+// hosts run the same machines: a seeded simulator, an exhaustive explorer and
+// a cluster of real processes.
 //
 // The words are the field's: processes send and receive on links; services
 // broadcast and deliver. n is the number of processes and m the number of
@@ -22,14 +22,14 @@ import (
 // ID names a process of a system of n: 0..n-1.
 type ID uint16
 
-// All stands for every process but the sender, as the receiver of a message.
+// All, as the receiver of a message, means every process but the sender.
 const All ID = 0xFFFF
 
-// MaxProcesses is the largest n. A [Set] has room for as many.
+// MaxProcesses is the largest n, and the capacity of a [Set].
 const MaxProcesses = 256
 
-// String gives the bare number. What people call the process is a matter of
-// the command line's --names.
+// String returns the bare number. The name that users see is set by the
+// command line's --names.
 func (id ID) String() string {
 	if id == All {
 		return "all"
@@ -37,50 +37,50 @@ func (id ID) String() string {
 	return strconv.Itoa(int(id))
 }
 
-// Kind tells the messages of one protocol apart. Kinds below [Local] belong to
-// the protocol and travel on links. Kinds from Local up pass between the layers
-// of one process only: the codec and every host refuse them from a link.
+// Kind distinguishes the messages of one protocol. Kinds below [Local] belong
+// to the protocol and travel on links. Kinds from Local up only pass between
+// the layers of one process: the codec and every host refuse them from a link.
 type Kind uint8
 
 // The local kinds, and which fields of [Msg] they use.
 const (
-	Local   Kind = 0x80 + iota // the first of them; itself unused
-	Carried                    // Request: carry Body to my peers. Receive or Deliver: Body came from Origin
+	Local   Kind = 0x80 + iota // the first local kind; itself unused
+	Carried                    // Request: carry Body to the peers. Receive or Deliver: Body came from Origin
 	Propose                    // Request: Body is this process's initial value
-	Decide                     // Deliver: Body is the value decided on; Origin whom it is about, if anyone
+	Decide                     // Deliver: Body is the value decided; Origin is the process it is about, if any
 )
 
-// Local kinds from Indication up are those of Indicate, which pass all layers.
+// Local kinds from Indication up are those of Indicate, which pass through all layers.
 const (
-	Indication Kind = 0xC0 + iota // the first of them; itself unused
+	Indication Kind = 0xC0 + iota // the first of these kinds; itself unused
 	Suspect                       // Origin is suspected to have failed
 	View                          // a new view; Seq is its number, Body its members
-	Stable                        // all hold message Seq of Origin
+	Stable                        // all members hold message Seq of Origin
 )
 
-// Timer numbers the timers of one machine. Setting a timer that runs replaces it.
+// Timer numbers the timers of one machine. Setting a timer that is running replaces it.
 type Timer uint16
 
 // Tick is a time or a duration in nanoseconds on the process's own clock.
 type Tick int64
 
-// Path says where inside a composed machine a message, timer, log record or
-// delivery belongs. An adapter with k children pushes ceil(log2 k) bits on what
-// a child asks for and pops them on arrival, so adapters nest in any order. A
-// protocol never looks at it.
+// Path locates a part of a composed machine: the part that a message, timer,
+// log record or delivery belongs to. An adapter with k children pushes
+// ceil(log2 k) bits on each request of a child and pops them on arrival, so
+// adapters nest in any order. A protocol never reads it.
 type Path uint64
 
-// Msg is the one message type. What its fields mean is documented with each
-// Kind. The sender is told by the link and is never part of the message.
+// Msg is the one message type. Each Kind documents what the fields mean. The
+// link names the sender, which is never part of the message.
 type Msg struct {
 	Kind   Kind
-	Origin ID     // whom the message is about
+	Origin ID     // the process that the message is about
 	Seq    uint64 // a round, or a sequence number
 	Value  uint64 // a vote, a priority, a clock reading
 	Body   []byte // the payload; immutable once sent, and may be shared
 }
 
-// Equal tells whether two messages are the same, byte by byte.
+// Equal reports whether two messages are the same in every field and byte.
 func (m Msg) Equal(o Msg) bool {
 	return m.Kind == o.Kind && m.Origin == o.Origin && m.Seq == o.Seq && m.Value == o.Value && bytes.Equal(m.Body, o.Body)
 }
@@ -90,26 +90,26 @@ type Env struct {
 	From, To ID
 	Epoch    uint32 // view or incarnation
 	Path     Path
-	Round    int // not on the wire: filled in by lockstep for Explain, Size and Rename
+	Round    int // not on the wire: set by lockstep for Explain, Size and Rename
 }
 
 // Machine is one process of one protocol: pure, sequential and deterministic.
-// Embed [Base] for the clauses that a paper does not have.
+// Embed [Base] for the clauses that the paper does not have.
 type Machine interface {
 	// Start runs once, before anything else. After a crash s.Restart is set and
 	// s.Log holds what was appended.
 	Start(s *Step)
-	// Request comes from above: broadcast this, propose that.
+	// Request handles a request from above, such as to broadcast or to propose.
 	Request(s *Step, m Msg)
-	// Receive comes from a link (m.Kind < Local) or from the layer beneath.
+	// Receive handles a message from a link (m.Kind < Local) or from the layer beneath.
 	Receive(s *Step, from ID, m Msg)
-	// Timeout is a timer that this machine set.
+	// Timeout runs when a timer that this machine set expires.
 	Timeout(s *Step, t Timer)
-	// State visits every variable of the machine's state, by name.
+	// State visits every variable of the machine's state by name.
 	State(v *Vars)
 }
 
-// Base has an empty clause for each event but State.
+// Base has an empty clause for each event. It has no State.
 type Base struct{}
 
 // Start does nothing.
@@ -124,12 +124,12 @@ func (Base) Receive(*Step, ID, Msg) {}
 // Timeout does nothing.
 func (Base) Timeout(*Step, Timer) {}
 
-// Seat is what a host runs: one process, or a coalition of faulty ones that is
+// Seat is what a host runs: one process, or a coalition of faulty processes as
 // a single machine.
 type Seat struct {
 	IDs     []ID
 	Machine Machine
-	// Rushing gives what the seat sends the least delay, so that a coalition
-	// which waits to hear the others first is still in time.
+	// Rushing gives the messages of the seat the least delay, so that a coalition
+	// that first waits for the messages of the others is still in time.
 	Rushing bool
 }

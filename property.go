@@ -2,36 +2,36 @@ package parley
 
 import "cmp"
 
-// ExternalEvent is one request made of a process from above, or one delivery or
-// indication that a process made to above.
+// ExternalEvent is a request to a process from above, or a delivery or indication
+// that a process passes up.
 type ExternalEvent struct {
 	At   ID // the process
-	From ID // of a delivery: whom it came from; else the process itself
+	From ID // the origin of a delivery; for other events, the process itself
 	When Tick
-	// Order numbers the happenings of a run: of any two, whatever list they are in,
-	// that with the smaller number came first.
+	// Order numbers the events of a run across all lists: of two events, the one
+	// with the smaller number came first.
 	Order uint64
-	Path  Path // where inside a composed machine it was delivered or indicated
+	Path  Path // the part of a composed machine that delivered or indicated it
 	Msg   Msg
 }
 
-// History is what a run looks like from above: what the processes were asked,
-// what they delivered and what they indicated, each in order of time.
+// History is a run as seen from above: the requests made of the processes, what
+// they delivered, and what they indicated, each list in order of time.
 type History struct {
 	N           int
 	Faulty      Set // nothing is promised about these
 	Requests    []ExternalEvent
 	Deliveries  []ExternalEvent
 	Indications []ExternalEvent // suspicions, views and the like
-	// Restarts are the times at which crashed processes came back.
+	// Restarts are the times at which crashed processes restarted.
 	Restarts []ExternalEvent
-	// Over tells that the run has ended: nothing more was due, or the time was up.
+	// Over means that the run has ended: nothing more was due, or the time was up.
 	Over bool
-	// Naming is how a reader calls the processes; nil: process 0, process 1, ...
+	// Naming returns the name that users see for a process; nil means process 0, process 1, ...
 	Naming func(ID) string
 }
 
-// Name is how the reader calls a process.
+// Name returns the name that users see for a process.
 func (h *History) Name(id ID) string {
 	if h.Naming != nil {
 		return h.Naming(id)
@@ -39,10 +39,10 @@ func (h *History) Name(id ID) string {
 	return "process " + id.String()
 }
 
-// Correct tells whether the process is not faulty.
+// Correct reports whether the process is not faulty.
 func (h *History) Correct(id ID) bool { return !h.Faulty.Has(id) }
 
-// Mode says when a property is to hold.
+// Mode says when a property must hold.
 type Mode uint8
 
 // The modes of a property.
@@ -52,75 +52,76 @@ const (
 	Sometimes              // in at least one run: guards against runs in which nothing happens
 )
 
-// Property is one sentence about runs, named as the field names it.
+// Property is one claim about runs, named as in the literature.
 type Property struct {
 	Name string
-	Says string // the sentence
+	Says string // the claim as a sentence
 	Mode Mode
-	// Check returns nil if the property holds of the history, else what broke
-	// it. An Eventually property asks h.Over first.
+	// Check returns nil if the property holds for the history, and otherwise an
+	// error that says what broke it. An Eventually property checks h.Over first.
 	Check func(h *History) error
-	// Vacuous returns why the property demands nothing of a history, "" if it demands
-	// something; nil: it always does. It counts where Check finds nothing broken.
+	// Vacuous returns why the property demands nothing of a history, or "" if it demands
+	// something; nil means that it always does. It matters only if Check returns nil.
 	Vacuous func(h *History) string
-	// Measure, if not nil, says how near the run came to a bound that the property
-	// speaks of, in the same unit.
+	// Measure, if not nil, returns how near the run came to a bound that the property
+	// states, in the unit of that bound.
 	Measure func(h *History) string
 }
 
-// RunConditions are the circumstances of a run, which decide what a theorem
-// promises for it.
+// RunConditions are the facts about a run that decide what a theorem promises
+// for it.
 type RunConditions struct {
 	N, M   int
-	Faulty int        // how many processes are in fact faulty
-	Worst  FaultModel // the worst that any of them does
-	// Away is how many correct processes were down for a time and started again.
+	Faulty int        // number of processes that are faulty in this run
+	Worst  FaultModel // the worst model among the faulty processes
+	// Away is the number of correct processes that crashed and restarted.
 	Away int
-	// SourceFaulty is meaningful where one process is special.
+	// SourceFaulty is meaningful for protocols in which one process is special.
 	SourceFaulty bool
-	// Network and Processes are what else went wrong in the run.
+	// Network and Processes are the other faults of the run.
 	Network   NetworkFaults
 	Processes ProcessFaults
 }
 
-// NetworkFaults are what links did between processes that were up.
+// NetworkFaults are the faults of links between processes that were up.
 type NetworkFaults struct {
 	Lost         bool // a message was lost
-	Doubled      bool // a message came twice
+	Doubled      bool // a message arrived twice
 	Reordered    bool // links do not keep the order of messages
-	Late         bool // a message took longer than the protocol was told
-	Cut          bool // some pair was cut off from each other, for a time or for good
-	Disconnected bool // in the end correct processes are not joined by correct ones
+	Late         bool // a message took longer than the protocol's bound
+	Cut          bool // two processes were disconnected, for a time or for good
+	Disconnected bool // at the end, correct processes are not connected through correct processes
 }
 
-// ProcessFaults are what processes suffered without being faulty for good, and
-// what they believed of one another.
+// ProcessFaults are faults of processes that do not count as faulty, and false
+// suspicions.
 type ProcessFaults struct {
-	Restarted bool // one came back after a crash
-	LostDisk  bool // one came back without what it had made durable
-	Paused    bool // one stood still for a time, or its clock ran wrong
-	Suspected bool // one was suspected although it had not crashed
-	Minority  bool // in the end fewer than a majority are correct and connected
+	Restarted bool // a process restarted after a crash
+	LostDisk  bool // a process restarted without what it had made durable
+	Paused    bool // a process was paused, or its clock was wrong
+	Suspected bool // a process was suspected although it had not crashed
+	Minority  bool // at the end, fewer than a majority are correct and connected
 }
 
-// Promise is what the theory says of one property under given assumptions.
+// Promise is what the theory says about one property under given run conditions.
 type Promise struct {
 	Property string
 	Holds    bool   // promised
-	Because  string // the theorem and its bound, or what it lacks
+	Because  string // the theorem and its bound, or the condition that is not met
 }
 
-// Promised promises a property because of something, unless something else is the case.
+// Promised returns a promise of the property for the reason because. If unless is not "",
+// the property is not promised, and unless is the reason.
 func Promised(property, because, unless string) Promise {
 	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }
 
-// Verdict is the outcome of one property in one run beside what was promised.
+// Verdict is the outcome of one property in one run, with what was promised.
 type Verdict struct {
 	Property Property
 	Promise  Promise
-	Broken   error // nil: it held
-	// Vacuous is why the property demands nothing of the run; "": it demands something.
+	Broken   error // nil: the property held
+	// Vacuous is why the property demands nothing of the run, or "" if it demands something.
 	Vacuous  string
 	Measured string
 }
@@ -136,7 +137,7 @@ const (
 	NotSeen           = "not seen"
 )
 
-// Outcome returns the verdict in one of the words above.
+// Outcome returns one of the outcomes above.
 func (v Verdict) Outcome() string {
 	switch {
 	case v.Property.Mode == Sometimes && v.Broken == nil:
@@ -155,11 +156,11 @@ func (v Verdict) Outcome() string {
 	return NotPromisedHeld
 }
 
-// Violated tells whether a promise was broken.
+// Violated reports whether the run broke a promise.
 func (v Verdict) Violated() bool { return v.Promise.Holds && v.Broken != nil }
 
-// missedRounds tells what made somebody who is not called faulty miss a round. A restart does
-// not count where processes rejoin.
+// missedRounds returns what made a process that does not count as faulty miss a round, or "".
+// A restart does not count if processes rejoin.
 func (a RunConditions) missedRounds(rejoins bool) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
@@ -175,8 +176,8 @@ func (a RunConditions) missedRounds(rejoins bool) string {
 }
 
 // Judge checks every property of p against a history that is over. Faults that
-// are worse than p's model void what p promises, and so does, where there are
-// rounds, whatever makes a process miss one; but see [Protocol.Rejoins].
+// are worse than p's model void p's promises. In a synchronous protocol so does
+// anything that makes a process miss a round, except as [Protocol.Rejoins] says.
 func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {

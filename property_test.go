@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// Judge sets what was promised beside what happened.
+// Judge returns what was promised with what happened.
 func TestJudge(t *testing.T) {
 	no := errors.New("it does not hold")
 	property := func(name string, err error) parley.Property {
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What is promised holds because of something, unless something else is the case.
+// Promised promises a property for a reason, unless it gets a reason against it.
 func TestPromised(t *testing.T) {
 	for unless, want := range map[string]parley.Promise{
 		"": {Property: "order", Holds: true, Because: "theorem"}, "a crash": {Property: "order", Because: "a crash"},
@@ -76,7 +76,7 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// Sums and products of traffic stay at the largest number rather than wrap.
+// Sums and products of traffic saturate at the largest number.
 func TestTraffic(t *testing.T) {
 	const most = math.MaxUint64
 	a := parley.Traffic{Messages: 1 << 40, Bits: most - 1, Signatures: 3}
@@ -110,9 +110,9 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// Rounds stand on what is sent in one arriving in it: who misses one without being
-// called faulty voids what a synchronous protocol promises, and no other. Where processes
-// rejoin, the protocol itself says what a restart leaves of that.
+// Rounds assume that a message arrives in the round in which it is sent: a process that misses
+// one and does not count as faulty voids the promises of a synchronous protocol, and of no
+// other. If processes rejoin, the protocol itself says what a restart leaves of its promises.
 func TestMissedRounds(t *testing.T) {
 	restarted := parley.RunConditions{Away: 1, Processes: parley.ProcessFaults{Restarted: true, LostDisk: true}}
 	for _, a := range []parley.RunConditions{
@@ -136,7 +136,7 @@ func TestMissedRounds(t *testing.T) {
 	}
 }
 
-// Together two rely on the stricter of each bound.
+// And returns the stricter of each bound.
 func TestReliance(t *testing.T) {
 	a := parley.ModelAssumptions{Delay: 5, Drift: 9}
 	b := parley.ModelAssumptions{Delay: 7, Offset: 3, Drift: 2, FIFO: true}
@@ -145,7 +145,7 @@ func TestReliance(t *testing.T) {
 	}
 }
 
-// TestMeasured has a verdict say how near a run came to a bound.
+// A verdict says how near a run came to a bound.
 func TestMeasured(t *testing.T) {
 	p := parley.Protocol{Name: "p", N: 3, Properties: []parley.Property{
 		{Name: "bound", Check: func(*parley.History) error { return nil },

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// Timing is what a protocol assumes of time.
+// Timing is what a protocol assumes about time.
 type Timing uint8
 
 // The timing models.
@@ -33,27 +33,27 @@ func (f FaultModel) String() string {
 	return [...]string{"crash", "omission", "Byzantine, signed messages", "Byzantine, oral messages"}[f]
 }
 
-// Hearing is how the messages of its peers come to a machine. Those that come
-// otherwise are a liar's, and a stack refuses them.
+// Hearing is how a machine receives the messages of its peers. A message that
+// arrives the other way comes from a faulty process, and a stack refuses it.
 type Hearing uint8
 
-// The ways of hearing.
+// The ways to receive messages.
 const (
-	HearsLinks   Hearing = iota // from links alone: its peers Send
-	HearsBeneath                // from the layer beneath alone: its peers Broadcast
-	HearsBoth                   // from both: it tells them apart by Step.Carried
+	HearsLinks   Hearing = iota // only from links: its peers Send
+	HearsBeneath                // only from the layer beneath: its peers Broadcast
+	HearsBoth                   // from both: Step.Carried distinguishes them
 )
 
-// ModelAssumptions is what a protocol was told of links and clocks, and relies on. A zero
-// bound stands for what the host itself promises.
+// ModelAssumptions is what a protocol assumes about links and clocks. A zero bound
+// means the bound that the host itself promises.
 type ModelAssumptions struct {
 	Delay  Tick  // no message takes longer
-	Offset Tick  // at time 0 no clock is further from the true time
-	Drift  int64 // no clock drifts by more, in parts in a million
+	Offset Tick  // at time 0 no clock differs more from the true time
+	Drift  int64 // no clock drifts more, in parts per million
 	FIFO   bool  // links keep the order of messages
 }
 
-// And is what two rely on together: of two bounds the smaller one.
+// And returns what two protocols assume together: of two bounds, the smaller one.
 func (r ModelAssumptions) And(q ModelAssumptions) ModelAssumptions {
 	return ModelAssumptions{
 		Delay: smaller(r.Delay, q.Delay), Offset: smaller(r.Offset, q.Offset), Drift: smaller(r.Drift, q.Drift),
@@ -61,7 +61,7 @@ func (r ModelAssumptions) And(q ModelAssumptions) ModelAssumptions {
 	}
 }
 
-// smaller returns the smaller of two bounds, of which one that is 0 is none.
+// smaller returns the smaller of two bounds; 0 means no bound.
 func smaller[T Tick | int64](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -70,9 +70,9 @@ func smaller[T Tick | int64](a, b T) T {
 }
 
 // Protocol is all that a host, the command line, the documentation and the
-// tests need to know of a protocol: a struct of values and functions, so that
-// adapters copy it and override. It is made by a package's New from that
-// package's own Config, which the functions close over.
+// tests need to know about a protocol: a struct of values and functions, so
+// that adapters can copy and override it. A package's New makes it from that
+// package's Config, which the functions close over.
 type Protocol struct {
 	Name  string // as on the command line
 	Title string // one line
@@ -83,71 +83,71 @@ type Protocol struct {
 	Kinds  []string // the names of the message kinds, by Kind; Kind 0 is not used
 	N, M   int
 
-	// Serves tells that it answers Broadcast and Request of a layer above.
+	// Serves means that the protocol handles Broadcast and Request of a layer above.
 	Serves bool
-	// Hears tells how messages of its peers come to it. What Broadcasts must say.
+	// Hears says how messages of its peers arrive. A protocol that broadcasts must set it.
 	Hears Hearing
-	// Relies is what it was told of links and clocks.
+	// Relies is what the protocol assumes about links and clocks.
 	Relies ModelAssumptions
-	// Relays tells that correct processes pass on what reaches them, so that it is
-	// enough if a path joins any two. Without it a link that is not there is a cut.
+	// Relays means that correct processes forward what reaches them, so that a path
+	// between any two is enough. Without it a missing link counts as a cut.
 	Relays bool
-	// OnDemand says, of a protocol in rounds, that they begin when a process is asked, at any time.
-	// Without it processes are asked for agreement before the first round.
+	// OnDemand means, for a protocol in rounds, that the rounds begin at any time, when a process gets a request.
+	// Without it processes get requests only before the first round.
 	OnDemand bool
-	// Rejoins says, of a protocol in rounds, that a process which starts again finds out by
-	// itself when it can take part, and that Promises says what holds of such runs, by
-	// Assumptions.Away. Without it nothing is promised of them.
+	// Rejoins means, for a protocol in rounds, that a process that restarts finds out by
+	// itself when it can take part, and that Promises takes RunConditions.Away into account.
+	// Without it nothing is promised for runs with restarts.
 	Rejoins bool
-	// Graph has whom each process sends to directly, where that is not everybody; links go
-	// both ways. What it promises then is promised of correct processes that a path of
-	// correct ones joins.
+	// Graph lists the processes that each process sends to directly, if not all; links go
+	// both ways. The promises then cover correct processes that are connected by a path of
+	// correct ones.
 	Graph []Set
 	// Span is how long a simulated run is worth watching, for a protocol that never
-	// comes to rest by itself; 0: it does.
+	// comes to rest by itself; 0 means that it does.
 	Span Tick
-	// Samples are payloads worth broadcasting, for runs in which nobody says what is
-	// broadcast; empty: any will do.
+	// Samples are payloads worth broadcasting in runs that specify none; empty means that
+	// any payload will do.
 	Samples []string
-	// Proposers are the processes that are to be given their initial value by a
-	// Request of kind Propose before the run begins.
+	// Proposers are the processes that must get their initial value from a Request of
+	// kind Propose before the run begins.
 	Proposers Set
 
 	// New makes the machine of one process.
 	New func(self ID) Machine
-	// Properties are what runs are checked for.
+	// Properties are the properties that runs are checked for.
 	Properties []Property
-	// Promises says which properties hold under given assumptions, and why.
+	// Promises returns which properties hold under given run conditions, and why.
 	Promises func(RunConditions) []Promise
-	// Cost is the theorem's count for n processes and m faults, all correct.
+	// Cost returns the theorem's count for n processes and m faults, if all processes are correct.
 	Cost func(n, m int) Cost
-	// Size is how much of that cost one message to one receiver is.
+	// Size returns the share of that cost of one message to one receiver.
 	Size func(e Env, m Msg) Traffic
-	// Bound tells why n processes cannot tolerate m faults, nil if they can.
+	// Bound returns why n processes cannot tolerate m faults, or nil if they can.
 	Bound func(n, m int) error
-	// Memory is what a simulated run holds at its peak, in bytes, if that is much.
+	// Memory returns the peak memory of a simulated run in bytes; nil means that it is small.
 	Memory func() uint64
-	// Explain goes through the rows that a reader would see for a message, with
-	// processes named as the reader names them.
+	// Explain iterates over the rows that a reader sees for a message; name returns the
+	// name that the reader sees for a process.
 	Explain func(e Env, m Msg, name func(ID) string) iter.Seq[string]
-	// Lies answers what a faulty process sends instead of what it honestly
-	// would: see Turn.
+	// Lies returns what a faulty process sends instead of the honest messages: see
+	// Turn.
 	Lies func(s *Step, t *Turn) []Outgoing
-	// Overhears tells that Lies looks at what the coalition has seen. Without it
-	// nothing of that is kept, and a Lies that looks at Turn.Seen all the same, its
-	// own or an adapter's around it, finds it empty: a liar who waits for what it
-	// hears is then silent, and nobody says so.
+	// Overhears means that Lies reads what the coalition has received. Without it
+	// nothing is kept, and a Lies that reads Turn.Seen, its own or that of an adapter
+	// around it, finds it empty: a faulty process that waits for what it receives is
+	// then silent, and no error reports that.
 	Overhears bool
 	// Rename returns m as it would be if the processes had changed names:
 	// perm[old] = new, and e is the address before renaming.
 	Rename func(e Env, m Msg, perm []ID) Msg
 	// Tree returns the information tree inside a machine of this protocol.
 	Tree func(m Machine) Tree
-	// Bare, if not nil, is the same protocol without the detector that it stands on, for a
-	// host that tells of crashes itself: heartbeats, which never end, would bury the rest.
+	// Bare, if not nil, is the same protocol without its failure detector, for a host that
+	// reports crashes itself: heartbeats never end and would hide the other messages.
 	Bare *Protocol
 	// Flags declares the protocol's own flags and returns the function that
-	// makes the protocol of their values once they are parsed; see the function Flags.
+	// makes the protocol from the parsed values; see the function Flags.
 	Flags func(fs *flag.FlagSet) func(Naming) (Protocol, error)
 }
 
@@ -158,12 +158,12 @@ type Traffic struct {
 	Signatures uint64 `json:"signatures"`
 }
 
-// Plus adds two loads; sums too large to count stay at the largest number.
+// Plus returns the sum of two amounts; a sum too large to count becomes the largest number.
 func (l Traffic) Plus(k Traffic) Traffic {
 	return Traffic{plus(l.Messages, k.Messages), plus(l.Bits, k.Bits), plus(l.Signatures, k.Signatures)}
 }
 
-// Times multiplies a load; products too large to count stay at the largest number.
+// Times returns k times the amount; a product too large to count becomes the largest number.
 func (l Traffic) Times(k uint64) Traffic {
 	return Traffic{times(l.Messages, k), times(l.Bits, k), times(l.Signatures, k)}
 }
@@ -182,14 +182,14 @@ func times(a, b uint64) uint64 {
 	return math.MaxUint64
 }
 
-// Cost is what a protocol's theorem says of its price.
+// Cost is the cost that a protocol's theorem states.
 type Cost struct {
 	Rounds   int
 	PerRound []Traffic
 	AtMost   bool // the figures are upper bounds
 }
 
-// Total is the sum over the rounds.
+// Total returns the sum over the rounds.
 func (c Cost) Total() Traffic {
 	var sum Traffic
 	for _, l := range c.PerRound {
@@ -198,11 +198,11 @@ func (c Cost) Total() Traffic {
 	return sum
 }
 
-// IDBits is the number of bits that name one process of n.
+// IDBits returns the number of bits that name one process of n.
 func IDBits(n int) uint64 { return uint64(bits.Len(uint(max(n-1, 0)))) }
 
-// ValueBits is the number of bits of a value of agreement: one for the values
-// "0" and "1" of the sources, eight a byte for all others.
+// ValueBits returns the number of bits of a value of agreement: 1 for the values
+// "0" and "1" of the sources, 8 per byte for all others.
 func ValueBits(v []byte) uint64 {
 	if len(v) == 1 && (v[0] == '0' || v[0] == '1') {
 		return 1
@@ -210,14 +210,14 @@ func ValueBits(v []byte) uint64 {
 	return 8 * uint64(len(v))
 }
 
-// Outgoing is a message and the place in the machine that it belongs to.
+// Outgoing is a message to send and the part of the machine that it belongs to.
 type Outgoing struct {
 	Path  Path
-	Epoch uint32 // the view or incarnation it belongs to
+	Epoch uint32 // the view or incarnation of the message
 	Msg   Msg
 }
 
-// Equal tells whether the same is sent, to the same part of a machine.
+// Equal reports whether both are the same message to the same part of a machine.
 func (s Outgoing) Equal(o Outgoing) bool {
 	return s.Path == o.Path && s.Epoch == o.Epoch && s.Msg.Equal(o.Msg)
 }
@@ -232,25 +232,25 @@ type Received struct {
 }
 
 // Turn is one move of a faulty process: one sender, one receiver and one round
-// (or, without rounds, one step), with all that it would honestly send.
+// (or one step, without rounds), with all messages that an honest process would send.
 //
 // A protocol's Lies is a program over Step.Choose and not a list: in each
-// Choose 0 is the honest answer and the last is silence, with every lie the
-// protocol knows of in between. Whoever answers the Chooses is the adversary.
+// Choose 0 is the honest answer, the last answer is silence, and every lie that
+// the protocol knows is in between. The adversary answers the Chooses.
 type Turn struct {
 	Self, To ID
 	Round    int
-	Members  Set        // the coalition: Self may sign for all of them
-	Honest   []Outgoing // may be empty, may be several
-	// Seen goes through what the coalition has received in this round and the
-	// one before it: it may wait to hear the others before it speaks.
+	Members  Set        // the coalition: Self may sign for all members
+	Honest   []Outgoing // may be empty or hold several messages
+	// Seen iterates over what the coalition has received in this round and the
+	// one before it: a coalition may wait for the messages of the others before it sends.
 	Seen iter.Seq[Received]
-	// Body returns how the layer above would lie in what is carried for it.
+	// Body returns how the layer above would lie in a body that is carried for it.
 	Body func(s *Step, b []byte) []byte
-	// Memo is for the adapter that is asked first: what it made of this turn it
-	// may use in those of the same member to other receivers, which follow.
+	// Memo is for the outermost adapter: what it computes in this turn it may use again
+	// in the turns of the same member to other receivers, which follow.
 	Memo any
-	// Out is empty memory that an answer may be built in: out := t.Out[:0].
+	// Out is empty memory for building an answer: out := t.Out[:0].
 	Out []Outgoing
 }
 
@@ -278,7 +278,7 @@ func (t *Turn) Child(bits int, child Path) *Turn {
 	return &part
 }
 
-// Lift puts the path of a child back on what it sends.
+// Lift pushes the path of a child back onto the messages that the child sends.
 func Lift(sent []Outgoing, bits int, child Path) []Outgoing {
 	for i := range sent {
 		sent[i].Path = sent[i].Path.Push(bits, child)
@@ -286,13 +286,13 @@ func Lift(sent []Outgoing, bits int, child Path) []Outgoing {
 	return sent
 }
 
-// Tree is an information tree that can be walked node by node. A node is named
-// by its path of processes from the source on.
+// Tree is an information tree that can be walked node by node. The path of
+// processes from the source on names a node.
 type Tree interface {
 	// Root returns the path of the root.
 	Root() []ID
-	// Node returns what the process heard along the path (in), what it makes of
-	// it (out, nil before the decision) and who relayed to it: the children. For
-	// a path that is none in this tree it returns nothing.
+	// Node returns what the process received along the path (in), what the process
+	// resolved it to (out, nil before the decision), and the processes that relayed
+	// it (children). For a path that is not in the tree it returns nothing.
 	Node(path []ID) (in, out []byte, children []ID)
 }

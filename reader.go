@@ -2,9 +2,9 @@ package parley
 
 import "encoding/binary"
 
-// Reader reads the parts of a Body, one after another: numbers, sets and byte strings, of each of which there is one
-// encoding. After the first that does not fit Bad is set, nothing is left, and everything else is zero. Byte strings
-// alias what is read, so that no length takes memory.
+// Reader reads the parts of a Body, one after another: numbers, sets and byte strings, each of which has exactly one
+// encoding. The first part that does not fit sets Bad; from then on nothing is left, and every part reads as zero. Byte
+// strings alias the input, so that a claimed length allocates no memory.
 type Reader struct {
 	Rest []byte
 	Bad  bool
@@ -23,10 +23,10 @@ func (r *Reader) Number(limit uint64) uint64 {
 // Count reads a number of items, each of which takes at least one of the bytes that are left.
 func (r *Reader) Count() uint64 { return r.Number(uint64(len(r.Rest))) }
 
-// ID reads one of n processes.
+// ID reads the ID of one of n processes.
 func (r *Reader) ID(n int) ID { return ID(r.Number(uint64(n) - 1)) }
 
-// Set reads what AppendSet wrote, of processes below n.
+// Set reads a set of processes below n that AppendSet wrote.
 func (r *Reader) Set(n int) Set {
 	if r.Bad {
 		return Set{}
@@ -39,7 +39,7 @@ func (r *Reader) Set(n int) Set {
 // Bytes reads what AppendBytes wrote.
 func (r *Reader) Bytes() []byte { return r.Take(r.Count()) }
 
-// Take reads so many bytes.
+// Take reads size bytes.
 func (r *Reader) Take(size uint64) []byte {
 	if r.Bad = r.Bad || size > uint64(len(r.Rest)); r.Bad {
 		r.Rest = nil
@@ -50,7 +50,7 @@ func (r *Reader) Take(size uint64) []byte {
 	return s
 }
 
-// Done tells whether everything was read and fitted.
+// Done reports whether everything was read and fitted.
 func (r *Reader) Done() bool { return !r.Bad && len(r.Rest) == 0 }
 
 // AppendBytes appends a byte string with its length in front.
@@ -58,8 +58,8 @@ func AppendBytes[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// AppendSet appends a set as how many processes it has and the gaps between them,
-// in order: one encoding of each set.
+// AppendSet appends the number of processes in a set and the gaps between them
+// in order, so that each set has one encoding.
 func AppendSet(buf []byte, set Set) []byte {
 	buf = binary.AppendUvarint(buf, uint64(set.Len()))
 	next := ID(0)
@@ -70,8 +70,8 @@ func AppendSet(buf []byte, set Set) []byte {
 	return buf
 }
 
-// ReadSet reads what AppendSet wrote, a set of processes below n, and returns the
-// bytes behind it.
+// ReadSet reads a set of processes below n that AppendSet wrote, and returns the
+// bytes after it.
 func ReadSet(b []byte, n int) (set Set, rest []byte, err error) {
 	count, b, err := ReadUvarint(b, uint64(n))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"parley"
 )
 
-// What was appended is read, and what does not fit is zero, as is everything after it.
+// Reader reads what was appended. A part that does not fit reads as zero, as does everything after it.
 func TestReader(t *testing.T) {
 	set := parley.SetOf(1, 3)
 	b := append(parley.AppendSet(parley.AppendBytes([]byte{7, 2}, []byte("ab")), set), 1)

@@ -27,8 +27,8 @@ func Everyone(n int) Set {
 	return s
 }
 
-// Add puts id into the set and tells whether it is new there. An id from
-// MaxProcesses up, as a peer may send it, is not taken.
+// Add adds id and reports whether it was new. It ignores an id of MaxProcesses
+// or more, which a peer may send.
 func (s *Set) Add(id ID) bool {
 	if id >= MaxProcesses {
 		return false
@@ -39,14 +39,14 @@ func (s *Set) Add(id ID) bool {
 	return fresh
 }
 
-// Remove takes id out of the set.
+// Remove removes id from the set.
 func (s *Set) Remove(id ID) {
 	if id < MaxProcesses {
 		s[id/64] &^= 1 << (id % 64)
 	}
 }
 
-// Has tells whether id is in the set. No process from MaxProcesses up is.
+// Has reports whether id is in the set. An id of MaxProcesses or more never is.
 func (s Set) Has(id ID) bool { return id < MaxProcesses && s[id/64]>>(id%64)&1 == 1 }
 
 // Len returns how many processes are in the set.
@@ -74,7 +74,7 @@ func (s Set) Plus(t Set) Set {
 	return s
 }
 
-// All goes through the set in order.
+// All iterates over the set in rising order.
 func (s Set) All() iter.Seq[ID] {
 	return func(yield func(ID) bool) {
 		for i, w := range s {
@@ -87,11 +87,11 @@ func (s Set) All() iter.Seq[ID] {
 	}
 }
 
-// Tally counts the votes of processes for values, one vote a process. The zero
+// Tally counts votes of processes for values, one vote per process. The zero
 // value is an empty tally; Reset keeps its memory.
 type Tally struct {
 	voters Set
-	few    [2]counted // the first values: most votes are on two
+	few    [2]counted // the first values; most tallies have no more than two
 	more   []counted
 	values int
 }
@@ -101,7 +101,6 @@ type counted struct {
 	votes int
 }
 
-// at returns the i-th value.
 func (t *Tally) at(i int) *counted {
 	if i < len(t.few) {
 		return &t.few[i]
@@ -109,8 +108,8 @@ func (t *Tally) at(i int) *counted {
 	return &t.more[i-len(t.few)]
 }
 
-// Vote counts the vote of a process and tells whether it was its first.
-// The value is kept, not copied.
+// Vote counts the vote of a process and reports whether it was its first. It
+// keeps value without copying it.
 func (t *Tally) Vote(from ID, value []byte) bool {
 	if !t.voters.Add(from) {
 		return false
@@ -142,8 +141,8 @@ func (t *Tally) Of(value []byte) int {
 // Len returns how many processes have voted.
 func (t *Tally) Len() int { return t.voters.Len() }
 
-// Best returns the value with the most votes and their number. Of several it is
-// the least, so that the order of the votes does not matter.
+// Best returns the value with the most votes and their number. If several values
+// have as many, it returns the least, so that the order of the votes does not matter.
 func (t *Tally) Best() (value []byte, votes int) {
 	for i := range t.values {
 		if c := t.at(i); c.votes > votes || c.votes == votes && bytes.Compare(c.value, value) < 0 {
@@ -153,8 +152,8 @@ func (t *Tally) Best() (value []byte, votes int) {
 	return value, votes
 }
 
-// Majority returns the value that more than half of the votes are for, else
-// the default: the rule for a tie, for three-way splits and for no votes alike.
+// Majority returns the value that got more than half of the votes, and otherwise
+// the default: for a tie, for a three-way split and for no votes alike.
 func (t *Tally) Majority(otherwise []byte) []byte {
 	if v, votes := t.Best(); 2*votes > t.Len() {
 		return v

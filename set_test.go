@@ -11,7 +11,7 @@ import (
 	"parley"
 )
 
-// A set is what a map of the same processes is.
+// A set behaves like a map of the same processes.
 func TestSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	var s, other parley.Set
@@ -68,7 +68,7 @@ func TestSetEdges(t *testing.T) {
 		t.Error("a process that cannot be is in the empty set")
 	}
 	for range parley.Everyone(9).All() {
-		break // a loop may be left
+		break // a loop may end early
 	}
 	s.Add(3)
 	s.Remove(parley.MaxProcesses)
@@ -77,7 +77,7 @@ func TestSetEdges(t *testing.T) {
 	}
 }
 
-// A tally is what counting in maps gives, whatever the order of the votes.
+// A tally equals a count in maps, whatever the order of the votes.
 func TestTally(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	var tally, shuffled parley.Tally
@@ -128,7 +128,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// A tie, a split in three and no votes at all have no majority: the default.
+// A tie, a three-way split and no votes have no majority: Majority returns the default.
 func TestMajority(t *testing.T) {
 	for votes, want := range map[string]string{"": "d", "0": "0", "01": "d", "0011": "d", "001": "0", "012": "d",
 		"00012": "0", "0012": "d"} {

@@ -3,30 +3,30 @@ package parley
 import "fmt"
 
 // Step is one atomic step of one process: what the process may read, and the
-// effects it asks for. A host reuses one Step, and its effect slice, for all.
+// effects it requests. A host reuses one Step, and its effect slice, for all steps.
 //
-// Effects go in four directions. Sideways: Send and SendAll, on the link, to
-// the same place at the others. Down: Broadcast and Request, to the layer
-// beneath. Up: Deliver, to the layer above or the host, and Indicate, to every
-// layer above. To the host itself: SetTimer, Append and the rest.
+// Effects go in four directions. Sideways: Send and SendAll send on links to
+// the same part of the other processes' machines. Down: Broadcast and Request
+// go to the layer beneath. Up: Deliver goes to the layer above or the host, and
+// Indicate to every layer above. To the host itself: SetTimer, Append and the rest.
 type Step struct {
 	Self    ID
 	N       int
 	Now     Tick
-	Restart bool     // in Start: the process comes back after a crash
-	Log     []Record // in Start: what had been appended, oldest first
-	// Life is, in Start, the number of this life of the process: greater than that of every
-	// life before, whatever of its disk is lost. That of the first may be 0.
+	Restart bool     // in Start: the process restarts after a crash
+	Log     []Record // in Start: what was appended before, oldest first
+	// Life is, in Start, the incarnation of the process: greater than every incarnation
+	// before, even if the disk is lost. The first may be 0.
 	Life    uint64
-	Members Set // whom this machine may sign for: itself, or its coalition
-	// Carried tells, in Receive of a kind below Local, that the layer beneath
-	// carried the message; otherwise a link brought it, and from says no more
-	// than that. Stacks set it. In all other clauses it is false.
+	Members Set // the processes that this machine may sign for: itself, or its coalition
+	// Carried is true in Receive of a kind below Local if the layer beneath carried
+	// the message. Otherwise a link brought it, and from names only the sender on that link.
+	// Stacks set it. In all other clauses it is false.
 	Carried bool
 
-	Path    Path     // where what arrives belongs; for adapters
-	Epoch   uint32   // the view or incarnation that what arrives was sent in; for adapters
-	Effects []Effect // in the order asked for; for adapters and hosts
+	Path    Path     // the part of the machine that the event belongs to; for adapters
+	Epoch   uint32   // the view or incarnation in which the message was sent; for adapters
+	Effects []Effect // in the order of the requests; for adapters and hosts
 	Host    Host
 }
 
@@ -36,49 +36,49 @@ type Record struct {
 	Body []byte
 }
 
-// Host is what a step needs of its host while it runs. Everything else is an
-// effect, carried out when the step is over.
+// Host is what a step needs from its host while the step runs. Everything else
+// is an effect, which the host carries out when the step is over.
 type Host interface {
-	// Choose returns a number in 0..n-1: the only nondeterminism there is.
+	// Choose returns a number in 0..n-1. It is the only nondeterminism.
 	Choose(n int) int
 	// Sign returns the signature of process as on b.
 	Sign(as ID, b []byte) []byte
-	// Verify tells whether sig is the signature of process id on b.
+	// Verify reports whether sig is the signature of process id on b.
 	Verify(id ID, b, sig []byte) bool
-	// Refused counts input of process from that process at did not accept.
+	// Refused counts an input from process from that process at did not accept.
 	Refused(at, from ID, why string)
 }
 
 // Op is what an effect does.
 type Op uint8
 
-// The effects. Each uses From, Path and the fields named here.
+// The effects. Each uses From, Path and the fields listed here.
 const (
 	OpSend      Op = iota + 1 // To (or All), Msg: on the link
 	OpKeep                    // Msg: the sender's own copy of what it sends; counted, never delivered
-	OpBroadcast               // Msg: down, carried to the peers and back to oneself
-	OpRequest                 // Msg: down, in the words of the layer beneath
-	OpDeliver                 // To is whom it came from, Msg: up one layer
+	OpBroadcast               // Msg: down, carried to the peers and back to the process itself
+	OpRequest                 // Msg: down, of a kind of the layer beneath
+	OpDeliver                 // To is the origin, Msg: up one layer
 	OpIndicate                // Msg: up through all layers
 	OpSetTimer                // Timer, After
 	OpStopTimer               // Timer
 	OpAppend                  // Msg.Body is the record
-	OpCompact                 // the durable state replaces the records
+	OpCompact                 // the durable state replaces the log records
 )
 
-// Effect is one thing that a step asks for.
+// Effect is one request of a step to its host.
 type Effect struct {
 	Op    Op
-	From  ID // the process that asks; differs within a coalition
+	From  ID // the requesting process; differs within a coalition
 	To    ID
 	Timer Timer
 	Path  Path
-	Epoch uint32 // of a send: the view or incarnation it belongs to
+	Epoch uint32 // of a send: the view or incarnation of the message
 	After Tick
 	Msg   Msg
 }
 
-// Send sends m to one other process, to the same place inside its machine.
+// Send sends m to the same part of one other process's machine.
 func (s *Step) Send(to ID, m Msg) {
 	if to == s.Self || int(to) >= s.N || m.Kind >= Local {
 		panic(fmt.Sprintf("parley: process %d sends kind %#x to %d of %d", s.Self, m.Kind, to, s.N))
@@ -86,7 +86,7 @@ func (s *Step) Send(to ID, m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: to, Msg: m})
 }
 
-// SendTo sends m to every process of the set but oneself.
+// SendTo sends m to every process of the set but the process itself.
 func (s *Step) SendTo(to Set, m Msg) {
 	for id := range to.All() {
 		if id != s.Self {
@@ -95,7 +95,7 @@ func (s *Step) SendTo(to Set, m Msg) {
 	}
 }
 
-// SendAll sends m to all others, never to oneself. Hosts store m once.
+// SendAll sends m to all other processes. Hosts store m once.
 func (s *Step) SendAll(m Msg) {
 	if m.Kind >= Local {
 		panic(fmt.Sprintf("parley: process %d sends local kind %#x", s.Self, m.Kind))
@@ -104,13 +104,13 @@ func (s *Step) SendAll(m Msg) {
 }
 
 // Keep records that the process holds its own copy of what it sends, as if it
-// had sent m to itself. Hosts count and trace it; nobody receives it.
+// had sent m to itself. Hosts count and trace it; no process receives it.
 func (s *Step) Keep(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpKeep, From: s.Self, To: s.Self, Msg: m})
 }
 
-// Broadcast lets the nearest serving layer beneath carry m to the peers of this
-// machine, itself included. With nothing beneath that serves, hosts panic.
+// Broadcast has the nearest serving layer beneath carry m to the peers of this
+// machine and to itself. If no layer beneath serves, hosts panic.
 func (s *Step) Broadcast(m Msg) {
 	if m.Kind >= Local {
 		panic(fmt.Sprintf("parley: process %d broadcasts local kind %#x", s.Self, m.Kind))
@@ -118,13 +118,13 @@ func (s *Step) Broadcast(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpBroadcast, From: s.Self, To: All, Msg: m})
 }
 
-// Request asks something of the nearest serving layer beneath, in its own words.
+// Request sends m, which is of a kind of that layer, to the nearest serving layer beneath.
 func (s *Step) Request(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpRequest, From: s.Self, To: s.Self, Msg: m})
 }
 
-// Deliver hands m, which came from the given process, to the layer above or to
-// the host. To a layer above m is of a local kind; indications go by Indicate.
+// Deliver passes m, which came from the given process, to the layer above or to
+// the host. For a layer above, m is of a local kind. Indications use Indicate.
 func (s *Step) Deliver(from ID, m Msg) {
 	if m.Kind >= Indication {
 		panic(fmt.Sprintf("parley: process %d delivers kind %#x, which is indicated", s.Self, m.Kind))
@@ -132,10 +132,10 @@ func (s *Step) Deliver(from ID, m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpDeliver, From: s.Self, To: from, Msg: m})
 }
 
-// Indicate tells every layer above, one after another. It stays in its place among
-// what each of them asks for: the next one hears of it after what the layer beneath
-// delivers in the clause that heard of it, and before what that delivers later, such
-// as an answer that it has to ask for.
+// Indicate notifies every layer above, one after another. The indication keeps its
+// place among the effects of each layer: the next layer gets it after what the layer
+// beneath delivers in the clause that received the indication, and before what that
+// layer delivers later, such as the answer to a request.
 func (s *Step) Indicate(m Msg) {
 	if m.Kind < Indication {
 		panic(fmt.Sprintf("parley: process %d indicates kind %#x", s.Self, m.Kind))
@@ -143,13 +143,13 @@ func (s *Step) Indicate(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpIndicate, From: s.Self, To: s.Self, Msg: m})
 }
 
-// SetTimer makes Timeout(t) happen once, after the given time. It replaces a
+// SetTimer makes Timeout(t) run once, after the given time. It replaces a running
 // timer of the same number.
 func (s *Step) SetTimer(t Timer, after Tick) {
 	s.Effects = append(s.Effects, Effect{Op: OpSetTimer, From: s.Self, Timer: t, After: max(after, 0)})
 }
 
-// StopTimer takes a timer back.
+// StopTimer cancels a timer.
 func (s *Step) StopTimer(t Timer) {
 	s.Effects = append(s.Effects, Effect{Op: OpStopTimer, From: s.Self, Timer: t})
 }
@@ -160,12 +160,12 @@ func (s *Step) Append(rec []byte) {
 	s.Effects = append(s.Effects, Effect{Op: OpAppend, From: s.Self, Msg: Msg{Body: rec}})
 }
 
-// Compact lets the durable part of the machine's state replace its records.
+// Compact makes the durable part of the machine's state replace its log records.
 func (s *Step) Compact() {
 	s.Effects = append(s.Effects, Effect{Op: OpCompact, From: s.Self})
 }
 
-// Choose returns a number in 0..n-1: a coin, or an adversary's move.
+// Choose returns a number in 0..n-1: a coin toss, or an adversary's move.
 func (s *Step) Choose(n int) int {
 	if n <= 1 {
 		return 0
@@ -176,8 +176,8 @@ func (s *Step) Choose(n int) int {
 // Sign returns this process's signature on b.
 func (s *Step) Sign(b []byte) []byte { return s.SignAs(s.Self, b) }
 
-// SignAs signs for a member of one's coalition. It panics for anyone else: no
-// program of this module forges a signature.
+// SignAs returns the signature of id on b, where id is Self or a member of its
+// coalition. It panics for any other id: no program of this module forges a signature.
 func (s *Step) SignAs(id ID, b []byte) []byte {
 	if id != s.Self && !s.Members.Has(id) {
 		panic(fmt.Sprintf("parley: process %d asks for the signature of %d", s.Self, id))
@@ -185,19 +185,19 @@ func (s *Step) SignAs(id ID, b []byte) []byte {
 	return s.Host.Sign(id, b)
 }
 
-// Verify tells whether sig is the signature of process id on b.
+// Verify reports whether sig is the signature of process id on b.
 func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, sig) }
 
-// Refuse counts input that is ignored: whoever sent it is an adversary or late,
-// which is no error of ours. why is a short constant, such as "late frame".
+// Refuse counts an input that is ignored: its sender is an adversary or late, which
+// is not an error of this process. why is a short constant, such as "late frame".
 func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }
 
-// Mark returns where the effects asked for from now on begin. Marks are for
-// adapters, which let an inner machine finish and then work off what it asked.
+// Mark returns where the effects requested from now on begin. Adapters use marks
+// to let an inner machine finish and then handle what it requested.
 func (s *Step) Mark() int { return len(s.Effects) }
 
-// Lower pushes the child's number, in the given bits, onto the path of all
-// effects since mark.
+// Lower pushes the child's number, in the given number of bits, onto the path of
+// all effects since mark.
 func (s *Step) Lower(mark, bits int, child Path) {
 	if bits == 0 {
 		return
@@ -207,15 +207,15 @@ func (s *Step) Lower(mark, bits int, child Path) {
 	}
 }
 
-// Pop takes the number of the child that an arrival is for off the step's path.
+// Pop removes from the step's path the number of the child that the event is for, and returns it.
 func (s *Step) Pop(bits int) Path {
 	child := s.Path & (1<<bits - 1)
 	s.Path >>= bits
 	return child
 }
 
-// Push returns the path with one more child in front. Machines nested deeper
-// than 64 bits are a fault of the composition and panic.
+// Push returns the path with one more child in front. It panics if the machines
+// nest deeper than 64 bits, which is a fault of the composition.
 func (p Path) Push(bits int, child Path) Path {
 	if p<<bits>>bits != p || child>>bits != 0 {
 		panic(fmt.Sprintf("parley: path %#x has no room for child %d in %d bits", p, child, bits))
@@ -223,8 +223,8 @@ func (p Path) Push(bits int, child Path) Path {
 	return p<<bits | child
 }
 
-// At gives everything that ask asks for an address: a place inside the machine, and the
-// view or incarnation that it belongs to.
+// At gives every effect that ask requests an address: a part of the machine, and the view
+// or incarnation of the effect.
 func (s *Step) At(path Path, epoch uint32, ask func()) {
 	mark := s.Mark()
 	ask()
@@ -233,7 +233,7 @@ func (s *Step) At(path Path, epoch uint32, ask func()) {
 	}
 }
 
-// Take removes the effects since mark for which f returns true, in order.
+// Take removes the effects since mark for which f returns true. It calls f in order.
 func (s *Step) Take(mark int, f func(*Effect) bool) {
 	kept := mark
 	for i := mark; i < len(s.Effects); i++ {
@@ -245,7 +245,7 @@ func (s *Step) Take(mark int, f func(*Effect) bool) {
 	s.Effects = s.Effects[:kept]
 }
 
-// LogOf returns the records of one child, with its bits popped.
+// LogOf returns the log records of one child, with its bits popped.
 func LogOf(all []Record, bits int, child Path) []Record {
 	var own []Record
 	for _, r := range all {

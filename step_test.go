@@ -10,7 +10,6 @@ import (
 	"parley/parleytest"
 )
 
-// host answers with what it was asked.
 type host struct {
 	chosen []int
 	signed []parley.ID
@@ -25,7 +24,7 @@ func (h *host) Sign(as parley.ID, b []byte) []byte {
 func (h *host) Verify(id parley.ID, b, sig []byte) bool { return reflect.DeepEqual(sig, h.Sign(id, b)) }
 func (h *host) Refused(_, _ parley.ID, why string)      { h.why = append(h.why, why) }
 
-// Each request of a step is one effect, in order, with the fields it is said to use.
+// Each request of a step is one effect, in order, with the documented fields.
 func TestEffects(t *testing.T) {
 	s := &parley.Step{Self: 2, N: 4, Host: &host{}}
 	m := parley.Msg{Kind: 1, Seq: 5}
@@ -65,7 +64,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// A process does not send to itself, to nobody, or what is local to a process.
+// A process does not send to itself, to an unknown process, or a message of a local kind.
 func TestSendPanics(t *testing.T) {
 	s := &parley.Step{Self: 2, N: 4}
 	local := parley.Msg{Kind: parley.Local}
@@ -89,7 +88,7 @@ func TestSendPanics(t *testing.T) {
 	}
 }
 
-// Choose asks the host only if there is a choice.
+// Choose asks the host only if there is more than one answer.
 func TestChoose(t *testing.T) {
 	h := &host{}
 	s := &parley.Step{Host: h}
@@ -98,7 +97,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A machine signs for itself and its coalition, and for nobody else.
+// A machine signs for itself and its coalition only.
 func TestSignAs(t *testing.T) {
 	h := &host{}
 	s := &parley.Step{Self: 2, N: 5, Members: parley.SetOf(2, 4), Host: h}
@@ -122,7 +121,7 @@ func TestSignAs(t *testing.T) {
 	}
 }
 
-// What adapters push on a path they pop in the opposite order.
+// Adapters pop from a path in the opposite order of their pushes.
 func TestPath(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 2000 {
@@ -171,8 +170,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Lower marks the effects since a mark; Take removes some of them and goes through
-// those that are added meanwhile.
+// Lower marks the effects since a mark. Take removes some of them, and visits effects that
+// are added meanwhile.
 func TestLowerAndTake(t *testing.T) {
 	s := &parley.Step{Self: 0, N: 2}
 	s.StopTimer(0)
@@ -214,7 +213,7 @@ func TestLogOf(t *testing.T) {
 	}
 }
 
-// A turn's child sees its own part, and Lift puts back where it belongs.
+// A turn's child sees its own part, and Lift restores the paths.
 func TestTurn(t *testing.T) {
 	sent := func(p parley.Path) parley.Outgoing {
 		return parley.Outgoing{Path: p, Msg: parley.Msg{Value: uint64(p)}}
@@ -247,7 +246,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// Base has a clause for every event that does nothing.
+// Base has an empty clause for every event.
 func TestBase(t *testing.T) {
 	var b parley.Base
 	s := &parley.Step{}

@@ -14,14 +14,14 @@ import (
 // once, serves to save, to load, to rename and to show a machine.
 //
 // Saved bytes are canonical: two machines in the same state save the same
-// bytes, whatever way they came there. Loading into a used machine equals
-// loading into a fresh one.
+// bytes, however they reached it. Loading into a used machine equals loading
+// into a fresh one.
 type Vars struct {
 	mode    mode
-	durable bool // visit only what lies inside Durable
+	durable bool // visit only variables inside Durable
 	inside  int  // depth of Durable calls
 	now     Tick
-	buf     []byte // saving: written so far; loading: what is left
+	buf     []byte // saving: written so far; loading: not yet read
 	bad     bool   // loading: the bytes do not fit
 	names   []string
 	shown   []Variable
@@ -36,14 +36,14 @@ const (
 	showing
 )
 
-// Variable is one variable of a machine as a person would see it.
+// Variable is one variable of a machine in readable form.
 type Variable struct{ Name, Value string }
 
 // Renaming says how processes are permuted: process i becomes Perm[i].
 type Renaming struct {
 	Perm []ID
-	// Msg renames what a message says of processes; e is before renaming.
-	// It is the protocol's Rename.
+	// Msg renames the processes that a message names; e is the address before
+	// renaming. It is the protocol's Rename.
 	Msg func(e Env, m Msg, perm []ID) Msg
 }
 
@@ -55,27 +55,27 @@ func Save(m Machine, now Tick, buf []byte) []byte {
 	return v.buf
 }
 
-// SaveDurable is Save for the durable variables alone: what Compact keeps.
+// SaveDurable is Save for the durable variables only, which Compact keeps.
 func SaveDurable(m Machine, now Tick, buf []byte) []byte {
 	v := Vars{mode: saving, now: now, buf: buf, durable: true}
 	m.State(&v)
 	return v.buf
 }
 
-// SaveRenamed is Save for the state that m would have if the processes had
-// changed names.
+// SaveRenamed is Save for the state that m would have if the processes were
+// renamed as r says.
 func SaveRenamed(m Machine, now Tick, r Renaming, buf []byte) []byte {
 	v := Vars{mode: saving, now: now, buf: buf, renamed: &r}
 	m.State(&v)
 	return v.buf
 }
 
-// Load sets m's state to what Save wrote and tells whether the bytes fit. The
+// Load sets m's state to what Save wrote and reports whether the bytes fit. The
 // machine may keep parts of b.
 func Load(m Machine, now Tick, b []byte) bool { return new(Vars).Load(m, now, b) }
 
-// Load is the function of that name, in memory that is there already: for those who
-// load a great many machines.
+// Load is the function of that name, but reuses v instead of allocating: for callers
+// that load many machines.
 func (v *Vars) Load(m Machine, now Tick, b []byte) bool {
 	*v = Vars{mode: loading, now: now, buf: b}
 	m.State(v)
@@ -83,31 +83,31 @@ func (v *Vars) Load(m Machine, now Tick, b []byte) bool {
 }
 
 // LoadDurable sets the durable variables to what SaveDurable wrote and leaves
-// the others as they are.
+// the others unchanged.
 func LoadDurable(m Machine, now Tick, b []byte) bool {
 	v := Vars{mode: loading, now: now, buf: b, durable: true}
 	m.State(&v)
 	return !v.bad && len(v.buf) == 0
 }
 
-// Show returns the variables of m for people.
+// Show returns the variables of m in readable form.
 func Show(m Machine, now Tick) []Variable {
 	v := Vars{mode: showing, now: now}
 	m.State(&v)
 	return v.shown
 }
 
-// Loading tells whether the visit sets the variables: State methods then make
-// room before they visit the parts.
+// Loading reports whether the visit sets the variables. State methods then
+// allocate room before they visit the parts.
 func (v *Vars) Loading() bool { return v.mode == loading }
 
-// Fail marks a load as bad: what was visited so far are no variables that this
-// machine would have saved. In other visits it does nothing.
+// Fail marks a load as bad: this machine would not have saved the values visited
+// so far. In other visits it does nothing.
 func (v *Vars) Fail() { v.bad = v.bad || v.mode == loading }
 
-// Skips tells whether the visit passes over what is visited here: only durable
-// variables are wanted, and these are not. A State method that does more than visit,
-// such as to take a state apart when it is loaded, then leaves that.
+// Skips reports whether the visit skips the variables visited here, because only
+// durable variables are wanted and these are not. A State method that also does other
+// work, such as rebuilding state on loading, omits that work then.
 func (v *Vars) Skips() bool { return v.skipped() }
 
 // Durable visits variables that survive a crash; all others are volatile.
@@ -117,7 +117,7 @@ func (v *Vars) Durable(visit func()) {
 	v.inside--
 }
 
-// DurableIf visits variables that survive a crash in some configurations.
+// DurableIf visits variables that survive a crash only if durable is true.
 func (v *Vars) DurableIf(durable bool, visit func()) {
 	if durable {
 		v.Durable(visit)
@@ -128,13 +128,12 @@ func (v *Vars) DurableIf(durable bool, visit func()) {
 
 func (v *Vars) skipped() bool { return v.durable && v.inside == 0 }
 
-// number visits one number in its encoded form.
 func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
 	switch v.mode {
 	case saving:
 		v.buf = binary.AppendUvarint(v.buf, x)
 	case loading:
-		if len(v.buf) > 0 && v.buf[0] < 0x80 { // nearly all numbers there are
+		if len(v.buf) > 0 && v.buf[0] < 0x80 { // the fast path: nearly all numbers take one byte
 			x, v.buf = uint64(v.buf[0]), v.buf[1:]
 			break
 		}
@@ -193,7 +192,7 @@ func (v *Vars) ID(name string, x *ID) {
 		return
 	}
 	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return ID(u).String() })
-	if v.mode == loading { // saved, it may have another name
+	if v.mode == loading { // when saving, *x must keep its old name
 		*x, v.bad = ID(u), v.bad || u > uint64(All)
 	}
 }
@@ -205,8 +204,8 @@ func (v *Vars) rename(id ID) ID {
 	return v.renamed.Perm[id]
 }
 
-// Time visits a time of the process's own clock. It is saved relative to now,
-// so that states which differ by the hour alone are one.
+// Time visits a time on the process's own clock. It is saved relative to now, so
+// that states that differ only by a shift in time are equal.
 func (v *Vars) Time(name string, t *Tick) {
 	if v.skipped() {
 		return
@@ -235,7 +234,7 @@ func (v *Vars) Set(name string, s *Set) {
 				out.Add(v.rename(id))
 			}
 		}
-		// The words from the last one that is not empty: small systems, small states.
+		// Omit the empty words at the end, so that small systems have small states.
 		last := len(out)
 		for last > 0 && out[last-1] == 0 {
 			last--
@@ -255,7 +254,7 @@ func (v *Vars) Set(name string, s *Set) {
 	}
 }
 
-// count reads how many parts follow: at most limit, each of at least size bytes.
+// count reads a number of parts: at most limit, each of at least size bytes.
 func (v *Vars) count(limit, size int) int {
 	if len(v.buf) > 0 && v.buf[0] < 0x80 && int(v.buf[0]) <= limit && int(v.buf[0])*size < len(v.buf) {
 		n := int(v.buf[0])
@@ -272,10 +271,10 @@ func (v *Vars) count(limit, size int) int {
 }
 
 // Bytes visits bytes that the machine never changes in place: a loaded machine
-// shares them with the snapshot. An empty slice is the same as none.
+// shares them with the snapshot. An empty slice equals nil.
 func (v *Vars) Bytes(name string, b *[]byte) {
 	if v.mode == loading && len(v.buf) > 0 && int(v.buf[0]) < min(len(v.buf), 0x80) && !v.skipped() {
-		// Few bytes, or none: nearly all that there are.
+		// The fast path: nearly all byte strings are short.
 		n := 1 + int(v.buf[0])
 		if *b = v.buf[1:n:n]; n == 1 {
 			*b = nil
@@ -286,7 +285,7 @@ func (v *Vars) Bytes(name string, b *[]byte) {
 	v.bytes(name, b, nil)
 }
 
-// Coded visits bytes that hide names of processes, which ren renames.
+// Coded visits bytes that encode IDs of processes, which ren renames.
 func (v *Vars) Coded(name string, b *[]byte, ren func(b []byte, perm []ID) []byte) {
 	v.bytes(name, b, ren)
 }
@@ -325,8 +324,8 @@ func (v *Vars) bytes(name string, b *[]byte, ren func(b []byte, perm []ID) []byt
 	}
 }
 
-// Printable returns b as text if it is text that can be printed, else in
-// hexadecimal. Empty bytes are two quotes.
+// Printable returns b as text if it is printable, and otherwise in hexadecimal.
+// For empty bytes it returns two quotes.
 func Printable(b []byte) string {
 	switch {
 	case len(b) == 0:
@@ -343,7 +342,7 @@ func Printable(b []byte) string {
 }
 
 // Msg visits a message that the machine holds back; e is its address as far as
-// renaming needs it. Without a Rename of its own a message keeps what it says.
+// renaming needs it. If Renaming.Msg is nil the message is not renamed.
 func (v *Vars) Msg(name string, e Env, m *Msg) {
 	if v.skipped() {
 		return
@@ -392,7 +391,7 @@ func Slice[T any](v *Vars, name string, s *[]T, each func(i int, x *T)) {
 	}
 }
 
-// PerProcess visits a slice with one element a process, in the order of the
+// PerProcess visits a slice with one element per process, in the order of the
 // processes. A rename permutes it. Its length is fixed when the machine is made.
 func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	if v.skipped() {
@@ -424,8 +423,8 @@ func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	v.names = v.names[:len(v.names)-1]
 }
 
-// Inner visits the state of a machine inside this one that has messages of its
-// own: rename renames those that it holds back, and is nil if nothing does.
+// Inner visits the state of an inner machine that has messages of its own. rename
+// renames the messages that it holds back; nil leaves them unchanged.
 func (v *Vars) Inner(name string, m interface{ State(*Vars) }, rename func(e Env, m Msg, perm []ID) Msg) {
 	outer := v.renamed
 	if outer != nil {
@@ -460,8 +459,8 @@ func (v *Vars) within(name string, i int, visit func()) {
 	v.names = v.names[:len(v.names)-1]
 }
 
-// resized returns s with n elements. What stood in it is kept, so that an
-// element's own memory can be used again.
+// resized returns s with n elements. It keeps the old elements, so that their own
+// memory is used again.
 func resized[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]

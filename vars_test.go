@@ -30,7 +30,7 @@ type many struct {
 	buffer  []byte
 	held    parley.Msg
 	list    []element
-	of      []element // by process
+	of      []element // per process
 	durable int
 	kept    []parley.ID
 	inner   part
@@ -44,7 +44,7 @@ type element struct {
 	deep  []parley.Set
 }
 
-// part is a machine inside; its messages name a process in Origin.
+// part is an inner machine; its messages name a process in Origin.
 type part struct {
 	value int
 	held  parley.Msg
@@ -96,7 +96,7 @@ func renameBytes(b []byte, perm []parley.ID) []byte {
 	return out
 }
 
-// renameOrigin is the Rename of many, renameValue that of the machine in other.
+// renameOrigin is the Rename of many, renameValue the Rename of the machine in other.
 func renameOrigin(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	if int(m.Origin) < len(perm) {
 		m.Origin = perm[m.Origin]
@@ -109,7 +109,6 @@ func renameValue(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return m
 }
 
-// randomMany draws a state.
 func randomMany(r *rand.Rand, n int) *many {
 	m := newMany(n)
 	id := func() parley.ID { return parley.ID(r.IntN(n)) }
@@ -161,7 +160,7 @@ func randomMany(r *rand.Rand, n int) *many {
 	return m
 }
 
-// equal compares states by their variables, an empty slice being none.
+// equal compares states by their variables; an empty slice equals nil.
 func equal(a, b *many) bool { return reflect.DeepEqual(emptied(*a), emptied(*b)) }
 
 func emptied(m many) many {
@@ -189,7 +188,7 @@ func emptied(m many) many {
 const now parley.Tick = 12345
 
 // A state that is saved and loaded is the same, in a fresh machine and in one
-// that was in any other state, and saves the same bytes.
+// that was in any other state, and is saved as the same bytes.
 func TestVarsRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -210,8 +209,8 @@ func TestVarsRoundTrip(t *testing.T) {
 	}
 }
 
-// Saved bytes depend on the state and not on the way to it; memory left over from
-// longer slices does not show.
+// Saved bytes depend only on the state: not on how the machine reached it, and not on
+// memory left over from longer slices.
 func TestVarsCanonical(t *testing.T) {
 	a, b := newMany(3), newMany(3)
 	b.list = append(b.list, element{who: 2, bytes: []byte("x")})[:0]
@@ -222,7 +221,7 @@ func TestVarsCanonical(t *testing.T) {
 	if !bytes.Equal(parley.Save(a, now, nil), parley.Save(b, now, nil)) {
 		t.Error("two ways to one state save different bytes")
 	}
-	// Different states do not.
+	// Different states are saved as different bytes.
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		a, b := randomMany(r, 2), randomMany(r, 2)
@@ -233,7 +232,7 @@ func TestVarsCanonical(t *testing.T) {
 	}
 }
 
-// Durable variables are saved and loaded alone; the others stay as they are.
+// Durable variables can be saved and loaded alone; the others stay unchanged.
 func TestVarsDurable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 500 {
@@ -253,14 +252,14 @@ func TestVarsDurable(t *testing.T) {
 	}
 }
 
-// SaveRenamed is Save of the state in which the processes have other names.
+// SaveRenamed is Save of the state with the processes renamed.
 func TestVarsRenamed(t *testing.T) {
 	const n = 5
 	r := rand.New(rand.NewPCG(1, 4))
 	for range 1000 {
 		m := randomMany(r, n)
 		if r.IntN(4) == 0 {
-			m.who = parley.All // not the name of a process
+			m.who = parley.All // not the ID of a process
 		}
 		perm := make([]parley.ID, n)
 		for i, to := range r.Perm(n) {
@@ -315,7 +314,7 @@ func renamedMany(m *many, perm []parley.ID) *many {
 	return &out
 }
 
-// Times are relative to the process's clock: the hour alone makes no other state.
+// Times are relative to the process's clock: a shift in time makes no other state.
 func TestVarsTime(t *testing.T) {
 	a, b := newMany(1), newMany(1)
 	a.at, b.at = 100, 5100
@@ -332,8 +331,8 @@ func TestVarsTime(t *testing.T) {
 	}
 }
 
-// A loaded machine may share Bytes with the snapshot; what it changes in place is
-// a Buffer, and that it never shares.
+// A loaded machine may share Bytes with the snapshot. It never shares a Buffer, which it
+// changes in place.
 func TestVarsBuffer(t *testing.T) {
 	m, into := newMany(1), newMany(1)
 	m.buffer, m.fixed = []byte("buffer"), []byte("fixed")
@@ -343,14 +342,14 @@ func TestVarsBuffer(t *testing.T) {
 		parley.Load(into, now, saved)
 		into.buffer[0]++
 		into.buffer = append(into.buffer, "more"...)
-		into.fixed = append(into.fixed, "more"...) // beyond its end is not its own
+		into.fixed = append(into.fixed, "more"...) // the memory beyond its end belongs to the snapshot
 		if !bytes.Equal(saved, kept) {
 			t.Fatal("the snapshot was changed")
 		}
 	}
 }
 
-// What no Save wrote is refused, whatever is wrong with it.
+// Load refuses bytes that no Save wrote, whatever is wrong with them.
 func TestVarsRefused(t *testing.T) {
 	type visit = func(v *parley.Vars)
 	var yes bool
@@ -404,7 +403,6 @@ func TestVarsRefused(t *testing.T) {
 	}
 }
 
-// visitor is a machine of one variable.
 type visitor func(v *parley.Vars)
 
 func (visitor) Start(*parley.Step)                          {}
@@ -413,8 +411,8 @@ func (visitor) Receive(*parley.Step, parley.ID, parley.Msg) {}
 func (visitor) Timeout(*parley.Step, parley.Timer)          {}
 func (f visitor) State(v *parley.Vars)                      { f(v) }
 
-// Bytes that anybody may have made never panic, and if they are loaded they are
-// what the machine saves.
+// Load never panics, whatever the bytes, and bytes that it loads are what the machine
+// saves.
 func FuzzLoad(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 8 {
@@ -438,8 +436,7 @@ func hostile(t *testing.T, b []byte) {
 	}
 }
 
-// The same for states with something changed, in numbers that fuzzing of a commit
-// has no time for.
+// The same for mutated states, in numbers that the fuzzing of a commit has no time for.
 func TestVarsHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	accepted := 0
@@ -463,7 +460,7 @@ func TestVarsHostile(t *testing.T) {
 	}
 }
 
-// Show names the variables for people.
+// Show returns the variables in readable form.
 func TestVarsShow(t *testing.T) {
 	m := newMany(2)
 	m.yes, m.small, m.who, m.at = true, -3, 1, now+5

@@ -9,8 +9,8 @@ import (
 // of this module is a level of an information tree.
 const MaxBody = 256 << 20
 
-// What Decode may say of bytes from a peer. There is one encoding of every
-// message: anything else is refused.
+// The errors of Decode. Every message has exactly one encoding: Decode refuses
+// anything else.
 var (
 	ErrShort     = errors.New("parley: message ends too early")
 	ErrCanonical = errors.New("parley: number not in its shortest form")
@@ -20,16 +20,16 @@ var (
 )
 
 // Encode appends the wire form of m, addressed within the receiver by e.Epoch
-// and e.Path. Sender and receiver are known by the link and do not travel.
+// and e.Path. The link knows sender and receiver, which are not encoded.
 func Encode(buf []byte, e Env, m Msg) []byte { return append(EncodeHead(buf, e, m), m.Body...) }
 
-// EncodeHead is Encode without the Body, which comes last: for hosts that send the
-// same Body in many places.
+// EncodeHead is Encode without the Body, which comes last, for hosts that send the
+// same Body to many receivers.
 func EncodeHead(buf []byte, e Env, m Msg) []byte {
 	return appendHead(binary.AppendUvarint(buf, uint64(e.Epoch)), e.Path, m)
 }
 
-// Decode reads one message that takes up all of b. The Body aliases b.
+// Decode reads one message that fills all of b. The Body aliases b.
 func Decode(b []byte) (Env, Msg, error) {
 	epoch, b, err := ReadUvarint(b, 1<<32-1)
 	if err != nil {
@@ -60,11 +60,11 @@ func appendHead(buf []byte, path Path, m Msg) []byte {
 	return binary.AppendUvarint(buf, uint64(len(m.Body)))
 }
 
-// ReadMsg reads what AppendMsg wrote and returns the bytes behind it. An empty
-// Body comes back as nil.
+// ReadMsg reads what AppendMsg wrote and returns the bytes after it. An empty
+// Body becomes nil.
 func ReadMsg(b []byte) (path Path, m Msg, rest []byte, err error) {
 	if len(b) >= 6 && (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]) < 0x80 {
-		// Small numbers, a byte each: nearly all messages there are.
+		// The fast path: in nearly all messages each number takes one byte.
 		m = Msg{Kind: Kind(b[1]), Origin: ID(b[2]), Seq: uint64(b[3]), Value: uint64(b[4])}
 		path, size := Path(b[0]), int(b[5])
 		b = b[6:]
@@ -109,8 +109,8 @@ func ReadMsg(b []byte) (path Path, m Msg, rest []byte, err error) {
 	return Path(p), m, b[size:], nil
 }
 
-// ReadUvarint reads a number of at most limit in its only, shortest form.
-// Protocols use it for what they put into Body.
+// ReadUvarint reads a number of at most limit in its only, shortest encoding.
+// Protocols use it for numbers in Body.
 func ReadUvarint(b []byte, limit uint64) (uint64, []byte, error) {
 	if len(b) > 0 && b[0] < 0x80 {
 		if x := uint64(b[0]); x <= limit {

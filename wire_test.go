@@ -23,7 +23,7 @@ func randomMsg(r *rand.Rand) (parley.Env, parley.Msg) {
 	return parley.Env{Epoch: r.Uint32() >> r.IntN(32), Path: parley.Path(r.Uint64() >> r.IntN(64))}, m
 }
 
-// What is encoded is decoded as it was, alone and one behind the other.
+// Decode returns what was encoded, and ReadMsg reads encodings one after another.
 func TestWireRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	var all []byte
@@ -53,7 +53,7 @@ func TestWireRoundTrip(t *testing.T) {
 	}
 }
 
-// Each way to be wrong, by name.
+// Each way to be wrong has its error.
 func TestWireErrors(t *testing.T) {
 	num := func(u uint64) []byte { return binary.AppendUvarint(nil, u) }
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
@@ -93,7 +93,7 @@ func TestWireErrors(t *testing.T) {
 	}
 }
 
-// The Body shares the bytes read, and nothing behind it can be written through it.
+// The Body shares the bytes read, and appending to it cannot change the bytes after it.
 func TestWireBody(t *testing.T) {
 	_, one := randomMsg(rand.New(rand.NewPCG(2, 2)))
 	one.Body = []byte("body")
@@ -111,7 +111,7 @@ func TestWireBody(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, Decode does not panic, and what it accepts has no other
+// Decode never panics, whatever the bytes, and what it accepts has no other
 // encoding.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
@@ -136,7 +136,7 @@ func canonical(t *testing.T, b []byte) {
 	}
 }
 
-// The same for encodings with something changed.
+// The same for mutated encodings.
 func TestWireHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	accepted := 0

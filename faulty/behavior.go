@@ -9,61 +9,61 @@ import (
 	"parley"
 )
 
-// Behavior is how one faulty process behaves. Without any function it is
+// Behavior is how one faulty process behaves. The zero value is
 // honest. Choose answers the choices of the protocol's own Lies; Tell replaces
-// them altogether.
+// Lies.
 type Behavior struct {
 	Name string
-	// Model is the mildest fault model that has such a process: who crashes does
-	// no more than crash, and who may lie is Byzantine.
+	// Model is the mildest fault model that has such a process: crash faults allow only
+	// crashes, and any lie is a Byzantine fault.
 	Model parley.FaultModel
-	// Choose answers the k-th choice of a turn, of n: 0 is honest, n-1 is
-	// silence, and what lies between are lies.
+	// Choose answers the k-th choice of a turn, among n answers: 0 is honest, n-1 is
+	// silence, and those between are lies.
 	Choose func(s *parley.Step, t *parley.Turn, k, n int) int
-	// Tell returns what the process sends in its turn.
+	// Tell returns what the process sends in a turn.
 	Tell func(s *parley.Step, t *parley.Turn) []parley.Outgoing
-	// Overhears tells that Tell looks at Turn.Seen, as Protocol.Overhears does
-	// for Lies.
+	// Overhears means that Tell reads Turn.Seen, as Protocol.Overhears does for
+	// Lies.
 	Overhears bool
-	// Hear tells whether the process takes in what arrives.
+	// Hear reports whether the process receives an arriving message; nil means that it does.
 	Hear func(s *parley.Step, from parley.ID, m parley.Msg) bool
-	// Down tells whether the process has crashed: from then on nothing happens to it.
+	// Down reports whether the process has crashed: from then on it handles no event.
 	Down func(now parley.Tick) bool
-	// Rounds tells that the behaviour counts rounds: see [Behavior.Suits].
+	// Rounds means that the behavior counts rounds: see [Behavior.Suits].
 	Rounds bool
-	// Twin runs two honest copies under one identity: each half of the system
-	// hears and is heard by one of them.
+	// Twin runs two honest copies under one identity, each of which exchanges messages
+	// with one half of the system.
 	Twin bool
 }
 
-// The behaviours that have no parameter.
+// The behaviors that have no parameter.
 var (
 	// Honest behaves as the protocol says; it is faulty in name.
 	Honest = Behavior{Name: "honest"}
 	// Silent never sends anything.
 	Silent = Behavior{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Outgoing { return nil }}
-	// Flip tells everybody the first lie there is: 1 for 0 and 0 for 1.
+	// Flip sends all the first lie there is: 1 for 0 and 0 for 1.
 	Flip = Behavior{Name: "flip", Model: parley.SignedByzantineFaults,
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 			return min(1, n-2)
 		}}
 	// TwoFaced is honest to the lower half of the processes and flips what it
-	// tells the upper half.
+	// sends the upper half.
 	TwoFaced = Behavior{Name: "twofaced", Model: parley.SignedByzantineFaults,
 		Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
-			if upper(t.To, s.N) {
+			if inUpperHalf(t.To, s.N) {
 				return min(1, n-2)
 			}
 			return 0
 		}}
-	// Random draws every answer anew, for every receiver.
+	// Random draws every answer at random, for every receiver.
 	Random = Behavior{Name: "random", Model: parley.SignedByzantineFaults,
 		Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int {
 			return s.Choose(n)
 		}}
-	// Twin is two honest copies under one name.
+	// Twin is two honest copies under one identity.
 	Twin = Behavior{Name: "twin", Model: parley.SignedByzantineFaults, Twin: true}
-	// SendOmission is honest but loses what it sends, each time with one half.
+	// SendOmission is honest but loses what it sends, in each turn with probability 1/2.
 	SendOmission = Behavior{Name: "omit-send", Model: parley.OmissionFaults,
 		Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if s.Choose(2) == 1 {
@@ -71,19 +71,19 @@ var (
 			}
 			return t.Honest
 		}}
-	// ReceiveOmission is honest but loses what it receives, each time with one half.
+	// ReceiveOmission is honest but loses each message that it receives with probability 1/2.
 	ReceiveOmission = Behavior{Name: "omit-receive", Model: parley.OmissionFaults,
 		Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool {
 			return s.Choose(2) == 0
 		}}
 )
 
-// Any leaves every answer to the host, under the name that says so: a simulator
-// draws it, as with Random, and an explorer tries them all.
+// Any leaves every answer to the host: a simulator draws it, as with Random, and an
+// explorer tries all answers.
 var Any = Behavior{Name: "any", Model: Random.Model, Choose: Random.Choose}
 
 // Crash is honest until it has sent to the given number of processes in the
-// given round, in the order of their names, and is heard no more. It is for
+// given round, in the order of their IDs, and then sends nothing more. It is for
 // protocols in rounds, whose messages carry the round in Seq.
 func Crash(round, sends int) Behavior {
 	return Behavior{
@@ -106,7 +106,7 @@ func Crash(round, sends int) Behavior {
 	}
 }
 
-// CrashAt is honest until the given time, and does nothing from then on.
+// CrashAt is honest until the given time, and does nothing after it.
 func CrashAt(at parley.Tick) Behavior {
 	return Behavior{
 		Name: "crash@" + time.Duration(at).String(),
@@ -120,8 +120,8 @@ func CrashAt(at parley.Tick) Behavior {
 	}
 }
 
-// Suits returns why the behavior means nothing in p, nil if it does: a protocol without
-// rounds has none to crash in.
+// Suits returns an error if the behavior has no meaning in p, and nil otherwise: a
+// protocol without rounds has none to crash in.
 func (b Behavior) Suits(p parley.Protocol) error {
 	if !b.Rounds || p.Timing == parley.Synchronous {
 		return nil
@@ -130,9 +130,9 @@ func (b Behavior) Suits(p parley.Protocol) error {
 		b.Name, p.Name)
 }
 
-// Cast returns which processes are faulty, and the worst that any of them does.
+// Cast returns which processes are faulty, and the worst model among their behaviors.
 func Cast(how map[parley.ID]Behavior) (who parley.Set, worst parley.FaultModel) {
-	// order: a set has none, and the worst is looked for
+	// order: a set has none, and a maximum does not depend on it
 	for id, b := range how {
 		who.Add(id)
 		worst = max(worst, b.Model)
@@ -140,19 +140,18 @@ func Cast(how map[parley.ID]Behavior) (who parley.Set, worst parley.FaultModel) 
 	return who, worst
 }
 
-// Script leaves the word to the protocol's Lies and answers each of its choices
-// with 0. With a Lies that is a script, an exact list of what is sent, the
-// process says just that.
+// Script answers each choice of the protocol's Lies with 0. With a Lies that is a
+// script, an exact list of the messages sent, the process sends exactly that.
 var Script = Behavior{Name: "script", Model: parley.SignedByzantineFaults,
 	Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}
 
-// named are the behaviours without parameters, as on the command line.
+// named are the behaviors without parameters, as on the command line.
 var named = []Behavior{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmission, ReceiveOmission}
 
-// Named returns the behaviours that have no parameter.
+// Named returns the behaviors that have no parameter.
 func Named() []Behavior { return append([]Behavior(nil), named...) }
 
-// Parse reads a behaviour as it is written on the command line: a name, or
+// Parse reads a behavior as written on the command line: a name, or
 // crash@rR, crash@rR:K or crash@DURATION.
 func Parse(text string) (Behavior, error) {
 	var names []string

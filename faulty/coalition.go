@@ -1,20 +1,20 @@
-// Package faulty makes processes fail: by crashing, by falling silent, by lying.
+// Package faulty makes processes fail: by crashes, by omissions, by lies.
 //
 // All faulty processes of a run are one [Coalition], which is one machine in a
 // seat of several processes: it is cloned and hashed like any other. It runs an
 // honest copy of the protocol for each member, holds back what the copies would
-// send, waits until it has heard the correct processes of the round (it rushes),
-// and then decides, receiver by receiver, what each member really says.
+// send, waits until it has received what the correct processes send in the round
+// (it rushes), and then decides, receiver by receiver, what each member sends.
 //
 // # Decisions
 //
-// All faulty processes are one machine, and it rushes. It hears the correct processes of a round before
-// it speaks, and may sign for all its members. Motive: the theorems are about such adversaries, and a
-// machine can be cloned and hashed. Cost: members tell each other the honest message, which is not
-// always what a member would say; it gives the adversary nothing that it does not have.
+// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a
+// round before it sends, and may sign for all its members. Motive: the theorems are about such adversaries,
+// and a machine can be cloned and hashed. Cost: members send each other the honest message, which a member
+// might not send; that gives the adversary nothing that it does not have.
 //
-// What a coalition has seen is kept only where Overhears says that lies look at it. Motive: states of an
-// exploration merge, and oral liars cost nothing. Cost: a Lies that reads Seen and does not say so sees
+// What a coalition has received is kept only if Overhears says that lies read it. Motive: states of an
+// exploration merge, and oral lies cost nothing. Cost: a Lies that reads Seen without Overhears finds
 // nothing.
 package faulty
 
@@ -26,57 +26,56 @@ import (
 	"parley"
 )
 
-// speak is the coalition's own timer. A machine that uses the number panics.
-const speak parley.Timer = 0xFFFF
+// speakTimer is the coalition's own timer. A machine that uses this number panics.
+const speakTimer parley.Timer = 0xFFFF
 
 // Coalition is the machine of all faulty processes.
 type Coalition struct {
 	protocol  parley.Protocol
 	rush      parley.Tick
-	overhears bool // what is received is remembered
+	overhears bool // received messages are kept
 	ids       parley.Set
 	members   []member
-	place     [parley.MaxProcesses]uint8 // where a process is among the members
+	indexOf   [parley.MaxProcesses]uint8 // the index of a process among the members
 
-	waiting bool              // the timer to speak is set
-	seen    []parley.Received // what members received since the coalition spoke
-	before  []parley.Received // and what they had received when it did
+	waiting    bool              // the speak timer is set
+	seen       []parley.Received // what members received since the coalition spoke
+	seenBefore []parley.Received // what they received in the period before that
 
-	answers answers           // scratch
-	turn    parley.Turn       // scratch
-	honest  []parley.Outgoing // scratch
-	asked   []parley.Outgoing // scratch
+	answers    choiceHost        // scratch
+	turn       parley.Turn       // scratch
+	honest     []parley.Outgoing // scratch
+	honestCopy []parley.Outgoing // scratch
 }
 
-// member is one faulty process.
 type member struct {
-	id      parley.ID
-	how     Behavior
-	machine parley.Machine
-	twin    parley.Machine // the second copy of a twin
+	id       parley.ID
+	behavior Behavior
+	machine  parley.Machine
+	twin     parley.Machine // the second copy of a twin
 
-	held []parley.Effect // what the copies asked to send since the coalition spoke
+	held []parley.Effect // what the copies requested to send since the coalition spoke
 }
 
-// New returns the coalition of the given processes. It speaks rush ticks after
-// its honest copies would have: with lockstep, late in the round but in time.
-// With rush 0 it speaks at once.
+// New returns the coalition of the given processes. It sends rush ticks after
+// its honest copies would: in lockstep, late in the round but in time.
+// With rush 0 it sends at once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
-		m := member{id: id, how: how[id], machine: p.New(id)}
-		if m.how.Twin {
+		m := member{id: id, behavior: how[id], machine: p.New(id)}
+		if m.behavior.Twin {
 			m.twin = p.New(id)
 		}
-		c.overhears = c.overhears || m.how.Overhears
-		c.place[id] = uint8(len(c.members))
+		c.overhears = c.overhears || m.behavior.Overhears
+		c.indexOf[id] = uint8(len(c.members))
 		c.members = append(c.members, m)
 		c.ids.Add(id)
 	}
 	return c
 }
 
-// Seat returns the coalition as a host seats it.
+// Seat returns the seat of the coalition for a host.
 func (c *Coalition) Seat() parley.Seat {
 	return parley.Seat{IDs: slices.Collect(c.ids.All()), Machine: c, Rushing: true}
 }
@@ -86,62 +85,62 @@ func (c *Coalition) Start(s *parley.Step) {
 	c.step(s, func(m parley.Machine) { m.Start(s) })
 }
 
-// Request hands the value to the copy of s.Self. A twin's second copy gets
-// another one.
+// Request passes the value to the copy of s.Self. A twin's second copy gets
+// another value.
 func (c *Coalition) Request(s *parley.Step, q parley.Msg) {
 	c.step(s, func(m parley.Machine) {
-		if m == c.of(s.Self).twin {
-			q.Body = other(q.Body)
+		if m == c.memberOf(s.Self).twin {
+			q.Body = otherValue(q.Body)
 		}
 		m.Request(s, q)
 	})
 }
 
-// other is the value that a twin's second copy starts with.
-func other(value []byte) []byte {
+// otherValue returns the value that a twin's second copy starts with.
+func otherValue(value []byte) []byte {
 	if string(value) == "0" {
 		return []byte("1")
 	}
 	return []byte("0")
 }
 
-// Receive lets the coalition see the message, and the copy of s.Self if its
-// behaviour has it hear.
+// Receive passes the message to the coalition, and to the copy of s.Self if its
+// behavior receives it.
 func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if c.overhears && !c.ids.Has(from) {
 		c.seen = append(c.seen, parley.Received{From: from, To: s.Self, Path: s.Path, Epoch: s.Epoch, Msg: q})
 	}
-	m := c.of(s.Self)
+	m := c.memberOf(s.Self)
 	if m.down(s) {
 		return
 	}
-	if m.how.Hear != nil && !m.how.Hear(s, from, q) {
+	if m.behavior.Hear != nil && !m.behavior.Hear(s, from, q) {
 		return
 	}
 	if m.twin == nil {
 		mark := s.Mark()
 		m.machine.Receive(s, from, q)
 		if s.Mark() > mark {
-			c.hold(s, mark, false)
-			c.wait(s, m)
+			c.holdSends(s, mark, false)
+			c.scheduleTurns(s, m)
 		}
 		return
 	}
 	c.step(s, func(one parley.Machine) {
-		if (one == m.twin) == upper(from, s.N) {
+		if (one == m.twin) == inUpperHalf(from, s.N) {
 			one.Receive(s, from, q)
 		}
 	})
 }
 
-// Timeout is a timer of a copy, or the coalition's own: time to speak.
+// Timeout handles a timer of a copy, or the coalition's own: time to send.
 func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
-	if t == speak {
+	if t == speakTimer {
 		c.waiting = false
-		c.speak(s)
+		c.sendTurns(s)
 		return
 	}
-	m := c.of(s.Self)
+	m := c.memberOf(s.Self)
 	if m.down(s) {
 		return
 	}
@@ -157,57 +156,56 @@ func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 	})
 }
 
-func (c *Coalition) of(id parley.ID) *member {
-	m := &c.members[c.place[id]]
+func (c *Coalition) memberOf(id parley.ID) *member {
+	m := &c.members[c.indexOf[id]]
 	if m.id != id {
 		panic("faulty: an event for no member")
 	}
 	return m
 }
 
-// down tells whether the member has crashed.
-func (m *member) down(s *parley.Step) bool { return m.how.Down != nil && m.how.Down(s.Now) }
+func (m *member) down(s *parley.Step) bool { return m.behavior.Down != nil && m.behavior.Down(s.Now) }
 
 // step runs a clause of the copies of s.Self and holds back what they send.
 func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
-	m, path := c.of(s.Self), s.Path
+	m, path := c.memberOf(s.Self), s.Path
 	if m.down(s) {
 		return
 	}
 	mark := s.Mark()
 	clause(m.machine)
-	c.hold(s, mark, false)
+	c.holdSends(s, mark, false)
 	if m.twin != nil {
 		s.Path, mark = path, s.Mark()
 		clause(m.twin)
-		c.hold(s, mark, true)
+		c.holdSends(s, mark, true)
 	}
-	c.wait(s, m)
+	c.scheduleTurns(s, m)
 }
 
-// wait sets the timer to speak if there is anything to say.
-func (c *Coalition) wait(s *parley.Step, m *member) {
+// scheduleTurns sets the speak timer if there is anything to send.
+func (c *Coalition) scheduleTurns(s *parley.Step, m *member) {
 	if len(m.held) == 0 || c.waiting {
 		return
 	}
 	if c.rush == 0 {
-		c.speak(s)
+		c.sendTurns(s)
 		return
 	}
 	c.waiting = true
-	s.SetTimer(speak, c.rush)
+	s.SetTimer(speakTimer, c.rush)
 }
 
-// hold takes the sends off the step. Of a twin's copies each has its own timers,
-// told apart by a bit of their path, and each sends to its own half of the system
-// alone; what else the second one asks for is dropped.
-func (c *Coalition) hold(s *parley.Step, mark int, second bool) {
-	m := c.of(s.Self)
+// holdSends takes the sends off the step. Each copy of a twin has its own timers,
+// distinguished by a bit of their path, and sends only to its own half of the
+// system; all other effects of the second copy are dropped.
+func (c *Coalition) holdSends(s *parley.Step, mark int, second bool) {
+	m := c.memberOf(s.Self)
 	s.Take(mark, func(e *parley.Effect) bool {
 		switch e.Op {
 		case parley.OpSend:
 		case parley.OpSetTimer, parley.OpStopTimer:
-			if e.Timer == speak {
+			if e.Timer == speakTimer {
 				panic("faulty: a machine uses the coalition's timer")
 			}
 			if m.twin != nil {
@@ -222,7 +220,7 @@ func (c *Coalition) hold(s *parley.Step, mark int, second bool) {
 			return true
 		}
 		for to := range parley.ID(s.N) {
-			if to != s.Self && (e.To == to || e.To == parley.All) && upper(to, s.N) == second {
+			if to != s.Self && (e.To == to || e.To == parley.All) && inUpperHalf(to, s.N) == second {
 				one := *e
 				one.To = to
 				m.held = append(m.held, one)
@@ -232,7 +230,7 @@ func (c *Coalition) hold(s *parley.Step, mark int, second bool) {
 	})
 }
 
-// copyBit is the bit that tells the copies of a twin apart.
+// copyBit returns the bit that distinguishes the copies of a twin.
 func copyBit(second bool) parley.Path {
 	if second {
 		return 1
@@ -240,32 +238,32 @@ func copyBit(second bool) parley.Path {
 	return 0
 }
 
-// upper tells whether a process is in the upper half of all but the first, which
-// a two-faced process tells another tale: of P1 to P7 these are P5, P6 and P7, as
-// the article's General divides his lieutenants.
-func upper(id parley.ID, n int) bool { return int(id) > n/2 }
+// inUpperHalf reports whether a process is in the upper half of all but the first, to which
+// a two-faced process lies: of P1 to P7 these are P5, P6 and P7, as the article's
+// General divides his lieutenants.
+func inUpperHalf(id parley.ID, n int) bool { return int(id) > n/2 }
 
-// speak sends what each member has to say to each process, members in order.
-func (c *Coalition) speak(s *parley.Step) {
-	inOrder(c.seen)
+// sendTurns sends the messages of each member to each process, members in order.
+func (c *Coalition) sendTurns(s *parley.Step) {
+	sortByLink(c.seen)
 	self, path := s.Self, s.Path
 	for i := range c.members {
 		m := &c.members[i]
 		s.Self, s.Path = m.id, 0
-		c.turn = parley.Turn{Self: m.id, Members: c.ids, Seen: c.all}
-		c.say(s, m)
+		c.turn = parley.Turn{Self: m.id, Members: c.ids, Seen: c.eachSeen}
+		c.sendMember(s, m)
 		m.held = m.held[:0]
 	}
 	s.Self, s.Path = self, path
-	c.before, c.seen = c.seen, c.before[:0]
+	c.seenBefore, c.seen = c.seen, c.seenBefore[:0]
 }
 
-// say sends what one member has to say. If that is the same single message for
-// all, it goes to all at once.
-func (c *Coalition) say(s *parley.Step, m *member) {
+// sendMember sends the messages of one member. If all get the same single message, it is
+// one send to all.
+func (c *Coalition) sendMember(s *parley.Step, m *member) {
 	toAll := !slices.ContainsFunc(m.held, func(e parley.Effect) bool { return e.To != parley.All })
 	c.honest = m.honestTo(parley.All, c.honest[:0])
-	alike := toAll && len(c.honest) == 1 // so far all are told the honest message
+	alike := toAll && len(c.honest) == 1 // so far all get the honest message
 	for to := range parley.ID(s.N) {
 		if to == m.id {
 			continue
@@ -275,7 +273,7 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 		}
 		said := c.honest
 		if !c.ids.Has(to) {
-			said = c.tell(s, m, to, said)
+			said = c.lie(s, m, to, said)
 		}
 		if alike && (len(said) != 1 || !said[0].Equal(c.honest[0])) {
 			alike = false
@@ -294,7 +292,6 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 	}
 }
 
-// send sends messages in the name of a member.
 func send(s *parley.Step, from, to parley.ID, said []parley.Outgoing) {
 	for i := range said {
 		s.Effects = append(s.Effects, parley.Effect{
@@ -313,17 +310,17 @@ func (m *member) honestTo(to parley.ID, list []parley.Outgoing) []parley.Outgoin
 	return list
 }
 
-// tell returns what a member says to a correct process.
-func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Outgoing) []parley.Outgoing {
+// lie returns what a member sends to a correct process.
+func (c *Coalition) lie(s *parley.Step, m *member, to parley.ID, honest []parley.Outgoing) []parley.Outgoing {
 	t := &c.turn
-	c.asked = append(c.asked[:0], honest...) // a liar may write into what it is shown
-	t.To, t.Honest = to, c.asked
+	c.honestCopy = append(c.honestCopy[:0], honest...) // Lies may overwrite the slice that it gets
+	t.To, t.Honest = to, c.honestCopy
 	switch {
-	case m.how.Tell != nil:
-		return m.how.Tell(s, t)
-	case m.how.Choose != nil && c.protocol.Lies != nil:
+	case m.behavior.Tell != nil:
+		return m.behavior.Tell(s, t)
+	case m.behavior.Choose != nil && c.protocol.Lies != nil:
 		host := s.Host
-		c.answers = answers{Host: host, step: s, turn: t, choose: m.how.Choose}
+		c.answers = choiceHost{Host: host, step: s, turn: t, choose: m.behavior.Choose}
 		s.Host = &c.answers
 		said := c.protocol.Lies(s, t)
 		s.Host = host
@@ -332,9 +329,9 @@ func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parle
 	return honest
 }
 
-// all goes through what the coalition has received in this round and the last.
-func (c *Coalition) all(yield func(parley.Received) bool) {
-	for _, g := range c.before {
+// eachSeen iterates over what the coalition has received in this round and the last.
+func (c *Coalition) eachSeen(yield func(parley.Received) bool) {
+	for _, g := range c.seenBefore {
 		if !yield(g) {
 			return
 		}
@@ -346,8 +343,8 @@ func (c *Coalition) all(yield func(parley.Received) bool) {
 	}
 }
 
-// answers stands between a protocol's Lies and the host: a behaviour answers.
-type answers struct {
+// choiceHost is the host of a protocol's Lies: it lets a behavior answer the choices.
+type choiceHost struct {
 	parley.Host
 	step   *parley.Step
 	turn   *parley.Turn
@@ -355,9 +352,9 @@ type answers struct {
 	k      int
 }
 
-// Choose is the k-th choice of this turn. The behaviour's own choices go to the
-// real host; whatever an adapter has put around this one is there again after them.
-func (a *answers) Choose(n int) int {
+// Choose answers the k-th choice of this turn. The behavior's own choices go to the
+// real host; a host that an adapter has put around this one is restored after them.
+func (a *choiceHost) Choose(n int) int {
 	a.k++
 	asking := a.step.Host
 	a.step.Host = a.Host
@@ -366,18 +363,18 @@ func (a *answers) Choose(n int) int {
 	return i
 }
 
-// inOrder sorts what was received by its links: in which order the links brought
-// it is no part of the coalition's state.
-func inOrder(seen []parley.Received) {
+// sortByLink sorts received messages by their links: the order in which the links brought
+// them is not part of the coalition's state.
+func sortByLink(seen []parley.Received) {
 	slices.SortStableFunc(seen, func(a, b parley.Received) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 }
 
-// State visits the copies and all that is held back or remembered. A rename
-// permutes the members; it makes sense if those it permutes behave alike.
+// State visits the copies and everything held back or kept. A rename permutes the
+// members, which makes sense if members that it permutes have the same behavior.
 func (c *Coalition) State(v *parley.Vars) {
-	inOrder(c.seen)
+	sortByLink(c.seen)
 	seats := make([]*member, c.protocol.N)
 	for i := range c.members {
 		seats[c.members[i].id] = &c.members[i]
@@ -388,11 +385,10 @@ func (c *Coalition) State(v *parley.Vars) {
 		}
 	})
 	v.Bool("waiting", &c.waiting)
-	visitGot(v, "seen", &c.seen)
-	visitGot(v, "before", &c.before)
+	visitReceived(v, "seen", &c.seen)
+	visitReceived(v, "before", &c.seenBefore)
 }
 
-// state visits the copies of one member.
 func (m *member) state(v *parley.Vars) {
 	v.Machine("copy", m.machine)
 	if m.twin != nil {
@@ -408,7 +404,7 @@ func (m *member) state(v *parley.Vars) {
 	})
 }
 
-func visitGot(v *parley.Vars, name string, list *[]parley.Received) {
+func visitReceived(v *parley.Vars, name string, list *[]parley.Received) {
 	parley.Slice(v, name, list, func(_ int, g *parley.Received) {
 		v.ID("from", &g.From)
 		v.ID("to", &g.To)

@@ -16,8 +16,8 @@ import (
 	"parley/trace"
 )
 
-// voter is a process of a protocol for tests: in each of three rounds it tells
-// all its value, and notes what it is told.
+// voter is a process of a protocol for tests: in each of three rounds it sends
+// all its value, and records what it receives.
 type voter struct {
 	value uint64
 	heard []uint64
@@ -44,7 +44,7 @@ func (p *voter) State(v *parley.Vars) {
 
 const n = 6
 
-// voting is the protocol. About its value a liar may say the truth (0), 7, 8, or
+// voting is the protocol. A faulty process may send its value (0), 7, 8, or
 // nothing.
 func voting() parley.Protocol {
 	return lockstep.Of(lockstep.Protocol{
@@ -75,10 +75,10 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// said is what a process told another in a round, -1 for no frame at all.
+// said is what a process sent to another in a round, -1 for no frame at all.
 type said map[[2]int]int // round, receiver
 
-// told runs with the given processes faulty and returns what process 2 told.
+// told runs with the given processes faulty and returns what process 2 sent.
 func told(t *testing.T, seed uint64, how map[parley.ID]faulty.Behavior) said {
 	t.Helper()
 	s := sim.Options{Protocol: voting(), Faulty: how, Seed: seed, Log: &trace.Log{Keep: true}}
@@ -111,7 +111,7 @@ func one(b faulty.Behavior) map[parley.ID]faulty.Behavior {
 	return map[parley.ID]faulty.Behavior{2: b}
 }
 
-// Each behaviour says what it is said to: to every process in every round.
+// Each behavior sends what it should: to every process in every round.
 func TestBehaviours(t *testing.T) {
 	for _, c := range []struct {
 		how  faulty.Behavior
@@ -127,7 +127,7 @@ func TestBehaviours(t *testing.T) {
 			}
 			return 1
 		}},
-		{faulty.Twin, func(r, to int) int { // the second copy was given another value
+		{faulty.Twin, func(r, to int) int { // the second copy got another value
 			if to > n/2 {
 				return 0
 			}
@@ -145,7 +145,7 @@ func TestBehaviours(t *testing.T) {
 			}
 			return -1
 		}},
-		{faulty.CrashAt(1500), func(r, to int) int { // it speaks at 950, 1950, ...
+		{faulty.CrashAt(1500), func(r, to int) int { // it sends at 950, 1950, ...
 			if r == 0 {
 				return 1
 			}
@@ -161,7 +161,7 @@ func TestBehaviours(t *testing.T) {
 	}
 }
 
-// Behaviours of chance say everything they may, and nothing else.
+// Random behaviors send everything that they may, and nothing else.
 func TestChance(t *testing.T) {
 	for _, c := range []struct {
 		how  faulty.Behavior
@@ -187,8 +187,8 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// The copy of a process that omits to receive does not hear about one half; that
-// of a twin hears its own half of the others.
+// The copy of a process that omits to receive misses about one half of the messages; a
+// copy of a twin receives from its own half of the others.
 func TestHearing(t *testing.T) {
 	heard := func(how faulty.Behavior, name string) (values []string) {
 		c := faulty.New(voting(), 0, one(how))
@@ -238,8 +238,8 @@ func timeout(c *faulty.Coalition, s *parley.Step) {
 	s.Path = 0
 }
 
-// A twin's copies have their own timers, which need not be the same, and the
-// coalition's own timer is nobody else's.
+// A twin's copies have their own timers, which need not be the same, and no machine may use
+// the coalition's own timer.
 func TestTwinTimers(t *testing.T) {
 	p := parley.Protocol{Name: "alarm", N: n, New: func(parley.ID) parley.Machine { return &alarm{} }}
 	c := faulty.New(p, 0, one(faulty.Twin))
@@ -273,7 +273,7 @@ func TestTwinTimers(t *testing.T) {
 	}
 }
 
-// alarm sets the timer that it is told, and remembers which one rang.
+// alarm sets the given timer, and records which one expired.
 type alarm struct {
 	parley.Base
 	rung parley.Timer
@@ -285,7 +285,7 @@ func (a *alarm) Receive(s *parley.Step, _ parley.ID, m parley.Msg) {
 func (a *alarm) Timeout(_ *parley.Step, t parley.Timer) { a.rung = t }
 func (a *alarm) State(v *parley.Vars)                   { parley.Num(v, "rung", &a.rung) }
 
-// In what order a round's frames came, and what its members are called, makes no
+// The order in which a round's frames came, and the IDs of its members, make no
 // other coalition.
 func TestCanonicalCoalition(t *testing.T) {
 	p := voting()
@@ -331,8 +331,8 @@ func (a *alternating) Sign(as parley.ID, _ []byte) []byte    { return []byte{byt
 func (a *alternating) Verify(parley.ID, []byte, []byte) bool { return true }
 func (a *alternating) Refused(parley.ID, parley.ID, string)  {}
 
-// The coalition rushes: when it speaks in a round it has seen what every correct
-// process sent each member in that round, and not what members sent one another;
+// The coalition rushes: when it sends in a round it has received what every correct
+// process sent each member in that round, but not what members sent one another;
 // and it is still in time.
 func TestRushing(t *testing.T) {
 	spoken := 0
@@ -368,7 +368,7 @@ func TestRushing(t *testing.T) {
 	}
 }
 
-// A member signs for every member and for nobody else.
+// A member signs for every member and for no other process.
 func TestSignAs(t *testing.T) {
 	signed, refused := 0, 0
 	signing := faulty.Behavior{Name: "signing", Tell: func(s *parley.Step, turn *parley.Turn) []parley.Outgoing {
@@ -394,8 +394,8 @@ func TestSignAs(t *testing.T) {
 	}
 }
 
-// Tell sees what the honest copy would send; the choices of a behaviour are asked
-// of the host and those of Lies are not.
+// Tell gets what the honest copy would send; a behavior's choices go to the host,
+// and those of Lies do not.
 func TestChooseAsksHost(t *testing.T) {
 	asked := 0
 	how := faulty.Behavior{Name: "asking", Choose: func(s *parley.Step, turn *parley.Turn, k, m int) int {
@@ -414,7 +414,7 @@ func TestChooseAsksHost(t *testing.T) {
 	}
 }
 
-// With rush 0 the coalition speaks at once; an asynchronous protocol has no round
+// With rush 0 the coalition sends at once; an asynchronous protocol has no round
 // to wait for.
 func TestAtOnce(t *testing.T) {
 	p := parley.Protocol{N: n, New: func(parley.ID) parley.Machine { return &parrot{} }}
@@ -433,7 +433,7 @@ func TestAtOnce(t *testing.T) {
 	s = step(4)
 	c.Receive(s, 0, parley.Msg{Kind: 1, Value: 5})
 	for _, e := range s.Effects {
-		if e.From != 4 || e.To != 2 { // to its own it is honest
+		if e.From != 4 || e.To != 2 { // to its own members it is honest
 			t.Errorf("%+v", e)
 		}
 	}
@@ -442,14 +442,13 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// parrot says what it hears.
 type parrot struct{ parley.Base }
 
 func (*parrot) Receive(s *parley.Step, _ parley.ID, m parley.Msg) { s.SendAll(m) }
 func (*parrot) State(*parley.Vars)                                {}
 
-// The command line's names are read, and what is none is refused with those that
-// there are.
+// Parse reads the names of the command line, and refuses others with a list of the
+// allowed ones.
 func TestParse(t *testing.T) {
 	for _, b := range faulty.Named() {
 		if have, err := faulty.Parse(b.Name); err != nil || have.Name != b.Name {
@@ -478,13 +477,13 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A coalition is a machine like any other: saved and loaded in the middle of runs,
-// with what it holds back and has seen.
+// The protocol suite passes for a coalition: saved and loaded in the middle of runs,
+// with what it holds back and has received.
 func TestSuite(t *testing.T) {
 	parleytest.Suite(t, voting(), parleytest.Options{Seeds: 100})
 }
 
-// The model of a behaviour is the mildest that has it.
+// The model of a behavior is the mildest that has it.
 func TestModels(t *testing.T) {
 	for name, want := range map[string]parley.FaultModel{
 		"silent": parley.CrashFaults, "crash@r1": parley.CrashFaults, "crash@1s": parley.CrashFaults,

@@ -8,13 +8,13 @@ import (
 	"parley"
 )
 
-// frames opens the frames of a protocol for those who want to see, rename or
-// falsify what is in them.
+// frames opens the frames of a protocol to show, rename or falsify the messages
+// in them.
 type frames struct{ p Protocol }
 
-// open returns the messages of a frame, none if it does not parse.
+// open returns the messages of a frame, or nil if it does not parse.
 func open(body []byte) []parley.Outgoing {
-	if !well(body) {
+	if !wellFormed(body) {
 		return nil
 	}
 	var out []parley.Outgoing
@@ -38,9 +38,9 @@ func (f frames) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	}
 }
 
-// plainly is the Explain of a protocol that has none: of each message the name of its
-// kind, and its body or value. Of what is not between processes it says nothing.
-func plainly(kinds []string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+// explainPlainly returns the Explain of a protocol that has none: for each message the name of
+// its kind, and its body or value. A message of a local kind has no row.
+func explainPlainly(kinds []string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			if m.Kind >= parley.Local {
@@ -69,12 +69,12 @@ func (f frames) size(e parley.Env, m parley.Msg) parley.Traffic {
 	return sum
 }
 
-// each goes through what m holds: the messages of a frame, or the own copy that
-// a process keeps, which is in no frame.
+// each iterates over the messages of a frame, or yields the own copy that a process
+// keeps, which is in no frame.
 func (f frames) each(e parley.Env, m parley.Msg) iter.Seq2[parley.Env, parley.Msg] {
 	return func(yield func(parley.Env, parley.Msg) bool) {
 		if m.Seq > uint64(f.p.Last) {
-			return // of a round there is not: from a liar, or a file
+			return // of a round that does not exist: from a faulty process, or a file
 		}
 		e.Round = int(m.Seq)
 		if e.From == e.To {
@@ -103,13 +103,13 @@ func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 	return m
 }
 
-// lies opens each frame of the turn, lets the protocol lie about what is in it,
-// and closes it again. If nothing is left of something, the frame is missing;
-// a process that had nothing to say and says nothing still sends its frame.
+// lies opens each frame of the turn, lets the protocol lie about the messages in
+// it, and closes it again. If messages were there and none is left, the frame is
+// missing; if there were none, the empty frame is still sent.
 func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
-	o, known := t.Memo.(*opened)
+	o, known := t.Memo.(*turnMemo)
 	if !known {
-		o = &opened{said: make([]parley.Outgoing, 0, 4), turn: *t}
+		o = &turnMemo{said: make([]parley.Outgoing, 0, 4), turn: *t}
 		o.turn.Seen = func(yield func(parley.Received) bool) { eachSeen(t, yield) }
 		t.Memo = o
 	}
@@ -129,7 +129,7 @@ func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return o.out
 }
 
-// eachSeen goes through the messages of the frames that a coalition has seen.
+// eachSeen iterates over the messages of the frames that a coalition has received.
 func eachSeen(t *parley.Turn, yield func(parley.Received) bool) {
 	for got := range t.Seen {
 		for _, sent := range open(got.Msg.Body) {
@@ -140,35 +140,34 @@ func eachSeen(t *parley.Turn, yield func(parley.Received) bool) {
 	}
 }
 
-// opened is what one turn leaves for the next, to another receiver: most are
-// honestly sent the same frame, and told one of a few lies.
-type opened struct {
+// turnMemo is what one turn keeps for the next, to another receiver: in most turns
+// the honest frame is the same, and the lie is one of a few.
+type turnMemo struct {
 	body   []byte
 	parts  []parley.Outgoing // of the frame with this body
 	turn   parley.Turn
 	out    []parley.Outgoing
 	said   []parley.Outgoing
-	honest []parley.Outgoing // a copy of parts, which a liar may write into
+	honest []parley.Outgoing // a copy of parts, which Lies may overwrite
 	buf    []byte
-	closed [][]byte // bodies made so far
+	closed [][]byte // bodies encoded so far
 }
 
-func (o *opened) open(body []byte) {
+func (o *turnMemo) open(body []byte) {
 	if len(body) == 0 || len(o.body) != len(body) || &o.body[0] != &body[0] {
 		o.body, o.parts = body, open(body)
 	}
 }
 
-// fewBodies is how many bodies are remembered.
-const fewBodies = 4
+const maxBodies = 4
 
-// close returns the body of a frame of the given messages.
-func (o *opened) close(said []parley.Outgoing) []byte {
+// close returns the body of a frame with the given messages.
+func (o *turnMemo) close(said []parley.Outgoing) []byte {
 	if len(said) == 0 {
 		return nil
 	}
 	if len(said) == 1 && len(said[0].Msg.Body) > 1<<10 {
-		return parley.AppendMsg(nil, said[0].Path, said[0].Msg) // too long to be compared
+		return parley.AppendMsg(nil, said[0].Path, said[0].Msg) // too long to compare
 	}
 	o.buf = o.buf[:0]
 	for _, sent := range said {
@@ -179,14 +178,14 @@ func (o *opened) close(said []parley.Outgoing) []byte {
 			return body
 		}
 	}
-	if len(o.closed) == fewBodies {
+	if len(o.closed) == maxBodies {
 		o.closed = o.closed[:0]
 	}
 	o.closed = append(o.closed, bytes.Clone(o.buf))
 	return o.closed[len(o.closed)-1]
 }
 
-// Open returns the messages in a frame, none if it is malformed or no frame.
+// Open returns the messages in a frame, or nil if m is malformed or not a frame.
 func Open(m parley.Msg) []parley.Outgoing {
 	if m.Kind != Frame {
 		return nil

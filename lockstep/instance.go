@@ -4,41 +4,40 @@ import (
 	"parley"
 )
 
-// Instance is one process in one instance of a protocol in rounds. Whoever runs it
-// keeps the timer: it asks for the Deadline after every clause, and lets it Expire.
+// Instance is one process in one instance of a protocol in rounds. Its owner keeps
+// the timer: it reads Deadline after every clause, and calls Expire.
 type Instance struct {
 	p      Protocol
 	self   parley.ID
 	when   Schedule
 	number uint64 // the Value of its frames
 
-	begin  parley.Tick // of round 0; far away while nobody knows it
-	round  int         // the round that is open: -1 before the first, last+1 when all is over
+	begin  parley.Tick // of round 0; far while unknown
+	round  int         // the open round: -1 before the first, last+1 when the instance is over
 	now    window      // frames of the open round
-	next   window      // frames of the one after it: peers may be a round ahead
+	next   window      // frames of the next round: peers may be a round ahead
 	rounds Rounds
 
-	sent, parts, before, read []part // scratch
+	sent, parts, before, read []framePart // scratch
 }
 
-// part is a message on its way into a frame or out of it.
-type part struct {
+// framePart is a message before it is put into a frame or after it is read from one.
+type framePart struct {
 	to   parley.ID
 	path parley.Path
 	msg  parley.Msg
 }
 
-// window holds one frame a process at most: the first is final.
+// window holds at most one frame per process: the first is final.
 type window struct {
 	got    parley.Set
 	frames [][]byte
 }
 
-// far is a time that does not come.
-const far parley.Tick = 1 << 62
+const farFuture parley.Tick = 1 << 62
 
-// NewInstance makes a process in an instance of the given number, which its frames
-// carry as their Value. A schedule of no sense panics.
+// NewInstance makes a process in an instance of the given number, which is the Value
+// of its frames. It panics if the schedule is inconsistent.
 func NewInstance(p Protocol, when Schedule, self parley.ID, number uint64) *Instance {
 	if when.Delta < 1 {
 		panic("lockstep: a round has a length")
@@ -54,29 +53,29 @@ func NewInstance(p Protocol, when Schedule, self parley.ID, number uint64) *Inst
 		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
 	}
 	if when.OnDemand {
-		m.begin = far
+		m.begin = farFuture
 	}
 	return m
 }
 
-// Reusable is what rounds are that can begin anew in the memory that they have.
+// Reusable is implemented by rounds that can start again in the memory that they have.
 type Reusable interface {
-	// Reset leaves the process as New makes it.
+	// Reset returns the process to the state that New makes.
 	Reset()
 }
 
-// Counting is what rounds are that want to know who was heard, an empty frame being one too.
+// Counting is implemented by rounds that need to know whose frames came, including empty ones.
 type Counting interface {
-	// Came tells whose frames of a round have come, when it closes and before the messages
-	// in them are absorbed.
+	// Came reports whose frames of a round have come. It runs when the round closes, before
+	// the messages in them are absorbed.
 	Came(round int, from parley.Set)
 }
 
-// Reset leaves the instance as NewInstance makes it, under another number.
+// Reset returns the instance to the state that NewInstance makes, with another number.
 func (m *Instance) Reset(number uint64) {
 	m.number, m.begin, m.round = number, m.when.Begin, -1
 	if m.when.OnDemand {
-		m.begin = far
+		m.begin = farFuture
 	}
 	m.now.clear()
 	m.next.clear()
@@ -92,24 +91,24 @@ func (w *window) clear() {
 	clear(w.frames)
 }
 
-// Waits tells whether round 0 has not begun, and Over whether the last one has ended.
+// Waits reports whether round 0 has not begun.
 func (m *Instance) Waits() bool { return m.round < 0 }
 
-// Over tells whether the last round has ended, or the process takes no part.
+// Over reports whether the last round has ended, or the process takes no part.
 func (m *Instance) Over() bool { return m.round > m.p.Last }
 
-// Abstain ends the part that the process takes.
+// Abstain makes the process take no further part.
 func (m *Instance) Abstain() { m.round = m.p.Last + 1 }
 
-// Deadline is when the open round ends on the process's own clock, whenever it began,
-// or when round 0 begins. Of an instance on call that waits, it does not come.
+// Deadline returns when the open round ends on the process's own clock, whenever it began,
+// or when round 0 begins. For an instance on demand that waits, it returns far.
 func (m *Instance) Deadline() parley.Tick { return m.deadline(m.round) }
 
 func (m *Instance) deadline(r int) parley.Tick {
 	return m.begin + parley.Tick(r+1)*m.when.Delta
 }
 
-// Request is in time before round 0. Later it is too late for an initial value.
+// Request passes the initial value to the rounds. After round 0 has begun it is refused.
 func (m *Instance) Request(s *parley.Step, q parley.Msg) {
 	if m.round >= 0 {
 		s.Refuse(s.Self, "request after round 0")
@@ -117,11 +116,11 @@ func (m *Instance) Request(s *parley.Step, q parley.Msg) {
 	}
 	mark := s.Mark()
 	m.rounds.Request(s, q)
-	noSends(s, mark)
+	forbidSends(s, mark)
 }
 
-// noSends keeps messages out of the link that are in no frame.
-func noSends(s *parley.Step, mark int) {
+// forbidSends panics if a message was sent outside a frame.
+func forbidSends(s *parley.Step, mark int) {
 	for i := mark; i < len(s.Effects); i++ {
 		if s.Effects[i].Op == parley.OpSend {
 			panic("lockstep: a message sent outside Emit")
@@ -129,15 +128,15 @@ func noSends(s *parley.Step, mark int) {
 	}
 }
 
-// Open begins round 0, at a time that is not to come.
+// Open begins round 0 at begin, which must not be in the future.
 func (m *Instance) Open(s *parley.Step, begin parley.Tick) {
 	m.begin = begin
 	m.open(s)
 	m.advance(s)
 }
 
-// Receive keeps a frame of the open round or of the next. The clock says what is
-// late, and not the timer, which may be late itself.
+// Receive keeps a frame of the open round or of the next. The clock decides what is
+// late, because the timer may itself be late.
 func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if q.Kind != Frame || q.Origin != 0 || q.Value != m.number {
 		s.Refuse(from, "not a frame")
@@ -171,13 +170,13 @@ func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	m.advance(s)
 }
 
-// Expire ends the open round if its time is over, and begins round 0 if that has come
-// which is not on call. A process that wakes later than the slack would send too late,
-// and decide without frames that came while it slept: it abstains, and false is told.
+// Expire ends the open round if its time is over, and begins round 0 when its time has come,
+// unless it is on demand. A process that wakes later than the slack would send too late, and
+// decide without frames that came while it slept: it abstains, and Expire returns false.
 func (m *Instance) Expire(s *parley.Step) bool {
 	switch end := m.Deadline(); {
 	case m.Over() || s.Now < end:
-		return true // of a round that was closed early
+		return true // the timer of a round that was closed early
 	case m.when.Late(s.Now - end):
 		s.Refuse(s.Self, "woke too late: abstains")
 		m.Abstain()
@@ -200,7 +199,7 @@ func (m *Instance) advance(s *parley.Step) {
 }
 
 // close absorbs what came in the open round, in the order of the senders. A
-// frame that does not parse is as good as none: no part of it counts.
+// frame that does not parse counts as missing, with all its parts.
 func (m *Instance) close(s *parley.Step) {
 	outer, mark := s.Path, s.Mark()
 	if c, ok := m.rounds.(Counting); ok {
@@ -222,13 +221,13 @@ func (m *Instance) close(s *parley.Step) {
 	}
 	s.Path = outer
 	m.rounds.Close(s, m.round)
-	noSends(s, mark)
+	forbidSends(s, mark)
 }
 
-// parse reads the messages of a frame, and tells whether that goes to its end.
+// parse reads the messages of a frame, and reports whether all of it parses.
 func (m *Instance) parse(body []byte) bool {
 	for len(body) > 0 {
-		var one part
+		var one framePart
 		var err error
 		if one.path, one.msg, body, err = parley.ReadMsg(body); err != nil {
 			return false
@@ -238,7 +237,7 @@ func (m *Instance) parse(body []byte) bool {
 	return true
 }
 
-// open begins the next round, of which frames may have come already. Its deadline
+// open begins the next round, whose frames may have come already. Its deadline
 // is counted from the beginning of the instance, not from now.
 func (m *Instance) open(s *parley.Step) {
 	m.round++
@@ -249,19 +248,19 @@ func (m *Instance) open(s *parley.Step) {
 	}
 	mark := s.Mark()
 	m.rounds.Emit(s, m.round)
-	m.enframe(s, mark)
+	m.sendFrames(s, mark)
 }
 
-// enframe puts what Emit sent into one frame for each receiver. Receivers that
-// are sent the same share one body, and if all are, the frame goes to all.
-func (m *Instance) enframe(s *parley.Step, mark int) {
+// sendFrames puts what Emit sent into one frame for each receiver. Receivers of the
+// same messages share one body, and if all get the same, one frame goes to all.
+func (m *Instance) sendFrames(s *parley.Step, mark int) {
 	m.sent = m.sent[:0]
 	alike := true
 	s.Take(mark, func(e *parley.Effect) bool {
 		if e.Op != parley.OpSend {
 			return false
 		}
-		m.sent = append(m.sent, part{e.To, e.Path, e.Msg})
+		m.sent = append(m.sent, framePart{e.To, e.Path, e.Msg})
 		alike = alike && e.To == parley.All
 		return true
 	})
@@ -271,12 +270,12 @@ func (m *Instance) enframe(s *parley.Step, mark int) {
 		s.SendAll(head)
 		return
 	}
-	m.share(s, head)
+	m.sendEach(s, head)
 }
 
-// share sends each receiver its own frame; neighbours in the order of processes
-// that are sent the same get the same body.
-func (m *Instance) share(s *parley.Step, head parley.Msg) {
+// sendEach sends each receiver its own frame; receivers that are neighbors in the order
+// of processes and get the same messages share one body.
+func (m *Instance) sendEach(s *parley.Step, head parley.Msg) {
 	first := true
 	for id := range parley.ID(s.N) {
 		if id == s.Self {
@@ -296,8 +295,8 @@ func (m *Instance) share(s *parley.Step, head parley.Msg) {
 	}
 }
 
-// same tells whether two lists hold the same messages, bodies by identity.
-func same(a, b []part) bool {
+// same reports whether two lists hold the same messages; bodies are compared by identity.
+func same(a, b []framePart) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -311,7 +310,7 @@ func same(a, b []part) bool {
 	return true
 }
 
-func encode(list []part) []byte {
+func encode(list []framePart) []byte {
 	if len(list) == 0 {
 		return nil
 	}
@@ -326,8 +325,8 @@ func encode(list []part) []byte {
 	return body
 }
 
-// well tells whether a frame can be read to its end.
-func well(body []byte) bool {
+// wellFormed reports whether a frame parses to its end.
+func wellFormed(body []byte) bool {
 	for len(body) > 0 {
 		var err error
 		if _, _, body, err = parley.ReadMsg(body); err != nil {
@@ -337,10 +336,10 @@ func well(body []byte) bool {
 	return true
 }
 
-// Rounds are the process's own rounds.
+// Rounds returns the process's rounds.
 func (m *Instance) Rounds() Rounds { return m.rounds }
 
-// State visits the number and the beginning only where instances have their own.
+// State visits the number and the beginning only if each instance has its own.
 func (m *Instance) State(v *parley.Vars) {
 	parley.Num(v, "round", &m.round)
 	if m.when.OnDemand {
@@ -348,7 +347,7 @@ func (m *Instance) State(v *parley.Vars) {
 		if m.round >= 0 && !m.Over() {
 			v.Time("begin", &m.begin)
 		} else {
-			m.begin = far
+			m.begin = farFuture
 		}
 	}
 	m.window(v, "now got", "now", m.round, &m.now)

@@ -13,8 +13,8 @@ import (
 	"parley/parleytest"
 )
 
-// teller is a protocol in rounds for tests: in each round every process says what
-// it is told to, and notes what it absorbs.
+// teller is a protocol in rounds for tests: in each round every process sends
+// what emit sends, and records what it absorbs.
 type teller struct {
 	self   parley.ID
 	emit   func(s *parley.Step, r int)
@@ -46,7 +46,6 @@ func (p *teller) State(v *parley.Vars) {
 	parley.Num(v, "asked", &p.asked)
 }
 
-// tellers is the protocol of n of them in rounds 0..last.
 func tellers(n, last int, emit func(s *parley.Step, r int)) lockstep.Protocol {
 	return lockstep.Protocol{
 		Protocol: parley.Protocol{Name: "tell", N: n, M: 1, Kinds: []string{"", "NUMBER"}},
@@ -100,7 +99,6 @@ func (b *bench) receive(t parley.Tick, from parley.ID, m parley.Msg) []parley.Ef
 	return b.at(t, func() { b.machine.Receive(&b.s, from, m) })
 }
 
-// frame is a frame of round r with a message for each value.
 func frame(r uint64, values ...uint64) parley.Msg {
 	m := parley.Msg{Kind: lockstep.Frame, Seq: r}
 	for _, v := range values {
@@ -122,8 +120,8 @@ func (b *bench) want(t *testing.T, refused []string, values ...uint64) {
 
 var hours = lockstep.Schedule{Begin: 100, Delta: 1000}
 
-// A frame of the open round counts in it, one of the next round in that; any other
-// is refused, and so is a second of a round, which is the wrong one.
+// A frame of the open round counts in that round, a frame of the next round in the next. Any
+// other frame is refused, and so is a second frame of a round.
 func TestWindow(t *testing.T) {
 	b := seat(tellers(4, 2, nil), hours)
 	b.start(0)
@@ -136,9 +134,9 @@ func TestWindow(t *testing.T) {
 		"2: frame of a round there is not"})
 	b.timeout(100)
 	b.want(t, nil)
-	b.receive(200, 0, frame(0, 4)) // the second of round 0
+	b.receive(200, 0, frame(0, 4)) // the second frame of round 0
 	b.receive(201, 2, frame(0, 5))
-	b.receive(202, 3, frame(1, 6)) // one ahead
+	b.receive(202, 3, frame(1, 6)) // one round ahead
 	b.receive(203, 3, frame(1, 7))
 	b.receive(203, 3, frame(2, 7))
 	b.want(t, []string{"0: second frame of a round", "3: second frame of a round",
@@ -159,14 +157,14 @@ func TestWindow(t *testing.T) {
 	}
 	b.receive(3101, 2, frame(2, 1))
 	b.want(t, []string{"2: frame after the last round"}, 1, 205, 1009, 1306)
-	// A timer that should not be there does no harm.
+	// An unexpected timer does no harm.
 	if e := b.timeout(4100); len(e) != 0 || b.rounds.closed != 3 {
 		t.Error(e, b.rounds.closed)
 	}
 }
 
-// What is no frame is refused whole, and a frame of which a part cannot be read
-// has no parts that count.
+// Receive refuses a message that is not a frame. If a part of a frame cannot be read, no part
+// of it counts.
 func TestMalformed(t *testing.T) {
 	b := seat(tellers(4, 0, nil), hours)
 	b.start(0)
@@ -186,7 +184,7 @@ func TestMalformed(t *testing.T) {
 	b.receive(102, 0, cut)
 	b.receive(103, 2, local)
 	b.receive(104, 3, frame(0, 5))
-	// An indication from beneath is none of the round's business.
+	// Rounds ignore an indication from beneath.
 	b.receive(105, 1, parley.Msg{Kind: parley.Suspect})
 	b.timeout(1100)
 	b.want(t, []string{"0: malformed frame", "2: malformed frame"}, 305)
@@ -220,7 +218,6 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// bodies returns the receivers and bodies of the frames among effects.
 func bodies(effects []parley.Effect) (to []parley.ID, bodies [][]byte) {
 	for _, e := range effects {
 		if e.Op == parley.OpSend {
@@ -231,8 +228,8 @@ func bodies(effects []parley.Effect) (to []parley.ID, bodies [][]byte) {
 }
 
 // Every process sends one frame to every other in every round: an empty one if it
-// has nothing to say, one for all if all are told the same, and otherwise one
-// body for neighbours that are told the same.
+// has nothing to send, one frame for all if all get the same, and otherwise one
+// body for neighbors that get the same.
 func TestFrames(t *testing.T) {
 	say := func(v uint64) parley.Msg { return parley.Msg{Kind: 1, Value: v, Body: []byte{byte(v)}} }
 	shared := say(9)
@@ -288,7 +285,7 @@ func TestFrames(t *testing.T) {
 			}
 		}
 	}
-	// What is in the frames is what was sent, path and all.
+	// The frames hold what was sent, with its paths.
 	b := seat(tellers(3, 0, func(s *parley.Step, _ int) {
 		s.SendAll(say(1))
 		mark := s.Mark()
@@ -311,7 +308,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Start, then input, then round 0; a value that comes later is too late.
+// Start comes first, then requests, then round 0; a later value is refused.
 func TestRequests(t *testing.T) {
 	b := seat(tellers(3, 1, nil), hours)
 	b.start(0)
@@ -324,7 +321,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// timer returns when the round timer was set to end.
+// timer returns the time at which the round timer was set to expire.
 func timer(t *testing.T, now parley.Tick, effects []parley.Effect) parley.Tick {
 	t.Helper()
 	at := parley.Tick(-1)
@@ -339,8 +336,8 @@ func timer(t *testing.T, now parley.Tick, effects []parley.Effect) parley.Tick {
 	return at
 }
 
-// Deadlines are those of the schedule, whatever the local advance: late timers and
-// early closes do not move them.
+// Deadlines follow the schedule, whatever the local progress: late timers and early
+// closes do not move them.
 func TestDeadlines(t *testing.T) {
 	b := seat(tellers(3, 3, nil), hours)
 	if at := timer(t, 7, b.start(7)); at != 100 {
@@ -352,7 +349,7 @@ func TestDeadlines(t *testing.T) {
 	if at := timer(t, 1105, b.timeout(1105)); at != 2100 {
 		t.Error("round 1 is to end at", at)
 	}
-	// A timer of a round that was closed early, or set by nobody, ends none.
+	// A timer of a round that was closed early ends no round.
 	if e := b.timeout(2099); len(e) != 0 || b.rounds.closed != 1 {
 		t.Error(e, b.rounds.closed)
 	}
@@ -365,7 +362,7 @@ func TestDeadlines(t *testing.T) {
 	if at := timer(t, 210, b.receive(210, 2, frame(0))); at != 2100 {
 		t.Error("round 1, begun early, is to end at", at)
 	}
-	// Rounds that are complete already are closed at once: 1 when 0 is, and 2.
+	// Rounds that are complete already close at once: round 1 when round 0 does, and round 2.
 	b.receive(220, 0, frame(1))
 	b.receive(221, 0, frame(2))
 	b.receive(222, 2, frame(1))
@@ -379,7 +376,7 @@ func TestDeadlines(t *testing.T) {
 	b.want(t, nil)
 }
 
-// Frames that came before round 0 began close it at once, if they are all in.
+// Frames that came before round 0 began close it at once, if all are in.
 func TestEarlyBeforeBegin(t *testing.T) {
 	early := hours
 	early.Early = true
@@ -397,7 +394,7 @@ func TestEarlyBeforeBegin(t *testing.T) {
 	}
 }
 
-// A process that starts after the beginning of round 0 has no part in the rounds:
+// A process that starts after the beginning of round 0 takes no part in the rounds:
 // their times do not depend on it.
 func TestLateStart(t *testing.T) {
 	b := seat(tellers(3, 3, nil), hours)
@@ -413,7 +410,7 @@ func TestLateStart(t *testing.T) {
 }
 
 // A process that wakes later than the slack sends nothing late and decides nothing,
-// in whatever round that happens: before the first, in the middle or at the end.
+// in whatever round that is: before the first, in the middle or at the end.
 func TestAbstains(t *testing.T) {
 	loose, tight, short := hours, hours, lockstep.Schedule{Begin: 100, Delta: 5}
 	loose.Slack, tight.Slack = 1000, 1
@@ -421,7 +418,7 @@ func TestAbstains(t *testing.T) {
 		when  lockstep.Schedule
 		slack parley.Tick
 	}{"a twentieth": {hours, 50}, "all": {loose, 1000}, "as good as none": {tight, 1}, "short rounds": {short, 1}} {
-		for r := -1; r <= 3; r++ { // the round that it wakes at the end of
+		for r := -1; r <= 3; r++ { // the round at whose end it wakes
 			for _, late := range []parley.Tick{0, 1, c.slack - 1, c.slack, c.slack + 1, 9000} {
 				b := seat(tellers(3, 3, nil), c.when)
 				b.start(0)
@@ -447,10 +444,10 @@ func TestAbstains(t *testing.T) {
 	}
 }
 
-// The clock decides what is late, not the timer: what comes when the round's time is
-// over counts no more although the round is still open, in the very tick of its end
-// neither, whether the timer or the frame is first there; and what comes then of the
-// next round counts in that.
+// The clock decides what is late, not the timer: a frame that arrives when the round's time
+// is over, even in the very tick of its end, does not count although the round is still
+// open, whether the timer or the frame comes first; and a frame of the next round that
+// arrives then counts in the next round.
 func TestLateFrames(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		when := hours
@@ -471,7 +468,7 @@ func TestLateFrames(t *testing.T) {
 		b.want(t, []string{"2: late frame"}, 1)
 		b.timeout(2100)
 		b.want(t, nil, 1, 1207, 1304)
-		// It is not the last frame of a round that closes it when its time is over.
+		// After its time is over, the last frame of a round does not close it.
 		b.receive(2200, 0, frame(2, 1))
 		b.receive(2300, 2, frame(2, 1))
 		b.receive(3100, 3, frame(2, 1))
@@ -480,7 +477,7 @@ func TestLateFrames(t *testing.T) {
 		}
 		b.want(t, []string{"3: late frame"}, 1, 1207, 1304)
 	}
-	// So it is before round 0 and with the round after the open one.
+	// The same holds before round 0, and for the round after the open one.
 	b := seat(tellers(4, 2, nil), hours)
 	b.start(0)
 	b.receive(1100, 0, frame(0, 1))
@@ -493,8 +490,8 @@ func TestLateFrames(t *testing.T) {
 	b.want(t, []string{"0: late frame"})
 }
 
-// A process that has closed its last round waits for nothing more, and one that is
-// in a round waits for its end alone.
+// A process that has closed its last round has no timer, and one that is in a round
+// has only the timer of its end.
 func TestNoTimerLeft(t *testing.T) {
 	early := hours
 	early.Early = true
@@ -504,7 +501,7 @@ func TestNoTimerLeft(t *testing.T) {
 		for _, e := range effects {
 			switch e.Op {
 			case parley.OpSetTimer:
-				running = 1 // in the place of the one before
+				running = 1 // replaces the timer before
 			case parley.OpStopTimer:
 				running = 0
 			}
@@ -525,7 +522,7 @@ func TestNoTimerLeft(t *testing.T) {
 	}
 }
 
-// A schedule of no sense is a fault of the program.
+// NewInstance panics for an inconsistent schedule.
 func TestSchedulesThatAreNone(t *testing.T) {
 	for _, when := range []lockstep.Schedule{{}, {Delta: -1}, {Delta: 10, Slack: -1}, {Delta: 10, Slack: 11}} {
 		if !parleytest.Panics(func() { lockstep.Of(tellers(3, 0, nil), when).New(0) }) {
@@ -534,7 +531,7 @@ func TestSchedulesThatAreNone(t *testing.T) {
 	}
 }
 
-// A process that comes back after a crash has missed rounds and takes no part.
+// A process that restarts after a crash has missed rounds and takes no part.
 func TestRestart(t *testing.T) {
 	b := seat(tellers(3, 3, nil), hours)
 	b.s.Restart = true
@@ -550,7 +547,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Sending outside Emit would be lost: it is a fault of the protocol.
+// A message sent outside Emit would be lost: it is a fault of the protocol.
 func TestSendOutsideEmit(t *testing.T) {
 	b := seat(lockstep.Protocol{
 		Protocol: parley.Protocol{N: 3}, New: func(parley.ID) lockstep.Rounds { return &late{} },

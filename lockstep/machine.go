@@ -4,14 +4,13 @@ import (
 	"parley"
 )
 
-// Frame is the one kind of message on the link: Seq is the round and Body the
+// Frame is the only kind of message on the link: Seq is the round, and Body holds the
 // messages of that round, each with its path. No other field is used.
 const Frame parley.Kind = 1
 
-// roundEnds is the one timer.
-const roundEnds parley.Timer = 0
+const roundTimer parley.Timer = 0
 
-// Of makes an ordinary protocol of one in rounds. The functions that look into
+// Of makes an ordinary protocol of a protocol in rounds. Functions that look into
 // messages open the frames.
 func Of(p Protocol, when Schedule) parley.Protocol {
 	out := p.Protocol
@@ -19,7 +18,7 @@ func Of(p Protocol, when Schedule) parley.Protocol {
 	out.Relies.Delay = when.delay()
 	out.Kinds = []string{"", "FRAME"}
 	if p.Explain == nil {
-		p.Explain = plainly(p.Kinds)
+		p.Explain = explainPlainly(p.Kinds)
 	}
 	f := frames{p}
 	out.New = func(self parley.ID) parley.Machine { return newMachine(p, when, self) }
@@ -34,38 +33,38 @@ func Of(p Protocol, when Schedule) parley.Protocol {
 		out.Rename = f.rename
 	}
 	if p.Tree != nil {
-		out.Tree = func(m parley.Machine) parley.Tree { return p.Tree(m.(*machine).one.rounds) }
+		out.Tree = func(m parley.Machine) parley.Tree { return p.Tree(m.(*machine).instance.rounds) }
 	}
 	return out
 }
 
 // machine runs one instance, and keeps its timer.
 type machine struct {
-	one *Instance
+	instance *Instance
 }
 
 func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
 	return &machine{NewInstance(p, when, self, 0)}
 }
 
-// Start waits for round 0; Requests come in between. A process that comes back
-// after a crash, or starts too late, has missed rounds and takes no part.
+// Start waits for round 0; Requests come in between. A process that restarts after
+// a crash, or starts too late, has missed rounds and takes no part.
 func (m *machine) Start(s *parley.Step) {
 	switch {
-	case s.Restart || !m.one.when.OnDemand && s.Now > m.one.begin:
-		m.one.Abstain()
-	case !m.one.when.OnDemand:
-		s.SetTimer(roundEnds, m.one.begin-s.Now)
+	case s.Restart || !m.instance.when.OnDemand && s.Now > m.instance.begin:
+		m.instance.Abstain()
+	case !m.instance.when.OnDemand:
+		s.SetTimer(roundTimer, m.instance.begin-s.Now)
 	}
 }
 
-// Request hands in the initial value. It opens an instance on call, and so does a
-// Call without a value, which asks nothing of one that is open.
+// Request passes the initial value, and opens an instance on demand. A Call opens it
+// without a value, and does nothing if it is open.
 func (m *machine) Request(s *parley.Step, q parley.Msg) {
-	onCall, waits := m.one.when.OnDemand, m.one.Waits()
+	onCall, waits := m.instance.when.OnDemand, m.instance.Waits()
 	switch {
 	case q.Kind != Call:
-		m.one.Request(s, q)
+		m.instance.Request(s, q)
 	case !onCall:
 		s.Refuse(s.Self, "call of rounds that have their time")
 	}
@@ -74,49 +73,48 @@ func (m *machine) Request(s *parley.Step, q parley.Msg) {
 	}
 }
 
-// open begins round 0 of an instance on call, now.
+// open begins round 0 of an instance on demand, now.
 func (m *machine) open(s *parley.Step) {
-	m.one.Open(s, s.Now)
+	m.instance.Open(s, s.Now)
 	m.wait(s)
 }
 
-// wait sets the timer for the round that has begun.
 func (m *machine) wait(s *parley.Step) {
-	if m.one.Over() {
-		s.StopTimer(roundEnds)
+	if m.instance.Over() {
+		s.StopTimer(roundTimer)
 		return
 	}
-	s.SetTimer(roundEnds, m.one.Deadline()-s.Now)
+	s.SetTimer(roundTimer, m.instance.Deadline()-s.Now)
 }
 
-// Receive takes in a frame. The first one of round 0, from whomever, opens an
-// instance on call.
+// Receive handles a frame. The first one of round 0, from any process, opens an
+// instance on demand.
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	if q.Kind >= parley.Local { // an indication of a layer beneath: rounds have no clause for it
+	if q.Kind >= parley.Local { // an indication from the layer beneath: rounds have no clause for it
 		return
 	}
-	if m.one.when.OnDemand && m.one.Waits() && q.Value == 0 && Opens(q) {
+	if m.instance.when.OnDemand && m.instance.Waits() && q.Value == 0 && Opens(q) {
 		m.open(s)
 	}
-	before := m.one.round
-	m.one.Receive(s, from, q)
-	if m.one.round != before {
+	before := m.instance.round
+	m.instance.Receive(s, from, q)
+	if m.instance.round != before {
 		m.wait(s)
 	}
 }
 
-// Opens tells whether a message is a frame that an instance on call may begin with.
+// Opens reports whether q is a frame that can open an instance on demand.
 func Opens(q parley.Msg) bool {
-	return q.Kind == Frame && q.Origin == 0 && q.Seq == 0 && well(q.Body)
+	return q.Kind == Frame && q.Origin == 0 && q.Seq == 0 && wellFormed(q.Body)
 }
 
-// Timeout is the end of the open round, or the beginning of round 0.
+// Timeout ends the open round, or begins round 0.
 func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
-	before := m.one.round
-	if m.one.Expire(s) && m.one.round != before {
+	before := m.instance.round
+	if m.instance.Expire(s) && m.instance.round != before {
 		m.wait(s)
 	}
 }
 
 // State visits the variables of the instance.
-func (m *machine) State(v *parley.Vars) { m.one.State(v) }
+func (m *machine) State(v *parley.Vars) { m.instance.State(v) }

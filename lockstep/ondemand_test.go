@@ -26,8 +26,8 @@ func (b *bench) request(t parley.Tick, m parley.Msg) []parley.Effect {
 	return b.at(t, func() { b.machine.Request(&b.s, m) })
 }
 
-// A process begins when it is asked, with a value or without, or at the first frame of
-// round 0; and sends its own frame to all in the same step.
+// A process begins at a request, with or without a value, or at the first frame of
+// round 0, and sends its own frame to all in the same step.
 func TestOpens(t *testing.T) {
 	value, call := parley.Msg{Kind: parley.Propose}, parley.Msg{Kind: lockstep.Call}
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestOpens(t *testing.T) {
 		if at := timer(t, 777, effects); at != 1777 {
 			t.Errorf("%s: round 0 is to end at %d", name, at)
 		}
-		// Once it is open, a call asks nothing and a value is too late.
+		// Once it is open, a call does nothing and a value is too late.
 		if e := b.request(778, call); len(e) != 0 || len(b.refused) != 0 {
 			t.Errorf("%s: a second call: %+v, refused %q", name, e, b.refused)
 		}
@@ -59,7 +59,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// What is no frame of round 0 opens nothing.
+// Only a frame of round 0 opens an instance.
 func TestDoesNotOpen(t *testing.T) {
 	b := seat(tellers(4, 2, nil), onCall)
 	b.start(0)
@@ -72,7 +72,7 @@ func TestDoesNotOpen(t *testing.T) {
 	}
 	b.want(t, []string{"3: frame more than a round ahead", "3: frame more than a round ahead",
 		"3: frame of a round there is not", "3: not a frame"})
-	// Nor does a call where rounds have their time.
+	// Nor does a call of rounds that follow a schedule.
 	b = seat(tellers(4, 2, nil), hours)
 	b.start(0)
 	if e := b.request(50, parley.Msg{Kind: lockstep.Call}); len(e) != 0 {
@@ -108,7 +108,7 @@ func TestDeadlinesOnCall(t *testing.T) {
 	}
 }
 
-// A process that comes back cannot know whether the instance has begun.
+// A process that restarts cannot know whether the instance has begun.
 func TestRestartOnCall(t *testing.T) {
 	b := seat(tellers(3, 3, nil), onCall)
 	b.s.Restart = true
@@ -123,8 +123,8 @@ func TestRestartOnCall(t *testing.T) {
 	}
 }
 
-// The bound on delays is exact: with two largest delays and four times the slack in a
-// round all is in time at the worst, and with a tick more for each of them it is not.
+// The bound on delays is exact: if a round has room for two largest delays and four times the
+// slack, everything is in time in the worst case; with one tick more per delay it is not.
 func TestBoundOnCall(t *testing.T) {
 	const n = 4
 	when := lockstep.Schedule{Delta: 2000, Slack: 50, OnDemand: true}
@@ -135,7 +135,7 @@ func TestBoundOnCall(t *testing.T) {
 		s := sim.Run(sim.Options{
 			Protocol: lockstep.Of(saying(n), when), Delay: sim.Delay{Least: test.delay, Most: test.delay},
 			Requests: []sim.Request{{At: 0, When: 100, Msg: parley.Msg{Kind: lockstep.Call}}},
-			Pauses: []sim.Pause{ // the call is heard late, the round ends late, and the frame is heard late
+			Pauses: []sim.Pause{ // the opening frame is read late, the round ends late, and the frame is read late
 				{At: 2, From: 100 + test.delay, For: 49}, {At: 2, From: 2100 + test.delay + 49, For: 49},
 				{At: 0, From: 2100 + 2*test.delay + 98, For: 49},
 			},
@@ -146,7 +146,7 @@ func TestBoundOnCall(t *testing.T) {
 	}
 }
 
-// onlyTo says what an honest process would, to one process alone.
+// onlyTo sends what an honest process would send, but only to one process.
 func onlyTo(one parley.ID) faulty.Behavior {
 	return faulty.Behavior{Name: "calls one", Model: parley.OralByzantineFaults,
 		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -157,13 +157,12 @@ func onlyTo(one parley.ID) faulty.Behavior {
 		}}
 }
 
-// called is a run of Byzantine agreement on call.
 type called struct {
 	p    parley.Protocol
 	seed uint64
 	most parley.Tick // delay
 
-	alone bool // a liar alone was called
+	alone bool // only a faulty process was called
 	spoke bool // the source was called before its value came
 	apart parley.Tick
 }
@@ -216,8 +215,8 @@ func (c *called) run(t *testing.T) *sim.Sim {
 	return s
 }
 
-// broken are the properties that do not hold, but for the validity of a value that
-// came when the source had been called already.
+// broken returns the properties that do not hold, except the validity of a value that
+// came after the source had been called.
 func (c *called) broken(s *sim.Sim, promised bool) (out []string) {
 	for _, v := range parley.Judge(c.p, s.RunConditions(), &s.History) {
 		if v.Broken != nil && (v.Promise.Holds || !promised) && (v.Property.Name != problem.Validity || !c.spoke) {
@@ -233,8 +232,8 @@ func bothOnCall(n, m int, when lockstep.Schedule) []parley.Protocol {
 	return []parley.Protocol{allOrNone(eig.New(oral(n, m), when)), allOrNone(sm.New(sm.Config{Instance: oral(n, m)}, when))}
 }
 
-// allOrNone is a protocol with what termination means of rounds that may not be called:
-// if one correct process decides, all do.
+// allOrNone replaces termination for rounds that may not be called: if one correct process
+// decides, all do.
 func allOrNone(p parley.Protocol) parley.Protocol {
 	p.Properties = slices.Clone(p.Properties)
 	for i := range p.Properties {
@@ -250,9 +249,9 @@ func allOrNone(p parley.Protocol) parley.Protocol {
 	return p
 }
 
-// Agreement and validity with m liars, whoever calls: the source, others, several at
-// different times, or a liar who speaks to one process alone. All correct processes
-// begin within one delay of each other, and no frame of theirs is late.
+// Agreement and validity hold with m faulty processes, whichever process is called: the source, others,
+// several at different times, or only a faulty process that sends to one process alone. All
+// correct processes begin within one delay of each other, and no frame of theirs is late.
 func TestAgreementOnCall(t *testing.T) {
 	plain := lockstep.Called
 	plain.Early = false
@@ -280,7 +279,7 @@ func TestAgreementOnCall(t *testing.T) {
 	}
 }
 
-// Beyond the bound on delays something must break.
+// Beyond the bound on delays a property breaks.
 func TestTooSlowOnCall(t *testing.T) {
 	for _, p := range bothOnCall(4, 1, lockstep.Called) {
 		bad := 0
@@ -296,10 +295,10 @@ func TestTooSlowOnCall(t *testing.T) {
 	}
 }
 
-// All liars and all orders of delivery: with four processes and any one of them lying,
-// whoever is called, agreement and validity hold. The explorer takes a message that a
-// message causes to be up to one delay later than that may be, though the clocks that it
-// shows stand still between: so the delay that it is told is a quarter of a round.
+// All lies and all orders of delivery: with four processes of which any one is faulty,
+// whichever is called, agreement and validity hold. The explorer lets a message that another
+// message causes be up to one delay later than it can be, although the clocks that it shows
+// do not move meanwhile: so the delay that it gets is 1/4 of a round.
 func TestExhaustiveOnCall(t *testing.T) {
 	call := parley.Msg{Kind: lockstep.Call}
 	value := parley.Msg{Kind: parley.Propose, Body: []byte("1")}
@@ -314,7 +313,7 @@ func TestExhaustiveOnCall(t *testing.T) {
 		{0, 2, parley.SetOf(1, 3), 1_678_329},
 	} {
 		if testing.Short() || c.states > 300_000 && !*deep {
-			continue // a minute for all
+			continue // would take a minute in all
 		}
 		p := allOrNone(eig.New(oral(4, 1), lockstep.Called))
 		p.Relies.Delay = 480

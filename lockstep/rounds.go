@@ -1,27 +1,27 @@
 // Package lockstep lets synchronous protocols be written as their papers are,
 // in rounds: emit what round r sends, absorb what round r brought, close the
-// round. It makes ordinary machines of them.
+// round. It makes ordinary machines from them.
 //
 // Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta on each
 // process's own clock. In every round each process sends one frame to every
-// other, an empty one if it has nothing to say. A frame of round r that comes at
-// the round's end or later is refused, whatever it holds and whether the round has
-// been closed by then or not; what is not there is missing. Frames are absorbed
+// other, an empty one if it has nothing to send. A frame of round r that arrives at
+// the round's end or later is refused, whatever it holds and whether or not the round
+// has been closed by then; a frame that has not arrived is missing. Frames are absorbed
 // when the round closes, in the order of their senders, so that the order of
-// arrival is no part of a protocol's state.
+// arrival is not part of a protocol's state.
 //
-// A process may be a little late itself, by less than Schedule.Slack in whatever it
-// does. One that was held up for longer counts as one of the m faulty ones. If it
-// was asleep at the end of a round and wakes later than that, it knows, and
-// abstains: it sends and decides nothing more, which the others cannot tell from a
-// crash. If it sleeps within a round it may not know: what it takes in too late is
-// missing for it, as if its senders had been silent.
+// A process may itself be late by less than Schedule.Slack in all that it does. A
+// process that is later counts as one of the m faulty ones. If it was asleep at the
+// end of a round and wakes later than the slack, it notices, and abstains: it sends
+// and decides nothing more, which the others cannot distinguish from a crash. If it
+// sleeps within a round it may not notice: what it receives too late is missing for
+// it, as if the senders had been silent.
 //
-// An instance may have its time from a common schedule, or begin on call
-// (Schedule.OnDemand): a process begins round 0 when it is asked, or at the first frame
-// of round 0 of any process, and counts its deadlines from there. Since it sends a
-// frame to all others at once, all correct processes begin within one message delay
-// of the first of them, whatever liars do; a liar alone can make that happen early,
+// An instance may follow a common schedule, or begin on demand (Schedule.OnDemand):
+// a process begins round 0 at a request, or at the first frame of round 0 from any
+// process, and counts its deadlines from there. Because it sends a frame to all
+// others at once, all correct processes begin within one message delay of the first
+// of them, whatever faulty processes do; a faulty process can make them begin early,
 // but not apart. So what a correct process sends in a round, at the latest one delay
 // after the first, arrives one more delay later, which is within the round everywhere
 // if rounds are longer than two delays. And no correct process is in round 1 before
@@ -30,23 +30,23 @@
 //
 // # Decisions
 //
-// Rounds are their own interface, and lockstep alone owns frames. Synchronous protocols are written as
-// emit, absorb, close. Every process sends one frame a round to every other, and frames are absorbed
-// when the round closes, in the order of their senders. Motive: the order of arrival is no state, and a
+// Rounds are their own interface, and only lockstep handles frames. Synchronous protocols are written as
+// emit, absorb, close. Every process sends one frame per round to every other, and frames are absorbed
+// when the round closes, in the order of their senders. Motive: the order of arrival is not state, and a
 // round is what the papers mean by it. Cost: a frame copies the messages it carries once.
 //
-// The schedule moves for nobody. Round r ends at its time, whenever a process began; who starts after
-// the beginning takes no part, and who wakes later than the slack abstains and says so. Motive: a late
-// process that acts as if it were in time can break agreement, not only delay it. Cost: a slow process
+// Round deadlines are absolute: no round waits for a slow process. A process that starts after the
+// beginning takes no part; a process that wakes later than the slack abstains and reports that. Motive: a
+// late process that acts as if it were in time can break agreement, not only delay it. Cost: a slow process
 // counts as faulty.
 //
-// Rounds may begin on call. An instance with OnDemand has no time of its own: who is asked, or hears a
-// frame of round 0, begins at once and tells everybody by its own frame, so that all correct processes
-// begin within one message delay, whoever called; deadlines then stand from each one's own beginning.
-// mux.Pipeline runs numbered instances of that kind beside each other, and broadcast/byzantine makes a
-// total order of them. Motive: an agreement begins when somebody needs it, and needs no synchronized
-// clock. Cost: a round must have room for two messages and four late acts, and a traitor can make slots
-// begin that nobody needs, at most as many as the window lets begin in the time that a slot lasts.
+// Rounds may begin on demand. An instance with OnDemand has no time of its own: a process that gets a
+// request or a frame of round 0 begins at once and notifies all others by its own frame, so that all correct
+// processes begin within one message delay, whichever process was first; deadlines count from each process's
+// own beginning. mux.Pipeline runs numbered instances of that kind side by side, and broadcast/byzantine makes
+// a total order of them. Motive: an agreement begins when it is needed, and needs no synchronized clock.
+// Cost: a round must have room for two messages and four late acts, and a faulty process can make slots
+// begin that nothing needs, at most as many as the window lets begin in the duration of a slot.
 package lockstep
 
 import (
@@ -54,41 +54,41 @@ import (
 )
 
 // Rounds is one process of a synchronous protocol. Requests come before round
-// 0. It may send in Emit alone, and deliver in Emit, Absorb and Close.
+// 0. It may send only in Emit, and deliver in Emit, Absorb and Close.
 type Rounds interface {
-	// Request comes from above, before round 0: the initial value.
+	// Request passes the initial value from above, before round 0.
 	Request(s *parley.Step, m parley.Msg)
-	// Emit sends the messages of round r. One that it keeps has r in its Seq.
+	// Emit sends the messages of round r. A message that it keeps has r in its Seq.
 	Emit(s *parley.Step, r int)
-	// Absorb takes in a message of round r.
+	// Absorb handles a message of round r.
 	Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg)
-	// Close ends round r: nothing more of it will come.
+	// Close ends round r: no more messages of it will come.
 	Close(s *parley.Step, r int)
 	// State visits every variable.
 	State(v *parley.Vars)
 }
 
 // Protocol is a synchronous protocol at the level of rounds. The functions of
-// the embedded description see the messages of rounds, not frames. Its New and
-// its Tree are the ones declared here, and those embedded are not used.
+// the embedded description see the messages of rounds, not frames. New and Tree
+// are declared here; the embedded ones are not used.
 type Protocol struct {
 	parley.Protocol
-	// Last is the number of the last round: there are Last+1.
+	// Last is the number of the last round: there are Last+1 rounds.
 	Last int
 	// New makes one process.
 	New func(self parley.ID) Rounds
 	// Tree returns the information tree inside one process, if it has one.
 	Tree func(r Rounds) parley.Tree
-	// Most is how many bytes a frame of a round has at most; nil: what links take. What is
-	// longer is a liar's, and refused before anything of it is kept.
+	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A
+	// longer frame comes from a faulty process, and is refused before any of it is kept.
 	Most func(round int) int
-	// RenameAll is Rename for all that one process sent another in a round, where
-	// paths name processes too and change with them. Without it paths stay.
+	// RenameAll is Rename for all messages from one process to another in a round, for
+	// protocols whose paths name processes too. Without it paths stay unchanged.
 	RenameAll func(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing
 }
 
-// Renamed returns what one process sent another in a round as it would be if the
-// processes had changed names, by RenameAll or else message by message.
+// Renamed returns all messages from one process to another in a round as they would be
+// if the processes were renamed, by RenameAll or otherwise message by message.
 func (p Protocol) Renamed(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
 	if p.RenameAll != nil {
 		return p.RenameAll(e, sent, perm)
@@ -104,34 +104,33 @@ func (p Protocol) Renamed(e parley.Env, sent []parley.Outgoing, perm []parley.ID
 	return out
 }
 
-// Schedule tells every process when the rounds of an instance are.
+// Schedule sets the times of the rounds of an instance, for every process.
 type Schedule struct {
 	// Begin is the time of round 0 and Delta the length of a round, which must
 	// exceed the largest delay, the skew between correct clocks and twice the Slack,
 	// taken together.
 	Begin, Delta parley.Tick
-	// Slack is how much later than it should a process may do anything and still
-	// takes part. Delta must leave room for it twice beside the largest delay: for
-	// the one who sends and for the one who receives. 0 stands for a twentieth of
-	// Delta.
+	// Slack is how late a process may do anything and still take part. Delta must have
+	// room for it twice besides the largest delay: for the sender and for the receiver.
+	// 0 means 1/20 of Delta.
 	Slack parley.Tick
-	// Early lets a process close a round as soon as it has a frame of all the
-	// others. Deadlines stay where they are.
+	// Early lets a process close a round as soon as it has a frame from each of the
+	// others. Deadlines do not move.
 	Early bool
-	// OnDemand lets the instance begin when it is called, for each process at a time of
-	// its own clock, and Begin means nothing. Delta must then exceed two largest delays
-	// and four times the Slack: for the one who calls, the one who hears the call and
-	// begins, the one who sends and the one who receives. Clocks need not show the same.
-	// An instance that nobody correct is asked for, or hears of, does not end: it has not
-	// begun. A process that starts, or comes back, when it may have begun counts as faulty.
+	// OnDemand makes the instance begin on request, for each process at a time of
+	// its own clock; Begin is not used. Delta must then exceed two largest delays
+	// and four times the Slack: for the first process, for a process that receives its frame
+	// and begins, for the sender and for the receiver. Clocks need not be synchronized.
+	// An instance that no correct process is asked for, or hears of, has not begun, and
+	// does not end. A process that starts or restarts when it may have begun counts as faulty.
 	OnDemand bool
 }
 
-// Call asks a process to begin an instance on call, if it has not begun, without a
-// value. It is of local kind: only a Request. No field is used.
+// Call requests that a process begin an instance on demand without a value; if it has begun,
+// Call does nothing. It is of local kind, only for Request. No field is used.
 const Call parley.Kind = parley.Local + 0x40
 
-// delay is the largest delay that there is room for.
+// delay returns the largest delay that a round has room for.
 func (w Schedule) delay() parley.Tick {
 	if w.OnDemand {
 		return (w.Delta - 4*w.slack()) / 2
@@ -139,12 +138,11 @@ func (w Schedule) delay() parley.Tick {
 	return w.Delta - 2*w.slack()
 }
 
-// RejoinDelay is the largest delay that there is room for on call if processes that were down
-// take part again: three messages and five times the slack must fit into a round then.
+// RejoinDelay returns the largest delay that a round on demand has room for if processes that were
+// down take part again: it must then fit three messages and five times the slack.
 func (w Schedule) RejoinDelay() parley.Tick { return (w.Delta - 5*w.slack()) / 3 }
 
-// Late tells whether a process that does something so much after its time comes too
-// late with it.
+// Late reports whether an act that comes by after its time is too late.
 func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }
 
 func (w Schedule) slack() parley.Tick {
@@ -154,16 +152,16 @@ func (w Schedule) slack() parley.Tick {
 	return w.Slack
 }
 
-// Simulated is the schedule of simulated runs: rounds of a thousand ticks, of which
-// messages take 900 at most.
+// Simulated is the schedule of simulated runs: rounds of 1000 ticks, of which
+// messages take at most 900.
 var Simulated = Schedule{Delta: 1000}
 
-// Called is the schedule on call of simulated runs, in which messages take 900 ticks
-// at most too.
+// Called is the on-demand schedule of simulated runs, in which messages also take at
+// most 900 ticks.
 var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnDemand: true}
 
-// Derive returns p with its deliveries turned into others: f is called for each
-// delivery of p, in its place, and delivers what it likes.
+// Derive returns p with its deliveries replaced: f is called for each delivery of p, in
+// its place, and makes any deliveries of its own.
 func Derive(p Protocol, name string, f func(s *parley.Step, from parley.ID, m parley.Msg)) Protocol {
 	d := p
 	d.Name = name
@@ -182,29 +180,29 @@ type derived struct {
 func (d derived) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	d.Rounds.Emit(s, r)
-	d.turn(s, mark)
+	d.replaceDeliveries(s, mark)
 }
 
 func (d derived) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	mark := s.Mark()
 	d.Rounds.Absorb(s, r, from, m)
-	d.turn(s, mark)
+	d.replaceDeliveries(s, mark)
 }
 
 func (d derived) Close(s *parley.Step, r int) {
 	mark := s.Mark()
 	d.Rounds.Close(s, r)
-	d.turn(s, mark)
+	d.replaceDeliveries(s, mark)
 }
 
-func (d derived) turn(s *parley.Step, mark int) {
+func (d derived) replaceDeliveries(s *parley.Step, mark int) {
 	for _, e := range Delivered(s, mark) {
 		d.f(s, e.To, e.Msg)
 	}
 }
 
-// Delivered takes the deliveries made since mark off the step: an outer
-// protocol calls it after a clause of an inner one.
+// Delivered removes the deliveries made since mark from the step and returns them: an
+// outer protocol calls it after a clause of an inner one.
 func Delivered(s *parley.Step, mark int) []parley.Effect {
 	var out []parley.Effect
 	s.Take(mark, func(e *parley.Effect) bool {

@@ -16,7 +16,6 @@ import (
 	"parley/sim"
 )
 
-// round returns the round that a process is in.
 func round(t *testing.T, s *sim.Sim, id parley.ID) int {
 	for _, v := range parley.Show(s.Machine(id), s.Now()) {
 		if v.Name == "round" {
@@ -31,7 +30,7 @@ func round(t *testing.T, s *sim.Sim, id parley.ID) int {
 	return 0
 }
 
-// saying is a protocol of four rounds in which everybody tells all its number and
+// saying is a protocol of four rounds in which every process sends all its number and
 // the round.
 func saying(n int) lockstep.Protocol {
 	return tellers(n, 3, func(s *parley.Step, r int) {
@@ -51,9 +50,9 @@ func absorbed(s *sim.Sim) map[parley.ID][]string {
 	return out
 }
 
-// Early advance: correct processes are at most one round apart, none of their
-// frames is refused, all absorb what they would absorb without it, and rounds go
-// by at the pace of messages. With one silent process there is no early close.
+// With early advance correct processes are at most one round apart, none of their
+// frames is refused, all absorb what they would absorb without it, and rounds pass
+// at the speed of messages. With one silent process no round closes early.
 func TestEarly(t *testing.T) {
 	const n = 4
 	early := lockstep.Simulated
@@ -100,8 +99,8 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// Processes that are held up, each for less than the slack at a time and whenever it
-// may be, are in time with everything: all absorb all.
+// Processes that are paused, each time for less than the slack and at any time,
+// are in time with everything: all absorb all.
 func TestHeldUpALittle(t *testing.T) {
 	const n = 4
 	for seed := range uint64(100) {
@@ -123,8 +122,8 @@ func TestHeldUpALittle(t *testing.T) {
 	}
 }
 
-// One that is held up for longer does no harm to the others: they absorb all of each
-// other, and of it nothing late. If that was at the end of a round it abstains.
+// A process that is paused for longer does not harm the others: they absorb all of each
+// other's messages, and nothing late of its own. If the pause covers a round's end it abstains.
 func TestHeldUpForLong(t *testing.T) {
 	const n, slow = 4, 2
 	abstained := 0
@@ -166,7 +165,6 @@ func TestHeldUpForLong(t *testing.T) {
 	}
 }
 
-// decided returns when the last delivery was made.
 func decided(s *sim.Sim) parley.Tick {
 	var last parley.Tick
 	for _, d := range s.History.Deliveries {
@@ -177,8 +175,8 @@ func decided(s *sim.Sim) parley.Tick {
 	return last
 }
 
-// A machine of rounds is tested as any protocol is, with and without early
-// advance: saved and loaded with frames in its windows, and under garbage.
+// The protocol suite passes with and without early advance: machines saved and loaded with
+// frames in their windows, and garbage on links.
 func TestSuite(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		when := lockstep.Simulated
@@ -212,7 +210,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// counter is a teller that forgets who said what, so that it can be renamed.
+// counter is a teller that ignores senders, so that it can be renamed.
 type counter struct {
 	teller
 	from parley.Set
@@ -230,9 +228,9 @@ func (c *counter) State(v *parley.Vars) {
 	parley.Num(v, "sum", &c.sum)
 }
 
-// Functions that look into messages see those in the frames, with the round, and
-// the own copy, which is in none. What a protocol does not have, the machines'
-// protocol has not either.
+// Functions that look into messages see the messages in the frames, with the round, and
+// the own copy, which is in no frame. A function that a protocol does not have is also
+// missing from the protocol that Of makes.
 func TestFrameFunctions(t *testing.T) {
 	p := tellers(3, 2, nil)
 	bare := lockstep.Of(p, hours)
@@ -286,7 +284,7 @@ func TestFrameFunctions(t *testing.T) {
 		frame(1, 11, 10)) {
 		t.Error(lockstep.Open(have))
 	}
-	// A frame of a round that there is not, or that cannot be read, says nothing.
+	// A frame of a round that does not exist, or that cannot be read, has no rows.
 	bad := frame(1, 5)
 	bad.Body = bad.Body[:3]
 	for _, m := range []parley.Msg{frame(3, 5), frame(1<<63, 5), bad} {
@@ -300,9 +298,9 @@ func TestFrameFunctions(t *testing.T) {
 	full.Tree(full.New(0))
 }
 
-// Lies open each frame of a turn. If nothing is left of something the frame is
-// missing; nothing of nothing is an empty frame; and more may be said than there
-// was honestly.
+// Lies open each frame of a turn. If messages were there and none is left, the frame is
+// missing; if there were none, the frame is empty; and there may be more messages than in
+// the honest frame.
 func TestFrameLies(t *testing.T) {
 	p := tellers(3, 2, nil)
 	var turns []parley.Turn
@@ -351,7 +349,7 @@ func TestFrameLies(t *testing.T) {
 	}
 }
 
-// Derive turns deliveries into others in their place, and leaves the rest alone.
+// Derive replaces deliveries in their place, and leaves all other effects unchanged.
 func TestDerive(t *testing.T) {
 	p := tellers(3, 0, func(s *parley.Step, _ int) {
 		s.Deliver(2, parley.Msg{Kind: parley.Decide, Value: 7})

@@ -1,31 +1,30 @@
 // Package mux runs many synchronous protocols side by side in one machine.
 //
 // [Rounds] and [OfSources] run them in the same rounds: one schedule, and one frame
-// per peer and round that carries what all parts say. A [Pipeline] runs consecutive
-// instances of one protocol, the slots, each begun when it is called.
+// per peer and round that carries the messages of all parts. A [Pipeline] runs
+// consecutive instances of one protocol, the slots, each begun on demand.
 //
-// An adapter encodes nothing. What a part asks for is marked with the part's
-// number in the path, which comes back with what arrives for it, so that adapters
-// nest in any order.
+// An adapter encodes nothing. It pushes the part's number on the path of each effect
+// of the part, and pops it from each arrival, so that adapters nest in any order.
 //
 // # Decisions
 //
-// A process returns to slots that go on. It asks where the others are, takes the m+1st greatest answer,
-// listens for as long as a slot lasts, and takes part behind that, never below a durable reserve. If all
-// return at once, nothing is told until three windows of slots in a row were heard by n-1-m others:
-// floors differ, and in a slot between them more may be silent than may be faulty. Motive: a source's
-// slots have no agreed end, as eras of an order have. Cost: a round has to have room for three delays,
-// not two; thousands of empty slots when all come back; the sync of a reserve, twice a window, holds
-// back the frames of the slots under way, and a disk that takes longer than a round makes its node late
-// there without its notice.
+// A process rejoins slots that continue without it. It asks the others for their positions, takes the m+1st
+// greatest answer, listens for the duration of a slot, and takes part after that, never in a slot up to its
+// durable reserve. If all rejoin at once, nothing is reported until each process has heard n-1-m others in
+// every slot of three consecutive windows: floors differ, and in a slot between two floors more processes may
+// be silent than may be faulty. Motive: unlike the epochs of an order, a source's slots have no agreed end.
+// Cost: a round must have room for three delays instead of two; thousands of empty slots when all rejoin; the
+// sync of a reserve, twice per window, delays the frames of the slots in flight, and a disk that takes longer
+// than a round makes its node late without the node noticing.
 //
-// Before the first slot of a stream the others are asked whether they are prepared. They answer when
-// their disks have the first reserve. Motive: nodes begin a stream when they hear of it, and where a
-// disk took longer than a round the first agreement failed. Cost: a round trip, for each node that has
-// something to say before it knows of a slot; two rounds if a node is silent, and some ten if more than
-// m are. A disk that takes a round longer than those of n-m others leaves its node out of the first
-// agreement, and one that takes eight more than all others' is not waited for; and who comes back to a
-// stream in use, and who uses up a reserve, waits for the disk as it speaks.
+// Before the first slot of a stream a process asks the others whether they are prepared. They answer when
+// their disks hold the first reserve. Motive: nodes begin a stream when its first message arrives, and where a
+// disk took longer than a round the first agreement failed. Cost: a round trip for each node that proposes
+// before it knows of a slot; two rounds if a node is silent, and about ten if more than m are. A node whose disk
+// takes a round longer than those of n-m others misses the first agreement. A disk that takes eight rounds
+// longer than all others is not waited for. A node that rejoins a stream in use, or uses up a reserve, waits
+// for the disk when it sends.
 package mux
 
 import (
@@ -42,17 +41,17 @@ import (
 // Rounds runs the parts side by side, part i at path i. It lasts as long as the
 // longest part; a shorter one is over earlier.
 //
-// A Request is made of every part that has the process among its Proposers: one
+// A Request goes to every part that has the process among its Proposers: one
 // initial value for all of them. What parts deliver leaves with the part's number
-// in its path, see [Part]; an outer protocol that wants one result of them takes
-// it from there by lockstep.Delivered, and has properties of its own. Those of
-// the parts are not the properties of the whole.
+// in its path, see [Part]; an outer protocol that wants one result from them takes
+// it from there by lockstep.Delivered, and has its own properties. The properties of
+// the parts are not properties of the whole.
 func Rounds(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, false)
 }
 
-// OfSources is [Rounds] for n parts of which part i is about process i: if the
-// processes change names, the parts change places.
+// OfSources is [Rounds] for n parts of which part i is about process i: renaming the
+// processes permutes the parts.
 func OfSources(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	if len(parts) == 0 || len(parts) != parts[0].N {
 		panic(fmt.Sprintf("mux: %s has %d parts, not one for each process", name, len(parts)))
@@ -70,10 +69,10 @@ func Part(path parley.Path, k int) (part int, inside parley.Path) {
 // Inside returns one part of a process made by [Rounds] or [OfSources].
 func Inside(r lockstep.Rounds, part int) lockstep.Rounds { return r.(*parallelProcess).parts[part] }
 
-// widthOf is ceil(log2 k): how many bits of a path name one of k parts.
+// widthOf returns ceil(log2 k), the number of bits of a path that name one of k parts.
 func widthOf(k int) int { return bits.Len(uint(k - 1)) }
 
-// parallel is what is common to all processes of one composition.
+// parallel is what all processes of one composition share.
 type parallel struct {
 	parts   []lockstep.Protocol
 	bits    int
@@ -119,7 +118,7 @@ func compose(name string, parts []lockstep.Protocol, sources bool) lockstep.Prot
 	return out
 }
 
-// parallelProcess is one process: its part in every part.
+// parallelProcess is one process, with its process in every part.
 type parallelProcess struct {
 	parallel
 	self  parley.ID
@@ -134,7 +133,7 @@ func (c parallel) process(self parley.ID) lockstep.Rounds {
 	return p
 }
 
-// within runs a clause of part i and marks what it asks for.
+// within runs a clause of part i and pushes i on the path of its effects.
 func (p *parallelProcess) within(s *parley.Step, i int, clause func(lockstep.Rounds)) {
 	mark := s.Mark()
 	clause(p.parts[i])
@@ -177,7 +176,7 @@ func (p *parallelProcess) Close(s *parley.Step, r int) {
 	}
 }
 
-// Reset begins all parts anew.
+// Reset resets all parts.
 func (p *parallelProcess) Reset() {
 	for i, part := range p.parts {
 		if r, ok := part.(lockstep.Reusable); ok {
@@ -200,7 +199,6 @@ func (p *parallelProcess) State(v *parley.Vars) {
 	}
 }
 
-// bound is the first of the parts' that objects.
 func (c parallel) bound(n, m int) error {
 	for _, p := range c.parts {
 		if p.Bound != nil {
@@ -212,11 +210,10 @@ func (c parallel) bound(n, m int) error {
 	return nil
 }
 
-// cost adds up the parts, round by round.
 func (c parallel) cost(n, m int) parley.Cost {
 	parts := c.parts
 	if c.sources {
-		parts = slices.Repeat(parts[:1], n) // there are as many as there are processes
+		parts = slices.Repeat(parts[:1], n) // one part per process
 	}
 	var sum parley.Cost
 	for _, p := range parts {
@@ -246,8 +243,8 @@ func (c parallel) memory() uint64 {
 	return sum.Bits
 }
 
-// open finds the part that a message belongs to and takes it off the address.
-// Paths come from peers too: there may be no such part.
+// open finds the part that a message belongs to and pops it from the path. Paths come
+// from peers too, so the part may not exist.
 func (c parallel) open(e parley.Env) (i int, inside parley.Env, ok bool) {
 	inside = e
 	i, inside.Path = Part(e.Path, len(c.parts))
@@ -262,7 +259,7 @@ func (c parallel) size(e parley.Env, m parley.Msg) parley.Traffic {
 	return c.parts[i].Size(e, m)
 }
 
-// explain puts the number of the part before each row, or the process that the
+// explain prefixes each row with the number of the part, or with the process that the
 // part is about.
 func (c parallel) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -282,8 +279,8 @@ func (c parallel) explain(e parley.Env, m parley.Msg, name func(parley.ID) strin
 	}
 }
 
-// lies asks every part that is not over, even where an honest process would say
-// nothing.
+// lies calls the Lies of every part that is not over, even if an honest process would
+// send nothing.
 func (c parallel) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	for i, p := range c.parts {
@@ -307,8 +304,8 @@ func (c parallel) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Ms
 	return m
 }
 
-// renameAll renames what each part sent and puts the parts in their new order,
-// as an honest process would have sent it.
+// renameAll renames the messages of each part and puts the parts in their new order,
+// as an honest process would send them.
 func (c parallel) renameAll(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
 	byPart := make([][]parley.Outgoing, len(c.parts))
 	for _, one := range sent {

@@ -17,9 +17,9 @@ import (
 	"parley/trace"
 )
 
-// gather is a protocol to be composed: in each of some rounds every process sends
-// all others its value and the round, and in the end delivers what it heard in all
-// of them. Proposers alone have a value of their own, the others say "-".
+// gather is a protocol for composition: in each of its rounds every process sends
+// all others its value and the round, and at the end delivers what it received in all
+// of them. Only proposers have a value of their own, the others send "-".
 func gather(name string, n, rounds int, proposers ...parley.ID) lockstep.Protocol {
 	who := parley.SetOf(proposers...)
 	return lockstep.Protocol{
@@ -121,13 +121,13 @@ func delivered(t *testing.T, p lockstep.Protocol, opt sim.Options) (map[parley.P
 	return out, s
 }
 
-// flips tells everybody the lie that there is.
+// flips sends the one lie there is to all.
 var flips = map[parley.ID]faulty.Behavior{
 	2: {Name: "flips", Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }},
 }
 
-// Each part does side by side with others what it does alone, in whatever order
-// adapters are nested, and liars lie in all parts.
+// Each part does the same side by side with others as alone, however adapters are
+// nested, and a faulty process lies in all parts.
 func TestSideBySideIsAlone(t *testing.T) {
 	const n = 4
 	a, b, c := gather("A", n, 2, 0, 1, 2, 3), gather("B", n, 3, 1), gather("C", n, 1, 0, 3)
@@ -158,7 +158,7 @@ func TestSideBySideIsAlone(t *testing.T) {
 						t.Errorf("path %d: %s side by side with others delivers\n%q, alone\n%q", path, part.Name, got[path], want[0])
 					}
 				}
-				// One frame a peer and round carries all that is said.
+				// One frame per peer and round carries all messages.
 				if want := uint64(n * (n - 1) * (test.whole.Last + 1)); s.Stats.Sends != want {
 					t.Errorf("%d frames, want %d", s.Stats.Sends, want)
 				}
@@ -170,7 +170,7 @@ func TestSideBySideIsAlone(t *testing.T) {
 	}
 }
 
-// The whole asks what any part asks, and tolerates what every part does.
+// The whole assumes what any part assumes, and tolerates what every part does.
 func TestSum(t *testing.T) {
 	a, b := gather("A", 4, 2, 0, 1), gather("B", 4, 3, 1, 2)
 	b.Faults = parley.CrashFaults
@@ -193,8 +193,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// What a liar sends to parts that there are not, or no more, is refused and hurts
-// nobody.
+// A faulty process's messages to parts that do not exist or are over are refused and have no
+// effect.
 func TestStrayMessages(t *testing.T) {
 	a, b, c := gather("A", 4, 3, 0), gather("B", 4, 1, 0), gather("C", 4, 1, 0)
 	p := mux.Rounds("three", []lockstep.Protocol{a, b, c})
@@ -206,8 +206,8 @@ func TestStrayMessages(t *testing.T) {
 		return []parley.Outgoing{{Msg: frame}}
 	}}
 	got, s := delivered(t, p, sim.Options{Faulty: map[parley.ID]faulty.Behavior{3: stray}})
-	// Each of three correct processes in each of three rounds refuses two messages
-	// to part 3; part 1 is over after one.
+	// Each of three correct processes refuses two messages to part 3 in each of three rounds;
+	// part 1 is over after one round.
 	if s.Stats.Refused["message to a part there is not"] != 18 || s.Stats.Refused["message to a part that is over"] != 6 {
 		t.Errorf("refused %v", s.Stats.Refused)
 	}
@@ -226,10 +226,10 @@ func TestStrayMessages(t *testing.T) {
 	}
 }
 
-// A liar is asked about every part that is not over, where it has nothing to say
-// too, and shown what belongs to that part.
+// A faulty process lies in every part that is not over, even if it has nothing to send there, and
+// sees only what belongs to that part.
 func TestLies(t *testing.T) {
-	always := []parley.Outgoing{{Msg: parley.Msg{Kind: 1, Body: []byte("lie")}}} // one slice for all
+	always := []parley.Outgoing{{Msg: parley.Msg{Kind: 1, Body: []byte("lie")}}} // one shared slice
 	part := func(name string, rounds int) lockstep.Protocol {
 		p := gather(name, 4, rounds, 0)
 		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -258,7 +258,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// OfSources wants a part for each process.
+// OfSources requires a part for each process.
 func TestOfSourcesCounts(t *testing.T) {
 	a := gather("A", 4, 1, 0)
 	if !parleytest.Panics(func() { mux.OfSources("three", []lockstep.Protocol{a, a, a}) }) {

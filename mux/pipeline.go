@@ -7,88 +7,90 @@ import (
 	"parley/lockstep"
 )
 
-// Pipeline is one process in consecutive instances of one protocol in rounds, each on
-// call and many of them at a time: the slots, numbered from 1. A machine embeds it and hands it
-// its events; the frames of slot k have k for their Value. Calling a slot calls all before it, and
-// the first frame of round 0 from whomever calls too. What slots deliver is delivered in their order.
+// Pipeline is one process in consecutive instances of one protocol in rounds: the slots, numbered
+// from 1. Each begins on demand, and many are in flight. A machine embeds a Pipeline and passes it
+// its events; the frames of slot k have k in their Value. Opening a slot opens all slots before it,
+// and so does its first frame of round 0 from any process. Slots deliver in their order.
 //
-// A slot may begin when so much time has passed since the one that is window slots
-// before it began that this one is over at every correct process: one round more than
-// it has. So at most window slots are unfinished at a time, whoever calls, and at most
-// as many begin in that time. The rule goes by time, and not by what this process has
-// finished, for the same reason that deadlines do: all correct processes begin a slot
+// A slot may begin when so much time has passed since the slot window slots before it
+// began that the earlier slot is over at every correct process: one round more than it
+// lasts. So at most window slots are unfinished at a time, whoever opens them, and at most
+// window begin in that time. The rule uses the time, and not what this process has
+// finished, for the same reason as deadlines do: all correct processes begin a slot
 // within one delay, so that by the clock all of them may begin the next one within one
-// delay too, while one that a liar says less to may finish slots long after others. A
-// frame that comes before its slot may begin is kept, at most window slots ahead; past
-// that it comes from a liar, and is refused.
+// delay too, while a process to which a faulty one sends less may finish slots long
+// after the others. A frame that arrives before its slot may begin is kept, at most window
+// slots ahead; a frame further ahead comes from a faulty process, and is refused.
 //
-// Why processes stay together: say that a slot's beginnings are at most one delay apart
-// (and twice the slack, see lockstep). If the first correct process begins slot k at a
-// time, all others have its frame one delay later; and by then they may begin slot k
-// too, for they began slot k-window at most so much later than it did.
+// Why processes stay together: assume that a slot's beginnings are at most one delay
+// (plus twice the slack, see lockstep) apart. If the first correct process begins slot k
+// at some time, all others have its frame one delay later. By then they may begin slot k
+// too, because they began slot k-window at most that much later than it did.
 //
-// A process that abstains in a slot takes part in later ones and delivers none from that
-// on. One that comes back after a crash takes no part in any: it cannot know which have
-// begun; see [Rejoining] for how it may find out. Signed protocols are
-// refused, for what is signed in one instance would count in all.
+// A process that abstains in a slot takes part in later ones, but delivers none from that slot
+// on. A process that restarts after a crash takes no part in any slot, because it cannot know
+// which have begun; see [Rejoining] for how it can find out. Protocols with signatures are
+// refused, because a signature from one instance would count in all.
 type Pipeline struct {
-	p     lockstep.Protocol
-	when  lockstep.Schedule
-	self  parley.ID
-	above SlotHandler
-	part  part
+	p             lockstep.Protocol
+	when          lockstep.Schedule
+	self          parley.ID
+	handler       SlotHandler
+	participation participation
 
 	ring
 	alarm
-	waits  bool   // no slot begins before it is released
-	mute   bool   // it came back after a crash: what may have begun cannot be known
-	missed uint64 // the first slot that this process abstained from; 0: none
+	paused      bool   // no slot begins before Resume
+	deactivated bool   // restarted after a crash: it cannot know which slots have begun
+	missed      uint64 // the first slot in which this process abstained; 0: none
 }
 
-// part is what part a process takes in the slots.
-type part interface {
-	// at is how far it is.
-	at() phase
-	// opens tells whether this process begins slots, and slot k.
-	opens(s *parley.Step, k uint64) bool
-	// early tells whether a slot may begin before this process's own window lets it.
-	early(k uint64) bool
-	// speaks is for a slot in which this process is to speak.
-	speaks(s *parley.Step, k uint64)
-	// hears notes who begins which slots, and tells whether the frame is of any use.
-	hears(s *parley.Step, from parley.ID, q parley.Msg) bool
-	// ends is for a slot that is over, and tells whether what is agreed on in it counts.
-	ends(s *parley.Step, k uint64, r *slot) bool
-	// turn does what is due beside the slots.
-	turn(s *parley.Step)
-	// noted visits what is noted of a slot beside what is of all pipelines.
-	noted(v *parley.Vars, r *slot)
+// participation is how a process takes part in the slots.
+type participation interface {
+	// currentPhase returns the phase of this process.
+	currentPhase() phase
+	// mayOpen reports whether this process begins slots, and slot k in particular.
+	mayOpen(s *parley.Step, k uint64) bool
+	// mayOpenEarly reports whether slot k may begin before this process's own window allows it.
+	mayOpenEarly(k uint64) bool
+	// beforeSending runs before this process sends in a slot.
+	beforeSending(s *parley.Step, k uint64)
+	// observe records which process begins which slot, and reports whether the frame is of any use.
+	observe(s *parley.Step, from parley.ID, q parley.Msg) bool
+	// slotEnded runs when a slot is over, and reports whether its decision counts.
+	slotEnded(s *parley.Step, k uint64, r *slot) bool
+	// runDue does what is due besides the slots.
+	runDue(s *parley.Step)
+	// visitSlot visits what this participation records of a slot.
+	visitSlot(v *parley.Vars, r *slot)
 }
 
-// always is the part of a process that is never out: after a crash it is mute.
-type always struct{ missed *uint64 }
+// noRejoin is the participation of a process that never rejoins: after a restart it is inactive.
+type noRejoin struct{ missed *uint64 }
 
-func (always) at() phase                                      { return participating }
-func (always) opens(*parley.Step, uint64) bool                { return true }
-func (always) early(uint64) bool                              { return false }
-func (always) speaks(*parley.Step, uint64)                    {}
-func (always) hears(*parley.Step, parley.ID, parley.Msg) bool { return true }
-func (always) turn(*parley.Step)                              {}
-func (always) noted(*parley.Vars, *slot)                      {}
+func (noRejoin) currentPhase() phase                              { return participating }
+func (noRejoin) mayOpen(*parley.Step, uint64) bool                { return true }
+func (noRejoin) mayOpenEarly(uint64) bool                         { return false }
+func (noRejoin) beforeSending(*parley.Step, uint64)               {}
+func (noRejoin) observe(*parley.Step, parley.ID, parley.Msg) bool { return true }
+func (noRejoin) runDue(*parley.Step)                              {}
+func (noRejoin) visitSlot(*parley.Vars, *slot)                    {}
 
-func (a always) ends(_ *parley.Step, k uint64, _ *slot) bool { return *a.missed == 0 || k < *a.missed }
+func (a noRejoin) slotEnded(_ *parley.Step, k uint64, _ *slot) bool {
+	return *a.missed == 0 || k < *a.missed
+}
 
 // SlotHandler is the machine that embeds a pipeline. Neither function may call the pipeline.
 type SlotHandler interface {
-	// ProposalFor is asked what this process says in a slot, at the moment in which it begins,
-	// whoever called for it: the value is in round 0's frame.
+	// ProposalFor returns what this process proposes in a slot. It is called when the slot begins,
+	// whoever opened it: the value is in the frame of round 0.
 	ProposalFor(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
-	// SlotDone tells what this process's instance of a slot delivered: slot by slot, in
-	// order, none left out. delivered is the pipeline's own.
+	// SlotDone receives what this process's instance of a slot delivered: slot by slot, in
+	// order, without gaps. The pipeline reuses delivered.
 	SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect)
 }
 
-// NewPipeline makes one process. It panics if the schedule is not on call, the window is less than 1,
+// NewPipeline makes one process. It panics if the schedule is not on demand, the window is less than 1,
 // or the protocol signs.
 func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above SlotHandler) *Pipeline {
 	switch {
@@ -99,68 +101,69 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	case p.Faults == parley.SignedByzantineFaults:
 		panic(fmt.Sprintf("mux: what is signed in one slot of %s counts in all", p.Name))
 	}
-	l := &Pipeline{p: p, when: when, self: self, above: above, ring: newRing(window, p.N), alarm: alarm{due: never}}
-	l.part = always{&l.missed}
+	l := &Pipeline{p: p, when: when, self: self, handler: above, ring: newRing(window, p.N), alarm: alarm{due: never}}
+	l.participation = noRejoin{&l.missed}
 	return l
 }
 
-// Pause keeps all slots from beginning; what comes of them is kept. Release lets those begin
-// that are called for. All correct processes must be released within the time that the
-// schedule allows for a call to be heard by all.
-func (l *Pipeline) Pause() { l.waits = true }
+// Pause keeps all slots from beginning; frames for them are kept. Resume begins the slots
+// that are requested. All correct processes must resume within the time that the
+// schedule allows for the frame that opens a slot to reach all.
+func (l *Pipeline) Pause() { l.paused = true }
 
-// Resume is the end of a Hold.
+// Resume ends a Pause.
 func (l *Pipeline) Resume(s *parley.Step) {
-	if !l.waits {
+	if !l.paused {
 		return
 	}
-	l.waits = false
-	l.begin(s)
+	l.paused = false
+	l.beginRequested(s)
 }
 
-// begin has slots that were called for begin now.
-func (l *Pipeline) begin(s *parley.Step) {
-	for k := l.opened + 1; k <= l.wanted; k++ {
+func (l *Pipeline) beginRequested(s *parley.Step) {
+	for k := l.opened + 1; k <= l.requested; k++ {
 		l.slot(k).begin = s.Now
 	}
-	l.open(s)
+	l.openRequested(s)
 }
 
-// Paused tells whether the pipeline waits to be released.
-func (l *Pipeline) Paused() bool { return l.waits }
+// Paused reports whether the pipeline waits for Resume.
+func (l *Pipeline) Paused() bool { return l.paused }
 
-// Age is how long after slot k has begun slot k+window may begin: longer than any
-// correct process takes until slot k is over, counted from when another one began it.
+// Age returns how long after the beginning of slot k slot k+window may begin: longer than any
+// correct process takes until slot k is over, counted from the beginning at another one.
 func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
 
-// Missed is the first slot that this process abstained from, and 0 if there is none. It
-// goes on in later ones, but Over tells of none from that one on, unless the process can
-// return: then it is the first since it came back last, and Over leaves out what it missed.
+// Missed returns the first slot in which this process abstained, and 0 if there is none. It
+// takes part in later ones, but SlotDone reports none from that one on. For a process that can
+// rejoin it is the first since the last rejoin, and SlotDone omits only the slots that it missed.
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
-// Inactive tells whether this process takes no part: see Mute, or none yet: see Returns.
-func (l *Pipeline) Inactive() bool { return l.mute || l.part.at() != participating }
-
-// Waits tells of a muted process that it could take part, and does when there is something to do.
-func (l *Pipeline) Waits() bool { return !l.mute && l.part.at() >= ready }
-
-// Rounds are this process's own in a slot that has begun and is not over; nil otherwise.
-func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
-	if k <= l.over || k > l.opened || l.slot(k).one == nil {
-		return nil
-	}
-	return l.slot(k).one.Rounds()
+// Inactive reports whether this process takes no part: after Deactivate, or while it rejoins.
+func (l *Pipeline) Inactive() bool {
+	return l.deactivated || l.participation.currentPhase() != participating
 }
 
-// Deactivate ends all part that the process takes: for one that comes back after a crash.
-func (l *Pipeline) Deactivate() { l.mute = true }
+// Waits reports whether a process could take part or does. A ready one starts when there is something to do.
+func (l *Pipeline) Waits() bool { return !l.deactivated && l.participation.currentPhase() >= ready }
 
-// OpenSlot asks for a slot, and all before it, to begin: at once if the window allows.
-// Slot 0 stands for the next one.
-func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.call(s, k, false) }
+// Rounds returns this process's rounds in a slot that has begun and is not over; nil otherwise.
+func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
+	if k <= l.over || k > l.opened || l.slot(k).instance == nil {
+		return nil
+	}
+	return l.slot(k).instance.Rounds()
+}
 
-// call is Call. own tells that the slot waits for half a round if nobody else has asked for it.
-func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
+// Deactivate makes the process take no part from now on, as after a restart.
+func (l *Pipeline) Deactivate() { l.deactivated = true }
+
+// OpenSlot requests that a slot and all before it begin: at once if the window allows.
+// Slot 0 means the next one.
+func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.openSlot(s, k, false) }
+
+// openSlot is OpenSlot. If own is true, the slot waits for half a round unless another process requests it.
+func (l *Pipeline) openSlot(s *parley.Step, k uint64, own bool) {
 	if l.Inactive() {
 		return
 	}
@@ -172,41 +175,41 @@ func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
 		s.Refuse(s.Self, "call of a slot past the window")
 		return
 	}
-	l.want(s, k, own)
-	l.part.turn(s)
+	l.requestSlots(s, k, own)
+	l.participation.runDue(s)
 }
 
-// want notes that slots up to k are to begin, and begins those that may.
-func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
-	for l.wanted = max(l.wanted, l.opened); l.wanted < k; {
-		l.wanted++
-		r := l.slot(l.wanted)
-		r.begin, r.own = s.Now, own
+// requestSlots requests slots up to k, and begins those that may begin.
+func (l *Pipeline) requestSlots(s *parley.Step, k uint64, own bool) {
+	for l.requested = max(l.requested, l.opened); l.requested < k; {
+		l.requested++
+		r := l.slot(l.requested)
+		r.begin, r.ownOnly = s.Now, own
 	}
 	for ; !own && k > l.opened; k-- {
-		if r := l.slot(k); r.own { // this process held it back
-			r.begin, r.own = s.Now, false
+		if r := l.slot(k); r.ownOnly { // this process held it back
+			r.begin, r.ownOnly = s.Now, false
 		}
 	}
-	l.open(s)
+	l.openRequested(s)
 }
 
-// open begins what is wanted and may begin. A slot that had to wait for the window has
-// begun when the window let it, though a timer may be late.
-func (l *Pipeline) open(s *parley.Step) {
-	for !l.waits && l.opened < l.wanted {
+// openRequested begins slots that are requested and may begin. A slot that had to wait for the window
+// has begun when the window allowed it, even if the timer is late.
+func (l *Pipeline) openRequested(s *parley.Step) {
+	for !l.paused && l.opened < l.requested {
 		k := l.opened + 1
 		r := l.slot(k)
-		if !l.part.opens(s, k) {
+		if !l.participation.mayOpen(s, k) {
 			return
 		}
 		if k > l.window {
 			from := l.slot(k-l.window).begin + l.Age()
-			if r.own {
+			if r.ownOnly {
 				from += l.when.Delta / 2
 			}
 			if s.Now < from {
-				if !l.part.early(k) {
+				if !l.participation.mayOpenEarly(k) {
 					l.wake(s, from)
 					return
 				}
@@ -215,58 +218,58 @@ func (l *Pipeline) open(s *parley.Step) {
 			r.begin = max(r.begin, from)
 		}
 		l.opened = k
-		// What stood there was slot k-window, which is over everywhere.
+		// Its place held slot k-window, which is over everywhere.
 		old := l.slot(k + l.window)
-		*old = slot{out: old.out[:0], sizes: old.sizes, came: old.came}
+		*old = slot{delivered: old.delivered[:0], sizes: old.sizes, beganBy: old.beganBy}
 		one := l.instance(k)
 		mark := s.Mark()
 		if by := s.Now - r.begin; l.when.Late(by) {
 			s.Refuse(s.Self, "woke too late: abstains")
 			l.abstain(k, one)
 		} else {
-			l.part.speaks(s, k)
-			if m, ok := l.above.ProposalFor(s, k); ok {
+			l.participation.beforeSending(s, k)
+			if m, ok := l.handler.ProposalFor(s, k); ok {
 				one.Request(s, m)
 			}
 			one.Open(s, r.begin)
 		}
 		l.settle(s, k, mark)
-		if r.one == one && !one.Over() {
+		if r.instance == one && !one.Over() {
 			l.wake(s, one.Deadline())
 		}
 	}
 }
 
-// instance returns the process in slot k.
+// instance returns the instance of slot k, and makes it if there is none.
 func (l *Pipeline) instance(k uint64) *lockstep.Instance {
 	r := l.slot(k)
-	if r.one == nil {
+	if r.instance == nil {
 		if last := len(l.spare) - 1; last >= 0 {
-			r.one, l.spare = l.spare[last], l.spare[:last]
-			r.one.Reset(k)
+			r.instance, l.spare = l.spare[last], l.spare[:last]
+			r.instance.Reset(k)
 		} else {
-			r.one = lockstep.NewInstance(l.p, l.when, l.self, k)
+			r.instance = lockstep.NewInstance(l.p, l.when, l.self, k)
 		}
 	}
-	return r.one
+	return r.instance
 }
 
 func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 	one.Abstain()
-	l.slot(k).apart = true
+	l.slot(k).missed = true
 	if l.missed == 0 || k < l.missed {
 		l.missed = k
 	}
 }
 
-// Receive takes in a frame. One of a slot that has not begun calls for it.
+// Receive handles a frame. A frame of a slot that has not begun opens it.
 func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	if l.mute {
+	if l.deactivated {
 		return
 	}
 	l.catchUp(s)
 	l.receive(s, from, q)
-	l.part.turn(s)
+	l.participation.runDue(s)
 }
 
 func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
@@ -275,7 +278,7 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		s.Refuse(from, "not a frame")
 		return
 	}
-	if !l.part.hears(s, from, q) {
+	if !l.participation.observe(s, from, q) {
 		return
 	}
 	switch {
@@ -290,11 +293,11 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			s.Refuse(from, "frame of a slot that has not begun")
 			return
 		}
-		if l.want(s, k, false); k <= l.over {
-			return // what was kept of it was all that it needed
+		if l.requestSlots(s, k, false); k <= l.over {
+			return // the kept frames completed it
 		}
 	}
-	if q.Seq == 0 && !l.keeps(l.slot(k), from, len(q.Body)) {
+	if q.Seq == 0 && !l.admit(l.slot(k), from, len(q.Body)) {
 		s.Refuse(from, "more of one process than is kept")
 		return
 	}
@@ -313,43 +316,43 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		if e.Op != parley.OpDeliver {
 			return false
 		}
-		r.out = append(r.out, *e)
+		r.delivered = append(r.delivered, *e)
 		return true
 	})
 	for l.over < l.opened && k == l.over+1 {
 		r := l.slot(k)
-		if r.one == nil || !r.one.Over() {
+		if r.instance == nil || !r.instance.Over() {
 			return
 		}
-		counts := l.part.ends(s, k, r)
-		l.spare, r.one = append(l.spare, r.one), nil
-		l.letGo(r)
+		counts := l.participation.slotEnded(s, k, r)
+		l.spare, r.instance = append(l.spare, r.instance), nil
+		l.releaseQuota(r)
 		l.over = k
 		if counts {
-			l.above.SlotDone(s, k, r.out)
+			l.handler.SlotDone(s, k, r.delivered)
 		}
-		clear(r.out)
-		r.out = r.out[:0]
+		clear(r.delivered)
+		r.delivered = r.delivered[:0]
 		k++
 	}
 }
 
-// Timeout is the timer.
+// Timeout handles the timer.
 func (l *Pipeline) Timeout(s *parley.Step) {
-	if !l.mute {
+	if !l.deactivated {
 		l.catchUp(s)
 	}
 }
 
-// catchUp ends the rounds whose time is over, and begins slots that the window lets
-// begin by now.
+// catchUp ends the rounds whose time is over, and begins slots that the window now
+// allows.
 func (l *Pipeline) catchUp(s *parley.Step) {
 	if s.Now < l.due {
 		return
 	}
 	l.due = never
 	for k := l.over + 1; k <= l.opened; k++ {
-		one := l.slot(k).one
+		one := l.slot(k).instance
 		if one == nil {
 			continue
 		}
@@ -368,57 +371,57 @@ func (l *Pipeline) catchUp(s *parley.Step) {
 			l.wake(s, late)
 		}
 	}
-	l.open(s)
-	l.part.turn(s)
+	l.openRequested(s)
+	l.participation.runDue(s)
 }
 
-// State visits the slots that are not over, and when the others of the window began.
+// State visits the slots that are not over, and when the other slots of the window began.
 func (l *Pipeline) State(v *parley.Vars) {
 	if v.Skips() {
 		return
 	}
-	v.Bool("waits", &l.waits)
-	v.Bool("mute", &l.mute)
+	v.Bool("waits", &l.paused)
+	v.Bool("mute", &l.deactivated)
 	parley.Num(v, "over", &l.over)
 	parley.Num(v, "opened", &l.opened)
-	parley.Num(v, "wanted", &l.wanted)
+	parley.Num(v, "wanted", &l.requested)
 	parley.Num(v, "missed", &l.missed)
 	l.alarm.state(v)
 	if v.Loading() {
 		clear(l.slots)
-		clear(l.held)
+		clear(l.heldBytes)
 	}
 	for k := l.opened + 1 - min(l.opened, l.window); k <= l.opened+l.window; k++ {
 		l.visit(v, k)
 	}
 }
 
-// visit visits one slot. The messages that it delivered stay within the process, and name
-// another one by their origin alone.
+// visit visits one slot. Delivered messages stay within the process, and only their origin
+// names another one.
 func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	r := l.slot(k)
-	if k <= max(l.opened, l.wanted) {
+	if k <= max(l.opened, l.requested) {
 		v.Time("begin", &r.begin)
 	}
-	l.part.noted(v, r)
+	l.participation.visitSlot(v, r)
 	if k <= l.over {
 		return
 	}
-	has := r.one != nil
+	has := r.instance != nil
 	v.Bool("has", &has)
 	if has {
 		l.instance(k)
-		v.Machine("instance", r.one)
+		v.Machine("instance", r.instance)
 	}
 	if l.limit > 0 {
 		parley.PerProcess(v, "bytes", l.sizes(r), func(id parley.ID, size *int) {
 			parley.Num(v, "kept", size)
 			if v.Loading() {
-				l.held[id] += *size
+				l.heldBytes[id] += *size
 			}
 		})
 	}
-	parley.Slice(v, "delivered", &r.out, func(_ int, e *parley.Effect) {
+	parley.Slice(v, "delivered", &r.delivered, func(_ int, e *parley.Effect) {
 		e.Op, e.From = parley.OpDeliver, l.self
 		v.ID("of", &e.To)
 		parley.Num(v, "path", &e.Path)

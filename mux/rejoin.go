@@ -8,109 +8,109 @@ import (
 	"parley/lockstep"
 )
 
-// RejoinConfig lets processes of a pipeline come back: after a crash, or when they have lost
+// RejoinConfig lets processes of a pipeline rejoin after a crash, or after they have lost
 // touch with the others. It needs messages of the machine's own, and n >= 2m+2: with fewer
-// processes a liar can keep who comes back out, or have it begin at a time of his own.
+// processes a faulty one can keep a rejoining process out, or choose the time at which it begins.
 //
-// A process that is out counts as one of the m that may be faulty. What it has to find is
-// a slot from which on it takes part, and when that one may begin. It
-//   - asks where the others are, until so much time has passed that all slots in which it
-//     may have spoken before are over everywhere, and n-1-m others have answered. The m+1st
+// A process that rejoins counts as one of the m that may be faulty. It must find a slot
+// from which on it takes part, and the time at which that slot may begin. It
+//   - asks the others for their positions, until so much time has passed that all slots in
+//     which it may have sent are over everywhere, and n-1-m others have answered. The m+1st
 //     greatest answer is no greater than what some correct process has begun, and, since
-//     all that are correct have answered by then, no less than what m+1 of them had;
-//   - listens for as long as a slot lasts, and says nothing. Of a slot that m+1 processes'
-//     round 0 has told it of, a correct one has begun it: it notes that time as the slot's
-//     beginning. Slots of before it listened began too long ago to matter;
-//   - takes part in the slots behind. Those up to there are over for it.
+//     all correct processes have answered by then, no less than what m+1 of them had begun;
+//   - listens for the duration of a slot, and sends nothing. If m+1 processes' frames of round
+//     0 of a slot arrive, a correct process has begun it: that time is recorded as the slot's
+//     beginning. Slots that began before it listened began too long ago to matter;
+//   - takes part in the slots after these. All slots before are over for it.
 //
-// It never speaks in a slot that it may have spoken in before: before it speaks beyond what
-// it has reserved, it makes a greater reserve durable, half a window at a time, and in its
-// next life goes on behind that. Where that is more than the others have begun, they begin
-// what is missing, and it waits for that. Who has nothing durable goes by what the others tell.
-// What it says waits for the disk then, and a slow one makes it late. So before a process begins
-// the first slot that it knows of, it has the others reserve, too: it asks them where they are, and
-// neither that nor what they answer leaves before the disk has the reserve.
+// It never sends in a slot in which it may have sent before: before it sends beyond its
+// reserve, it makes a greater reserve durable, half a window at a time, and its next
+// incarnation continues after that. If the others have not begun that many slots, they begin the
+// missing ones, and it waits. A process without durable state uses the slots that the others report.
+// While a reserve is made durable, messages wait for the disk, and a slow disk makes a process late.
+// So before a process begins the first slot that it knows of, it makes the others reserve, too: it asks
+// for their positions, and neither question nor answer leaves before the sender's disk has the reserve.
 //
-// The time that it notes lies at most two delays behind the first correct beginning, and
-// three slacks: the first one's, another's who hears it, and its own. So the slots of who
-// came back begin as much later than the first, and rounds must have room for three delays
-// and five times the slack, where they otherwise have for two and four. This does not add
-// up as long as m+1 correct processes begin within one delay of each other: who hears of a
-// slot from m+1 begins it at once, before the window's time, for one of them is correct
-// and its window has let it. After more returns than n-2m-1 it could, if a liar calls for
-// all that windows let, without a pause. To what correct processes themselves call for it
-// does not happen: they leave half a round more between a slot and the one a window later,
-// after which all begin as they hear, within one delay.
+// The time that it records is at most two delays after the first correct beginning, plus
+// three slacks: that of the first process, of another that hears it, and its own. So its slots
+// begin that much later than the first, and rounds must have room for three delays
+// and five times the slack, where otherwise two and four are enough. This does not add
+// up as long as m+1 correct processes begin within one delay of each other: a process that hears
+// m+1 begin a slot begins it at once, before its own window allows it, because one of them is
+// correct and its window has allowed it. After more than n-2m-1 rejoins it could add up, if a faulty
+// process opens all slots that windows allow, without a pause. For slots that correct processes open
+// it does not: they leave half a round more between a slot and the one a window later,
+// after which all begin when they hear the first, within one delay.
 //
-// If all come back at once nobody goes on whom they could join. Then all have floors, up to
-// which they may have spoken, and these differ; and in a slot above the floor of one and
-// below that of another, more may be silent than may be faulty. So a process begins behind
-// what it knows, and tells nothing of what it takes part in, until three windows of slots
-// in a row have gone by in each of which it heard n-1-m others. That is enough: let k be a
-// slot that it tells of, and say that a correct process has a floor of k or more. That one
+// If all rejoin at once, no process is in slots that they could join. All have floors, up to
+// which they may have sent, and the floors differ; in a slot above the floor of one and
+// below that of another, more may be silent than may be faulty. So a process begins after
+// what it knows, and reports no slot in which it takes part until three windows of slots
+// in a row have passed in each of which it heard n-1-m others. That is enough: let k be a
+// slot that it reports, and assume that a correct process has a floor of k or more. That one
 // has taken at most a window of slots to find out that it was alone, with a window more
-// that had begun and half a one reserved; before that it heard n-1-m others, of whom, with
+// that had begun and half a window reserved; before that it heard n-1-m others, of which, with
 // n > 3m, m are correct. So m+1 correct ones have floors above k less three windows, and
 // are silent in a slot there, in which our process heard m correct others. These would be
 // 2m+2 correct processes in all, more than there are if n = 3m+1; and if n is greater, the
-// numbers are greater alike. These empty slots are run through when there is something to
-// do, and n-1-m others say that they are ready to; who is ready only begins what m+1 call
-// for, so that liars do not drive it ahead of the others. If a correct process is missing
-// then, it counts as faulty.
+// numbers grow alike. These empty slots run when there is something to do and n-1-m others
+// report that they are ready; a ready process begins only what m+1 processes open, so that
+// faulty processes do not drive it ahead of the others. A correct process that is missing
+// then counts as faulty.
 //
 // A process has lost touch if m+1 others begin slots that are more than a window away, or if
-// it has heard too few in a whole window of slots; or in one, if Whole says so.
+// it has heard too few in a whole window of slots, or in one slot if Whole is set.
 type RejoinConfig struct {
 	M                            int         // how many processes may be faulty
-	PositionQuery, PositionReply parley.Kind // the messages: see Find
-	// Whole is for machines that need all slots: one that misses a slot has lost touch.
+	PositionQuery, PositionReply parley.Kind // the messages: see HandlePosition
+	// Whole is for machines that need all slots: a process that misses a slot has lost touch.
 	Whole bool
 }
 
-// Isolation is what rounds are that know whether their process was cut off from the others.
+// Isolation is implemented by rounds that know whether their process was cut off from the others.
 type Isolation interface {
-	// Isolated tells whether it was, so that what it decided may be nobody else's.
+	// Isolated reports whether it was cut off, so that no other process may have decided the same.
 	Isolated() bool
 }
 
-// phase is how far a process is.
+// phase is how far a process is in rejoining.
 type phase uint8
 
 const (
 	participating phase = iota // it takes part
-	locating                   // where the others are
-	listening                  // for the slots that begin
-	ready                      // it could take part, but nobody it can join goes on
-	advancing                  // it runs through slots of which nothing is told
+	locating                   // it asks for the positions of the others
+	listening                  // it listens for the slots that begin
+	ready                      // it could take part, but there are no processes that it can join
+	advancing                  // it runs through slots that it does not report
 )
 
-// What a process tells of itself, in the Seq of At.
+// The stages of a process, in the Seq of a PositionReply.
 const (
-	unknown uint64 = iota // it is out, and knows nothing
-	out                   // it is out
-	waits                 // it is ready, or going
-	takes                 // it takes part
+	stageUnknown       uint64 = iota // it takes no part, and knows no slot
+	stageOut                         // it takes no part
+	stageReady                       // it is ready or advancing
+	stageParticipating               // it takes part
 )
 
-// Rejoining is a pipeline that a process comes back to.
+// Rejoining is a pipeline that a process can rejoin.
 type Rejoining struct {
 	Pipeline
-	standing
+	rejoinState
 	answers
-	reserved
+	reservation
 
-	since  parley.Tick // when the phase began
-	poll   parley.Tick // when all are asked again
-	pause  parley.Tick // until they are once more
-	astray parley.Set  // who begins slots that are more than a window away
-	clean  uint64      // the last slot in which it heard too few, or the one before the first
-	apart  uint64      // of the last ones, in how many slots on end
-	wants  bool        // somebody has something to do
-	left   bool        // the question before the first slot has left: the disk had the reserve
-	met    bool        // that is over
+	phaseBegan    parley.Tick // when the phase began
+	nextQuery     parley.Tick // when it asks all again
+	queryInterval parley.Tick // how long it waits before it asks again
+	outOfWindow   parley.Set  // processes that begin slots more than a window away
+	lastMissed    uint64      // the last slot in which it heard too few, or the slot before the first
+	missedInRow   uint64      // the number of slots in a row, up to the last, that it missed
+	hasWork       bool        // some process has something to do
+	querySent     bool        // the question before the first slot has left: the disk has the reserve
+	prepared      bool        // the question before the first slot is settled
 }
 
-// NewRejoining makes one process, where [NewPipeline] would make one that cannot return.
+// NewRejoining makes one process that can rejoin; one that [NewPipeline] makes cannot.
 func NewRejoining(
 	p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above SlotHandler, c RejoinConfig,
 ) *Rejoining {
@@ -119,134 +119,134 @@ func NewRejoining(
 		rank = max(1, p.N-1-c.M)
 	}
 	b := &Rejoining{
-		Pipeline: *NewPipeline(p, when, window, self, above),
-		standing: standing{whole: true, settled: true},
-		answers:  answers{c: c, n: p.N, rank: rank, told: make([]peerPosition, p.N), latest: make([]uint64, p.N)},
+		Pipeline:    *NewPipeline(p, when, window, self, above),
+		rejoinState: rejoinState{whole: true, settled: true},
+		answers: answers{
+			config: c, n: p.N, rank: rank, positions: make([]peerPosition, p.N), latestBegun: make([]uint64, p.N),
+		},
 	}
 	b.forget()
-	b.part = b
+	b.participation = b
 	return b
 }
 
-// Start is the machine's Start. intact tells that who finds nothing of before has not
-// taken part before, though it has lived.
+// Start must be called from the machine's Start. intact means that a process that finds no
+// earlier record has not taken part before, although it has run.
 func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	if !s.Restart {
-		b.seal(s, 0)
+		b.saveReserve(s, 0)
 		return
 	}
-	b.start(s, intact)
+	b.loadFloor(s, intact)
 	b.over, b.opened = b.floor, b.floor
-	b.ask(s)
+	b.beginRejoin(s)
 }
 
-// OpenSlot is the pipeline's. A slot that nobody else has called for waits for half a round.
-func (b *Rejoining) OpenSlot(s *parley.Step, k uint64) { b.call(s, k, true) }
+// OpenSlot is [Pipeline.OpenSlot], but a slot that no other process has requested waits for half a round.
+func (b *Rejoining) OpenSlot(s *parley.Step, k uint64) { b.openSlot(s, k, true) }
 
-// Lose has the process return, for its machine has lost touch.
+// Lose makes the process rejoin because its machine has lost touch.
 func (b *Rejoining) Lose(s *parley.Step) {
 	b.lost = true
-	b.turn(s)
+	b.runDue(s)
 }
 
-// Want tells that there is something to do. It comes before Settled is asked: before the first
-// slot a process is settled until then, and not any more.
+// Want says that there is something to do. Call it before Settled: before the first slot a
+// process is settled until Want, and then no longer.
 func (b *Rejoining) Want(s *parley.Step) {
-	if b.settled && !b.met && b.over == 0 {
-		b.meet(s)
-	} else if !b.wants && !b.settled {
-		b.wants = true
-		b.hurry(s)
+	if b.settled && !b.prepared && b.over == 0 {
+		b.askPrepared(s)
+	} else if !b.hasWork && !b.settled {
+		b.hasWork = true
+		b.querySoon(s)
 	}
 }
 
 const (
-	stale    = 3
-	mostSlot = 1 << 62
-	compact  = 64 // records
-	patience = 8  // rounds in which the others may answer before the first slot
+	staleAfter           = 3
+	maxSlot              = 1 << 62
+	recordsPerCompaction = 64 // log records between two compactions
+	maxPrepareRounds     = 8  // rounds that the others have to answer before the first slot
 )
 
-// standing is how a process stands.
-type standing struct {
-	phase   phase
-	base    uint64 // nothing is told of slots up to here
-	lost    bool   // touch with the others
-	whole   bool   // the machine has all that it needs of slots before
-	settled bool   // all that may be missed are in too: nobody is asked
-	meets   bool   // before the first slot: the others are asked whether they are prepared
+type rejoinState struct {
+	phase     phase
+	base      uint64 // slots up to this one are not reported
+	lost      bool   // it lost touch with the others
+	whole     bool   // the machine has all that it needs of earlier slots
+	settled   bool   // n-1-m others take part too: it stops asking
+	preparing bool   // before the first slot: it asks the others whether they are prepared
 }
 
-func (b *standing) at() phase { return b.phase }
+func (b *rejoinState) currentPhase() phase { return b.phase }
 
-// In tells whether the process takes part.
-func (b *standing) In() bool { return b.phase == participating }
+// In reports whether the process takes part.
+func (b *rejoinState) In() bool { return b.phase == participating }
 
-// Speaks tells whether the process may say something in slots that others begin.
-func (b *standing) Speaks() bool { return b.In() && (b.settled || b.meets) }
+// Speaks reports whether the process may propose in slots that others begin.
+func (b *rejoinState) Speaks() bool { return b.In() && (b.settled || b.preparing) }
 
-// Settled tells whether it may begin slots: n-1-m others are in, too, and have all that they need.
-// Before the first slot that means that they are prepared; and if not so many are in time, that it
-// waits no longer.
-func (b *standing) Settled() bool { return b.In() && b.settled }
+// Settled reports whether it may begin slots: n-1-m others take part, too, and have all that they need.
+// Before the first slot this means that they are prepared; if too few are in time, that the
+// process has stopped waiting.
+func (b *rejoinState) Settled() bool { return b.In() && b.settled }
 
-// Base is the last slot of which nothing is told. It is over.
-func (b *standing) Base() uint64 { return b.base }
+// Base returns the last slot that is not reported. It is over.
+func (b *rejoinState) Base() uint64 { return b.base }
 
-// Tells tells whether what is agreed on in a slot counts.
-func (b *standing) Tells(k uint64) bool { return b.In() && k > b.base && !b.lost }
+// Tells reports whether the decision of slot k counts.
+func (b *rejoinState) Tells(k uint64) bool { return b.In() && k > b.base && !b.lost }
 
-// Whole says whether the machine has what it needs of slots up to Base.
-func (b *standing) Whole(yes bool) { b.whole = yes }
+// Whole sets whether the machine has what it needs of slots up to Base.
+func (b *rejoinState) Whole(yes bool) { b.whole = yes }
 
-// stage is how this process stands.
-func (b *standing) stage(known bool) uint64 {
+func (b *rejoinState) stage(known bool) uint64 {
 	switch {
 	case b.phase == participating && b.whole:
-		return takes
+		return stageParticipating
 	case b.phase == participating || b.phase >= ready:
-		return waits
+		return stageReady
 	case known:
-		return out
+		return stageOut
 	}
-	return unknown
+	return stageUnknown
 }
 
-// answers are what the others have told, or shown.
+// answers are what the others have reported or shown.
 type answers struct {
-	c      RejoinConfig
-	n      int
-	rank   int            // which of the greatest answers, or slots heard of, a correct process's is below
-	told   []peerPosition // by process: its last answer
-	latest []uint64       // by process: the last slot that it was heard to begin
+	config      RejoinConfig
+	n           int
+	rank        int            // the rank-th greatest answer, or slot heard of, is at most that of a correct process
+	positions   []peerPosition // by process: its last answer
+	latestBegun []uint64       // by process: the last slot that it was heard to begin
 }
 
-// peerPosition is one process's answer.
+// peerPosition is one process's last answer.
 type peerPosition struct {
-	stage uint64
-	high  uint64
-	old   uint8 // how often it was asked since; stale: it has not answered
+	stage      uint64
+	slot       uint64
+	unanswered uint8 // how often it was asked since; stale: no current answer
 }
 
-// count is how many others have said lately that they stand at least so.
+// count returns how many others have a current answer of at least this stage.
 func (b *answers) count(stage uint64) (sum int) {
-	for i := range b.told {
-		if b.told[i].old < stale && b.told[i].stage >= stage {
+	for i := range b.positions {
+		if b.positions[i].unanswered < staleAfter && b.positions[i].stage >= stage {
 			sum++
 		}
 	}
 	return sum
 }
 
-// most is how many others a correct process hears.
-func (b *answers) most() int { return b.n - 1 - b.c.M }
+// othersHeard returns how many others a correct process hears.
+func (b *answers) othersHeard() int { return b.n - 1 - b.config.M }
 
-// high is what a correct process has begun, or may have, by the answers.
-func (b *answers) high() uint64 {
+// highestBegun returns a slot that a correct process has begun, or may have, according to the answers.
+func (b *answers) highestBegun() uint64 {
 	var list []uint64
-	for i := range b.told {
-		if b.told[i].old < stale && b.told[i].stage > unknown {
-			list = append(list, b.told[i].high)
+	for i := range b.positions {
+		if b.positions[i].unanswered < staleAfter && b.positions[i].stage > stageUnknown {
+			list = append(list, b.positions[i].slot)
 		}
 	}
 	return b.ranked(list)
@@ -260,10 +260,10 @@ func (b *answers) ranked(list []uint64) uint64 {
 	return list[len(list)-b.rank]
 }
 
-// called tells whether a correct process has begun slot k, by those who were heard.
-func (b *answers) called(k uint64) bool {
+// begunByCorrect reports whether a correct process has begun slot k, according to the frames received.
+func (b *answers) begunByCorrect(k uint64) bool {
 	sum := 0
-	for _, last := range b.latest {
+	for _, last := range b.latestBegun {
 		if last >= k {
 			sum++
 		}
@@ -271,27 +271,27 @@ func (b *answers) called(k uint64) bool {
 	return sum >= b.rank
 }
 
-// forget forgets what was heard of the others.
+// forget discards what was heard of the others.
 func (b *answers) forget() {
-	for i := range b.told {
-		b.told[i] = peerPosition{old: stale}
+	for i := range b.positions {
+		b.positions[i] = peerPosition{unanswered: staleAfter}
 	}
-	clear(b.latest)
+	clear(b.latestBegun)
 }
 
-// reserved is in which slots a process may have spoken, or may yet speak.
-type reserved struct {
-	known   bool   // the floor is
-	floor   uint64 // it may have spoken in slots up to here
-	reserve uint64 // it may speak in slots up to here
-	sealed  bool   // that is on the disk, or will be
-	records int    // on the disk, since they were replaced by the state
+// reservation holds the slots in which a process may have sent, or may send.
+type reservation struct {
+	known   bool   // the floor is known
+	floor   uint64 // it may have sent in slots up to this one
+	reserve uint64 // it may send in slots up to this one
+	saved   bool   // the reserve is on the disk, or will be
+	records int    // log records since the last compaction
 }
 
-// start has the floor of a process that came back. intact tells that who finds nothing of
-// before has not taken part before, though it has lived.
-func (b *reserved) start(s *parley.Step, intact bool) {
-	b.floor, b.known = b.reserve, b.sealed
+// loadFloor sets the floor of a process that restarted. intact means that a process that finds no
+// earlier record has not taken part before, although it has run.
+func (b *reservation) loadFloor(s *parley.Step, intact bool) {
+	b.floor, b.known = b.reserve, b.saved
 	for _, r := range s.Log {
 		if len(r.Body) == 8 {
 			b.floor, b.known = max(b.floor, binary.BigEndian.Uint64(r.Body)), true
@@ -299,81 +299,80 @@ func (b *reserved) start(s *parley.Step, intact bool) {
 	}
 	if !b.known && len(s.Log) == 0 {
 		if b.known = intact; intact {
-			b.seal(s, 0)
+			b.saveReserve(s, 0)
 		} else {
 			s.Append([]byte("begun"))
 		}
 	}
-	b.reserve, b.sealed = b.floor, b.known
+	b.reserve, b.saved = b.floor, b.known
 }
 
-// seal makes a reserve durable.
-func (b *reserved) seal(s *parley.Step, reserve uint64) {
-	b.reserve, b.sealed = reserve, true
+func (b *reservation) saveReserve(s *parley.Step, reserve uint64) {
+	b.reserve, b.saved = reserve, true
 	s.Append(binary.BigEndian.AppendUint64(nil, reserve))
-	if b.records++; b.records >= compact {
+	if b.records++; b.records >= recordsPerCompaction {
 		b.records = 0
 		s.Compact()
 	}
 }
 
-// reach is for a slot in which the process is to speak.
-func (b *reserved) reach(s *parley.Step, k, window uint64) {
+// reserveFor reserves slots before the process sends in slot k.
+func (b *reservation) reserveFor(s *parley.Step, k, window uint64) {
 	if k > b.reserve {
-		b.seal(s, k+max(1, window/2)-1)
+		b.saveReserve(s, k+max(1, window/2)-1)
 	}
 }
 
-// prepare reserves the next slots, if nothing is under way that would wait for the disk.
-func (b *Rejoining) prepare(s *parley.Step) {
+// reserveNext reserves the next slots, unless slots in flight would wait for the disk.
+func (b *Rejoining) reserveNext(s *parley.Step) {
 	if b.phase == participating && b.over == b.opened {
-		b.reach(s, b.opened+1, b.window)
+		b.reserveFor(s, b.opened+1, b.window)
 	}
 }
 
-func (b *Rejoining) speaks(s *parley.Step, k uint64) { b.reach(s, k, b.window) }
+func (b *Rejoining) beforeSending(s *parley.Step, k uint64) { b.reserveFor(s, k, b.window) }
 
-// State visits what is known of a return, and the slots. The reserve outlives a crash.
+// State visits the state of rejoining, and the slots. The reserve is durable.
 func (b *Rejoining) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "reserve", &b.reserve)
-		v.Bool("sealed", &b.sealed)
+		v.Bool("sealed", &b.saved)
 	})
 	if v.Skips() {
 		return
 	}
 	parley.Num(v, "phase", &b.phase)
-	v.Time("since", &b.since)
-	v.Time("poll", &b.poll)
-	parley.Num(v, "pause", &b.pause)
+	v.Time("since", &b.phaseBegan)
+	v.Time("poll", &b.nextQuery)
+	parley.Num(v, "pause", &b.queryInterval)
 	v.Bool("known", &b.known)
 	parley.Num(v, "floor", &b.floor)
 	parley.Num(v, "records", &b.records)
-	parley.PerProcess(v, "told", b.told, func(_ parley.ID, t *peerPosition) {
+	parley.PerProcess(v, "told", b.positions, func(_ parley.ID, t *peerPosition) {
 		parley.Num(v, "stage", &t.stage)
-		parley.Num(v, "high", &t.high)
-		parley.Num(v, "old", &t.old)
+		parley.Num(v, "high", &t.slot)
+		parley.Num(v, "old", &t.unanswered)
 	})
-	parley.PerProcess(v, "latest", b.latest, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
-	v.Set("astray", &b.astray)
+	parley.PerProcess(v, "latest", b.latestBegun, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
+	v.Set("astray", &b.outOfWindow)
 	parley.Num(v, "base", &b.base)
-	parley.Num(v, "clean", &b.clean)
-	parley.Num(v, "apart", &b.apart)
+	parley.Num(v, "clean", &b.lastMissed)
+	parley.Num(v, "apart", &b.missedInRow)
 	v.Bool("lost", &b.lost)
 	v.Bool("whole", &b.whole)
-	v.Bool("wants", &b.wants)
+	v.Bool("wants", &b.hasWork)
 	v.Bool("settled", &b.settled)
-	v.Bool("meets", &b.meets)
-	v.Bool("left", &b.left)
-	v.Bool("met", &b.met)
+	v.Bool("meets", &b.preparing)
+	v.Bool("left", &b.querySent)
+	v.Bool("met", &b.prepared)
 	b.Pipeline.State(v)
 }
 
-func (b *Rejoining) noted(v *parley.Vars, r *slot) {
-	if r.came == nil {
-		r.came = make([]bool, b.n)
+func (b *Rejoining) visitSlot(v *parley.Vars, r *slot) {
+	if r.beganBy == nil {
+		r.beganBy = make([]bool, b.n)
 	}
-	parley.PerProcess(v, "came", r.came, func(_ parley.ID, yes *bool) { v.Bool("began", yes) })
-	v.Bool("own", &r.own)
-	v.Bool("apart", &r.apart)
+	parley.PerProcess(v, "came", r.beganBy, func(_ parley.ID, yes *bool) { v.Bool("began", yes) })
+	v.Bool("own", &r.ownOnly)
+	v.Bool("apart", &r.missed)
 }

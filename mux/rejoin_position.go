@@ -6,61 +6,61 @@ import (
 	"parley"
 )
 
-// Timeout is the timer. It was set with the question, and the disk held both.
+// Timeout handles the timer. The timer was set with the question: when it expires, the disk has the reserve.
 func (b *Rejoining) Timeout(s *parley.Step) {
-	if !b.mute && s.Now >= b.due && b.meets && !b.left {
-		b.left, b.since = true, s.Now
+	if !b.deactivated && s.Now >= b.due && b.preparing && !b.querySent {
+		b.querySent, b.phaseBegan = true, s.Now
 	}
 	b.Pipeline.Timeout(s)
 }
 
-// HandlePosition takes in Where, a question where this process is: Value is 1 if there is something
-// to do, and Seq the floor of who asks: who takes part begins what is missing up to there,
-// as fast as the window lets, which is no more than a liar can have him do by frames. Who takes
-// part, and is asked because there is something to do, reserves slots before he answers. And
-// At, an answer: Value is the last slot that has begun there, or may have, and Seq how the
-// process stands: 0 it is out and does not know a slot, 1 it is out, 2 it is ready to go
-// on with others who are, 3 it takes part.
+// HandlePosition handles the messages of rejoining. In a PositionQuery, Value is 1 if there is something
+// to do, and Seq is the floor of the sender: a process that takes part begins the slots missing up to there,
+// as fast as the window allows, which is no more than a faulty process can cause by frames. If it is
+// asked because there is something to do, it also reserves slots before it answers. In a PositionReply,
+// Value is the last slot that has begun there, or may have, and Seq is the stage of the sender: 0 it takes
+// no part and knows no slot, 1 it takes no part, 2 it is ready to continue with others that are ready,
+// 3 it takes part.
 func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Origin != 0 || len(q.Body) > 0:
 		s.Refuse(from, "fields that are not used")
-	case q.Kind == b.c.PositionQuery && q.Seq <= mostSlot && q.Value <= 1:
-		if b.phase == participating && q.Seq > b.opened && b.wanted <= b.opened {
-			b.want(s, b.opened+min(q.Seq-b.opened, b.window), true)
+	case q.Kind == b.config.PositionQuery && q.Seq <= maxSlot && q.Value <= 1:
+		if b.phase == participating && q.Seq > b.opened && b.requested <= b.opened {
+			b.requestSlots(s, b.opened+min(q.Seq-b.opened, b.window), true)
 		}
 		if q.Value == 1 {
-			b.prepare(s)
+			b.reserveNext(s)
 		}
-		s.Send(from, parley.Msg{Kind: b.c.PositionReply, Value: max(b.floor, b.opened), Seq: b.stage(b.known)})
-		if news := q.Value == 1 && !b.wants || b.told[from].old == stale; news && !b.settled {
-			b.wants = b.wants || q.Value == 1
-			b.hurry(s)
+		s.Send(from, parley.Msg{Kind: b.config.PositionReply, Value: max(b.floor, b.opened), Seq: b.stage(b.known)})
+		if news := q.Value == 1 && !b.hasWork || b.positions[from].unanswered == staleAfter; news && !b.settled {
+			b.hasWork = b.hasWork || q.Value == 1
+			b.querySoon(s)
 		}
-	case q.Kind == b.c.PositionReply && q.Seq <= takes && q.Value <= mostSlot:
-		if b.settled && b.poll == 0 { // it has never asked; else this one may be late
+	case q.Kind == b.config.PositionReply && q.Seq <= stageParticipating && q.Value <= maxSlot:
+		if b.settled && b.nextQuery == 0 { // it has never asked; otherwise this answer may be late
 			s.Refuse(from, "an answer that nobody waits for")
 			return
 		}
-		b.told[from] = peerPosition{stage: q.Seq, high: q.Value}
+		b.positions[from] = peerPosition{stage: q.Seq, slot: q.Value}
 	default:
 		s.Refuse(from, "no message of who comes back")
 		return
 	}
 	b.catchUp(s)
-	b.turn(s)
+	b.runDue(s)
 }
 
-func (b *Rejoining) early(k uint64) bool {
-	return b.n >= 2*b.c.M+2 && k-b.window <= b.over && b.called(k)
+func (b *Rejoining) mayOpenEarly(k uint64) bool {
+	return b.n >= 2*b.config.M+2 && k-b.window <= b.over && b.begunByCorrect(k)
 }
 
-func (b *Rejoining) opens(s *parley.Step, k uint64) bool {
+func (b *Rejoining) mayOpen(s *parley.Step, k uint64) bool {
 	switch b.phase {
 	case locating, listening:
 		return false
 	case ready:
-		if !b.called(k) {
+		if !b.begunByCorrect(k) {
 			return false
 		}
 		b.slot(k).begin = s.Now
@@ -68,158 +68,156 @@ func (b *Rejoining) opens(s *parley.Step, k uint64) bool {
 	return true
 }
 
-func (b *Rejoining) hears(s *parley.Step, from parley.ID, q parley.Msg) bool {
+func (b *Rejoining) observe(s *parley.Step, from parley.ID, q parley.Msg) bool {
 	k := q.Value
 	if b.phase == locating {
-		if q.Seq == 0 && k <= mostSlot {
-			b.latest[from] = max(b.latest[from], k)
+		if q.Seq == 0 && k <= maxSlot {
+			b.latestBegun[from] = max(b.latestBegun[from], k)
 		}
 		return false
 	}
-	if q.Seq == 0 && k <= mostSlot {
-		b.latest[from] = max(b.latest[from], k)
+	if q.Seq == 0 && k <= maxSlot {
+		b.latestBegun[from] = max(b.latestBegun[from], k)
 		switch {
 		case b.phase == listening:
-			b.note(s.Now, from, k, b.rank)
-			if to := b.ranked(slices.Clone(b.latest)); to > b.opened {
-				b.advance(to, b.rank, b.since-b.Age())
+			b.recordBeginning(s.Now, from, k, b.rank)
+			if to := b.ranked(slices.Clone(b.latestBegun)); to > b.opened {
+				b.skipTo(to, b.rank, b.phaseBegan-b.Age())
 			}
 		case k > b.opened+b.window || k+b.window < b.opened:
-			b.astray.Add(from)
-			b.lost = b.lost || b.astray.Len() > b.c.M
+			b.outOfWindow.Add(from)
+			b.lost = b.lost || b.outOfWindow.Len() > b.config.M
 		default:
-			b.astray.Remove(from)
+			b.outOfWindow.Remove(from)
 		}
 	}
 	return b.phase != listening || q.Seq == 0 && k > b.opened && k <= b.opened+b.window
 }
 
-// ends counts the slots in which this process was cut off.
-func (b *Rejoining) ends(s *parley.Step, k uint64, r *slot) bool {
-	if c, ok := r.one.Rounds().(Isolation); ok && !r.apart && c.Isolated() {
+// slotEnded counts the slots in which this process was late or cut off.
+func (b *Rejoining) slotEnded(s *parley.Step, k uint64, r *slot) bool {
+	if c, ok := r.instance.Rounds().(Isolation); ok && !r.missed && c.Isolated() {
 		s.Refuse(s.Self, "heard too few: abstains")
-		r.apart = true
+		r.missed = true
 		if b.missed == 0 {
 			b.missed = k
 		}
 	}
-	if !r.apart {
-		b.apart = 0
+	if !r.missed {
+		b.missedInRow = 0
 		return b.Tells(k)
 	}
-	b.apart++
-	b.clean = k
-	b.lost = b.lost || b.apart >= max(b.window, 3) || b.c.Whole && b.phase == participating && k > b.base
+	b.missedInRow++
+	b.lastMissed = k
+	b.lost = b.lost || b.missedInRow >= max(b.window, 3) || b.config.Whole && b.phase == participating && k > b.base
 	return false
 }
 
-// ask begins to return.
-func (b *Rejoining) ask(s *parley.Step) {
+func (b *Rejoining) beginRejoin(s *parley.Step) {
 	b.forget()
-	b.astray, b.apart, b.lost = parley.Set{}, 0, false
-	b.phase, b.since, b.poll, b.pause = locating, s.Now, s.Now, b.when.Delta
-	b.settled, b.wants, b.meets = false, false, false
-	b.turn(s)
+	b.outOfWindow, b.missedInRow, b.lost = parley.Set{}, 0, false
+	b.phase, b.phaseBegan, b.nextQuery, b.queryInterval = locating, s.Now, s.Now, b.when.Delta
+	b.settled, b.hasWork, b.preparing = false, false, false
+	b.runDue(s)
 }
 
-// leave lets all go that has begun, and begins to return.
-func (b *Rejoining) leave(s *parley.Step) {
+// abandon abandons all slots that have begun, and begins to rejoin.
+func (b *Rejoining) abandon(s *parley.Step) {
 	s.Refuse(s.Self, "lost touch: returns")
 	b.floor, b.known = max(b.floor, b.opened), true
-	b.place(b.opened, s.Now-b.Age())
-	b.ask(s)
+	b.reset(b.opened, s.Now-b.Age())
+	b.beginRejoin(s)
 }
 
-func (b *Rejoining) turn(s *parley.Step) {
-	if b.mute {
+func (b *Rejoining) runDue(s *parley.Step) {
+	if b.deactivated {
 		return
 	}
 	if b.lost {
-		b.leave(s)
+		b.abandon(s)
 		return
 	}
 	switch b.phase {
 	case locating:
-		if due := b.since + b.Age(); s.Now < due {
+		if due := b.phaseBegan + b.Age(); s.Now < due {
 			b.wake(s, due)
-		} else if b.count(out) >= b.most() {
-			b.place(max(b.floor, b.high(), b.ranked(slices.Clone(b.latest))), s.Now-b.Age())
+		} else if b.count(stageOut) >= b.othersHeard() {
+			b.reset(max(b.floor, b.highestBegun(), b.ranked(slices.Clone(b.latestBegun))), s.Now-b.Age())
 			b.known, b.floor = true, max(b.floor, b.opened)
-			b.phase, b.since = listening, s.Now
+			b.phase, b.phaseBegan = listening, s.Now
 			b.wake(s, s.Now+b.Age()+b.when.Delta)
 		}
 	case listening:
-		if due := b.since + b.Age() + b.when.Delta; s.Now < due {
+		if due := b.phaseBegan + b.Age() + b.when.Delta; s.Now < due {
 			b.wake(s, due)
-		} else if b.count(takes) < b.rank || b.high() >= b.floor {
-			b.release(s, ready)
-		} // or else the others begin what is missing
+		} else if b.count(stageParticipating) < b.rank || b.highestBegun() >= b.floor {
+			b.enterPhase(s, ready)
+		} // otherwise the others begin what is missing
 	case participating:
-		if b.meets {
-			b.greeted(s.Now)
+		if b.preparing {
+			b.checkPrepared(s.Now)
 		} else {
-			b.settled = b.settled || b.whole && b.count(takes) >= b.most()
+			b.settled = b.settled || b.whole && b.count(stageParticipating) >= b.othersHeard()
 		}
 	}
-	b.goOn(s)
+	b.continueSlots(s)
 	if b.settled {
 		return
 	}
-	if s.Now >= b.poll {
-		b.inquire(s)
+	if s.Now >= b.nextQuery {
+		b.queryAll(s)
 	}
-	b.wake(s, b.poll)
+	b.wake(s, b.nextQuery)
 }
 
-// meet asks the others whether they are prepared.
-func (b *Rejoining) meet(s *parley.Step) {
-	b.meets, b.left, b.settled, b.wants = true, false, false, true
-	b.since, b.poll, b.pause = s.Now, s.Now, b.when.Delta
-	for i := range b.told {
-		b.told[i].old = stale
+func (b *Rejoining) askPrepared(s *parley.Step) {
+	b.preparing, b.querySent, b.settled, b.hasWork = true, false, false, true
+	b.phaseBegan, b.nextQuery, b.queryInterval = s.Now, s.Now, b.when.Delta
+	for i := range b.positions {
+		b.positions[i].unanswered = staleAfter
 	}
-	b.prepare(s)
-	b.turn(s)
+	b.reserveNext(s)
+	b.runDue(s)
 }
 
-// greeted is for when all are prepared; or n-1-m are, and the others have had a round more; or fewer
-// are in all the time there is, and it is up to the rounds to find out.
-func (b *Rejoining) greeted(now parley.Tick) {
-	answers, waited := b.count(takes), now-b.since
-	if answers == b.n-1 || b.left &&
-		(answers >= b.most() && waited >= b.when.Delta || waited >= patience*b.when.Delta) {
-		b.settled, b.met, b.meets, b.wants = true, true, false, false
+// checkPrepared ends the wait when all are prepared; or when n-1-m are, and the others have had a round more; or
+// when patience is over, and the rounds show which processes are missing.
+func (b *Rejoining) checkPrepared(now parley.Tick) {
+	answers, waited := b.count(stageParticipating), now-b.phaseBegan
+	if answers == b.n-1 || b.querySent &&
+		(answers >= b.othersHeard() && waited >= b.when.Delta || waited >= maxPrepareRounds*b.when.Delta) {
+		b.settled, b.prepared, b.preparing, b.hasWork = true, true, false, false
 	}
 }
 
-// goOn is for who is ready, or goes on already.
-func (b *Rejoining) goOn(s *parley.Step) {
+// continueSlots advances a process that is ready or advancing.
+func (b *Rejoining) continueSlots(s *parley.Step) {
 	if b.phase < ready {
 		return
 	}
-	if b.count(takes) >= b.rank {
-		b.enter(s, b.opened)
+	if b.count(stageParticipating) >= b.rank {
+		b.participate(s, b.opened)
 		return
 	}
-	if b.phase == ready && b.wants && b.count(waits) >= b.most() {
-		b.clean = b.opened
-		b.release(s, advancing)
+	if b.phase == ready && b.hasWork && b.count(stageReady) >= b.othersHeard() {
+		b.lastMissed = b.opened
+		b.enterPhase(s, advancing)
 	}
 	if b.phase != advancing {
 		return
 	}
-	last := b.clean + 3*(b.window+1)
+	last := b.lastMissed + 3*(b.window+1)
 	if b.over >= last {
-		b.enter(s, b.over)
+		b.participate(s, b.over)
 		return
 	}
-	// At half of what the window lets, so that it keeps nobody from beginning a slot who
-	// hears of it. One calls, for the others see that it goes on.
+	// Open slots at half the rate that the window allows, so that a process that hears of a slot
+	// may begin it. One process opens them, because the others see that slots continue.
 	group := max(1, b.window*uint64(b.when.Delta)/(8*uint64(b.Age())))
 	every := max(b.when.Delta/4, parley.Tick(2*uint64(b.Age())*group/b.window))
-	next := max(b.since+2*b.when.Delta, b.slot(b.opened).begin+every)
-	if s.Now >= next && b.opened < last && b.wanted <= b.opened {
-		b.want(s, b.opened+min(group, b.window), false)
+	next := max(b.phaseBegan+2*b.when.Delta, b.slot(b.opened).begin+every)
+	if s.Now >= next && b.opened < last && b.requested <= b.opened {
+		b.requestSlots(s, b.opened+min(group, b.window), false)
 		next = s.Now + every
 	}
 	if b.opened < last {
@@ -227,45 +225,43 @@ func (b *Rejoining) goOn(s *parley.Step) {
 	}
 }
 
-// release begins a phase in which slots may begin: those that were called for before begin
-// now.
-func (b *Rejoining) release(s *parley.Step, to phase) {
-	b.phase, b.since, b.pause = to, s.Now, b.when.Delta
-	if to == ready && b.count(takes) >= b.rank {
-		b.enter(s, b.opened)
+// enterPhase enters a phase in which slots may begin: slots requested before begin now.
+func (b *Rejoining) enterPhase(s *parley.Step, to phase) {
+	b.phase, b.phaseBegan, b.queryInterval = to, s.Now, b.when.Delta
+	if to == ready && b.count(stageParticipating) >= b.rank {
+		b.participate(s, b.opened)
 	}
-	b.begin(s)
+	b.beginRequested(s)
 }
 
-// enter has the process take part in slots behind base.
-func (b *Rejoining) enter(s *parley.Step, base uint64) {
-	b.phase, b.since, b.pause, b.base, b.wants = participating, s.Now, b.when.Delta, base, false
-	b.missed, b.apart = 0, 0
-	b.begin(s)
-	b.settled = b.whole && b.count(takes) >= b.most()
+// participate makes the process take part in slots after base.
+func (b *Rejoining) participate(s *parley.Step, base uint64) {
+	b.phase, b.phaseBegan, b.queryInterval, b.base, b.hasWork = participating, s.Now, b.when.Delta, base, false
+	b.missed, b.missedInRow = 0, 0
+	b.beginRequested(s)
+	b.settled = b.whole && b.count(stageParticipating) >= b.othersHeard()
 }
 
-// inquire asks all where they are.
-func (b *Rejoining) inquire(s *parley.Step) {
-	for i := range b.told {
-		b.told[i].old = min(b.told[i].old+1, stale)
+func (b *Rejoining) queryAll(s *parley.Step) {
+	for i := range b.positions {
+		b.positions[i].unanswered = min(b.positions[i].unanswered+1, staleAfter)
 	}
-	m := parley.Msg{Kind: b.c.PositionQuery, Seq: b.floor}
-	if b.wants {
+	m := parley.Msg{Kind: b.config.PositionQuery, Seq: b.floor}
+	if b.hasWork {
 		m.Value = 1
 	}
 	s.SendAll(m)
-	b.poll = s.Now + b.pause
-	if b.phase == ready && !b.wants || s.Now > b.since+4*b.Age() {
-		b.pause = min(2*b.pause, 32*b.when.Delta)
+	b.nextQuery = s.Now + b.queryInterval
+	if b.phase == ready && !b.hasWork || s.Now > b.phaseBegan+4*b.Age() {
+		b.queryInterval = min(2*b.queryInterval, 32*b.when.Delta)
 	}
 }
 
-// hurry asks soon, for something has changed.
-func (b *Rejoining) hurry(s *parley.Step) {
-	b.pause = b.when.Delta
-	if b.poll > s.Now+b.pause {
-		b.poll = s.Now + b.pause
-		b.wake(s, b.poll)
+// querySoon asks again soon, because something has changed.
+func (b *Rejoining) querySoon(s *parley.Step) {
+	b.queryInterval = b.when.Delta
+	if b.nextQuery > s.Now+b.queryInterval {
+		b.nextQuery = s.Now + b.queryInterval
+		b.wake(s, b.nextQuery)
 	}
 }

@@ -5,84 +5,83 @@ import (
 	"parley/lockstep"
 )
 
-// slot is one instance, or what is known of one that has not begun, or is over.
+// slot is one instance, or what is known of one that has not begun or is over.
 type slot struct {
-	begin parley.Tick        // of round 0; before that, since when it is wanted
-	one   *lockstep.Instance // nil: nothing came yet, or it is over
-	out   []parley.Effect    // what it delivered before an earlier one was over
-	sizes []int              // by process: of its frame of round 0
-	came  []bool             // by process: it was heard to begin it, by one who comes back
-	own   bool               // wanted by this process alone, which waits with it
-	apart bool               // this process was late in it, or heard too few
+	begin     parley.Tick        // when round 0 began; before that, when the slot was requested
+	instance  *lockstep.Instance // nil: no frame yet, or over
+	delivered []parley.Effect    // deliveries, kept until all earlier slots are over
+	sizes     []int              // by process: of its frame of round 0
+	beganBy   []bool             // by process: it was heard to begin the slot, by one that rejoins
+	ownOnly   bool               // requested by this process only, which delays it
+	missed    bool               // this process was late in it, or heard too few
 }
 
-// ring are the slots of which anything is known.
+// ring holds the slots of which anything is known.
 type ring struct {
-	window uint64
-	over   uint64 // all slots up to here are over
-	opened uint64 // and up to here they have begun
-	wanted uint64 // and up to here they are to begin when they may; 0: none is
-	slots  []slot // by number: from opened-window+1 to opened+window
+	window    uint64
+	over      uint64 // all slots up to this one are over
+	opened    uint64 // all slots up to this one have begun
+	requested uint64 // slots up to this one begin as soon as they may; 0: none is requested
+	slots     []slot // by number: from opened-window+1 to opened+window
 	quota
 	spare []*lockstep.Instance // scratch
 }
 
 func newRing(window, n int) ring {
-	return ring{window: uint64(window), slots: make([]slot, 2*window), quota: quota{held: make([]int, n)}}
+	return ring{window: uint64(window), slots: make([]slot, 2*window), quota: quota{heldBytes: make([]int, n)}}
 }
 
-// Opened is the last slot that has begun, and Done the last one of those that are over
-// with all before them.
+// Opened returns the last slot that has begun.
 func (l *ring) Opened() uint64 { return l.opened }
 
-// Done is the last slot up to which all are over.
+// Done returns the last slot that is over with all slots before it.
 func (l *ring) Done() uint64 { return l.over }
 
 func (l *ring) slot(k uint64) *slot { return &l.slots[k%uint64(len(l.slots))] }
 
-// place goes to where slots up to k are over, and began long ago, at such a time.
-func (l *ring) place(k uint64, began parley.Tick) {
+// reset resets the ring: slots up to k are over, and all slots of the ring began at began, long ago.
+func (l *ring) reset(k uint64, began parley.Tick) {
 	for i := range l.slots {
 		r := &l.slots[i]
 		l.vacate(r)
-		clear(r.came)
+		clear(r.beganBy)
 		r.begin = began
 	}
-	l.over, l.opened, l.wanted = k, k, 0
+	l.over, l.opened, l.requested = k, k, 0
 }
 
-// vacate leaves nothing in a place but its memory.
+// vacate empties a slot but keeps its memory.
 func (l *ring) vacate(r *slot) {
-	if r.one != nil {
-		l.spare = append(l.spare, r.one)
+	if r.instance != nil {
+		l.spare = append(l.spare, r.instance)
 	}
-	l.letGo(r)
-	clear(r.out)
-	*r = slot{begin: r.begin, out: r.out[:0], sizes: r.sizes, came: r.came}
+	l.releaseQuota(r)
+	clear(r.delivered)
+	*r = slot{begin: r.begin, delivered: r.delivered[:0], sizes: r.sizes, beganBy: r.beganBy}
 }
 
-// advance notes that slots up to k have begun without this process. Those that fewer than
-// enough were heard to begin did so long ago, at such a time.
-func (l *ring) advance(k uint64, enough int, began parley.Tick) {
+// skipTo records that slots up to k have begun without this process. A slot that it heard
+// fewer than enough processes begin counts as begun long ago, at began.
+func (l *ring) skipTo(k uint64, enough int, began parley.Tick) {
 	if k > l.opened+l.window {
-		l.place(k, began)
+		l.reset(k, began)
 		return
 	}
 	for ; l.opened < k; l.opened++ {
 		r := l.slot(l.opened + 1)
-		if l.vacate(r); r.count() < enough {
+		if l.vacate(r); r.beganCount() < enough {
 			r.begin = began
 		}
 		next := l.slot(l.opened + 1 + l.window)
 		l.vacate(next)
-		clear(next.came)
+		clear(next.beganBy)
 	}
 	l.over = k
 }
 
-// count is how many processes were heard to begin a slot.
-func (r *slot) count() (sum int) {
-	for _, yes := range r.came {
+// beganCount returns how many processes were heard to begin the slot.
+func (r *slot) beganCount() (sum int) {
+	for _, yes := range r.beganBy {
 		if yes {
 			sum++
 		}
@@ -90,81 +89,80 @@ func (r *slot) count() (sum int) {
 	return sum
 }
 
-// note notes that a process begins slot k, while this one listens. The slot's beginning is
-// when enough have. Of one that began before it listened fewer may be heard.
-func (l *ring) note(now parley.Tick, from parley.ID, k uint64, enough int) {
+// recordBeginning records that a process begins slot k while this one listens. The slot begins when
+// enough processes have. If it began before this process listened, fewer may be heard.
+func (l *ring) recordBeginning(now parley.Tick, from parley.ID, k uint64, enough int) {
 	if k+l.window <= l.opened || k > l.opened+l.window {
 		return
 	}
 	r := l.slot(k)
-	if r.came == nil {
-		r.came = make([]bool, len(l.held))
+	if r.beganBy == nil {
+		r.beganBy = make([]bool, len(l.heldBytes))
 	}
-	if !r.came[from] {
-		if r.came[from] = true; r.count() == enough {
+	if !r.beganBy[from] {
+		if r.beganBy[from] = true; r.beganCount() == enough {
 			r.begin = now
 		}
 	}
 }
 
-// quota is how much is kept of each process.
+// quota limits how much is kept of each process.
 type quota struct {
-	held  []int // by process: bytes of its frames of round 0 in slots that are not over
-	limit int   // of them; 0: as many as there are
+	heldBytes []int // by process: bytes of its frames of round 0 in slots that are not over
+	limit     int   // of held; 0: no limit
 }
 
 // Bound limits how many bytes are kept of the frames that one process sends in rounds 0, over
-// all slots that are not over; what is beyond that is refused as it comes. A correct process
-// must never have as many under way: a slot is over everywhere before window more of them
-// can have begun, and at the latest a round after it should be.
+// all slots that are not over; frames beyond the limit are refused. A correct process must
+// never have that many bytes in flight: a slot is over everywhere before window more slots
+// can have begun, and at the latest a round after its end.
 func (l *quota) Bound(bytes int) { l.limit = bytes }
 
-// keeps tells whether there is room for what a process's frame of round 0 has in a slot, and counts it.
-func (l *quota) keeps(r *slot, from parley.ID, size int) bool {
+// admit reports whether there is room for a process's frame of round 0 in a slot, and counts it.
+func (l *quota) admit(r *slot, from parley.ID, size int) bool {
 	if l.limit == 0 {
 		return true
 	}
 	sizes := l.sizes(r)
 	if sizes[from] > 0 {
-		return true // a second one, of which nothing is kept
+		return true // a second frame, of which nothing is kept
 	}
-	if l.held[from]+size > l.limit {
+	if l.heldBytes[from]+size > l.limit {
 		return false
 	}
 	sizes[from] = size
-	l.held[from] += size
+	l.heldBytes[from] += size
 	return true
 }
 
-// sizes are the sizes of frames in a slot.
 func (l *quota) sizes(r *slot) []int {
 	if r.sizes == nil {
-		r.sizes = make([]int, len(l.held))
+		r.sizes = make([]int, len(l.heldBytes))
 	}
 	return r.sizes
 }
 
-// letGo is for a slot that is over.
-func (l *quota) letGo(r *slot) {
+// releaseQuota releases the quota of a slot that is over.
+func (l *quota) releaseQuota(r *slot) {
 	for id, size := range r.sizes {
-		l.held[id] -= size
+		l.heldBytes[id] -= size
 		r.sizes[id] = 0
 	}
 }
 
-// alarm is the one timer that does for all slots: it is set for the earliest time that
-// anything was due when it was set.
+// alarm is the one timer for all slots: it is set for the earliest time at which
+// anything is due.
 type alarm struct {
 	timer parley.Timer
-	due   parley.Tick // never: it is not set
+	due   parley.Tick // never: the timer is not set
 }
 
 const never parley.Tick = 1 << 62
 
-// Timer sets the number of the pipeline's timer, by default 0, where a machine has several.
+// Timer sets the number of the pipeline's timer, for machines with several. The default is 0.
 func (l *alarm) Timer(t parley.Timer) { l.timer = t }
 
-// wake sets the timer, if it is not to run out earlier anyway.
+// wake sets the timer, unless it expires earlier anyway.
 func (l *alarm) wake(s *parley.Step, at parley.Tick) {
 	if at < l.due {
 		l.due = at
@@ -172,7 +170,7 @@ func (l *alarm) wake(s *parley.Step, at parley.Tick) {
 	}
 }
 
-// Behind is how late this process is, at a time, with what was due first.
+// Behind returns how late this process is, at time now, with the earliest thing that is due.
 func (l *alarm) Behind(now parley.Tick) parley.Tick { return max(0, now-l.due) }
 
 func (l *alarm) state(v *parley.Vars) {

@@ -8,9 +8,9 @@ import (
 	"parley/lockstep"
 )
 
-// InSlots returns a protocol that [lockstep.Of] made as it is in the slots of a [Pipeline]: what its
-// frames say stands behind the number of their slot, and liars lie in every slot by itself, by what they
-// have heard in that one. What is said of a run with one instance is left out.
+// InSlots adapts a protocol made by [lockstep.Of] to the slots of a [Pipeline]: explanations of a frame
+// start with the number of its slot, and faulty processes lie in each slot separately, by what they
+// have received in that slot. Descriptions of a run with one instance are left out.
 func InSlots(p parley.Protocol) parley.Protocol {
 	f := framed{p}
 	p.Cost, p.Memory, p.Tree, p.Flags = nil, nil, nil, nil
@@ -21,13 +21,13 @@ func InSlots(p parley.Protocol) parley.Protocol {
 	return p
 }
 
-// framed looks into the frames of slots: p is the protocol of one of them.
+// framed reads the frames of slots: p is the protocol of one slot.
 type framed struct{ p parley.Protocol }
 
 func (f framed) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for row := range f.p.Explain(e, m, name) {
-			if e.From != e.To { // what a process keeps is in no frame
+			if e.From != e.To { // a copy that a process keeps is in no frame
 				row = fmt.Sprintf("#%d: %s", m.Value, row)
 			}
 			if !yield(row) {
@@ -37,7 +37,7 @@ func (f framed) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	}
 }
 
-// lies lets the protocol lie in every slot by itself, frame by frame.
+// lies calls the protocol's Lies for each slot separately, frame by frame.
 func (f framed) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	for i := range t.Honest {

@@ -12,7 +12,7 @@ import (
 	"parley/trace"
 )
 
-// BenchmarkSlots runs slots one after another at unit delay, all processes correct: one
+// BenchmarkSlots runs slots one after another at unit delay with all processes correct: one
 // operation is one slot at all four.
 func BenchmarkSlots(b *testing.B) {
 	in := problem.Instance{N: 4, M: 1, Default: []byte("0")}

@@ -18,13 +18,13 @@ import (
 	"parley/sim"
 )
 
-// opened is indicated when a slot begins for which this process was given no value. Seq: the slot.
+// opened is indicated when a slot begins for which this process has no value. Seq is the slot.
 const opened = parley.Indication
 
-// slotsOf runs slots alone: a Request gives a process's value for the slot in its Seq, and calls it; with
-// Seq 0, for the next slot that has neither begun nor a value. A Call does so without a value.
+// slotsOf runs only slots. A Request sets a process's value for the slot in its Seq, and opens it; with
+// Seq 0, for the next slot that has neither begun nor a value. A Call opens it without a value.
 func slotsOf(p lockstep.Protocol, when lockstep.Schedule, window int) parley.Protocol {
-	mux.NewPipeline(p, when, window, 0, nil) // panics if it cannot be
+	mux.NewPipeline(p, when, window, 0, nil) // panics if the arguments are wrong
 	out := mux.InSlots(lockstep.Of(p, when))
 	out.New = func(self parley.ID) parley.Machine {
 		m := &slots{}
@@ -38,7 +38,7 @@ func slotsOf(p lockstep.Protocol, when lockstep.Schedule, window int) parley.Pro
 	return out
 }
 
-// ofEach is a property of every slot.
+// ofEach makes a property of one slot a property of every slot.
 func ofEach(p parley.Property) parley.Property {
 	check := p.Check
 	p.Vacuous, p.Check = nil, func(h *parley.History) error {
@@ -66,7 +66,6 @@ func ofEach(p parley.Property) parley.Property {
 	return p
 }
 
-// slots is one process.
 type slots struct {
 	line   *mux.Pipeline
 	values []value // by slot
@@ -94,7 +93,7 @@ func (m *slots) Request(s *parley.Step, q parley.Msg) {
 	m.line.OpenSlot(s, slot)
 }
 
-// value returns the place of the value for a slot, -1 if there is none.
+// value returns the index of the value for a slot, -1 if there is none.
 func (m *slots) value(slot uint64) int {
 	return slices.IndexFunc(m.values, func(v value) bool { return v.slot == slot })
 }
@@ -147,8 +146,8 @@ func inSlots(s *sim.Sim) map[parley.ID][]string {
 	return out
 }
 
-// withholder is honest but for the last round, in which it says nothing to one process:
-// that one has to wait for the end of the round in every slot, and the others have not.
+// withholder is honest except in the last round, in which it sends nothing to one process:
+// in every slot only that process has to wait for the end of the round.
 func withholder(from parley.ID, last uint64) faulty.Behavior {
 	return faulty.Behavior{Name: "withholds", Model: parley.OralByzantineFaults,
 		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -158,8 +157,8 @@ func withholder(from parley.ID, last uint64) faulty.Behavior {
 		}}
 }
 
-// caller calls slots of its own accord, near and far, from one process or from all, for
-// a time.
+// caller opens slots, near and far, for a time: always at the given process, and at
+// random at the others.
 func caller(to parley.ID) faulty.Behavior {
 	return faulty.Behavior{Name: "calls", Model: parley.OralByzantineFaults,
 		Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -175,13 +174,12 @@ func caller(to parley.ID) faulty.Behavior {
 		}}
 }
 
-// line is a run of slots of Byzantine agreement.
 type line struct {
 	n, m, window, slots int
 	seed                uint64
 }
 
-// run has the source give its values as fast as it can, and some others call.
+// run has the source propose its values as fast as it can, and some other processes open slots.
 func (l line) run(how ...faulty.Behavior) *sim.Sim {
 	r := rand.New(rand.NewPCG(l.seed, 5))
 	opt := sim.Options{
@@ -207,8 +205,8 @@ func (l line) run(how ...faulty.Behavior) *sim.Sim {
 	return sim.Run(opt)
 }
 
-// check demands one sequence of slots everywhere, from the first on, none left out, and
-// that nothing of a correct process was refused for the window's sake or its time.
+// check demands one sequence of slots everywhere, from the first on and without gaps, and
+// that no message of a correct process was refused because of the window or its time.
 func (l line) check(t *testing.T, s *sim.Sim) (slots int) {
 	t.Helper()
 	all := inSlots(s)
@@ -235,8 +233,8 @@ func (l line) check(t *testing.T, s *sim.Sim) (slots int) {
 	return len(first)
 }
 
-// Slots are one sequence at all correct processes, whatever m liars do and with whatever
-// window: above all if liars call slots, and make one process finish them later.
+// Slots are one sequence at all correct processes, whatever m faulty ones send and whatever the
+// window, even if they open slots and make one process finish them later.
 func TestSlotsAreOneSequence(t *testing.T) {
 	all := append(faulty.Named(), withholder(1, 1), withholder(2, 1), caller(1), caller(2))
 	for _, l := range []line{{4, 1, 2, 12, 0}, {4, 1, 4, 40, 0}, {4, 1, 64, 80, 0}, {7, 2, 3, 16, 0}} {
@@ -252,7 +250,7 @@ func TestSlotsAreOneSequence(t *testing.T) {
 	}
 }
 
-// With all processes correct and nobody calling for another, the source's values are
+// If all processes are correct and none opens slots for another, the source's values are
 // delivered in its order.
 func TestSlotsCarryValues(t *testing.T) {
 	for seed := range uint64(20) {
@@ -281,7 +279,7 @@ func TestSlotsCarryValues(t *testing.T) {
 	}
 }
 
-// A slot for which somebody is called begins with all before it.
+// Opening a slot begins all slots before it.
 func TestSlotsBefore(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 8), Requests: []sim.Request{
 		{At: 2, Msg: parley.Msg{Kind: lockstep.Call, Seq: 5}}, {At: 0, Msg: parley.Msg{Kind: parley.Propose, Seq: 3, Body: []byte("x")}},
@@ -297,8 +295,8 @@ func TestSlotsBefore(t *testing.T) {
 	}
 }
 
-// What comes for slots that are over, past the window or not begun is refused, and the
-// memory of slots that are over is used again.
+// Frames for slots that are over, past the window or not begun are refused, and the
+// memory of slots that are over is reused.
 func TestSlotsWindow(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Until: 9000,
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: lockstep.Call, Seq: 2}}}})
@@ -326,7 +324,7 @@ func (r *turnedAway) Verify(parley.ID, []byte, []byte) bool { return false }
 func (r *turnedAway) Refused(_, _ parley.ID, why string)    { r.why = append(r.why, why) }
 
 // A process that sleeps through the end of a round abstains in that slot, takes part in
-// later ones and delivers none of them. One that comes back after a crash is mute.
+// later ones and delivers none of them. After a restart it is inactive.
 func TestSlotsMissed(t *testing.T) {
 	opt := sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 8),
 		Pauses: []sim.Pause{{At: 3, From: 2500, For: 5000}}}
@@ -349,8 +347,8 @@ func TestSlotsMissed(t *testing.T) {
 	}
 }
 
-// A process that may return waits with slots that it alone wants. It waits no longer once another
-// process calls a later one, or it would be too late in that one.
+// A process that can rejoin delays slots that it alone requested. It stops waiting when another
+// process opens a later one; otherwise it would be too late in that one.
 func TestOwnSlotsBeforeOthers(t *testing.T) {
 	m, host := &slots{}, &turnedAway{}
 	line := mux.NewRejoining(eig.Rounds(oral(4, 1)), lockstep.Called, 2, 0, m, mux.RejoinConfig{M: 1, PositionQuery: 2, PositionReply: 3})
@@ -385,7 +383,7 @@ func TestOwnSlotsBeforeOthers(t *testing.T) {
 	}
 }
 
-// What cannot be in slots is a fault of the program.
+// NewPipeline panics for a protocol or schedule that cannot run in slots.
 func TestSlotsThatAreNone(t *testing.T) {
 	p := eig.Rounds(oral(4, 1))
 	for name, make := range map[string]func(){
@@ -399,7 +397,7 @@ func TestSlotsThatAreNone(t *testing.T) {
 	}
 }
 
-// Slots are tested as any protocol is: the source gives its values, and then all call.
+// The protocol suite passes: the source proposes its values, and then all processes open slots.
 func TestSlotsSuite(t *testing.T) {
 	parleytest.Suite(t, slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 5), parleytest.Options{
 		Seeds: 60,

@@ -1,12 +1,12 @@
 // Package seq runs one synchronous protocol after another: the rounds of A, then
 // those of B on A's result.
 //
-// No message carries a tag, since the round tells whose it is. To B its rounds
-// count from 0: in what B sends, the round in Seq is B's own, and so it stays on
-// the link, where the frame says which round of the whole it is. The one thing
-// that leaves B's hands without a frame is the own copy that a process keeps. Its
-// Seq is all that hosts know of its round, so it is stamped with the round of the
-// whole on its way out, and gets B's back before B is asked what it means.
+// No message carries a tag, because the round determines the protocol. B counts its
+// rounds from 0: in what B sends, the round in Seq is B's own, and it stays so on
+// the link, where the frame holds the round of the whole. Only the own copy that a
+// process keeps leaves B without a frame. Its Seq is all that hosts know of its
+// round, so it is changed to the round of the whole on its way out, and back to
+// B's round before B explains or counts it.
 package seq
 
 import (
@@ -19,9 +19,9 @@ import (
 )
 
 // Of runs a, then b. What a process decides in a, its Deliver of kind Decide, is
-// its Request of kind Propose to b; the last one counts, if b takes the last. All
-// other deliveries of a, and those of b, go up. A Request from above is made of
-// a. What is true of runs, and what is promised, is for the caller to say.
+// its Request of kind Propose to b; if it decides several times, b decides which one counts. All
+// other deliveries of a, and the deliveries of b, go up. A Request from above goes to
+// a. The caller sets the properties and promises.
 func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
 	if a.N != b.N {
 		panic(fmt.Sprintf("seq: %s is of a for %d and of b for %d processes", name, a.N, b.N))
@@ -59,7 +59,7 @@ func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
 	return out
 }
 
-// process is one process, first in A and then in B.
+// process is one process, first in a and then in b.
 type process struct {
 	pair
 	a, b lockstep.Rounds
@@ -68,14 +68,14 @@ type process struct {
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	mark := s.Mark()
 	p.a.Request(s, m)
-	p.pass(s, mark)
+	p.passDecisions(s, mark)
 }
 
 func (p *process) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	if r < p.first {
 		p.a.Emit(s, r)
-		p.pass(s, mark)
+		p.passDecisions(s, mark)
 		return
 	}
 	p.b.Emit(s, r-p.first)
@@ -93,7 +93,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 	mark := s.Mark()
 	p.a.Absorb(s, r, from, m)
-	p.pass(s, mark)
+	p.passDecisions(s, mark)
 }
 
 func (p *process) Close(s *parley.Step, r int) {
@@ -103,11 +103,11 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 	mark := s.Mark()
 	p.a.Close(s, r)
-	p.pass(s, mark)
+	p.passDecisions(s, mark)
 }
 
-// pass turns what A decided into what B starts with.
-func (p *process) pass(s *parley.Step, mark int) {
+// passDecisions makes each decision of a an initial value of b.
+func (p *process) passDecisions(s *parley.Step, mark int) {
 	for _, e := range lockstep.Delivered(s, mark) {
 		if e.Msg.Kind == parley.Decide {
 			p.b.Request(s, parley.Msg{Kind: parley.Propose, Body: e.Msg.Body})
@@ -122,14 +122,14 @@ func (p *process) State(v *parley.Vars) {
 	v.Inner("then", p.b, p.pair.b.Rename)
 }
 
-// pair is what is common to all processes of one composition.
+// pair is what all processes of one composition share.
 type pair struct {
 	a, b  lockstep.Protocol
 	first int // the first round of B
 }
 
-// whose tells whose round e is of, and where that protocol takes it to be.
-func (c pair) whose(e parley.Env) (lockstep.Protocol, parley.Env) {
+// owner returns the protocol of e's round, and e with the round of that protocol.
+func (c pair) owner(e parley.Env) (lockstep.Protocol, parley.Env) {
 	if e.Round < c.first {
 		return c.a, e
 	}
@@ -137,8 +137,8 @@ func (c pair) whose(e parley.Env) (lockstep.Protocol, parley.Env) {
 	return c.b, e
 }
 
-// stripped is m as B sent it: an own copy is given B's round back.
-func (c pair) stripped(e parley.Env, m parley.Msg) parley.Msg {
+// ownRound returns m as b sent it: an own copy gets b's round back.
+func (c pair) ownRound(e parley.Env, m parley.Msg) parley.Msg {
 	if e.From == e.To && e.Round >= c.first {
 		m.Seq -= uint64(c.first)
 	}
@@ -146,34 +146,34 @@ func (c pair) stripped(e parley.Env, m parley.Msg) parley.Msg {
 }
 
 func (c pair) size(e parley.Env, m parley.Msg) parley.Traffic {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	if p.Size == nil {
 		return parley.Traffic{}
 	}
-	return p.Size(inside, c.stripped(e, m))
+	return p.Size(inside, c.ownRound(e, m))
 }
 
 func (c pair) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	if p.Explain == nil {
 		return func(func(string) bool) {}
 	}
-	return p.Explain(inside, c.stripped(e, m), name)
+	return p.Explain(inside, c.ownRound(e, m), name)
 }
 
-// rename is for what was in a frame: an own copy is part of no state.
+// rename is only for messages in frames: an own copy is part of no state.
 func (c pair) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	return p.Rename(inside, m, perm)
 }
 
 func (c pair) renameAll(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
-	p, inside := c.whose(e)
+	p, inside := c.owner(e)
 	return p.Renamed(inside, sent, perm)
 }
 
-// lies asks the protocol whose round it is, and shows it of what the coalition
-// has seen only what is its own.
+// lies calls the Lies of the protocol of the turn's round, and shows it only its own part of
+// what the coalition has received.
 func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	p, turn := c.a, *t
 	from, until := 0, c.first
@@ -197,7 +197,6 @@ func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return p.Lies(s, &turn)
 }
 
-// bound is A's objection, or else B's.
 func (c pair) bound(n, m int) error {
 	for _, p := range []lockstep.Protocol{c.a, c.b} {
 		if p.Bound != nil {
@@ -209,7 +208,6 @@ func (c pair) bound(n, m int) error {
 	return nil
 }
 
-// cost is A's rounds and then B's.
 func (c pair) cost(n, m int) parley.Cost {
 	var sum parley.Cost
 	for _, p := range []lockstep.Protocol{c.a, c.b} {

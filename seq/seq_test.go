@@ -38,9 +38,9 @@ func propose(values []string) []sim.Request {
 	return out
 }
 
-// script is a liar whose lies depend on round, receiver and place alone. Its
-// rounds count from the given one, so that it can tell the same to a part that is
-// run by itself.
+// script is a behavior whose lies depend only on round, receiver and place. Its
+// rounds count from first, so that it can lie in the same way in a part that
+// runs alone.
 func script(first uint64) faulty.Behavior {
 	return faulty.Behavior{Name: "script", Choose: func(_ *parley.Step, t *parley.Turn, k, n int) int {
 		round := first + t.Honest[0].Msg.Seq
@@ -48,8 +48,8 @@ func script(first uint64) faulty.Behavior {
 	}}
 }
 
-// run runs a protocol and returns what every process decided, the liar's honest
-// copy too.
+// run runs a protocol and returns what every process decided, including the faulty
+// process's honest copy.
 func run(p lockstep.Protocol, seed, first uint64, values []string) ([]string, *sim.Sim) {
 	decided := make([]string, n)
 	p = lockstep.Derive(p, p.Name, func(s *parley.Step, from parley.ID, m parley.Msg) {
@@ -63,13 +63,12 @@ func run(p lockstep.Protocol, seed, first uint64, values []string) ([]string, *s
 	return decided, sim.Run(opt)
 }
 
-// sent is what a run sent in each of the rounds of p.
 func sent(s *sim.Sim, p lockstep.Protocol) []parley.Traffic {
 	return append(slices.Clone(s.Stats.Sent), make([]parley.Traffic, p.Last+1-len(s.Stats.Sent))...)
 }
 
-// B after A decides what B by itself decides on what A by itself decided, against
-// the same liars, and sends what both send.
+// B after A decides what B alone decides on the decisions of A alone, with
+// the same lies, and sends what both send.
 func TestIsBOnResultOfA(t *testing.T) {
 	parts := []lockstep.Protocol{
 		king(), eig.Rounds(instance(1)), om.Rounds(instance(2)),
@@ -111,7 +110,7 @@ func TestIsBOnResultOfA(t *testing.T) {
 }
 
 // Own copies are counted and shown in the round of the whole in which they were
-// kept, however deep the protocol stands that kept them.
+// kept, however deep the protocol that kept them is nested.
 func TestOwnCopies(t *testing.T) {
 	deep := seq.Of("outer", king(), seq.Of("inner", king(), eig.Rounds(instance(0))))
 	p := lockstep.Of(deep, lockstep.Simulated)
@@ -138,8 +137,8 @@ func TestOwnCopies(t *testing.T) {
 	}
 }
 
-// A liar is asked by the protocol whose round it is, in that protocol's rounds,
-// and is shown what was seen of it alone.
+// Lies are those of the protocol that the round belongs to, with that protocol's rounds,
+// and see only what was received in it.
 func TestLies(t *testing.T) {
 	asked := ""
 	spy := func(name string, last int) lockstep.Protocol {
@@ -174,8 +173,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// What A delivers that is no decision goes up, and so does all that B delivers; a
-// Request is A's.
+// Deliveries of A other than decisions go up, and so do all deliveries of B; a
+// Request goes to A.
 func TestDeliveries(t *testing.T) {
 	tell := func(name string) lockstep.Protocol {
 		return lockstep.Protocol{
@@ -192,8 +191,8 @@ func TestDeliveries(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d:%#x:%s", d.When/1000, d.Msg.Kind, d.Msg.Body))
 		}
 	}
-	// At the ends of its rounds 0 and 1 each tells where it is, having decided in
-	// the second on what it was asked, with its name before it.
+	// At the ends of its rounds 0 and 1 each part delivers its name and round. In round 1
+	// it also decides on its name followed by its initial value.
 	want := []string{"1:0x7:A0", "2:0x7:A1", "3:0x7:B0", "4:0x83:BAx", "4:0x7:B1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("delivered %q, want %q", got, want)
@@ -222,7 +221,7 @@ func (p *teller) State(v *parley.Vars) {
 	p.asked = string(b)
 }
 
-// The tree is that of the last part that has one.
+// The tree is the tree of the last part that has one.
 func TestTree(t *testing.T) {
 	for _, test := range []struct {
 		p    lockstep.Protocol
@@ -241,7 +240,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// Nothing is said of messages that the parts say nothing of.
+// Parts without Size, Explain and the like have none in the whole.
 func TestDumbParts(t *testing.T) {
 	dumb := king()
 	dumb.Explain, dumb.Size, dumb.Lies, dumb.Rename, dumb.Cost, dumb.Bound = nil, nil, nil, nil, nil, nil

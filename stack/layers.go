@@ -8,25 +8,25 @@ import (
 	"parley"
 )
 
-// layers are the protocols of a stack, the lowest first, and what can be said of
-// their messages: the path of a message tells which layer it is of.
+// layers are the protocols of a stack, the lowest first, with the functions that look
+// into messages: the path of a message names its layer.
 type layers struct {
 	of   []parley.Protocol
-	bits int // of a path, that name a layer
+	bits int // the number of bits of a path that name a layer
 }
 
-// layer returns the number of the layer that a path leads to. That of a peer may
-// lead to none.
+// layer returns the number of the layer that a path names. The path of a peer may
+// name none.
 func (l layers) layer(p parley.Path) int { return int(p & (1<<l.bits - 1)) }
 
-// beneath returns the nearest serving layer beneath layer i, -1 if there is none.
+// beneath returns the nearest serving layer beneath layer i, or -1 if there is none.
 func (l layers) beneath(i int) int {
 	for i--; i >= 0 && !l.of[i].Serves; i-- {
 	}
 	return max(i, -1)
 }
 
-// open finds the layer of a message and takes it off the address.
+// open finds the layer of a message and pops it from the path.
 func (l layers) open(e parley.Env) (parley.Protocol, parley.Env) {
 	i := l.layer(e.Path)
 	e.Path >>= l.bits
@@ -52,18 +52,18 @@ func (l layers) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	}
 	return func(yield func(string) bool) {
 		for row := range p.Explain(inner, m, name) {
-			if !yield(l.told(i, e, m.Body, row, name)) {
+			if !yield(l.explainCarried(i, e, m.Body, row, name)) {
 				return
 			}
 		}
 	}
 }
 
-// told puts what layer i shows as bytes, for it carries them and knows no more of them,
-// into the words of the layers that had it carried. This is for readers: who carries
-// what is not to know.
-func (l layers) told(i int, e parley.Env, body []byte, row string, name func(parley.ID) string) string {
-	const most = 1 << 10 // bytes looked at
+// explainCarried replaces the bytes that layer i shows, because it carries them and does not know their
+// meaning, by the explanation of the layer that had them carried. Only readers see it: the
+// carrying layer must not know.
+func (l layers) explainCarried(i int, e parley.Env, body []byte, row string, name func(parley.ID) string) string {
+	const most = 1 << 10 // bytes searched
 	for front := 0; front < min(len(body), most); front++ {
 		path, m, rest, err := parley.ReadMsg(body[front:])
 		above := l.layer(path)
@@ -92,7 +92,7 @@ func (l layers) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 	return p.Rename(e, m, perm)
 }
 
-// lies asks every layer, even where it would honestly say nothing.
+// lies calls the Lies of every layer, even if an honest process would send nothing.
 func (l layers) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	for i, p := range l.of {
@@ -109,8 +109,8 @@ func (l layers) lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// body returns what is said in the place of something carried: the lie of the
-// layer that had it carried. nil is silence.
+// body returns the lie in place of something carried: the lie of the layer that had it
+// carried. nil means silence.
 func (l layers) body(t *parley.Turn) func(s *parley.Step, b []byte) []byte {
 	return func(s *parley.Step, b []byte) []byte {
 		path, m, rest, err := parley.ReadMsg(b)
@@ -131,7 +131,6 @@ func (l layers) body(t *parley.Turn) func(s *parley.Step, b []byte) []byte {
 	}
 }
 
-// bound is the first objection of a layer.
 func (l layers) bound(n, m int) error {
 	for _, p := range l.of {
 		if p.Bound != nil {
@@ -153,7 +152,7 @@ func (l layers) memory() uint64 {
 	return sum
 }
 
-// tree returns the function that finds the tree of the highest layer with one.
+// tree returns the Tree of the highest layer that has one.
 func (l layers) tree() func(parley.Machine) parley.Tree {
 	for i, p := range slices.Backward(l.of) {
 		if p.Tree != nil {
@@ -163,8 +162,8 @@ func (l layers) tree() func(parley.Machine) parley.Tree {
 	return nil
 }
 
-// kinds puts the names of the kinds of two protocols together. Where both have
-// names, the message's path decides which one is meant.
+// kinds merges the names of the kinds of two protocols. If both name a kind, the
+// message's path decides which name applies.
 func kinds(a, b []string) []string {
 	out := slices.Clone(a)
 	for i, name := range b {
@@ -176,7 +175,6 @@ func kinds(a, b []string) []string {
 	return out
 }
 
-// join puts a separator between two texts if there are two.
 func join(a, b, separator string) string {
 	if a == "" || b == "" {
 		return a + b

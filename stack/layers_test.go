@@ -7,11 +7,11 @@ import (
 	"parley"
 )
 
-// data is the one kind of message of the layers below: Seq is the number that
-// the origin gave it, from 1, and Body what is carried.
+// data is the one kind of message of the layers below: Seq is the number given by
+// the origin, from 1, and Body is what is carried.
 const data parley.Kind = 1
 
-// carriedBy is what flood and order have in common.
+// carrier returns what flood and order have in common.
 func carrier(name string, n int, machine func(self parley.ID) parley.Machine) parley.Protocol {
 	return parley.Protocol{
 		Name: name, N: n, M: n - 1, Serves: true, New: machine, Kinds: []string{"", "DATA"},
@@ -39,7 +39,7 @@ func carrier(name string, n int, machine func(self parley.ID) parley.Machine) pa
 	}
 }
 
-// flood is reliable broadcast by diffusion: whoever receives a message for the
+// flood is reliable broadcast by diffusion: a process that receives a message for the
 // first time relays it to all before it delivers it.
 type flood struct {
 	parley.Base
@@ -76,8 +76,8 @@ func (p *flood) State(v *parley.Vars) {
 type order struct {
 	parley.Base
 	last uint64
-	next []uint64       // by origin: the number delivered last
-	bag  [][]parley.Msg // by origin: what came too early
+	next []uint64       // by origin: the number of the last delivery
+	bag  [][]parley.Msg // by origin: messages that came too early
 	late parley.Set     // suspected processes
 }
 
@@ -124,8 +124,8 @@ func (p *order) State(v *parley.Vars) {
 	})
 }
 
-// watch is a failure detector: it does not serve. Everybody says ten times that
-// it is alive, and who is not heard in two of the periods is suspected.
+// watch is a failure detector that does not serve. Every process reports ten times that
+// it is alive, and a process that is silent for two periods is suspected.
 type watch struct {
 	parley.Base
 	round     int
@@ -163,7 +163,6 @@ func (p *watch) State(v *parley.Vars) {
 	parley.PerProcess(v, "heard", p.heard, func(_ parley.ID, r *int) { parley.Num(v, "round", r) })
 }
 
-// delivered returns what each correct process delivered, in order.
 func delivered(h *parley.History) map[parley.ID][]string {
 	out := make(map[parley.ID][]string)
 	for _, d := range h.Deliveries {

@@ -2,41 +2,41 @@
 // causal) is the lecture's tower. The result is again a protocol of one machine,
 // and may be a layer of another stack.
 //
-// What a layer asks for goes in four directions.
+// The effects of a layer go in four directions.
 //
-// Sideways: Send and SendAll reach the same layer at the others.
+// Sideways: Send and SendAll reach the same layer of the other processes.
 //
-// Down: Broadcast hands a message to the nearest layer beneath that serves, as a
-// Request of kind Carried. It comes back, to oneself too, as Receive(from, m) of
-// the layer that asked, whatever lies between. Request goes to the nearest
-// serving layer beneath in that layer's own words.
+// Down: Broadcast passes a message to the nearest layer beneath that serves, as a
+// Request of kind Carried. It returns, to the sender too, as Receive(from, m) of
+// the layer that broadcast it, whatever lies between. Request sends a message of that
+// layer's own kinds to the nearest serving layer beneath.
 //
 // Up: Deliver goes to the next layer as Receive(from, m), where m is of a local
-// kind (Decide, say); what is Carried goes to the layer that asked for it, which
-// may stand higher. A serving layer delivers what it carries with the process it
-// came from. Deliveries of the top layer are the stack's own.
+// kind (such as Decide); a Carried message goes to the layer that broadcast it, which
+// may be higher. A serving layer delivers what it carries with the process it
+// came from. Deliveries of the top layer leave the stack.
 //
 // Indicate goes to every layer above as Receive(self, m), one after another, and
-// then leaves the stack. It stays in its place among what each layer asks for:
-// the next one hears of it behind all that the layer beneath asked for up to the
-// end of the clause that heard of it, and before what that asks for later. A
-// layer can so deliver what belongs before a view, and broadcast what belongs
-// into it, all in that clause. Who has to ask first, and hear the answer before
-// the layers above are told, lets the layer that indicates wait for it: it asks
-// for the question, and indicates when it was answered.
+// then leaves the stack. It keeps its place among the effects of each layer: the
+// next layer gets it after all that the layer beneath requested up to the end of
+// the clause that received it, and before what that layer requests later. So a
+// layer can deliver what belongs before a view, and broadcast what belongs into
+// it, in that one clause. If a layer must ask and get an answer before the
+// layers above are notified, the layer that indicates must wait for it: it requests
+// the question, and indicates when the answer has come.
 //
-// Timers and log records come back to the layer they are of. Compact of one
-// layer replaces the records of all, so every layer that appends must hold what
-// its records say in durable variables.
+// Timers and log records return to the layer that set or wrote them. Compact of one
+// layer replaces the records of all, so every layer that appends must hold the
+// contents of its records in durable variables.
 //
-// A layer finishes its clause before anything that it asked for happens, and
-// what it asked happens in that order: no machine is re-entered. With nothing
-// beneath that serves, Broadcast and Request are left to what lies beneath the
-// stack; the answer to such a Request goes to the lowest layer.
+// A layer finishes its clause before any of its effects happen, and they happen in
+// the order of the requests: no machine is re-entered. If no layer beneath serves,
+// Broadcast and Request are left to what lies beneath the stack; the answer to such
+// a Request goes to the lowest layer.
 //
-// A peer's message on a link names the layer that it is for, as it likes. What is
-// carried is not to be had that way: a layer hears as its protocol says in Hears,
-// and whatever comes otherwise is refused and counted.
+// A peer's message on a link names any layer that the peer likes. Carried messages
+// cannot be forged that way: a layer receives as its protocol says in Hears, and a
+// message that arrives in another way is refused and counted.
 package stack
 
 import (
@@ -48,14 +48,14 @@ import (
 )
 
 // New returns the protocols as one, the lowest first. Requests from above go to
-// the top layer, whose properties and promises are those of the stack. The stack
-// assumes what any layer assumes: it is synchronous if one of them is, and
-// tolerates no worse faults and no more of them than each one does.
+// the top layer, whose properties and promises are the stack's. The stack
+// assumes what any layer assumes: it is synchronous if one layer is, and
+// tolerates no worse faults, and no more of them, than each layer does.
 //
-// A protocol that Broadcasts must say so in Hears. If it says HearsBeneath, link
-// messages to it are refused; one that Sends too says HearsBoth and must look at
-// Step.Carried itself before it trusts a message to have been carried. To all
-// others carried messages are refused.
+// A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link
+// messages to it are refused. A protocol that also sends says HearsBoth and must check
+// Step.Carried itself before it relies on a message having been carried. For all
+// other protocols carried messages are refused.
 func New(lowestFirst ...parley.Protocol) parley.Protocol {
 	if len(lowestFirst) == 0 {
 		panic("stack: no layers")
@@ -90,15 +90,15 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 		out.Kinds = kinds(out.Kinds, p.Kinds)
 		served = served || l.beneath(i) >= 0
 	}
-	// What is carried is opaque to the layer that carries it, which cannot rename
-	// the processes in there.
+	// A layer cannot rename the processes in the messages that it carries, because
+	// it does not know their meaning.
 	if !served {
 		out.Rename = l.rename
 	}
 	return out
 }
 
-// machine is one process: its part in every layer, the lowest first.
+// machine is one process, with its machine in every layer, the lowest first.
 type machine struct {
 	layers
 	parts []parley.Machine
@@ -112,8 +112,8 @@ func (l layers) machine(self parley.ID) parley.Machine {
 	return m
 }
 
-// Start starts the lowest layer first, each with its own records. What they ask
-// for happens when all have started.
+// Start starts the lowest layer first, each with its own records. Their effects
+// happen when all have started.
 func (m *machine) Start(s *parley.Step) {
 	log, mark := s.Log, s.Mark()
 	for i := range m.parts {
@@ -121,60 +121,60 @@ func (m *machine) Start(s *parley.Step) {
 		m.within(s, i, 0, func(part parley.Machine) { part.Start(s) })
 	}
 	s.Log = log
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
-// Request is for the top layer.
+// Request goes to the top layer.
 func (m *machine) Request(s *parley.Step, q parley.Msg) {
 	mark := s.Mark()
 	m.within(s, len(m.parts)-1, 0, func(part parley.Machine) { part.Request(s, q) })
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
-// Receive is from a link or from what lies beneath the stack. That delivers to
-// the layer that asked, or to the lowest, and indicates to every layer.
+// Receive handles a message from a link or from what lies beneath the stack, which delivers
+// to the layer that asked or to the lowest, and indicates to every layer.
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	mark := s.Mark()
 	if q.Kind >= parley.Indication {
-		m.tell(s, 0, parley.Effect{Op: passing, From: s.Self, To: from, Msg: q})
-		m.workOff(s, mark)
+		m.notify(s, 0, parley.Effect{Op: passedIndication, From: s.Self, To: from, Msg: q})
+		m.route(s, mark)
 		return
 	}
 	i := int(s.Pop(m.bits))
-	if why := m.unheard(i, s.Carried, q); why != "" {
+	if why := m.refusal(i, s.Carried, q); why != "" {
 		s.Refuse(from, why)
 		return
 	}
 	m.within(s, i, s.Path, func(part parley.Machine) { part.Receive(s, from, q) })
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
-// unheard tells why layer i does not hear a message that comes to the stack: no
-// honest peer would have sent it there in that way.
-func (m *machine) unheard(i int, carried bool, q parley.Msg) string {
+// refusal returns why layer i does not accept a message that reaches the stack, or "". No
+// honest peer would have sent a refused message to that layer in that way.
+func (m *machine) refusal(i int, carried bool, q parley.Msg) string {
 	switch {
 	case i >= len(m.parts):
 		return "message to a layer there is not"
-	case q.Kind >= parley.Local: // own words of what lies beneath
+	case q.Kind >= parley.Local: // a message of what lies beneath, in its own kinds
 		return ""
 	case carried && (m.beneath(i) >= 0 || m.of[i].Hears == parley.HearsLinks):
-		return forNobody
+		return unexpectedCarried
 	case !carried && m.of[i].Hears == parley.HearsBeneath:
 		return "link message to a layer that is carried"
 	}
 	return ""
 }
 
-const forNobody = "carried message for nobody"
+const unexpectedCarried = "carried message for nobody"
 
-// Timeout is for the layer that set the timer.
+// Timeout goes to the layer that set the timer.
 func (m *machine) Timeout(s *parley.Step, t parley.Timer) {
 	mark, i := s.Mark(), int(s.Pop(m.bits))
 	m.within(s, i, s.Path, func(part parley.Machine) { part.Timeout(s, t) })
-	m.workOff(s, mark)
+	m.route(s, mark)
 }
 
-// within runs a clause of layer i and marks what it asks for as the layer's.
+// within runs a clause of layer i and pushes i on the path of its effects.
 func (m *machine) within(s *parley.Step, i int, path parley.Path, clause func(parley.Machine)) {
 	mark, outer := s.Mark(), s.Path
 	s.Path = path
@@ -183,29 +183,29 @@ func (m *machine) within(s *parley.Step, i int, path parley.Path, clause func(pa
 	s.Path = outer
 }
 
-// workOff carries what layers asked of one another to its place, in the order
-// asked, until only what concerns the host is left. Paths tell whose it is.
-func (m *machine) workOff(s *parley.Step, mark int) {
+// route carries out the effects that concern layers, in the order of the requests,
+// until only effects for the host are left. Paths name the layer of an effect.
+func (m *machine) route(s *parley.Step, mark int) {
 	carried := s.Carried
 	s.Carried = false
-	s.Take(mark, func(e *parley.Effect) bool { return m.settle(s, *e) })
+	s.Take(mark, func(e *parley.Effect) bool { return m.routeOne(s, *e) })
 	s.Carried = carried
 }
 
-// passing is OpIndicate of a layer beneath the stack, which tells those above the
-// stack by itself. No machine asks for it.
-const passing parley.Op = 0
+// passedIndication is OpIndicate of a layer beneath the stack, which itself notifies the layers
+// above the stack. No machine requests it.
+const passedIndication parley.Op = 0
 
-// tell lets layer i hear of an indication, which then waits behind what the layer
-// asked for in that clause, and all before it.
-func (m *machine) tell(s *parley.Step, i int, e parley.Effect) {
+// notify notifies layer i of an indication, which then waits behind what the layer
+// requested in that clause and before.
+func (m *machine) notify(s *parley.Step, i int, e parley.Effect) {
 	m.within(s, i, 0, func(part parley.Machine) { part.Receive(s, e.To, e.Msg) })
 	e.Path = parley.Path(i)
 	s.Effects = append(s.Effects, e)
 }
 
-// settle carries out one effect and tells whether it is done with.
-func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
+// routeOne carries out one effect and reports whether it is done.
+func (m *machine) routeOne(s *parley.Step, e parley.Effect) bool {
 	i, top := m.layer(e.Path), len(m.parts)-1
 	switch {
 	case e.Op == parley.OpBroadcast || e.Op == parley.OpRequest:
@@ -218,12 +218,12 @@ func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
 		}
 		m.within(s, to, 0, func(part parley.Machine) { part.Request(s, e.Msg) })
 	case i == top:
-		return e.Op == passing
+		return e.Op == passedIndication
 	case e.Op == parley.OpDeliver && e.Msg.Kind == parley.Carried:
 		path, q, rest, err := parley.ReadMsg(e.Msg.Body)
 		to := m.layer(path)
 		if err != nil || len(rest) > 0 || to > top || m.beneath(to) != i || m.of[to].Hears == parley.HearsLinks {
-			s.Refuse(e.To, forNobody)
+			s.Refuse(e.To, unexpectedCarried)
 			return true
 		}
 		s.Carried = true
@@ -235,8 +235,8 @@ func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
 				m.of[i].Name, e.Msg.Kind))
 		}
 		m.within(s, i+1, 0, func(part parley.Machine) { part.Receive(s, e.To, e.Msg) })
-	case e.Op == parley.OpIndicate || e.Op == passing:
-		m.tell(s, i+1, e)
+	case e.Op == parley.OpIndicate || e.Op == passedIndication:
+		m.notify(s, i+1, e)
 	default:
 		return false
 	}

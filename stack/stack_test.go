@@ -13,12 +13,12 @@ import (
 	"parley/stack"
 )
 
-// probe is a layer that writes down what happens to it and does what it is told.
+// probe is a layer that records its events and runs a given function.
 type probe struct {
 	name string
 	out  *[]string
 	on   func(s *parley.Step, event string, from parley.ID, m parley.Msg)
-	busy *bool // some clause of this probe is running
+	busy *bool // a clause of a probe is running
 }
 
 func (p probe) note(s *parley.Step, event string, from parley.ID, m parley.Msg) {
@@ -64,7 +64,7 @@ func layer(out *[]string, name string, serves bool,
 	}
 }
 
-// nobody is the host of steps that need none.
+// nobody is a host for steps that need none.
 type nobody struct{ refused []string }
 
 func (*nobody) Choose(int) int                        { return 0 }
@@ -87,7 +87,7 @@ func check(t *testing.T, what string, have, want any) {
 }
 
 // A layer's sends, timers and records have its number in ceil(log2 k) bits of
-// their paths, and come back to it.
+// their paths, and return to it.
 func TestPaths(t *testing.T) {
 	for k := 1; k <= 9; k++ {
 		var out []string
@@ -129,7 +129,7 @@ func TestPaths(t *testing.T) {
 				check(t, "timeout", out, []string{fmt.Sprintf("%d timeout 7", i/7)})
 			}
 		}
-		// A path from a peer may lead nowhere.
+		// A path from a peer may name no layer.
 		if k < 1<<width {
 			out, s.Path = nil, parley.Path(k)
 			m.Receive(s, 2, parley.Msg{Kind: 1})
@@ -139,7 +139,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// Layers start lowest first, each with its own records; what they ask for happens
+// Layers start lowest first, each with its own records; their effects happen
 // when all have started.
 func TestStart(t *testing.T) {
 	var out []string
@@ -162,12 +162,12 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Broadcast and Request go to the nearest serving layer beneath, and what is
-// carried comes back to the layer that asked for it, past those between.
+// Broadcast and Request go to the nearest serving layer beneath, and a carried
+// message returns to the layer that broadcast it, past the layers between.
 func TestServing(t *testing.T) {
 	var out []string
 	carry := func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
-		if m.Kind == parley.Carried { // it comes back, as if from process 2
+		if m.Kind == parley.Carried { // it returns, as if from process 2
 			s.Deliver(2, parley.Msg{Kind: parley.Carried, Origin: 2, Body: m.Body})
 		}
 	}
@@ -196,8 +196,8 @@ func TestServing(t *testing.T) {
 	check(t, "refused", h.refused, []string(nil))
 }
 
-// A layer hears in the ways that its protocol says, in whatever it is nested, and
-// is told by which one a message came. Others are refused, whatever their path.
+// A layer receives in the ways that its protocol says, however it is nested, and
+// Carried says which way a message came. Others are refused, whatever their path.
 func TestHears(t *testing.T) {
 	for _, test := range []struct {
 		hears         parley.Hearing
@@ -206,7 +206,7 @@ func TestHears(t *testing.T) {
 		{parley.HearsLinks, true, false}, {parley.HearsBeneath, false, true}, {parley.HearsBoth, true, true},
 	} {
 		var out []string
-		var body []byte // what low says it carried
+		var body []byte // the body that low claims to carry
 		low := layer(&out, "low", true, func(s *parley.Step, event string, from parley.ID, m parley.Msg) {
 			if event != "start" {
 				s.Deliver(from, parley.Msg{Kind: parley.Carried, Body: body})
@@ -249,7 +249,7 @@ func TestHears(t *testing.T) {
 	}
 }
 
-// Only the clause that hears what was carried is told so, and none that comes of it.
+// Carried is set only in the clause that receives the carried message, not in those that follow.
 func TestCarriedOnce(t *testing.T) {
 	var out []string
 	note := func(name string, on func(s *parley.Step, m parley.Msg)) parley.Protocol {
@@ -280,8 +280,8 @@ func TestCarriedOnce(t *testing.T) {
 		fmt.Sprintf("a %d false", v), fmt.Sprintf("b %d false", v)})
 }
 
-// What a layer carries within a stack is not to be had from what carries for that
-// stack: a message that claims to have come that way is a liar's.
+// What a layer carries within a stack cannot come from what carries for that
+// stack: a message that claims to have come that way is from a faulty process.
 func TestCarriedPastTheCarrier(t *testing.T) {
 	var out []string
 	up := layer(&out, "up", false, nil)
@@ -298,7 +298,7 @@ func TestCarriedPastTheCarrier(t *testing.T) {
 	check(t, "refused", h.refused, []string{"carried message for nobody from 2"})
 }
 
-// The message of a peer delivered as such would pass for one of the layer above.
+// A peer's message delivered as it is would pass for a peer's message of the layer above.
 func TestDeliversLinkKind(t *testing.T) {
 	var out []string
 	m := stack.New(layer(&out, "low", true, func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
@@ -310,8 +310,8 @@ func TestDeliversLinkKind(t *testing.T) {
 	}
 }
 
-// What is carried for a layer that could not have asked, or is no message, comes
-// from a liar.
+// A carried message for a layer that could not have asked for it, or one that does not
+// parse, comes from a faulty process.
 func TestCarriedForNobody(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"nothing":             nil,
@@ -323,13 +323,13 @@ func TestCarriedForNobody(t *testing.T) {
 		"local":               {1, byte(parley.Suspect), 0, 0, 0, 0},
 	} {
 		var out []string
-		both := func(p parley.Protocol) parley.Protocol { // it is not for how they hear that they hear nothing
+		both := func(p parley.Protocol) parley.Protocol { // so that Hears is not the reason for the refusal
 			p.Hears = parley.HearsBoth
 			return p
 		}
 		m := stack.New(
 			both(layer(&out, "a", true, func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
-				if len(out) == 1 { // once: it must not hear itself
+				if len(out) == 1 { // once: it must not receive its own
 					s.Deliver(from, parley.Msg{Kind: parley.Carried, Body: body})
 				}
 			})),
@@ -342,8 +342,8 @@ func TestCarriedForNobody(t *testing.T) {
 	}
 }
 
-// Broadcast and Request with nothing beneath that serves stay, for whatever is
-// beneath the stack; and so do Broadcasts of local kinds never come to be.
+// Broadcast and Request with no serving layer beneath are left to what lies beneath
+// the stack. A Broadcast of a local kind panics.
 func TestNothingServes(t *testing.T) {
 	var out []string
 	m := stack.New(layer(&out, "detector", false, nil), layer(&out, "top", false,
@@ -362,9 +362,8 @@ func TestNothingServes(t *testing.T) {
 	}
 }
 
-// No layer is entered while it is in the middle of a clause, and what a layer
-// asked for happens in that order: two deliveries come before what the first one
-// leads to.
+// No layer is entered in the middle of a clause, and the effects of a layer happen in
+// the order of the requests: two deliveries come before the consequences of the first.
 func TestOrder(t *testing.T) {
 	var out []string
 	m := stack.New(
@@ -401,10 +400,10 @@ func TestOrder(t *testing.T) {
 	check(t, "sends", sent, []uint64{1, 11, 12})
 }
 
-// An indication stays in its place among what each layer asks for. low changes the
+// An indication keeps its place among the effects of each layer. low changes the
 // view and has a message of the new one at once; mid delivers what it still had of
-// the old one, and broadcasts what it has kept for the new one; so does top. It is
-// no different if the indication comes from beneath the stack.
+// the old one, and broadcasts what it has kept for the new one; so does top. The
+// same holds if the indication comes from beneath the stack.
 func TestIndicationsInPlace(t *testing.T) {
 	var out []string
 	view := parley.Msg{Kind: parley.View, Value: 2}
@@ -414,10 +413,10 @@ func TestIndicationsInPlace(t *testing.T) {
 			layer(&out, "low", true, func(s *parley.Step, event string, _ parley.ID, m parley.Msg) {
 				switch {
 				case event == "timeout 0" || m.Kind == parley.View:
-					up(s, 10) // the last of the old view
+					up(s, 10) // the last message of the old view
 					if indicates {
 						s.Indicate(view)
-						up(s, 30) // the first of the new one
+						up(s, 30) // the first message of the new view
 					}
 				case m.Kind == parley.Propose:
 					up(s, m.Value)
@@ -454,7 +453,7 @@ func TestIndicationsInPlace(t *testing.T) {
 	for _, e := range s.Effects {
 		left = append(left, e.Msg.Value)
 	}
-	check(t, "host", left, []uint64{11, 20, 2, 2, 31, 41}) // top delivers something about the view, too
+	check(t, "host", left, []uint64{11, 20, 2, 2, 31, 41}) // top also delivers something about the view
 
 	out = nil
 	s, _ = step()
@@ -470,9 +469,9 @@ func TestIndicationsInPlace(t *testing.T) {
 	}
 }
 
-// An indication passes every layer above, each after what the one beneath delivers
-// about it, and leaves the stack once. It comes up from beneath a
-// stack to all of its layers, and is then not indicated again.
+// An indication passes every layer above, each after what the layer beneath delivers
+// about it, and leaves the stack once. An indication from beneath a stack reaches
+// all of its layers, and is then not indicated again.
 func TestIndications(t *testing.T) {
 	var out []string
 	suspect := parley.Msg{Kind: parley.Suspect, Value: 3}
@@ -524,7 +523,7 @@ func TestInnerStack(t *testing.T) {
 	})
 }
 
-// What the stack says of itself.
+// The description of a stack combines the descriptions of its layers.
 func TestDescription(t *testing.T) {
 	a := parley.Protocol{Name: "a", Title: "one", Kinds: []string{"", "X", "Y"}, N: 4, M: 3,
 		Faults: parley.CrashFaults, Serves: true,
@@ -540,7 +539,7 @@ func TestDescription(t *testing.T) {
 		p.Title != "one" {
 		t.Errorf("%+v", p)
 	}
-	// It assumes what any layer does, the highest or not.
+	// The stack assumes what any layer assumes, the highest or not.
 	a.Overhears = true
 	for _, p := range []parley.Protocol{stack.New(a, b), stack.New(b, a)} {
 		if p.M != 1 || p.Faults != parley.CrashFaults || p.Timing != parley.Synchronous || !p.Overhears {
@@ -556,7 +555,7 @@ func TestDescription(t *testing.T) {
 	if got := p.Size(parley.Env{Path: 0b111}, parley.Msg{}); got.Messages != 0 {
 		t.Error("size", got)
 	}
-	// b may ask a to carry, and then a message of a hides names that a does not know.
+	// b may ask a to carry; then a message of a hides IDs that a does not know.
 	if p.Rename != nil {
 		t.Error("a stack that carries can be renamed")
 	}

@@ -18,8 +18,8 @@ import (
 	"parley/trace"
 )
 
-// pass is a third layer: it carries for the host by the layer beneath, with a
-// mark of its own, and puts what was carried in its hands aside.
+// pass is a third layer: it has the layer beneath carry for the host, with a mark of
+// its own, and sets aside what it carried.
 type pass struct {
 	parley.Base
 	n int
@@ -60,7 +60,7 @@ func towers(n int) map[string]parley.Protocol {
 	}
 }
 
-// Every tower is tested as any protocol is: with the properties of its top layer,
+// The protocol suite passes for every tower: with the properties of its top layer,
 // crashes, and machines saved and loaded in the middle of runs.
 func TestSuite(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(towers(4))) {
@@ -87,8 +87,8 @@ func run(p parley.Protocol, seed uint64, keep bool) (*sim.Sim, *trace.Log) {
 	return sim.Run(opt), log
 }
 
-// A stack of three layers does what it says whatever way it is nested: equal
-// deliveries at the same times, message for message. All suspect who crashed.
+// A stack of three layers behaves the same however it is nested: equal
+// deliveries at the same times, message for message. All suspect the crashed process.
 func TestNesting(t *testing.T) {
 	const n = 4
 	all := towers(n)
@@ -100,7 +100,7 @@ func TestNesting(t *testing.T) {
 		} {
 			s, log := run(all[name], seed, true)
 			for i := range s.History.Deliveries {
-				s.History.Deliveries[i].Path = 0 // that is the way it is nested
+				s.History.Deliveries[i].Path = 0 // it depends on the nesting
 			}
 			if want == nil {
 				want = s.History.Deliveries
@@ -127,7 +127,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// Suspicions reach the layers that are above one which does not know of them.
+// Suspicions pass a layer that ignores them and reach the layers above it.
 func TestSuspicionPasses(t *testing.T) {
 	s, _ := run(stack.New(newWatch(4), newFlood(4), newOrder(4)), 3, false)
 	for id := range parley.ID(3) {
@@ -138,8 +138,8 @@ func TestSuspicionPasses(t *testing.T) {
 	}
 }
 
-// A liar lies in what is carried as the layer above would: order's Lies are asked
-// for what flood carries, and pass's for what order carries.
+// A faulty process lies in what is carried as the layer above would: order's Lies lie in
+// what flood carries, and pass's Lies in what order carries.
 func TestLiesInWhatIsCarried(t *testing.T) {
 	n := 4
 	top := newPass(n)
@@ -166,8 +166,8 @@ func TestLiesInWhatIsCarried(t *testing.T) {
 	}
 }
 
-// A liar cannot speak to a layer past the one that carries for it: what it says on
-// links in the words of the upper layers is refused, all of it, and changes nothing.
+// A faulty process cannot reach a layer except through the layer that carries for it: all
+// that it sends on links as messages of the upper layers is refused and changes nothing.
 func TestForgedOnLinks(t *testing.T) {
 	const n, liar = 4, 3
 	for name, paths := range map[string][]parley.Path{
@@ -211,15 +211,15 @@ func TestForgedOnLinks(t *testing.T) {
 	}
 }
 
-// The detector beneath an agreement: rounds go on as without it, and the stack
-// can be renamed, for nothing is carried in it.
+// With the detector beneath an agreement, rounds work as without it, and the stack
+// can be renamed, because it carries nothing.
 func TestUnderRounds(t *testing.T) {
 	c := eig.Config{N: 4, M: 1, Default: []byte("0")}
 	parleytest.Suite(t, quiet(stack.New(newWatch(4), eig.New(c, lockstep.Simulated))),
 		parleytest.Options{Seeds: 60})
 }
 
-// quiet takes back the fault model of the detector, of which agreement asks nothing.
+// quiet removes the fault model of the detector, from which agreement needs nothing.
 func quiet(p parley.Protocol) parley.Protocol {
 	p.Faults = parley.OralByzantineFaults
 	return p

@@ -1,32 +1,32 @@
-// Package ballot is one decision among processes that may crash, restart and
+// Package ballot makes one decision among processes that may crash, restart and
 // wrongly suspect one another: consensus by ballots and majorities, known as the
 // synod protocol.
 //
 // The problem: each of n processes may propose a value; all that decide must
-// decide on the same one, and it must have been proposed. That holds of processes
-// that crash later, too (uniform agreement), and whatever happens to messages:
+// decide on the same one, and it must have been proposed. This includes processes
+// that crash later (uniform agreement), and holds whatever happens to messages:
 // they may be lost, doubled, late or in any order.
 //
 // The bound: asynchronous messages, crash faults, n >= 2m+1. Processes may restart
-// with what they made durable; one that lost its disk must not come back. Time is
-// needed to end, never to be right: it ends once a majority is up, connected, and
-// left alone by rival ballots for as long as one takes. Nothing is promised of
-// processes that lie.
+// with their durable state; one that lost its disk must not rejoin. Only termination
+// depends on time, safety never does: a decision comes once a majority is up, connected,
+// and undisturbed by rival ballots for the duration of one ballot. Nothing is promised
+// if processes lie.
 //
-// A process that wants a decision numbers a ballot, higher than all it knows of,
-// and asks all for a promise to take part in no lower one. A process that promises says what it
-// accepted last. With the promises of a majority the owner of the ballot proposes the
-// value of the highest accepted ballot that it was told of, or if there is none one
-// of its choice. What a majority accepts is decided.
+// A process that wants a decision numbers a ballot higher than all it knows of,
+// and asks all for a promise to take part in no lower one. A promise reports the value that
+// its sender accepted last. With the promises of a majority the owner of the ballot proposes
+// the value of the highest accepted ballot that they report, or, if there is none, a value
+// of its choice. A value that a majority accepts is decided.
 //
-// Why it works: any two majorities share a process. So when a value has been
-// accepted by a majority in some ballot, the owner of every higher ballot hears of
-// it, or of the value of a ballot in between, which for the same reason is the same.
+// Why it works: any two majorities share a process. So when a majority has accepted a
+// value in some ballot, the owner of every higher ballot receives a report of that value,
+// or of the value of a ballot in between, which for the same reason is the same.
 //
-// An [Instance] is the decision alone, for a machine around it to drive: beside the
+// An [Instance] is the decision alone, driven by a machine around it: with its
 // promise each process gives a report, fixed at its first promise, and the value is
-// chosen from the reports. [New] makes of it plain consensus, where the report is
-// empty and the choice one's own proposal.
+// chosen from the reports. [New] makes plain consensus from it: the report is
+// empty, and each process chooses its own proposal.
 //
 // Source: Lamport, The Part-Time Parliament (1998), section 2.
 package ballot
@@ -44,51 +44,51 @@ import (
 const (
 	// Prepare asks for a promise. Seq: the ballot.
 	Prepare parley.Kind = iota + 1
-	// Promise answers it. Seq: the ballot. Value: the highest ballot accepted so far,
+	// Promise answers Prepare. Seq: the ballot. Value: the highest ballot accepted so far,
 	// 0 if none. Body: the value accepted in it and the report, see record.go.
 	Promise
 	// Refuse answers Prepare and Accept of a ballot that comes too late. Seq: the
 	// ballot that was promised instead. With Seq 0 a strict process answers Accept of
-	// a ballot that it was never asked to promise: it wants to be asked first.
+	// a ballot whose Prepare it has not received: it asks for that Prepare.
 	Refuse
 	// Accept proposes. Seq: the ballot. Body: the value.
 	Accept
-	// Accepted answers it. Seq: the ballot.
+	// Accepted answers Accept. Seq: the ballot.
 	Accepted
-	// Decision tells of the outcome. Body: the value.
+	// Decision reports the outcome. Body: the value.
 	Decision
 	// Last is the last kind in use.
 	Last = Decision
 )
 
-// highest is above every ballot that comes about without a liar. What one says must not use
-// ballots up: others are believed up to reach above highest, or above what this process
-// already goes by, so that there is one above that of a liar which all take, but if it aims at
-// the very end of that. Reach is short, so that what is wrong by chance is hardly ever within.
+// highest is above every ballot that occurs without a faulty process. A faulty process must not use
+// ballots up: a ballot is accepted up to reach above highest, or above the highest that this process
+// already uses. So there is a higher ballot that all processes accept, unless a faulty process names the
+// very end of that range. Reach is short, so that a corrupt number is hardly ever within it.
 const (
-	highest = 1 << 48
-	reach   = 1 << 24
-	utmost  = 1 << 62 // of all that are read
+	highest   = 1 << 48
+	reach     = 1 << 24
+	maxBallot = 1 << 62 // no higher ballot is read
 )
 
 // Owner is the machine around an instance.
 type Owner interface {
-	// Report returns what this process has to say for the choice. It is asked for
-	// once, at the first promise, and once more after a restart or [Instance.Refresh]: then
-	// it must not say less than it did.
+	// Report returns this process's report for the choice. It is called
+	// once, at the first promise, and again after a restart or [Instance.Refresh]: then
+	// it must report at least as much as before.
 	Report() []byte
-	// Choose makes the value of the reports of a majority, in the order of ids.
+	// Choose returns the value for the reports of a majority, in the order of IDs.
 	Choose(reports []Report) []byte
-	// Enough reports whether the reports of a majority, in the order of ids, are enough. When
-	// that may have changed the owner calls Reconsider.
+	// Enough reports whether the reports of a majority, in the order of IDs, are enough. When
+	// that may have changed, the owner calls Reconsider.
 	Enough(reports []Report) bool
-	// Decided tells of the decision, once in the life of a process, and who told it;
-	// oneself of one's own ballot, and then all were sent the decision. It is the last thing an
-	// instance does in a clause: the owner may put another in its place.
+	// Decided receives the decision, once per incarnation of a process, and its sender. If
+	// the sender is the process itself, its own ballot decided, and the decision was sent to all.
+	// The call is the last action of an instance in a clause: the owner may replace the instance.
 	Decided(s *parley.Step, from parley.ID, value []byte)
 }
 
-// Report is what a process said with its promise.
+// Report is a process's report with its promise.
 type Report struct {
 	From parley.ID
 	Body []byte
@@ -99,11 +99,10 @@ type phase uint8
 
 const (
 	idle      phase = iota
-	preparing       // promises
-	accepting       // that the value is accepted
+	preparing       // for promises
+	accepting       // for acceptances of the value
 )
 
-// promise is one that the owner of a ballot has received.
 type promise struct {
 	from     parley.ID
 	accepted uint64
@@ -114,15 +113,15 @@ type promise struct {
 // members take part in a decision, in the order of ranks.
 type members []parley.ID
 
-// rank is the place of a member among the members, -1 of others.
+// rank returns the index of a member among the members, or -1.
 func (m members) rank(id parley.ID) int { return slices.Index(m, id) }
 
 func (m members) majority() int { return len(m)/2 + 1 }
 
 func (m members) set() parley.Set { return parley.SetOf(m...) }
 
-// least returns the least ballot of a member above another ballot.
-func (m members) least(of parley.ID, above uint64) uint64 {
+// leastBallot returns the least ballot of member of that is above the given ballot.
+func (m members) leastBallot(of parley.ID, above uint64) uint64 {
 	n, rank := uint64(len(m)), uint64(m.rank(of))
 	b := max(above/n, 1)*n + rank
 	if b <= above {
@@ -131,8 +130,8 @@ func (m members) least(of parley.ID, above uint64) uint64 {
 	return b
 }
 
-// Instance is one process's part in one decision. Its clauses are those of a
-// machine, but for the timers: when to start a ballot is the owner's to say.
+// Instance is one process's part in one decision. Its clauses are the clauses of a
+// machine, except timers: the owner decides when to start a ballot.
 type Instance struct {
 	self    parley.ID
 	members members
@@ -146,15 +145,15 @@ type Instance struct {
 	decision []byte
 
 	// Volatile.
-	fixed     bool // report is
+	fixed     bool // report is fixed
 	report    []byte
-	own       uint64 // this process's ballot
+	own       uint64 // this process's current ballot
 	phase     phase
 	promisers parley.Set
 	promises  []promise // in the order of ids
 	chosen    []byte    // the value of ballot own
 	accepts   parley.Set
-	seen      uint64 // the highest ballot it was refused for
+	seen      uint64 // the highest ballot that a Refuse named
 	strict    bool   // scratch: see Strict
 }
 
@@ -167,24 +166,24 @@ func NewInstance(self parley.ID, members parley.Set, owner Owner) *Instance {
 	return i
 }
 
-// Decision returns the value decided on, once there is one.
+// Decision returns the decided value, if there is one.
 func (i *Instance) Decision() (value []byte, decided bool) { return i.decision, i.decided }
 
-// Strict has the instance accept only in ballots that it has promised, so that a message which
-// is wrong by chance proposes nothing.
+// Strict makes the instance accept only in ballots that it has promised, so that a corrupt
+// message cannot propose a value.
 func (i *Instance) Strict() { i.strict = true }
 
-// Took tells whether this process has accepted the value, last of all.
+// Took reports whether this process accepted value last.
 func (i *Instance) Took(value []byte) bool { return i.accepted > 0 && bytes.Equal(i.value, value) }
 
-// Promised tells whether this process has promised anything.
+// Promised reports whether this process has promised anything.
 func (i *Instance) Promised() bool { return i.promised > 0 }
 
-// Refresh is for an owner that has more to say: the next promise asks for the report again,
-// which must not say less.
+// Refresh is for an owner with a larger report: the next promise calls Report again,
+// which must report at least as much as before.
 func (i *Instance) Refresh() { i.fixed, i.report = false, nil }
 
-// Started tells whether this process has a ballot under way.
+// Started reports whether this process has a ballot in flight.
 func (i *Instance) Started() bool { return i.phase != idle && !i.decided }
 
 // Propose starts a ballot of this process.
@@ -193,15 +192,15 @@ func (i *Instance) Propose(s *parley.Step) {
 		return
 	}
 	// upon propose or retry: b := the least own ballot above promised and seen
-	i.own = i.members.least(i.self, max(i.promised, i.seen))
+	i.own = i.members.leastBallot(i.self, max(i.promised, i.seen))
 	i.phase = preparing
 	i.promisers, i.promises, i.accepts, i.chosen = parley.Set{}, nil, parley.Set{}, nil
 	// send PREPARE(b) to all, oneself too: one's own promise is durable before
 	// anything of this step leaves, so that after a restart no ballot is used twice
-	i.tellAll(s, parley.Msg{Kind: Prepare, Seq: i.own})
+	i.sendAll(s, parley.Msg{Kind: Prepare, Seq: i.own})
 }
 
-// Receive takes a message of the instance. Others than its kinds it does not know.
+// Receive handles a message of the instance. It refuses other kinds.
 func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	if why := i.misfit(from, m); why != "" {
 		s.Refuse(from, why)
@@ -209,11 +208,11 @@ func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	switch m.Kind {
 	case Prepare, Accept:
-		i.asked(s, from, m)
+		i.onPrepareOrAccept(s, from, m)
 	case Promise:
-		i.promisedBy(s, from, m)
+		i.onPromise(s, from, m)
 	case Accepted:
-		i.acceptedBy(s, from, m.Seq)
+		i.onAccepted(s, from, m.Seq)
 	case Refuse:
 		// upon REFUSE(b'): seen := max(seen, b'); of REFUSE(0), send PREPARE and ACCEPT of
 		// the ballot under way to q
@@ -226,16 +225,15 @@ func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// asked is upon receiving PREPARE(b) or ACCEPT(b, v) from q.
-func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
+func (i *Instance) onPrepareOrAccept(s *parley.Step, q parley.ID, m parley.Msg) {
 	b := m.Seq
 	switch {
 	// decided: send DECIDE(v) to q
 	case i.decided:
-		i.tell(s, q, parley.Msg{Kind: Decision, Body: i.decision})
+		i.send(s, q, parley.Msg{Kind: Decision, Body: i.decision})
 	// b < promised: send REFUSE(promised) to q
 	case b < i.promised:
-		i.tell(s, q, parley.Msg{Kind: Refuse, Seq: i.promised})
+		i.send(s, q, parley.Msg{Kind: Refuse, Seq: i.promised})
 	// promised := b; fix the report; Append; send PROMISE(b, ab, av, report) to q
 	case m.Kind == Prepare:
 		if b > i.promised {
@@ -243,11 +241,11 @@ func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
 			s.Append(promiseRecord(b))
 		}
 		i.fix()
-		i.tell(s, q, parley.Msg{Kind: Promise, Seq: b, Value: i.accepted, Body: promiseBody(i.value, i.report)})
+		i.send(s, q, parley.Msg{Kind: Promise, Seq: b, Value: i.accepted, Body: promiseBody(i.value, i.report)})
 	// strict, and b not promised: the PREPARE was lost, or came when this process could not
 	// vote. Send REFUSE(0) to q, which asks again
 	case i.strict && b != i.promised:
-		i.tell(s, q, parley.Msg{Kind: Refuse})
+		i.send(s, q, parley.Msg{Kind: Refuse})
 	// promised := b; (ab, av) := (b, v); fix the report; Append; send ACCEPTED(b)
 	default:
 		if b > i.accepted {
@@ -255,7 +253,7 @@ func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
 			s.Append(acceptRecord(b, m.Body))
 		}
 		i.fix()
-		i.tell(s, q, parley.Msg{Kind: Accepted, Seq: b})
+		i.send(s, q, parley.Msg{Kind: Accepted, Seq: b})
 	}
 }
 
@@ -266,8 +264,8 @@ func (i *Instance) fix() {
 	}
 }
 
-// promisedBy is upon receiving PROMISE(b, ab, av, report) from q.
-func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
+// onPromise handles PROMISE(b, ab, av, report) from q.
+func (i *Instance) onPromise(s *parley.Step, q parley.ID, m parley.Msg) {
 	// b is my ballot, and I am in its first phase: record it
 	if m.Seq != i.own || i.phase != preparing {
 		return
@@ -278,14 +276,14 @@ func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
 		return
 	}
 	if !i.promisers.Add(q) {
-		return // it came twice
+		return // a duplicate
 	}
 	at, _ := slices.BinarySearchFunc(i.promises, q, func(p promise, id parley.ID) int { return cmp.Compare(p.from, id) })
 	i.promises = slices.Insert(i.promises, at, promise{q, m.Value, value, report})
 	i.Reconsider(s)
 }
 
-// Reconsider goes on to the second phase if there are promises enough for it.
+// Reconsider starts the second phase if there are enough promises.
 func (i *Instance) Reconsider(s *parley.Step) {
 	// |promises| >= majority and enough(promisers)
 	if i.phase != preparing || i.promisers.Len() < i.members.majority() || !i.owner.Enough(i.reports()) {
@@ -304,7 +302,7 @@ func (i *Instance) Reconsider(s *parley.Step) {
 	// phase := 2; remember v; send ACCEPT(b, v) to all, oneself too
 	i.phase = accepting
 	i.promises = nil
-	i.tellAll(s, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
+	i.sendAll(s, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
 }
 
 func (i *Instance) reports() []Report {
@@ -315,8 +313,8 @@ func (i *Instance) reports() []Report {
 	return all
 }
 
-// acceptedBy is upon receiving ACCEPTED(b) from q.
-func (i *Instance) acceptedBy(s *parley.Step, q parley.ID, b uint64) {
+// onAccepted handles ACCEPTED(b) from q.
+func (i *Instance) onAccepted(s *parley.Step, q parley.ID, b uint64) {
 	if b != i.own || i.phase != accepting {
 		return
 	}
@@ -328,8 +326,8 @@ func (i *Instance) acceptedBy(s *parley.Step, q parley.ID, b uint64) {
 	}
 }
 
-// decide: decided := v; Append; tell the owner, once. Of all else nothing more is
-// needed: a process that asks gets the decision.
+// decide: decided := v; Append; notify the owner, once. The instance needs no other state
+// from then on: it answers every question with the decision.
 func (i *Instance) decide(s *parley.Step, from parley.ID, v []byte) {
 	if i.decided {
 		return
@@ -346,13 +344,13 @@ func (i *Instance) decide(s *parley.Step, from parley.ID, v []byte) {
 	i.owner.Decided(s, from, v)
 }
 
-// Inform sends the decision, which there must be, to the given processes.
+// Inform sends the decision, which must exist, to the given processes.
 func (i *Instance) Inform(s *parley.Step, who parley.Set) {
 	s.SendTo(who, parley.Msg{Kind: Decision, Body: i.decision})
 }
 
-// Repeat sends to one member again what the ballot under way of this process waits for: it
-// may have come before that member could take part.
+// Repeat sends one member again the message that this process's ballot in flight waits on:
+// it may have arrived before that member could take part.
 func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	switch {
 	case i.decided || to == i.self:
@@ -366,8 +364,8 @@ func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	}
 }
 
-// tell sends to a member. What a process tells itself it hears in the same step.
-func (i *Instance) tell(s *parley.Step, to parley.ID, m parley.Msg) {
+// send sends to a member. A message to the process itself is handled in the same step.
+func (i *Instance) send(s *parley.Step, to parley.ID, m parley.Msg) {
 	if to == i.self {
 		i.Receive(s, to, m)
 		return
@@ -375,8 +373,8 @@ func (i *Instance) tell(s *parley.Step, to parley.ID, m parley.Msg) {
 	s.Send(to, m)
 }
 
-// tellAll sends to all members, the last of them oneself.
-func (i *Instance) tellAll(s *parley.Step, m parley.Msg) {
+// sendAll sends to all members, last to the process itself.
+func (i *Instance) sendAll(s *parley.Step, m parley.Msg) {
 	s.SendTo(i.members.set(), m)
-	i.tell(s, i.self, m)
+	i.send(s, i.self, m)
 }

@@ -9,12 +9,12 @@ import (
 	"parley/agreement/ballot"
 )
 
-// seeker is the least machine around an instance: its choice is its own name.
+// seeker is the smallest machine around an instance: it chooses its own name.
 type seeker struct {
 	parley.Base
 	in      *ballot.Instance
 	self    parley.ID
-	decided []byte // scratch: in the present clause
+	decided []byte // scratch: in the current clause
 }
 
 func newSeeker(self parley.ID, n int) *seeker {
@@ -31,7 +31,7 @@ func (p *seeker) Decided(_ *parley.Step, _ parley.ID, v []byte) {
 	p.decided = append(p.decided, v...)
 }
 
-// quiet is a host of which nothing is asked.
+// quiet is a host that is never used.
 type quiet struct{}
 
 func (quiet) Choose(int) int                        { return 0 }
@@ -39,7 +39,7 @@ func (quiet) Sign(parley.ID, []byte) []byte         { return nil }
 func (quiet) Verify(parley.ID, []byte, []byte) bool { return false }
 func (quiet) Refused(parley.ID, parley.ID, string)  {}
 
-// post is a system of seekers whose messages a test delivers by hand.
+// post is a system of seekers; tests deliver their messages one by one.
 type post struct {
 	t     *testing.T
 	procs []*seeker
@@ -55,7 +55,7 @@ func newPost(t *testing.T, n int) *post {
 	return p
 }
 
-// do runs a clause and keeps what it sends and appends.
+// do runs a clause and keeps its sends and log records.
 func (p *post) do(who parley.ID, clause func(s *parley.Step, in *ballot.Instance)) {
 	s := &parley.Step{Self: who, N: len(p.procs), Host: quiet{}}
 	clause(s, p.procs[who].in)
@@ -73,7 +73,6 @@ func (p *post) propose(who parley.ID) {
 	p.do(who, func(s *parley.Step, in *ballot.Instance) { in.Propose(s) })
 }
 
-// restart brings a process back with its log.
 func (p *post) restart(who parley.ID) {
 	p.procs[who] = newSeeker(who, len(p.procs))
 	for _, rec := range p.log[who] {
@@ -83,7 +82,7 @@ func (p *post) restart(who parley.ID) {
 	}
 }
 
-// deliver delivers what was sent of a kind from one process to another, the oldest of it.
+// deliver delivers the oldest message of a kind from one process to another.
 func (p *post) deliver(kind parley.Kind, from, to parley.ID) {
 	p.t.Helper()
 	p.do(to, func(s *parley.Step, in *ballot.Instance) { in.Receive(s, from, p.take(kind, from, to)) })
@@ -95,7 +94,6 @@ func (p *post) find(kind parley.Kind, from, to parley.ID) int {
 	})
 }
 
-// take takes a message off the links.
 func (p *post) take(kind parley.Kind, from, to parley.ID) parley.Msg {
 	p.t.Helper()
 	i := p.find(kind, from, to)
@@ -107,10 +105,9 @@ func (p *post) take(kind parley.Kind, from, to parley.ID) parley.Msg {
 	return m
 }
 
-// lose loses all messages on their way.
 func (p *post) lose() { p.sent = nil }
 
-// round lets process who talk to the given others: it asks, they answer.
+// round sends ask from process who to the given others, and their answers back.
 func (p *post) round(ask, answer parley.Kind, who parley.ID, others ...parley.ID) {
 	p.t.Helper()
 	for _, q := range others {
@@ -119,7 +116,6 @@ func (p *post) round(ask, answer parley.Kind, who parley.ID, others ...parley.ID
 	}
 }
 
-// decided checks what the processes have decided.
 func (p *post) decided(want ...string) {
 	p.t.Helper()
 	for id, q := range p.procs {
@@ -130,21 +126,21 @@ func (p *post) decided(want ...string) {
 	}
 }
 
-// "v := av of the greatest ab": a value that a majority accepted is what every later
-// ballot proposes, and that of the highest ballot counts where there are several.
+// "v := av of the greatest ab": every later ballot proposes a value that a majority
+// accepted; if several were accepted, the value of the highest ballot counts.
 func TestGreatestAccepted(t *testing.T) {
 	p := newPost(t, 5)
-	// Ballot 1 of 0: its value a is accepted by 0 and 1 alone.
+	// Ballot 1 of 0: only 0 and 1 accept its value a.
 	p.propose(0)
 	p.round(ballot.Prepare, ballot.Promise, 0, 1, 2)
 	p.deliver(ballot.Accept, 0, 1)
 	p.lose()
-	// Ballot 1 of 4, which is higher, is that of 2, 3 and 4, who have accepted nothing.
+	// Ballot 1 of 4, which is higher: 2, 3 and 4, which have accepted nothing, take part.
 	p.propose(4)
 	p.round(ballot.Prepare, ballot.Promise, 4, 2, 3)
 	p.deliver(ballot.Accept, 4, 3)
 	p.lose()
-	// Process 2 hears of both.
+	// Process 2 receives promises from both.
 	p.propose(2)
 	p.round(ballot.Prepare, ballot.Promise, 2, 3, 1)
 	p.round(ballot.Accept, ballot.Accepted, 2, 0, 1)
@@ -209,7 +205,7 @@ func TestBallotsAreNotReused(t *testing.T) {
 	}
 }
 
-// A promise and what was accepted outlive a crash.
+// Promises and accepted values survive a crash.
 func TestRestart(t *testing.T) {
 	p := newPost(t, 3)
 	p.propose(0)
@@ -228,7 +224,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// "decided -> send DECIDE(v)", to whoever asks, and it is told of once.
+// "decided -> send DECIDE(v)" to every process that asks, and the owner is notified once.
 func TestDecidedTells(t *testing.T) {
 	p := newPost(t, 3)
 	p.propose(0)
@@ -247,7 +243,7 @@ func TestDecidedTells(t *testing.T) {
 	p.decided("a", "a", "a")
 }
 
-// clerk chooses from the reports, and wants all of them.
+// clerk chooses from the reports, and waits for all of them.
 type clerk struct {
 	seeker
 	wants int
@@ -265,7 +261,7 @@ func (c *clerk) Choose(reports []ballot.Report) []byte {
 }
 
 // "|promises| >= majority and enough(promisers)", and the value is chosen from the
-// reports, in the order of ids; a report is fixed at the first promise.
+// reports, in the order of IDs; a report is fixed at the first promise.
 func TestReports(t *testing.T) {
 	clerks := make([]*clerk, 4)
 	for id := range clerks {
@@ -336,11 +332,11 @@ type refusals struct {
 
 func (r *refusals) Refused(parley.ID, parley.ID, string) { r.n++ }
 
-// What a liar says uses no ballots up: there is always one above, which others take too who have not heard the liar.
+// A faulty process uses no ballots up: there is always a higher one, which processes that it did not reach accept too.
 func TestBallotsAreNotUsedUp(t *testing.T) {
 	const highest = 1 << 48
 	for _, c := range []struct{ far, step uint64 }{
-		{highest, 3}, {highest - 1, 3}, {highest + 1<<20, 3}, {highest, 1<<44 - 1}, // which are multiples of 3
+		{highest, 3}, {highest - 1, 3}, {highest + 1<<20, 3}, {highest, 1<<44 - 1}, // these are multiples of 3
 	} {
 		p := newPost(t, 3)
 		liars := c.far - c.far%3 + 1 // of process 1
@@ -358,7 +354,7 @@ func TestBallotsAreNotUsedUp(t *testing.T) {
 	}
 }
 
-// A strict process accepts in a ballot that it has promised, and in no other.
+// A strict process accepts only in ballots that it has promised.
 func TestStrict(t *testing.T) {
 	p := newPost(t, 3)
 	p.procs[1].in.Strict()
@@ -376,7 +372,7 @@ func TestStrict(t *testing.T) {
 	})
 }
 
-// A strict process that has not heard PREPARE, or could not vote then, asks for it when ACCEPT comes, and takes part.
+// A strict process that missed PREPARE, or could not vote then, asks for it on ACCEPT, and takes part.
 func TestStrictAsksForPrepare(t *testing.T) {
 	p := newPost(t, 3)
 	for _, q := range p.procs {
@@ -385,7 +381,7 @@ func TestStrictAsksForPrepare(t *testing.T) {
 	p.propose(0)
 	p.take(ballot.Prepare, 0, 1)
 	p.round(ballot.Prepare, ballot.Promise, 0, 2)
-	p.take(ballot.Accept, 0, 2) // which is gone
+	p.take(ballot.Accept, 0, 2) // lost
 	p.deliver(ballot.Accept, 0, 1)
 	p.deliver(ballot.Refuse, 1, 0)
 	p.deliver(ballot.Prepare, 0, 1)

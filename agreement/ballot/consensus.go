@@ -11,16 +11,16 @@ import (
 	"parley/agreement/problem"
 )
 
-// Config is one plain consensus.
+// Config configures one plain consensus.
 type Config struct {
 	N, M int // processes, and crashes to tolerate
-	// Wait and Stagger say when to try again: the process of rank r waits for
-	// Wait + r*Stagger, then twice as long, and so on. By default 5000 and 2000
+	// Wait and Stagger say when to try again: the process of rank r waits
+	// Wait + r*Stagger, then twice as long, and so on. The defaults are 5000 and 2000
 	// ticks: a ballot without rivals takes five message delays.
 	Wait, Stagger parley.Tick
 }
 
-// New returns the protocol. Each process is given its initial value by a Request
+// New returns the protocol. Each process gets its initial value by a Request
 // of kind Propose, at most problem.MaxValue bytes, and delivers a Decide.
 func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
@@ -56,10 +56,10 @@ func (c Config) check() error {
 		return parley.CheckN(c.N, 1)
 	case c.M < 0 || c.M >= c.N:
 		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
-	case c.Wait < 0 || c.Wait > forever:
-		return parley.FlagErrorf("wait", "%d ticks: allowed are 0 to %d", c.Wait, forever)
-	case c.Stagger < 0 || c.Stagger > forever:
-		return parley.FlagErrorf("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, forever)
+	case c.Wait < 0 || c.Wait > maxWait:
+		return parley.FlagErrorf("wait", "%d ticks: allowed are 0 to %d", c.Wait, maxWait)
+	case c.Stagger < 0 || c.Stagger > maxWait:
+		return parley.FlagErrorf("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, maxWait)
 	}
 	return nil
 }
@@ -77,13 +77,12 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// again is the timer of the next ballot, and forever the longest it is set for.
+// retryTimer is the timer for the next ballot, maxWait the longest time it is set for.
 const (
-	again   parley.Timer = 1
-	forever parley.Tick  = 1 << 40
+	retryTimer parley.Timer = 1
+	maxWait    parley.Tick  = 1 << 40
 )
 
-// process is one process of plain consensus.
 type process struct {
 	c         Config
 	self      parley.ID
@@ -91,7 +90,7 @@ type process struct {
 	given     bool // Durable: a value was proposed here
 	value     []byte
 	suspected parley.Set
-	wait      parley.Tick // until the next ballot; 0 while nothing was proposed
+	wait      parley.Tick // until the next ballot; 0 before a value was proposed
 }
 
 func newProcess(c Config, self parley.ID) *process {
@@ -100,8 +99,8 @@ func newProcess(c Config, self parley.ID) *process {
 	return p
 }
 
-// Start: a process that comes back knows its proposal, what it promised and what
-// it accepted. It decides again on what was decided, because nobody knows whether it did.
+// Start: a process that restarts knows its proposal, what it promised and what
+// it accepted. It delivers the decision again, because it cannot know whether it did before.
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
 		if !p.synod.Replay(r.Body) && len(r.Body) > 0 && parley.Kind(r.Body[0]) == parley.Propose {
@@ -115,7 +114,7 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-// Request: a value is proposed here, once.
+// Request: a value is proposed here, at most once.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind != parley.Propose || p.given || len(m.Body) > problem.MaxValue {
 		return
@@ -126,48 +125,47 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 }
 
 // begin: the process of the lowest rank that is not suspected starts a ballot at
-// once; the process of rank r after T + r*S if nothing has been decided by then. One
-// that came back before it was given a value asks too: others may have decided.
+// once; the process of rank r after T + r*S if nothing has been decided by then. A process that
+// restarts without a value starts ballots too: others may have decided.
 func (p *process) begin(s *parley.Step) {
 	if _, decided := p.synod.Decision(); decided {
 		return
 	}
 	p.wait = p.c.Wait + parley.Tick(p.self)*p.c.Stagger
-	if p.given && p.lowest() {
+	if p.given && p.isLowest() {
 		p.synod.Propose(s)
 	}
-	p.rest(s)
+	p.awaitDecision(s)
 }
 
-// rest waits for a decision.
-func (p *process) rest(s *parley.Step) {
+func (p *process) awaitDecision(s *parley.Step) {
 	if _, decided := p.synod.Decision(); !decided {
-		s.SetTimer(again, p.wait)
-		p.wait = min(2*p.wait, forever)
+		s.SetTimer(retryTimer, p.wait)
+		p.wait = min(2*p.wait, maxWait)
 	}
 }
 
-// lowest tells whether all processes of a lower rank are suspected.
-func (p *process) lowest() bool {
+// isLowest reports whether all processes of a lower rank are suspected.
+func (p *process) isLowest() bool {
 	return parley.Everyone(int(p.self)).Minus(p.suspected) == parley.Set{}
 }
 
-// Timeout: try again, and wait twice as long.
+// Timeout: try again, and double the wait.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
-	if _, decided := p.synod.Decision(); t == again && !decided {
+	if _, decided := p.synod.Decision(); t == retryTimer && !decided {
 		p.synod.Propose(s)
-		p.rest(s)
+		p.awaitDecision(s)
 	}
 }
 
-// Receive: a suspicion may make this process the first, and a message shows that
-// the sender lives.
+// Receive: a suspicion may make this process the lowest unsuspected, and a message shows that
+// its sender is up.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
-		before := p.lowest()
+		before := p.isLowest()
 		p.suspected.Add(m.Origin)
-		if !before && p.lowest() && p.given {
+		if !before && p.isLowest() && p.given {
 			p.synod.Propose(s)
 		}
 	case m.Kind < parley.Local:
@@ -176,18 +174,18 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// Report: plain consensus chooses a value of the process's own.
+// Report: plain consensus needs no report.
 func (p *process) Report() []byte { return nil }
 
-// Choose: one's own proposal.
+// Choose: the process's own proposal.
 func (p *process) Choose([]Report) []byte { return p.value }
 
-// Enough: any majority will do for a process that has something to choose.
+// Enough: any majority is enough if the process has a value to choose.
 func (p *process) Enough([]Report) bool { return p.given }
 
-// Decided: the log is not needed any more, but for the decision.
+// Decided: the log needs only the decision from now on.
 func (p *process) Decided(s *parley.Step, _ parley.ID, v []byte) {
-	s.StopTimer(again)
+	s.StopTimer(retryTimer)
 	p.deliver(s, v)
 	s.Compact()
 }
@@ -206,8 +204,8 @@ func (p *process) State(v *parley.Vars) {
 	v.Machine("ballot", p.synod)
 }
 
-// Bound tells why n processes cannot tolerate m that crash: any two majorities share a
-// process, and a majority must be left.
+// Bound returns why n processes cannot tolerate m crashes, or nil if they can: any two majorities
+// share a process, and a majority must remain.
 func Bound(n, m int) error {
 	if n >= 2*m+1 {
 		return nil
@@ -215,8 +213,8 @@ func Bound(n, m int) error {
 	return fmt.Errorf("if %d of %d processes crash, no majority is left: n >= 2m+1 is necessary", m, n)
 }
 
-// Cost counts the one ballot of a run in which nothing goes wrong: PREPARE,
-// PROMISE, ACCEPT, ACCEPTED and DECIDE, to or from n-1 others.
+// Cost counts the one ballot of a run without faults: PREPARE, PROMISE, ACCEPT,
+// ACCEPTED and DECIDE, each to or from n-1 others.
 func Cost(n, _ int) parley.Cost {
 	const phases = 5
 	return parley.Cost{Rounds: phases, PerRound: slices.Repeat([]parley.Traffic{{Messages: uint64(n - 1)}}, phases)}

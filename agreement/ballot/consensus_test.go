@@ -10,11 +10,11 @@ import (
 	"parley/agreement/problem"
 )
 
-// single is one process of plain consensus among three, and what it does.
+// single is one process of plain consensus among three, and a record of its actions.
 type single struct {
 	m       parley.Machine
 	self    parley.ID
-	timer   parley.Tick // that it set last, -1 if it was stopped
+	timer   parley.Tick // last set, -1 if it was stopped
 	asked   int         // PREPAREs to another process
 	decided []string
 	log     []parley.Record
@@ -83,8 +83,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// A process asks when it becomes the lowest that it does not suspect, once; a message
-// shows that its sender lives.
+// A process starts a ballot when it becomes the lowest unsuspected process, once; a message
+// shows that its sender is up.
 func TestLowest(t *testing.T) {
 	p := newSingle(2)
 	p.propose("c")
@@ -106,8 +106,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// A process proposes one value, which is not too long, and after the decision needs no timer,
-// and of its log no more than the decision.
+// A process proposes one value, which is not too long. After the decision it needs no timer,
+// and only the decision of its log.
 func TestDecides(t *testing.T) {
 	p := newSingle(0)
 	p.propose(string(make([]byte, problem.MaxValue+1)))
@@ -121,7 +121,7 @@ func TestDecides(t *testing.T) {
 	if !slices.Equal(p.decided, []string{"a"}) || p.timer != -1 || len(p.log) > 0 {
 		t.Errorf("decided %q, timer %d, %d records", p.decided, p.timer, len(p.log))
 	}
-	// Back from what replaced the log it tells of the decision again, and asks nobody.
+	// Restarted from its compacted log it delivers the decision again, and sends nothing.
 	state := parley.SaveDurable(p.m, 0, nil)
 	back := &single{m: ballot.New(ballot.Config{N: 3, M: 1}).New(0)}
 	if !parley.LoadDurable(back.m, 0, state) {
@@ -133,7 +133,7 @@ func TestDecides(t *testing.T) {
 	}
 }
 
-// What came twice counts once: of promises, and in the log.
+// A duplicate counts once, among promises and in the log.
 func TestTwice(t *testing.T) {
 	c := &clerk{seeker: seeker{self: 2}, wants: 2}
 	c.in = ballot.NewInstance(2, parley.Everyone(4), c)
@@ -160,8 +160,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// A promise that cannot be read is none, nor is one with a value of no ballot, or of one
-// above that which it is for.
+// A malformed promise does not count, nor does one with a value of no ballot, or of a ballot
+// above the promised one.
 func TestPromiseOfGarbage(t *testing.T) {
 	for _, m := range []parley.Msg{
 		{Kind: ballot.Promise, Seq: 3, Body: []byte{0}}, {Kind: ballot.Promise, Seq: 3, Value: 3, Body: []byte{9, 'x'}},
@@ -177,7 +177,7 @@ func TestPromiseOfGarbage(t *testing.T) {
 	}
 }
 
-// Value finds the value that a message brings.
+// Value returns the value that a message brings.
 func TestValue(t *testing.T) {
 	for _, c := range []struct {
 		m      parley.Msg
@@ -198,8 +198,8 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// Termination is of those who propose: who waits to be told may wait for ever, if who
-// knows crashes before it tells. If all propose, none of them may.
+// Termination covers processes that propose: one that only waits may wait forever, if the
+// processes that know the decision crash before they send it. If all propose, all terminate.
 func TestTerminationIsOfProposers(t *testing.T) {
 	p := ballot.New(ballot.Config{N: 3, M: 1})
 	h := parley.History{N: 3, Over: true, Faulty: parley.SetOf(2)}

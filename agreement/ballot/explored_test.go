@@ -10,8 +10,8 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through all that may happen to two and three processes that propose
-// different values, with crashes in the middle of steps, restarts, losses and timers.
+// TestExplored explores two and three processes that propose different values, with crashes
+// in the middle of steps, restarts, losses and timers.
 func TestExplored(t *testing.T) {
 	system := func(n int, m explore.Model, values string) explore.Options {
 		return explore.Options{
@@ -31,8 +31,8 @@ func TestExplored(t *testing.T) {
 	})
 }
 
-// letter is a message on its way, in wire form. A decision is the same whoever sends it to
-// whom: it may come from anybody to all.
+// letter is a message in flight, in wire form. A decision is the same whatever its sender and
+// receiver: it may come from any process to all.
 type letter struct {
 	from, to parley.ID
 	m        string
@@ -57,16 +57,16 @@ func (l letters) all(yield func(int) bool) {
 	}
 }
 
-// world is a state of three processes and the network. What was sent may be received never, once
-// or often, in any order: the network is the set of all that was ever sent.
+// world is a state of three processes and the network. A message may be received never, once
+// or often, in any order: the network is the set of all messages ever sent.
 type world struct {
 	procs   [3]int // states, by number
 	started int    // ballots so far
-	decided byte   // what was ever decided, 0 if nothing
+	decided byte   // any decision so far, 0 if none
 	sent    letters
 }
 
-// What a process may do beside receiving a letter.
+// What a process may do besides receiving a letter.
 const (
 	start   = -1
 	restart = -2
@@ -82,13 +82,13 @@ type result struct {
 	state   int
 	sent    letters
 	decided []byte
-	// idle tells that a letter changed nothing, and that nobody was answered but by a
-	// decision. What a process has promised and how far it has come only grow: the
-	// letter is idle for ever.
+	// idle means that a letter changed nothing, and that it had no answer except a
+	// decision. What a process has promised and its progress only grow: the
+	// letter is idle forever.
 	idle bool
 }
 
-// network searches through all worlds, breadth first.
+// network explores all worlds, breadth first.
 type network struct {
 	t       *testing.T
 	states  numbered[string]
@@ -98,13 +98,13 @@ type network struct {
 	queue   []world
 }
 
-// numbered is a list without doubles.
+// numbered is a list without duplicates.
 type numbered[T comparable] struct {
 	list  []T
 	known map[T]int
 }
 
-// number returns the place of one in the list, which is at its end if it is new.
+// number returns the index of one in the list, to which it appends one if it is new.
 func (l *numbered[T]) number(one T) int {
 	i, ok := l.known[one]
 	if !ok {
@@ -122,7 +122,7 @@ func (x *network) load(ok bool) {
 	}
 }
 
-// do makes a move, once for all worlds in which it comes up. Refusals do no more than raise the
+// do makes a transition, once for all worlds in which it occurs. Refusals only raise the
 // number of the next ballot, and are not sent.
 func (x *network) do(m move) result {
 	r, ok := x.moves[m]
@@ -166,7 +166,7 @@ func (x *network) do(m move) result {
 	return r
 }
 
-// arrive enters a world without the letters that are idle for ever.
+// arrive enters a world, without the letters that are idle forever.
 func (x *network) arrive(w world) {
 	for i := range w.sent.all {
 		if to := x.letters.list[i].to; to != parley.All {
@@ -182,7 +182,7 @@ func (x *network) arrive(w world) {
 	}
 }
 
-// step makes a move in a world: agreement and validity hold.
+// step makes a transition in a world, and checks agreement and validity.
 func (x *network) step(w world, who parley.ID, what int) {
 	r := x.do(move{w.procs[who], who, what})
 	w.procs[who] = r.state
@@ -199,10 +199,10 @@ func (x *network) step(w world, who parley.ID, what int) {
 	x.arrive(w)
 }
 
-// TestAnyNetwork is the one search of this package beside the explorer, as an independent oracle
+// TestAnyNetwork is the one search of this package besides the explorer, as an independent oracle
 // and because its network has no budget: any number of messages is lost, doubled and overtaken, and
-// processes restart as often as they like with what is durable. Three processes start three ballots
-// between them, whenever they like.
+// processes restart any number of times with their durable state. Three processes start three ballots
+// in all, at any time.
 func TestAnyNetwork(t *testing.T) {
 	x := &network{t: t, moves: make(map[move]result), seen: make(map[world]bool)}
 	x.states.known, x.letters.known = make(map[string]int), make(map[letter]int)

@@ -9,28 +9,28 @@ import (
 	"parley/agreement/problem"
 )
 
-// UniformAgreement is the name of the property that crashed processes are held to
-// as well. The others are called as in package problem.
+// UniformAgreement is the name of the agreement that includes crashed processes.
+// The other properties have their names from package problem.
 const UniformAgreement = "uniform agreement"
 
-// Properties returns those of uniform consensus.
+// Properties returns the properties of uniform consensus.
 func Properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: UniformAgreement, Says: "all processes that decide, crashed later or not, decide on the same value",
-			Mode: parley.Always, Check: alike,
+			Mode: parley.Always, Check: checkAgreement,
 		},
 		{
 			Name: problem.Validity, Says: "the decided value was proposed by some process",
-			Mode: parley.Always, Check: proposed,
+			Mode: parley.Always, Check: checkValidity,
 		},
 		{
 			Name: problem.Termination, Says: "if every process that does not crash for good proposes, each of them decides",
-			Mode: parley.Eventually, Check: ended,
+			Mode: parley.Eventually, Check: checkTermination,
 		},
 		{
 			Name: problem.Integrity, Says: "no process decides twice between one restart and the next",
-			Mode: parley.Always, Check: once,
+			Mode: parley.Always, Check: checkIntegrity,
 		},
 	}
 }
@@ -45,7 +45,7 @@ func decisions(h *parley.History) []parley.ExternalEvent {
 	return all
 }
 
-func alike(h *parley.History) error {
+func checkAgreement(h *parley.History) error {
 	all := decisions(h)
 	for _, d := range all {
 		if !bytes.Equal(d.Msg.Body, all[0].Msg.Body) {
@@ -56,7 +56,7 @@ func alike(h *parley.History) error {
 	return nil
 }
 
-func proposed(h *parley.History) error {
+func checkValidity(h *parley.History) error {
 	for _, d := range decisions(h) {
 		if !slices.ContainsFunc(h.Requests, func(r parley.ExternalEvent) bool {
 			return r.Msg.Kind == parley.Propose && r.Order < d.Order && bytes.Equal(r.Msg.Body, d.Msg.Body)
@@ -67,9 +67,9 @@ func proposed(h *parley.History) error {
 	return nil
 }
 
-// ended demands nothing if some process has not proposed: that process waits for the decision, and
-// all that know it may crash before they send it.
-func ended(h *parley.History) error {
+// checkTermination demands nothing if some process has not proposed: that process waits for the decision, and
+// all processes that know it may crash before they send it.
+func checkTermination(h *parley.History) error {
 	var asked, done parley.Set
 	for _, r := range h.Requests {
 		if r.Msg.Kind == parley.Propose {
@@ -89,8 +89,8 @@ func ended(h *parley.History) error {
 	return nil
 }
 
-func once(h *parley.History) error {
-	last := make(map[parley.ID]uint64) // when a process decided last
+func checkIntegrity(h *parley.History) error {
+	last := make(map[parley.ID]uint64) // when a process last decided
 	for _, d := range decisions(h) {
 		before, again := last[d.At]
 		back := func(r parley.ExternalEvent) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }

@@ -27,9 +27,9 @@ func readPromise(b []byte) (value, report []byte, ok bool) {
 	return value, r.Rest, true
 }
 
-// Value returns the value that a message brings to its receiver, if it does: one that is
-// proposed, decided on or, in a promise, accepted. An owner that cannot do with every
-// value looks at it before the instance receives the message.
+// Value returns the value that a message brings to its receiver, if any: one that is
+// proposed, decided or, in a promise, accepted. An owner that cannot handle every
+// value checks it before the instance receives the message.
 func Value(m parley.Msg) (value []byte, brings bool) {
 	switch {
 	case m.Kind == Accept || m.Kind == Decision:
@@ -40,8 +40,8 @@ func Value(m parley.Msg) (value []byte, brings bool) {
 	return value, brings
 }
 
-// A record of the log begins with what it records, which is also the kind of the
-// message that the process answers, or has heard.
+// A log record begins with its type, which is also the kind of the message that the process
+// answers, or has received.
 
 func promiseRecord(b uint64) []byte {
 	return binary.AppendUvarint([]byte{byte(Prepare)}, b)
@@ -55,8 +55,8 @@ func decisionRecord(value []byte) []byte {
 	return append([]byte{byte(Decision)}, value...)
 }
 
-// Replay takes a record that the instance appended before a crash, in the order of
-// the log, and tells whether it was one. It says nothing to the owner.
+// Replay reads a record that the instance appended before a crash, in the order of
+// the log, and reports whether it was one. It does not notify the owner.
 func (i *Instance) Replay(rec []byte) bool {
 	if len(rec) == 0 {
 		return false
@@ -67,7 +67,7 @@ func (i *Instance) Replay(rec []byte) bool {
 		i.promised, i.accepted, i.value = 0, 0, nil
 		return true
 	}
-	b, rest, err := parley.ReadUvarint(rest, utmost)
+	b, rest, err := parley.ReadUvarint(rest, maxBallot)
 	switch {
 	case err != nil:
 		return false
@@ -106,12 +106,12 @@ func (i *Instance) State(v *parley.Vars) {
 	parley.Num(v, "seen", &i.seen)
 }
 
-// ceiling is the highest ballot that this process believes another one to have come to.
+// ceiling returns the highest ballot that this process accepts from another.
 func (i *Instance) ceiling() uint64 {
-	return min(max(highest, i.promised, i.seen, i.own)+reach, utmost)
+	return min(max(highest, i.promised, i.seen, i.own)+reach, maxBallot)
 }
 
-// misfit tells what is wrong with a message, in itself and from that member.
+// misfit returns what is wrong with a message, in itself or from that member, or "".
 func (i *Instance) misfit(from parley.ID, m parley.Msg) string {
 	rank, n := i.members.rank(from), uint64(len(i.members))
 	switch {

@@ -1,22 +1,22 @@
-// Package consensus is consensus by interactive consistency, and Byzantine
+// Package consensus implements consensus by interactive consistency, and Byzantine
 // agreement by that consensus.
 //
 // The problem: every process has an initial value, and all correct processes must
 // decide on the same value, on v if v is the initial value of all of them.
 //
-// The bound: that of the agreement beneath, and n > 2m. With oral messages, n > 3m,
+// The bound: the bound of the agreement beneath, and n > 2m. With oral messages, n > 3m,
 // the second follows. With signed ones it does not: processes agree on the vector
-// for any m, but if n <= 2m the entries of m liars weigh as much as the equal ones
-// of all correct processes.
+// for any m, but if n <= 2m the entries of m faulty processes weigh as much as the equal
+// entries of all correct ones.
 //
 // The processes agree on the vector of all initial values, and then each decides
-// by a common rule: on the strict majority of the entries, else on the default.
-// [Median], [Minimum], [Maximum] or a rule of the caller may take its place.
+// by a common rule: on the strict majority of the entries, otherwise on the default.
+// [Median], [Minimum], [Maximum] or a rule of the caller may replace it.
 //
-// Why it works: the vectors of correct processes are equal, and so is what a
-// function makes of them. If all correct processes start with v, their n-m entries
+// Why it works: the vectors of correct processes are equal, and so is any
+// function of them. If all correct processes start with v, their n-m entries
 // are v in every vector, and more than half if n > 2m. A process has one entry,
-// its own value: it has no vote beside it.
+// its own value, and no other vote.
 //
 // Source: lecture, "The Consensus Problem" and "Relations Among the Agreement
 // Problems", question 2; [Agreement] is question 3.
@@ -33,16 +33,16 @@ import (
 	"parley/lockstep"
 )
 
-// Config is one instance. Its Source is used by [Agreement] alone.
+// Config configures one instance. Only [Agreement] uses its Source.
 type Config struct {
 	problem.Instance
-	// Over is the agreement on each entry of the vector; nil stands for eig.
+	// Over is the agreement on each entry of the vector; nil means eig.
 	Over interactive.Agreement
-	// Rule is [Majority] if it has no function.
+	// Rule makes the decision; without a function it means [Majority].
 	Rule Rule
 }
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines on the given schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
@@ -67,7 +67,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	return p
 }
 
-// NewAgreement returns [Agreement] as machines that keep the schedule.
+// NewAgreement returns [Agreement] as machines on the given schedule.
 func NewAgreement(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Agreement(c), when)
 	p.Flags = parley.Flags(c, vectorFlags, func(c Config) parley.Protocol { return NewAgreement(c, when) })
@@ -109,7 +109,7 @@ func Rounds(c Config) lockstep.Protocol {
 	p := lockstep.Derive(vector, "consensus", func(s *parley.Step, _ parley.ID, m parley.Msg) {
 		entries, err := interactive.DecodeVector(m.Body)
 		if err != nil {
-			panic(err) // it was written by this process
+			panic(err) // this process wrote it
 		}
 		s.Deliver(s.Self, parley.Msg{Kind: parley.Decide, Body: rule.Of(entries, c.Default)})
 	})
@@ -121,13 +121,13 @@ func Rounds(c Config) lockstep.Protocol {
 		if err := vector.Bound(n, m); err != nil {
 			return err
 		}
-		return outvoted(n, m)
+		return checkMajority(n, m)
 	}
 	return p
 }
 
-// outvoted tells why consensus needs n > 2m where the vector does not.
-func outvoted(n, m int) error {
+// checkMajority returns why consensus needs n > 2m even if the vector does not, or nil if n > 2m.
+func checkMajority(n, m int) error {
 	if n > 2*m {
 		return nil
 	}

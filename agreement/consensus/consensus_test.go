@@ -22,7 +22,7 @@ import (
 	"parley/sim"
 )
 
-// config is consensus of n processes over the agreement of the name, default 0.
+// config is consensus of n processes over the named agreement, with default 0.
 func config(t testing.TB, over string, n, m int) consensus.Config {
 	t.Helper()
 	agreement, err := interactive.Over(over)
@@ -40,7 +40,6 @@ func propose(values ...string) []sim.Request {
 	return out
 }
 
-// words are n of the given values.
 func words(n int, draw *rand.Rand, of ...string) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -49,7 +48,6 @@ func words(n int, draw *rand.Rand, of ...string) []string {
 	return out
 }
 
-// liars draws m processes and how each behaves.
 func liars(draw *rand.Rand, n, m int) map[parley.ID]faulty.Behavior {
 	how := append(faulty.Named(), faulty.Crash(draw.IntN(m+1), draw.IntN(n)))
 	out := make(map[parley.ID]faulty.Behavior)
@@ -67,8 +65,8 @@ func decisions(h *parley.History) map[parley.ID]string {
 	return out
 }
 
-// The decision is the rule's on the vector of interactive consistency (relations
-// among the problems, question 2): the same runs, one layer less.
+// The decision is the rule applied to the vector of interactive consistency (relations
+// among the problems, question 2): the same runs, with one layer less.
 func TestIsRuleOfVector(t *testing.T) {
 	caller := consensus.Rule{Of: func(vector [][]byte, otherwise []byte) []byte {
 		return append(bytes.Join(vector, []byte("+")), otherwise...)
@@ -108,8 +106,8 @@ func TestIsRuleOfVector(t *testing.T) {
 }
 
 // Interactive consistency examples 2 and 3: all decide 1 on {0,1,1,1,0}. A tie and
-// a vector without a majority give the default; an entry is one vote, the own one
-// too.
+// a vector without a majority give the default; every entry is one vote, including the
+// process's own.
 func TestMajority(t *testing.T) {
 	for _, test := range []struct {
 		values, otherwise, want string
@@ -140,12 +138,12 @@ func TestRules(t *testing.T) {
 		majority, median, minimum, maximum string
 	}{
 		{"5,1,3", "0", "3", "1", "5"},
-		{"5,1,3,4", "0", "3", "1", "5"}, // the lower of two in the middle
+		{"5,1,3,4", "0", "3", "1", "5"}, // the lower of the two in the middle
 		{"-7,-7,9", "-7", "-7", "-7", "9"},
 		{"2,10,9", "0", "9", "2", "10"}, // as numbers, not as texts
 		{"7,07,007,+7", "0", "007", "+7", "7"},
 		{"x,5,6", "0", "5", "0", "6"},                  // not a number: the default
-		{",9223372036854775808,3", "0", "0", "0", "3"}, // neither is more than 64 bits
+		{",9223372036854775808,3", "0", "0", "0", "3"}, // no entry may exceed 64 bits either
 	} {
 		var vector [][]byte
 		for v := range strings.SplitSeq(test.vector, ",") {
@@ -176,8 +174,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// With signed messages and n = 2m the vector is agreed on and valid, and so is its
-// majority agreed on, but the liars' entries outvote the equal ones of all correct
+// With signed messages and n = 2m processes agree on the vector and on its majority, and the
+// vector is valid, but the entries of faulty processes outvote the equal ones of all correct
 // processes (against the lecture's "any number of faulty processes").
 func TestSignedConsensusNeedsMajority(t *testing.T) {
 	c := config(t, "sm", 4, 2)
@@ -211,10 +209,10 @@ func TestSignedConsensusNeedsMajority(t *testing.T) {
 	}
 }
 
-// With n > 2m no liar can: over SM(1) with n = 3, every set of initial values and
+// With n > 2m they cannot: over SM(1) with n = 3, every set of initial values and
 // every way in which one process can lie. A source has four answers for each of
 // two receivers; as a lieutenant of each of the two other agreements it has one
-// message to pass on to the other one, or not.
+// message, which it relays to the other one or not.
 func TestEveryLie(t *testing.T) {
 	t.Parallel()
 	c := config(t, "sm", 3, 1)
@@ -239,8 +237,8 @@ func TestEveryLie(t *testing.T) {
 				})
 			}
 		}
-		// 4^2 * 2^2 ways of lying, 3 liars, 8 inputs. The source of the agreement has
-		// three answers for each receiver before that.
+		// 4^2 * 2^2 ways to lie, 3 faulty processes, 8 inputs. The source of the agreement also
+		// has three answers for each receiver before that.
 		want := 3 * 8 * 64
 		if p.Name == "agreement" {
 			want = 2*8*64 + 8*9*64
@@ -251,8 +249,8 @@ func TestEveryLie(t *testing.T) {
 	}
 }
 
-// The median of n > 2m entries is in the range of the correct ones. One liar moves
-// minimum and maximum where it likes, against correct processes that are all of
+// The median of n > 2m entries is in the range of the correct ones. One faulty process
+// moves minimum and maximum arbitrarily, even if all correct processes have
 // one value.
 func TestReadings(t *testing.T) {
 	t.Parallel()
@@ -285,7 +283,7 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%s: broken are %v, want validity and range and nothing else", rule.Name, broken)
 		}
 	}
-	// Of values that are no numbers nothing is said.
+	// If values are not numbers nothing is demanded.
 	c := config(t, "sm", 5, 2)
 	c.Rule = consensus.Median
 	p := consensus.New(c, lockstep.Simulated)
@@ -336,7 +334,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// The two ways round: interactive consistency, consensus over it, agreement over
+// The reductions both ways: interactive consistency, consensus over it, agreement over
 // that, interactive consistency over that again.
 func TestRoundTrip(t *testing.T) {
 	in := problem.Instance{N: 4, M: 1, Default: []byte("0")}
@@ -363,14 +361,14 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := config(t, name, 4, 1)
-			c.Source = 1 // a king of phaseking: what a lying source breaks beyond the bound, another king mends
+			c.Source = 1 // a king of phaseking: what a lying source breaks beyond the bound, another king repairs
 			for _, made := range []func(consensus.Config, lockstep.Schedule) parley.Protocol{
 				consensus.New, consensus.NewAgreement,
 			} {
 				p, o := made(c, lockstep.Simulated), parleytest.Options{Seeds: 60}
 				if name == "sm" {
-					p.Rename = nil // leaves out signatures, so what is renamed twice is not what it was
-					// One liar more than m, for it cannot be made of fewer than m+2.
+					p.Rename = nil // it leaves out signatures, so renaming back does not restore the message
+					// Two faulty, because the protocol cannot be made with fewer than m+2 processes.
 					o.Beyond = []parleytest.Beyond{{Protocol: made(config(t, name, 5, 1), lockstep.Simulated), Faulty: 2}}
 				}
 				t.Run(p.Name, func(t *testing.T) { parleytest.Suite(t, p, o) })

@@ -12,37 +12,37 @@ import (
 	"parley/agreement/problem"
 )
 
-// Rule makes the decision of the vector. It must be a function of its arguments
-// alone, or processes with equal vectors decide differently.
+// Rule makes the decision from the vector. It must be a function of its arguments
+// only, or processes with equal vectors decide differently.
 type Rule struct {
 	Name string
-	// Of returns the decision on a vector with one entry a process; otherwise is
+	// Of returns the decision on a vector with one entry per process; otherwise is
 	// the default. It may return one of its arguments and must not change them.
 	Of func(vector [][]byte, otherwise []byte) []byte
 
-	numeric bool // entries are numbers, and what is not one counts as the default
-	held    bool // what all correct processes start with is decided on, if n > 2m
-	within  bool // the decision lies in their range, if n > 2m
-	because string
+	numeric   bool // entries are numbers; any other entry counts as the default
+	unanimous bool // if all correct processes start with the same value, it is decided, if n > 2m
+	inRange   bool // the decision lies in the range of the correct entries, if n > 2m
+	because   string
 }
 
 // The rules of this package.
 //
-// Majority takes the value of more than half of the entries, or else the default.
+// Majority takes the value of more than half of the entries, otherwise the default.
 //
 // The others are for readings of one quantity: decimal integers of 64 bits.
-// Numbers are compared as such, and two writings of one number as bytes, so that
+// Entries are compared as numbers, and two spellings of one number as bytes, so that
 // the decision is an entry as it was written, or the default. An entry that is not a number
-// counts as the default; if that is none either, it counts as 0. Median takes the
-// entry in the middle, the lower one of two. Minimum and Maximum take the least
-// and the greatest, which one liar can name.
+// counts as the default; if the default is not a number either, it counts as 0. Median takes
+// the middle entry, the lower one of two. Minimum and Maximum take the least and the greatest,
+// which one faulty process can choose.
 var (
 	Majority = Rule{
-		Name: "majority", Of: majority, held: true,
+		Name: "majority", Of: majority, unanimous: true,
 		because: "n > 2m: equal entries of all correct processes are more than half",
 	}
 	Median = Rule{
-		Name: "median", Of: ordered(func(n int) int { return (n - 1) / 2 }), numeric: true, held: true, within: true,
+		Name: "median", Of: ordered(func(n int) int { return (n - 1) / 2 }), numeric: true, unanimous: true, inRange: true,
 		because: "n > 2m: the liars' entries are too few to reach the middle from outside",
 	}
 	Minimum = Rule{
@@ -57,7 +57,7 @@ var (
 
 var rules = []Rule{Majority, Median, Minimum, Maximum}
 
-// RuleNames are the names that [RuleOf] knows.
+// RuleNames returns the names that [RuleOf] knows.
 func RuleNames() []string {
 	var names []string
 	for _, r := range rules {
@@ -66,7 +66,7 @@ func RuleNames() []string {
 	return names
 }
 
-// RuleOf returns the rule of this package that has the name.
+// RuleOf returns the rule of this package with the given name.
 func RuleOf(name string) (Rule, error) {
 	for _, r := range rules {
 		if r.Name == name {
@@ -76,7 +76,7 @@ func RuleOf(name string) (Rule, error) {
 	return Rule{}, fmt.Errorf("rule %q: allowed are %s", name, strings.Join(RuleNames(), ", "))
 }
 
-// majority counts every entry once, the own one like all others.
+// majority counts every entry once, including the process's own.
 func majority(vector [][]byte, otherwise []byte) []byte {
 	var votes parley.Tally
 	for i, v := range vector {
@@ -85,16 +85,15 @@ func majority(vector [][]byte, otherwise []byte) []byte {
 	return votes.Majority(otherwise)
 }
 
-// number reads a decimal integer.
 func number(v []byte) (int64, bool) {
 	x, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
-		return 0, false // it returns the nearest number with an error of range
+		return 0, false // on a range error ParseInt returns the nearest number
 	}
 	return x, true
 }
 
-// ordered returns the rule that takes one of n entries in their order, the least first.
+// ordered returns the rule that takes the entry at place(n) of n sorted entries, the least first.
 func ordered(place func(n int) int) func(vector [][]byte, otherwise []byte) []byte {
 	return func(vector [][]byte, otherwise []byte) []byte {
 		entries := slices.Clone(vector)
@@ -115,10 +114,9 @@ func compare(a, b []byte) int {
 	return cmp.Or(cmp.Compare(x, y), bytes.Compare(a, b))
 }
 
-// Range is the property of a decision to lie within what correct processes hold.
+// Range is the property that a decision lies within the range of correct processes' values.
 const Range = "range"
 
-// properties returns the properties of consensus, as far as they make sense for the rule.
 func (r Rule) properties() []parley.Property {
 	list := problem.Consensus()
 	if !r.numeric {
@@ -134,8 +132,8 @@ func (r Rule) properties() []parley.Property {
 	}))
 }
 
-// ofNumbers returns a property that demands nothing where correct processes start with
-// values that are no numbers.
+// ofNumbers returns a property that demands nothing if a correct process starts with a
+// value that is not a number.
 func ofNumbers(p parley.Property) parley.Property {
 	check, vacuous := p.Check, p.Vacuous
 	p.Check = func(h *parley.History) error {
@@ -186,7 +184,7 @@ func bounds(h *parley.History) (least, greatest []byte, ok bool) {
 	return slices.MinFunc(values, compare), slices.MaxFunc(values, compare), true
 }
 
-// promises adds to what holds of the vector what the rule makes of it.
+// promises derives the promises of the decision from those of the vector.
 func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunConditions) []parley.Promise {
 	return func(a parley.RunConditions) []parley.Promise {
 		var out []parley.Promise
@@ -195,9 +193,9 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 			case problem.Agreement:
 				p.Because = "equal vectors give equal decisions: " + p.Because
 			case problem.Validity:
-				out = append(out, r.promise(a, p, problem.Validity, r.held))
+				out = append(out, r.promise(a, p, problem.Validity, r.unanimous))
 				if r.numeric {
-					out = append(out, r.promise(a, p, Range, r.within))
+					out = append(out, r.promise(a, p, Range, r.inRange))
 				}
 				continue
 			}
@@ -207,11 +205,11 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 	}
 }
 
-// promise says whether a property of the rule holds, given that entries of
-// correct processes are what they said.
+// promise says whether a property of the rule holds, given that the entries of
+// correct processes are their initial values.
 func (r Rule) promise(a parley.RunConditions, entries parley.Promise, property string, holds bool) parley.Promise {
 	p := parley.Promise{Property: property, Because: r.because}
-	switch tooMany := outvoted(a.N, a.Faulty); {
+	switch tooMany := checkMajority(a.N, a.Faulty); {
 	case r.because == "":
 		p.Because = "nothing is known of the " + r.Name
 	case !entries.Holds:

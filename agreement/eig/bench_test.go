@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkResolve is the second stage alone: all outputs of one process's tree,
+// BenchmarkResolve measures only the second stage: all outputs of one process's tree,
 // from columns of two values drawn at random.
 func BenchmarkResolve(b *testing.B) {
 	for _, nm := range [][2]int{{13, 4}, {16, 5}, {19, 6}} {

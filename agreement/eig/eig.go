@@ -4,29 +4,29 @@
 // The problem: n processes, at most m of them faulty in any way, one of them
 // the source (the General) with an order for all others (its lieutenants). All
 // correct lieutenants must decide on the same value, and on the source's if it
-// is correct. Messages are oral: what a process says that it heard from another
-// need not be true, but the receiver knows who is speaking.
+// is correct. Messages are oral: what a process says that it received from another
+// need not be true, but the receiver knows the sender.
 //
 // The bound: n > 3m, m+1 rounds.
 //
 // First stage, the gathering. In round 0 the source sends its value. In round r
-// every lieutenant relays all it heard in round r-1 to all lieutenants, itself
+// every lieutenant relays all it received in round r-1 to all lieutenants, itself
 // included, signed with nothing but its name at the end of the path: 1.3.2 is
 // "P2 says that P3 said that P1 said". A path with a cycle is not relayed, and
-// nothing goes back to the source. What does not come is the default value.
-// Second stage, the decision. Each process has a tree with a rank a round. From
+// nothing goes back to the source. A missing value is the default value.
+// Second stage, the decision. Each process has a tree with one rank per round. From
 // the leaves upward every node takes the strict majority of its children, or
 // the default if there is none. The root is the decision.
 //
 // Why it works: below a node whose path ends in a correct process all correct
-// processes hold the same, since it told all the same; with n > 3m such children
+// processes hold the same, because it sent all the same; with n > 3m such children
 // outnumber the others at every rank, so its value survives. And on a path of
 // m+1 processes at least one is correct, so that every root-to-leaf path has a
 // node on which all agree, and from there upward all compute the same.
 //
-// [Observed] is the same where the source, which in the article knows its own value and
-// listens to nobody, hears what the lieutenants relay and decides as they do. It is for
-// systems that continue from what was decided: a source whose order came too late is one of
+// [Observed] is the same algorithm, but the source receives what the lieutenants relay, and
+// decides as they do. In the article the source knows its own value and receives nothing. Observed
+// is for systems that continue from the decision: a source whose order came too late is one of
 // the m faulty processes without knowing it, and its own value is not what the others decide.
 //
 // Source: the article on the Byzantine generals, its first and second stage; the
@@ -36,12 +36,13 @@
 //
 // EIG keeps its tree as the columns that it received. Rank r is one column for each relay: the bytes of
 // its message, shared by all receivers of a correct process. The last rank is resolved from the columns
-// eight parents at a time. Motive: nothing is scattered into a tree, and what a correct process says is
-// stored once for all who heard it. Cost: to find one node is arithmetic on its path, and values of more
-// than one bit take a slower way.
+// eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct process is
+// stored once for all its receivers. Cost: finding one node takes arithmetic on its path, and values of more
+// than one bit take a slower path.
 //
 // In a level of EIG a value that is missing among others is the default. A message has a slot for every
-// path and no room for a gap. Motive: a receiver takes a missing value for the default anyway. Cost: the
+// path and no way to mark a gap. Motive: a receiver takes a missing value for the default anyway. Cost: a
+// trace cannot distinguish the two.
 // two cannot be told apart in a trace.
 package eig
 
@@ -58,14 +59,14 @@ const (
 	// Order is the source's value. Seq: 0. Body: the value.
 	Order parley.Kind = iota + 1
 	// Level is all that a lieutenant relays in one round. Seq: the round. Body:
-	// a level, see level.go.
+	// the level, see level.go.
 	Level
 )
 
-// Config is one instance. Its Default is the tie-breaker.
+// Config configures one instance. Its Default is decided on a tie.
 type Config = problem.Instance
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines on the given schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, problem.OralFlags, func(c Config) parley.Protocol { return New(c, when) })
@@ -75,9 +76,9 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 // Rounds returns the protocol at the level of rounds.
 func Rounds(c Config) lockstep.Protocol { return rounds(c, false) }
 
-// Observed returns the protocol with a source that decides as its lieutenants do. All that
-// it needs is what they relay, so every level goes to one process more. With m = 0 nothing
-// is relayed, and nobody is late.
+// Observed returns the protocol with a source that decides as its lieutenants do. It needs only
+// what they relay, so every level goes to one process more. With m = 0 nothing
+// is relayed, and no process is late.
 func Observed(c Config) lockstep.Protocol {
 	p := rounds(c, c.Last() > 0)
 	p.Title += ", observed by the source"
@@ -117,9 +118,9 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 	}
 }
 
-// memory is what a simulated run holds at its peak, in bytes: the last round's
-// levels, one of each correct process, for all to share, and from each liar one
-// for each receiver; and the outputs of one rank, at every process.
+// memory returns the peak memory of a simulated run in bytes: the levels of the last
+// round, one of each correct process, shared by all, and one of each faulty process for
+// each receiver; and the outputs of one rank, at every process.
 func memory(c Config) uint64 {
 	paths := parley.Traffic{Messages: 1}
 	for k := 2; k <= c.Last(); k++ {
@@ -129,13 +130,12 @@ func memory(c Config) uint64 {
 	return paths.Times(n * uint64(c.Last()+2)).Plus(paths.Times(n)).Messages
 }
 
-// process is one process.
 type process struct {
 	tree
 	self     parley.ID
 	observed bool // the source gathers too
 
-	value   []byte // the source's own
+	value   []byte // the source's value
 	heard   bool   // the source's order has come
 	decided bool   // the last round is over
 }
@@ -144,7 +144,7 @@ func newProcess(c Config, self parley.ID, observed bool) *process {
 	return &process{tree: newTree(c), self: self, observed: observed}
 }
 
-// Reset leaves the process as New makes it, in the memory that it has.
+// Reset returns the process to the state that New makes, and keeps its memory.
 func (p *process) Reset() {
 	p.value, p.heard, p.decided = nil, false, false
 	p.tree.reset()
@@ -152,10 +152,10 @@ func (p *process) Reset() {
 
 func (p *process) lieutenant() bool { return p.self != p.c.Source }
 
-// gathers tells whether this process hears what is relayed, and decides by it.
+// gathers reports whether this process receives what is relayed, and decides by it.
 func (p *process) gathers() bool { return p.observed || p.lieutenant() }
 
-// Request: the General is given the order.
+// Request: the General gets the order.
 func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
 		p.value = m.Body
@@ -164,11 +164,11 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 
 func (p *process) Emit(s *parley.Step, r int) {
 	switch {
-	// Round 0: the source gives the order to everybody. That is all it ever does.
+	// Round 0: the source sends the order to all. It never does anything else.
 	case r == 0 && !p.lieutenant():
 		s.SendAll(parley.Msg{Kind: Order, Body: p.value})
 		if p.observed {
-			p.root = p.code(p.value) // as the tree shows it
+			p.root = p.code(p.value) // for the tree that is shown
 		}
 	// Each other round: each lieutenant sends all it received in the round
 	// before, with its own name appended where that makes no cycle, to all
@@ -185,8 +185,8 @@ func (p *process) Emit(s *parley.Step, r int) {
 	}
 }
 
-// Absorb enters what came into the tree, the first of each sender. What does
-// not fit is an adversary's or none of this round's, and is ignored.
+// Absorb enters a message into the tree, the first from each sender. A message that does
+// not fit comes from an adversary or belongs to another round, and is ignored.
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Seq != uint64(r):
@@ -218,7 +218,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 }
 
-// Close: what did not come is the default. After round m the tree is complete.
+// Close: a missing value is the default. After round m the tree is complete.
 func (p *process) Close(s *parley.Step, r int) {
 	if r == p.c.Last() {
 		p.decided = true
@@ -226,7 +226,7 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 }
 
-// decision is the output of the root; a source that hears nothing knows its own value.
+// decision returns the output of the root; a source that does not gather has its own value.
 func (p *process) decision() []byte {
 	if !p.gathers() {
 		return p.value

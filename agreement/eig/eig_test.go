@@ -17,12 +17,12 @@ import (
 	"parley/trace"
 )
 
-// run is one simulated run: who lies and how, and what the source is given.
+// run is one simulated run: the faulty processes, their behaviors, and the source's value.
 type run struct {
 	c      eig.Config
 	value  string
 	faulty map[parley.ID]faulty.Behavior
-	say    eig.Say // replaces the liars' own words, if set
+	say    eig.Say // if set, replaces what faulty processes send
 	seed   uint64
 	log    *trace.Log
 }
@@ -64,7 +64,6 @@ func decisions(s *sim.Sim, c eig.Config) map[parley.ID]string {
 
 func article(id parley.ID) string { return fmt.Sprint(id + 1) }
 
-// said returns the rows that a process sends to another in a round.
 func said(p parley.Protocol, log *trace.Log, from, to parley.ID, round int) string {
 	var rows []string
 	for _, e := range log.Events {
@@ -90,7 +89,7 @@ func TestCostIsMeasured(t *testing.T) {
 	}
 }
 
-// A value that does not arrive is the default, and is relayed as such.
+// A missing value is the default, and is relayed as such.
 func TestMissingIsTheDefault(t *testing.T) {
 	c := config(4, 1)
 	r := run{c: c, value: "1", faulty: map[parley.ID]faulty.Behavior{0: {}}, log: &trace.Log{Keep: true},
@@ -122,7 +121,7 @@ func TestNoStrictMajority(t *testing.T) {
 	}
 }
 
-// Values of any kind: a liar invents hundreds, so that the codes widen, and
+// Values of any kind: a faulty process invents hundreds, so that the codes widen, and
 // validity holds.
 func TestManyValues(t *testing.T) {
 	c := config(10, 3)
@@ -147,7 +146,7 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// oracle is the article's algorithm told slowly: one map of paths a process.
+// oracle is the article's algorithm without optimizations: one map of paths per process.
 func oracle(r run) map[parley.ID]string {
 	l := r.c.N
 	trees := make([]map[string]string, l)
@@ -158,7 +157,7 @@ func oracle(r run) map[parley.ID]string {
 			return held
 		}
 		if _, fellow := r.faulty[to]; fellow {
-			return held // liars have no need to lie to each other
+			return held // faulty processes need not lie to each other
 		}
 		if v := r.say(path, to, []byte(held)); v != nil {
 			return string(v)
@@ -214,8 +213,8 @@ func oracle(r run) map[parley.ID]string {
 	return out
 }
 
-// The machine agrees with the oracle on random liars, also on more than m of
-// them and beyond the bound, with two, three and many values.
+// The machine agrees with the oracle on random lies, also with more than m faulty
+// processes and beyond the bound, with two, three and many values.
 func TestAgainstOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for i := range 400 {

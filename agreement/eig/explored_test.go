@@ -11,9 +11,9 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through every adversary of one liar over 0, 1 and silence, whoever it is
-// and whatever a correct source says. Nothing breaks from n = 4 on. With n = 3 validity does: the
-// source says 1, the liar 0 or nothing, and the tie takes the default, at either of the two
+// TestExplored explores every adversary of one faulty process over 0, 1 and silence, for each faulty
+// process and each value of a correct source. Nothing breaks for n >= 4. With n = 3 validity does: the
+// source says 1, the faulty process 0 or nothing, and the tie takes the default, at either of the two
 // correct lieutenants.
 func TestExplored(t *testing.T) {
 	var systems []parleytest.System

@@ -18,8 +18,8 @@ func (*host) Sign(parley.ID, []byte) []byte         { return nil }
 func (*host) Verify(parley.ID, []byte, []byte) bool { return false }
 func (h *host) Refused(_, _ parley.ID, why string)  { h.refused = append(h.refused, why) }
 
-// received runs lieutenant P3 of four on what it receives in its rounds, and returns what it
-// decides and why it refused what it refused. P1 is the source; P3 itself relays its order.
+// received runs lieutenant P3 of four on the messages of its rounds, and returns its
+// decision and its refusals. P1 is the source; P3 itself relays its order.
 func received(orders, levels []parley.Msg) (decided string, refused []string) {
 	h := new(host)
 	s := parley.Step{Self: 2, N: 4, Host: h}
@@ -39,16 +39,16 @@ func received(orders, levels []parley.Msg) (decided string, refused []string) {
 	return decided, h.refused
 }
 
-// order is the source's, and level P2's, who relays one value of one byte.
+// order is a message of the source, and level one of P2, which relays one value of one byte.
 func order(value []byte) parley.Msg { return parley.Msg{Kind: eig.Order, Body: value} }
 
 func level(value byte) parley.Msg {
 	return parley.Msg{Kind: eig.Level, Seq: 1, Body: []byte{1, 1, value, 1}}
 }
 
-// The article has a process send one message a round: of a liar that sends several, the
-// first alone counts, and an order longer than values may be does not count at all. P3 has
-// two votes of three for what P2 relays if that is what the source told P3; P4 is silent.
+// The article has a process send one message per round: if a faulty process sends several, only
+// the first counts, and an order longer than values may be does not count at all. P3 has
+// two votes of three for what P2 relays if the source told P3 the same; P4 is silent.
 func TestFirstMessageOfRoundCounts(t *testing.T) {
 	const secondOrder, secondLevel = "second or oversized order", "second level of a round"
 	largest := bytes.Repeat([]byte("x"), problem.MaxValue)

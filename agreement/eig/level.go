@@ -14,20 +14,20 @@ import (
 // order of the paths, which are not written. Format:
 //
 //	count of values, then each: its length and its bytes    (the dictionary)
-//	a code a path: 1 byte each for up to 255 values, else 2, else 4
+//	one code per path: 1 byte each for up to 255 values, otherwise 2, otherwise 4
 //
 // Code 0 is the default, which is never in the dictionary; code i is value i.
 // There is one encoding: values are sorted and each one is used.
 
-// dict are the values that a process has met, the default first and the others
-// in order: a code is an index. It is the same whatever order they came in.
+// dict holds the values that a process has met, the default first and the others
+// in order: a code is an index. It does not depend on the order of arrival.
 type dict [][]byte
 
 // column is what one process relayed in one round, as codes of the receiver. It
 // may share the bytes of the message and is never changed.
 type column []byte
 
-// at returns entry i of codes of the given width. An empty column is all default.
+// at returns entry i of codes of the given width. In an empty column every entry is the default.
 func (c column) at(i, width int) uint32 {
 	switch {
 	case len(c) == 0:
@@ -52,7 +52,7 @@ func (c column) put(i, width int, code uint32) {
 	}
 }
 
-// widthFor is the number of bytes that codes up to last need.
+// widthFor returns the number of bytes that codes up to last need.
 func widthFor(last int) int {
 	switch {
 	case last <= 0xFF:
@@ -63,7 +63,6 @@ func widthFor(last int) int {
 	return 4
 }
 
-// level is a decoded level.
 type level struct {
 	dict  dict // the default first
 	codes column
@@ -71,7 +70,7 @@ type level struct {
 }
 
 // decodeLevel reads a level of the given number of paths. Its codes alias body. The reason is
-// empty if all is well.
+// empty if the level is valid.
 func decodeLevel(body []byte, slots int, otherwise []byte) (l level, reason string) {
 	count, rest, err := parley.ReadUvarint(body, uint64(slots))
 	if err != nil {
@@ -100,7 +99,7 @@ func decodeLevel(body []byte, slots int, otherwise []byte) (l level, reason stri
 	return l, l.check(slots)
 }
 
-// check tells whether all codes are in the dictionary and all of it is used.
+// check returns "" if all codes are in the dictionary and all of it is used, otherwise what is wrong.
 func (l level) check(slots int) (reason string) {
 	if len(l.dict) <= 2 {
 		return l.checkBinary()
@@ -119,7 +118,7 @@ func (l level) check(slots int) (reason string) {
 	return ""
 }
 
-// checkBinary is check for at most one value beside the default, eight at a time.
+// checkBinary is check for at most one value besides the default, eight codes at a time.
 func (l level) checkBinary() (reason string) {
 	var all uint64
 	b := l.codes
@@ -144,8 +143,8 @@ func (l level) checkBinary() (reason string) {
 	return ""
 }
 
-// encodeLevel writes codes of the given width as a level, leaving out the
-// values that they do not use.
+// encodeLevel writes codes of the given width as a level, without the values that
+// they do not use.
 func encodeLevel(d dict, codes column, width int) []byte {
 	used := make([]bool, len(d))
 	for i := range len(codes) / width {
@@ -174,7 +173,7 @@ func encodeLevel(d dict, codes column, width int) []byte {
 	return append(body, recode(codes, width, renumber, widthFor(kept))...)
 }
 
-// recode returns codes renumbered, and in another width.
+// recode returns codes renumbered, and with another width.
 func recode(codes column, width int, number []uint32, into int) column {
 	n := len(codes) / width
 	out := make(column, n*into)
@@ -184,7 +183,7 @@ func recode(codes column, width int, number []uint32, into int) column {
 	return out
 }
 
-// code returns the code of a value, which it enters into the dictionary.
+// code returns the code of a value, and enters the value into the dictionary.
 func (t *tree) code(v []byte) uint32 {
 	t.learn(dict{v})
 	return t.dict.code(v)
@@ -199,7 +198,6 @@ func (d dict) code(v []byte) uint32 {
 	return uint32(i + 1)
 }
 
-// has tells whether a value is in the dictionary.
 func (d dict) has(v []byte) bool {
 	if bytes.Equal(v, d[0]) {
 		return true
@@ -208,9 +206,8 @@ func (d dict) has(v []byte) bool {
 	return found
 }
 
-// learn enters values into the dictionary and renumbers what was coded by the
-// old one, if anything is new: seldom, and in the early rounds, when trees are
-// small.
+// learn enters values into the dictionary and recodes everything, if a value is new:
+// seldom, and in the early rounds, when trees are small.
 func (t *tree) learn(values dict) {
 	var merged dict
 	for _, v := range values {
@@ -242,7 +239,6 @@ func (t *tree) learn(values dict) {
 	t.dict, t.width = merged, width
 }
 
-// moved tells whether any code changes.
 func moved(number []uint32) bool {
 	for i, to := range number {
 		if uint32(i) != to {
@@ -253,7 +249,7 @@ func moved(number []uint32) bool {
 }
 
 // translate returns the codes of a level as this tree's own. If they are the
-// same, as they are when all have met the same values, nothing is copied.
+// same, as when all processes have met the same values, nothing is copied.
 func (t *tree) translate(l level) column {
 	t.learn(l.dict)
 	number := make([]uint32, len(l.dict))

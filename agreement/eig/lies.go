@@ -8,12 +8,12 @@ import (
 )
 
 // Say is an adversary, message by message as the article counts them: it
-// returns what the last process of the path, which is faulty, tells one
-// receiver. held is the value that it honestly would tell; nil stands for
-// nothing said.
+// returns what the last process of the path, which is faulty, sends to one
+// receiver. held is the value that it would send honestly; a nil result means
+// that nothing is sent.
 type Say func(path []parley.ID, to parley.ID, held []byte) []byte
 
-// Items goes through the messages of the article in one message of this
+// Items iterates over the messages of the article in one message of this
 // package: each is a path, the sender last, and a value.
 func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	return func(yield func([]parley.ID, []byte) bool) {
@@ -38,12 +38,12 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 	}
 }
 
-// due tells whether a level can come from this sender in this round at all.
+// due reports whether this sender can send a level in this round.
 func due(c Config, e parley.Env) bool {
 	return e.Round >= 1 && e.Round <= c.Last() && e.From != c.Source
 }
 
-// Relayed goes through the paths that a lieutenant relays in round r, itself at
+// Relayed iterates over the paths that a lieutenant relays in round r, itself at
 // the end, in lexicographic order. The path is reused.
 func Relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
 	return func(yield func([]parley.ID) bool) {
@@ -64,8 +64,8 @@ func Relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
 	}
 }
 
-// Message is what process from sends in round r if say is asked about every
-// path. It tells whether anything is said at all; a value missing among others
+// Message returns what process from sends in round r if say gives the value of every
+// path. It reports whether anything is sent; a value missing among others
 // is the default, which is how its receiver would take it.
 func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte) (parley.Msg, bool) {
 	if from == c.Source {
@@ -88,15 +88,14 @@ func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte)
 	return parley.Msg{Kind: Level, Seq: uint64(r), Body: levelOf(c.Default, values)}, said
 }
 
-// Coded is what a lieutenant sends in round r if the i-th path that it relays,
-// in lexicographic order, is told to have the value words[codes[i]]. The first
-// word is the default and the others are in order. It is Message for adversaries
-// in bulk.
+// Coded returns what a lieutenant sends in round r if the i-th path that it relays,
+// in lexicographic order, has the value words[codes[i]]. The first
+// word is the default and the others are in order. It is Message for many adversaries
+// in a row.
 func Coded(r int, words [][]byte, codes []byte) parley.Msg {
 	return parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(words, codes, 1)}
 }
 
-// levelOf writes values as a level.
 func levelOf(otherwise []byte, values [][]byte) []byte {
 	t := tree{dict: dict{otherwise}, width: 1}
 	t.learn(values)
@@ -107,7 +106,7 @@ func levelOf(otherwise []byte, values [][]byte) []byte {
 	return encodeLevel(t.dict, codes, t.width)
 }
 
-// Tell lets a faulty process say what an adversary says, as a faulty.Behavior
+// Tell makes a faulty process send what an adversary says, as a faulty.Behavior
 // at the level of rounds.
 func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -130,7 +129,7 @@ func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgo
 	}
 }
 
-// lies: about each path a liar may tell the value it holds, any other of the
+// lies: for each path a faulty process may send the value it holds, any other of the
 // alphabet, or nothing.
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -181,8 +180,8 @@ func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, sa
 	return encodeLevel(t.dict, codes, t.width), said
 }
 
-// size counts the messages of the article in one of ours, a value and its path
-// each.
+// size counts the messages of the article in one message of this package: one value
+// with its path each.
 func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	return func(e parley.Env, m parley.Msg) parley.Traffic {
 		if m.Kind == Order {
@@ -204,7 +203,7 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	}
 }
 
-// rename permutes the processes that a message speaks of, the source too.
+// rename permutes the processes that a message names, including the source.
 func rename(c Config) func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 		if m.Kind != Level || !due(c, e) {

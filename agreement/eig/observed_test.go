@@ -14,13 +14,13 @@ import (
 	"parley/sim"
 )
 
-// late are links on which the source's order does not come to some in its round.
+// late returns links on which the source's order misses its round at some processes.
 func late(source parley.ID, to parley.Set) []sim.Link {
 	return []sim.Link{{From: parley.SetOf(source), To: to, Until: 1, Loss: 1}}
 }
 
-// A source that is late, and the only fault of the m or one beside liars, does not know it:
-// observed, it decides what its lieutenants do, whatever that is.
+// A source that is late, and one of the m faulty, does not notice it:
+// observed, it decides as its lieutenants do, whatever they decide.
 func TestLateSource(t *testing.T) {
 	for _, nm := range [][2]int{{4, 1}, {7, 2}, {10, 3}} {
 		c := config(nm[0], nm[1])
@@ -67,7 +67,7 @@ func TestLateSource(t *testing.T) {
 	}
 }
 
-// same tells whether the source decided as the lieutenants, who agree.
+// same reports whether the source decided as the lieutenants, which agree.
 func same(s *sim.Sim, lieutenants map[parley.ID]string, source parley.ID) bool {
 	for _, d := range s.History.Deliveries {
 		if d.At == source && d.Msg.Kind == parley.Decide {

@@ -6,8 +6,8 @@ import (
 )
 
 // resolve computes the outputs of all ranks but the last, whose outputs are its
-// inputs: the strict majority of the children's outputs, else the default, from
-// the leaves up. Rank k comes back in lexicographic order of its paths, so the
+// inputs: the strict majority of the children's outputs, otherwise the default, from
+// the leaves up. Rank k is in lexicographic order of its paths, so the
 // children of node i are the entries i*(L-k) up to (i+1)*(L-k) of rank k+1.
 func (t *tree) resolve() []column {
 	outs := make([]column, max(t.c.Last(), 1))
@@ -40,8 +40,8 @@ func (t *tree) resolve() []column {
 	return outs
 }
 
-// majority returns the code that more than half of the children have, else the
-// default: one pass for the only candidate, and one to count it.
+// majority returns the code that more than half of the children have, otherwise the
+// default: one pass finds the only candidate, and one counts it.
 func majority(children []uint32) uint32 {
 	var candidate uint32
 	lead := 0
@@ -90,7 +90,7 @@ func (t *tree) gatheredMajorities(m int) column {
 	return out
 }
 
-// filled returns the columns of rank r, with zeros for those that did not come.
+// filled returns the columns of rank r, with zeros for missing ones.
 func (t *tree) filled(r int) []column {
 	cols := t.rankColumns(r)
 	var zeros column
@@ -109,11 +109,11 @@ const ones = 0x0101010101010101
 
 // leafMajorities computes rank m-1 from the leaves' columns of binary codes,
 // eight parents at a time. Below a path of length m-3 the s ids that are not on
-// it are siblings. One that is a sibling, q, holds in its column a run of s-1
-// rows, one below each other sibling b; the row tells of the s-2 others what they
+// it are siblings. The column of a sibling q holds a run of s-1
+// rows, one below each other sibling b; the row holds what the s-2 others
 // said of b. These are bytes of the sum for b, which has a place for each of the
-// s-1 siblings but b: the row has a gap where q itself stands. The gap is at the
-// same place for all b before q, and one further on for all b behind it, so that
+// s-1 siblings but b: the row has a gap at the place of q itself. The gap is at the
+// same place for all b before q, and one further for all b after it, so that
 // whole runs are added up with the same masks.
 func leafMajorities(cols []column, l, m int) column {
 	s := l - (m - 3)
@@ -142,7 +142,6 @@ func leafMajorities(cols []column, l, m int) column {
 	return out
 }
 
-// adder adds up the runs of s siblings.
 type adder struct {
 	s     int
 	below [][]uint64 // of each word, by bytesBelow
@@ -150,7 +149,7 @@ type adder struct {
 	pad   []byte
 }
 
-// add adds the run of the sibling at a place, which begins at byte i of its
+// add adds the run of the sibling at the given place, which begins at byte i of its
 // column.
 func (a *adder) add(place int, col column, i int) {
 	size := (a.s - 1) * (a.s - 2)
@@ -167,14 +166,14 @@ func (a *adder) add(place int, col column, i int) {
 }
 
 // addRows adds one word of each row to the sum of its sibling. The bytes below
-// the gap stay in their place, and those above it move one up: they are read from
-// one byte before, where the run begins. Inlined it would run out of registers.
+// the gap stay in their place, and those above it move up by one: they are read from
+// one byte before, where the run begins. If it were inlined it would run out of registers.
 //
 //go:noinline
 func addRows(sums []uint64, run []byte, step int, below, above uint64) {
 	for b := range sums {
 		if len(run) < 9 {
-			return // never: it spares the checks of the next line
+			return // never happens: it spares the bounds checks of the next line
 		}
 		sums[b] += binary.LittleEndian.Uint64(run[1:9])&below | binary.LittleEndian.Uint64(run[:8])&above
 		run = run[step:]
@@ -207,7 +206,7 @@ func (a *adder) majorities(out []byte) {
 	}
 }
 
-// majorities computes one rank from the next one below it, binary codes: the
+// majorities computes one rank from the rank below it, for binary codes: the
 // sum of eight bytes is the high byte of their product with ones, and a row of
 // less than 256 children is first added up to eight bytes.
 func majorities(children column, each int, out column) {

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// leafMajorities, the way over binary leaves in words of eight, gives what
-// gatheredMajorities does, which looks at the children of one parent after another
-// and knows no words. What may go wrong in a word depends on s = n-m+2, the number
-// of siblings below a path of length m-3: with its gap a row has s-1 bytes. So there
-// are the fewest siblings (s = 4, m = n-2), rows of one word or two and not a byte
-// more (s = 9, 17) and of one more (10, 18), others between, and rows of sixteen
+// leafMajorities, the fast path for binary leaves in words of eight, returns the same as
+// gatheredMajorities, which handles the children of one parent after another
+// without words. What may go wrong in a word depends on s = n-m+2, the number
+// of siblings below a path of length m-3: with its gap a row has s-1 bytes. So the
+// cases are the fewest siblings (s = 4, m = n-2), rows of exactly one word or two
+// (s = 9, 17) and of one byte more (10, 18), others between, and rows of sixteen
 // words, the most that there are (n = 128); and with m of 3 to 6 paths of length 0
-// to 3 above them, where the runs of one column follow one another.
+// to 3 above them, so that the runs of one column follow one another.
 func TestLeavesResolveAlike(t *testing.T) {
 	draw := rand.New(rand.NewPCG(7, 7))
 	for _, nm := range [][2]int{

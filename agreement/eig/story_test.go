@@ -6,7 +6,7 @@ import (
 	"parley/internal/golden"
 )
 
-// Runs told from the first message to the verdict.
+// Complete runs as text, from the first message to the verdict.
 func TestStories(t *testing.T) {
 	// Two lieutenants who lie, and a loyal General.
 	golden.Story(t, "testdata/two-traitors.txt",

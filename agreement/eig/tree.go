@@ -7,23 +7,22 @@ import (
 	"parley"
 )
 
-// The tree of a process is kept as it came: rank r is one column for each
+// The tree of a process is kept as received: rank r is one column for each
 // lieutenant q, which holds what q said along every path of rank r-1 that does
 // not contain q, in lexicographic order. The columns of a correct q are the
-// bytes of its message, shared by all who received it. A path is never stored:
-// where a node stands follows from its path (see rank), and whoever goes through
+// bytes of its message, shared by all receivers. A path is never stored:
+// the index of a node follows from its path (see rank), and an iteration over
 // all paths in order meets the entries of each column in order too.
 //
-// Inside this file lieutenants are numbered 0..L-1, the source left out.
+// In this file lieutenants are numbered 0..L-1, without the source.
 
-// lieutenants returns all processes but the source.
 func lieutenants(c Config) parley.Set {
 	all := parley.Everyone(c.N)
 	all.Remove(c.Source)
 	return all
 }
 
-// number returns the number of a lieutenant, and id the way back.
+// number returns the number of a lieutenant; id is the inverse.
 func number(source, id parley.ID) int {
 	if id > source {
 		return int(id) - 1
@@ -38,7 +37,7 @@ func id(source parley.ID, number int) parley.ID {
 	return parley.ID(number)
 }
 
-// falling is L(L-1)...(L-k+1): how many paths of k steps L processes have.
+// falling returns L(L-1)...(L-k+1), the number of paths of k steps over L processes.
 func falling(l, k int) int {
 	f := 1
 	for i := range k {
@@ -47,11 +46,11 @@ func falling(l, k int) int {
 	return f
 }
 
-// slots is the number of entries of a column of rank r.
+// slots returns the number of entries of a column of rank r.
 func slots(n, r int) int { return falling(n-2, r-1) }
 
-// rank is the place of a path among all paths of its length, in lexicographic
-// order, over l lieutenants without the one left out (-1 for none).
+// rank returns the index of a path among all paths of its length, in lexicographic
+// order, over l lieutenants without the excepted one (-1 for none).
 func rank(path []int, l, without int) int {
 	if without >= 0 {
 		l--
@@ -72,14 +71,14 @@ func rank(path []int, l, without int) int {
 	return i
 }
 
-// paths goes through the paths over l lieutenants in lexicographic order.
+// paths iterates over the paths over l lieutenants in lexicographic order.
 type paths struct {
 	l    int
 	used [parley.MaxProcesses]bool
 	path []int
 }
 
-// each visits every path of k steps; p.used and p.path tell which.
+// each visits every path of k steps, which is in p.used and p.path.
 func (p *paths) each(k int, visit func()) {
 	if k == 0 {
 		visit()
@@ -95,8 +94,8 @@ func (p *paths) each(k int, visit func()) {
 	}
 }
 
-// isPath tells whether a node can have this path: the source first, no process
-// twice, and no more of them than there are rounds.
+// isPath reports whether a node can have this path: the source first, no process
+// twice, and no more processes than rounds.
 func isPath(c Config, path []parley.ID) bool {
 	if len(path) == 0 || len(path) > c.Last()+1 || path[0] != c.Source {
 		return false
@@ -109,16 +108,15 @@ func isPath(c Config, path []parley.ID) bool {
 	return true
 }
 
-// tree is the tree of one process.
 type tree struct {
 	c       Config
 	dict    dict   // the values met so far
 	root    uint32 // code of the order
 	columns [][]column
-	width   int // bytes a code in the columns
+	width   int // bytes per code in the columns
 }
 
-// newTree makes room for the columns, which come with the messages.
+// newTree makes room for the columns, which arrive with the messages.
 func newTree(c Config) tree {
 	t := tree{c: c, width: 1, dict: dict{c.Default}, columns: make([][]column, c.Last()+1)}
 	for r := 1; r <= c.Last(); r++ {
@@ -127,7 +125,7 @@ func newTree(c Config) tree {
 	return t
 }
 
-// reset leaves the tree as newTree makes it, in the memory that it has.
+// reset returns the tree to the state that newTree makes, and keeps its memory.
 func (t *tree) reset() {
 	t.root, t.width = 0, 1
 	clear(t.dict)
@@ -150,12 +148,11 @@ func (t *tree) state(v *parley.Vars) {
 	}
 }
 
-// rankColumns returns the columns of rank r by number of lieutenant.
 func (t *tree) rankColumns(r int) []column {
 	return slices.Delete(slices.Clone(t.columns[r]), int(t.c.Source), int(t.c.Source)+1)
 }
 
-// gather returns what a process relays in round r: what its tree holds at rank r-1
+// gather returns what a process relays in round r: the values of its tree at rank r-1
 // along all paths without itself.
 func (t *tree) gather(r int, by parley.ID) column {
 	if r == 1 {
@@ -165,7 +162,7 @@ func (t *tree) gather(r int, by parley.ID) column {
 	}
 	out := make(column, slots(t.c.N, r)*t.width)
 	self, cols := number(t.c.Source, by), t.rankColumns(r-1)
-	next := make([]int, t.c.N) // the entry of each column that is due
+	next := make([]int, t.c.N) // the next entry of each column
 	w, n := paths{l: t.c.N - 1}, 0
 	w.each(r-2, func() {
 		for q := range w.l {
@@ -182,10 +179,10 @@ func (t *tree) gather(r int, by parley.ID) column {
 	return out
 }
 
-// view lets the tree be walked; its outputs are computed once it is complete.
+// view is the tree for readers; its outputs are computed once it is complete.
 type view struct {
 	p    *process
-	outs []column // by rank, without the leaves, whose output is their input
+	outs []column // by rank, without the leaves, whose outputs are their inputs
 }
 
 func (p *process) view() parley.Tree {
@@ -196,11 +193,11 @@ func (p *process) view() parley.Tree {
 	return v
 }
 
-// Root is the source.
+// Root returns the source.
 func (v view) Root() []parley.ID { return []parley.ID{v.p.c.Source} }
 
-// Node returns input, output and children of the node with the given path. Where
-// there is no such node it returns nothing.
+// Node returns input, output and children of the node with the given path. For a path
+// that is not in the tree it returns nothing.
 func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	p, k := v.p, len(path)-1
 	switch {

@@ -28,7 +28,7 @@ func remake(p parley.Protocol, args ...string) (parley.Protocol, error) {
 	})
 }
 
-// The most faults follow from the agreement that is chosen.
+// The default of m follows from the chosen agreement.
 func TestFlags(t *testing.T) {
 	p := interactive.New(over(t, "om", instance(4, 1)), lockstep.Simulated)
 	for _, test := range []struct {

@@ -1,20 +1,20 @@
-// Package interactive is interactive consistency: agreement on the vector of the
+// Package interactive implements interactive consistency: agreement on the vector of the
 // initial values of all processes, by one Byzantine agreement for each of them.
 //
 // The problem: every process has an initial value, and all correct processes must
 // decide on the same vector, whose entry i is the initial value of process i if i
 // is correct.
 //
-// The bound, the rounds and the fault model are those of the agreement that is
-// used, since nothing is sent but what it sends.
+// The bound, the rounds and the fault model are those of the agreement that it
+// uses, because it sends only that agreement's messages.
 //
 // All n agreements run side by side, process i the source of agreement i: in the
 // same rounds and in the same frames. When the last round closes, each process
-// enters what agreement i decided as entry i, its own included: where a source hears nothing
-// of what is said of its value, as in eig, om and sm, it decides on that value itself.
+// enters the decision of agreement i as entry i. This includes its own: in eig, om and sm a
+// source receives nothing about its value, and decides on that value itself.
 //
 // Why it works: take entry i. If process i is faulty, all correct processes are
-// lieutenants of agreement i and enter the same by its agreement. If it is
+// lieutenants of agreement i and enter the same value by its agreement. If it is
 // correct, they enter its value by validity, and so does i.
 //
 // Source: lecture, "Relations Among the Agreement Problems", question 1, and
@@ -32,14 +32,14 @@ import (
 	"parley/mux"
 )
 
-// Config is one instance. Its Source is not used: each process is one.
+// Config configures one instance. Its Source is not used: each process is a source.
 type Config struct {
 	problem.Instance
-	// Over makes agreement i of an instance with Source i; nil stands for eig.
+	// Over makes agreement i from an instance with Source i; nil means eig.
 	Over Agreement
 }
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines on the given schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
@@ -72,7 +72,6 @@ func Rounds(c Config) lockstep.Protocol {
 	return p
 }
 
-// parts returns the n agreements.
 func (c Config) parts() []lockstep.Protocol {
 	if c.Over == nil {
 		c.Over = agreements[0].over
@@ -89,20 +88,19 @@ func (c Config) parts() []lockstep.Protocol {
 	return parts
 }
 
-// process is one process.
 type process struct {
 	c          Config
 	self       parley.ID
 	last       int
 	agreements lockstep.Rounds
 
-	given  bool     // the initial value has come
-	vector [][]byte // the default where nothing has been decided
+	given  bool     // the initial value has arrived
+	vector [][]byte // the default where nothing is decided yet
 	done   bool     // the vector is complete
 }
 
-// Request: the initial value, which is the order of the agreement that this process
-// is the source of. The first is final.
+// Request: the initial value, which is the order in this process's own agreement.
+// The first is final.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && !p.given && len(m.Body) <= problem.MaxValue {
 		p.given = true
@@ -110,7 +108,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit: a process that was given no value starts with the default.
+// Emit: a process without an initial value starts with the default.
 func (p *process) Emit(s *parley.Step, r int) {
 	if r == 0 && !p.given {
 		p.Request(s, parley.Msg{Kind: parley.Propose, Body: p.c.Default})
@@ -131,7 +129,7 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 }
 
-// enter runs a clause of the agreements and takes what they decide as entries of the vector.
+// enter runs a clause of the agreements and enters their decisions into the vector.
 func (p *process) enter(s *parley.Step, clause func()) {
 	mark := s.Mark()
 	clause()
@@ -149,7 +147,7 @@ func (p *process) State(v *parley.Vars) {
 	v.Machine("agreements", p.agreements)
 }
 
-// promises derives what holds of the vector from what holds of one agreement.
+// promises derives the promises for the vector from those of one agreement.
 func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Promise {
 	return func(a parley.RunConditions) []parley.Promise {
 		of := func(property string, sourceFaulty bool) parley.Promise {
@@ -165,7 +163,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 			return parley.Promise{Property: property, Because: "nothing is known of " + part.Name}
 		}
 		validity := of(problem.Validity, false)
-		// Where the source is correct, that all enter the same is its validity.
+		// If the source is correct, agreement on its entry follows from validity.
 		agreement := of(problem.Agreement, a.Faulty > 0)
 		if agreement.Holds && !validity.Holds {
 			agreement.Holds, agreement.Because = false, validity.Because

@@ -21,10 +21,9 @@ import (
 
 var zero = []byte("0")
 
-// instance is one of n processes that tolerates m faults, with default 0.
+// instance returns an instance of n processes that tolerates m faults, with default 0.
 func instance(n, m int) problem.Instance { return problem.Instance{N: n, M: m, Default: zero} }
 
-// over returns interactive consistency over the agreement of the name.
 func over(t testing.TB, name string, in problem.Instance) interactive.Config {
 	t.Helper()
 	agreement, err := interactive.Over(name)
@@ -34,7 +33,6 @@ func over(t testing.TB, name string, in problem.Instance) interactive.Config {
 	return interactive.Config{Instance: in, Over: agreement}
 }
 
-// propose gives process i the i-th value.
 func propose(values ...string) []sim.Request {
 	var out []sim.Request
 	for i, v := range values {
@@ -43,7 +41,6 @@ func propose(values ...string) []sim.Request {
 	return out
 }
 
-// bits are n values 0 or 1.
 func bits(n int, from uint64) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -52,7 +49,6 @@ func bits(n int, from uint64) []string {
 	return out
 }
 
-// vectors returns what each correct process decided, as it is written.
 func vectors(t testing.TB, h *parley.History) map[parley.ID]string {
 	t.Helper()
 	out := make(map[parley.ID]string)
@@ -65,8 +61,8 @@ func vectors(t testing.TB, h *parley.History) map[parley.ID]string {
 	return out
 }
 
-// everyLie runs the protocol against every way in which one process can lie, and
-// returns how many there are and how many runs broke something.
+// everyLie runs the protocol with every way in which one process can lie, and
+// returns the number of runs and how many of them broke a property.
 func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) (runs, broken int) {
 	t.Helper()
 	s := new(sim.Sim)
@@ -84,9 +80,9 @@ func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) 
 	return runs, broken
 }
 
-// Over eig with n = 4 and m = 1 a liar has three answers to each of nine
-// questions: what its value is, of 3 receivers, and what the source of each other
-// agreement told it, of the 2 other lieutenants. So there are 3^9 ways to lie.
+// Over eig with n = 4 and m = 1 a faulty process has three answers to each of nine
+// questions: what its value is, for 3 receivers, and what the source of each other
+// agreement sent it, for the 2 other lieutenants. So there are 3^9 ways to lie.
 func TestEveryLie(t *testing.T) {
 	t.Parallel()
 	p := interactive.New(over(t, "eig", instance(4, 1)), lockstep.Simulated)
@@ -96,9 +92,9 @@ func TestEveryLie(t *testing.T) {
 	}
 }
 
-// With n = 3 and m = 1 the liar has three answers to each of four questions.
-// Each correct source's 1 is kept only if the liar relays it honestly: its 0, and
-// its silence, make a tie at the other, whose default breaks agreement and
+// With n = 3 and m = 1 the faulty process has three answers to each of four questions.
+// Each correct source's 1 is kept only if the faulty process relays it honestly: its 0 or
+// its silence makes a tie at the other process, whose default breaks agreement and
 // validity. The 9 things that it can say as a source itself break nothing.
 func TestBeyondTheBound(t *testing.T) {
 	p := interactive.New(over(t, "eig", instance(3, 1)), lockstep.Simulated)
@@ -112,9 +108,9 @@ func TestBeyondTheBound(t *testing.T) {
 	}
 }
 
-// With signed messages one liar more than m breaks it: the two of five show some
-// processes in the last round what the others do not hear of. m + 2 processes are
-// enough to say anything.
+// With signed messages m+1 faulty processes break it: two of five show some processes
+// in the last round what the others do not receive. m+2 processes are the fewest for
+// which agreement means anything.
 func TestBeyondTheSignedBound(t *testing.T) {
 	p := interactive.New(over(t, "sm", instance(5, 1)), lockstep.Simulated)
 	broken := 0
@@ -136,8 +132,8 @@ func TestBeyondTheSignedBound(t *testing.T) {
 	}
 }
 
-// A vector is said to be agreed on if entries are by both agreement and validity
-// of the agreement beneath, and to be valid if they are by validity.
+// The vector is promised to be agreed on if each agreement beneath promises both agreement
+// and validity, and to be valid if each promises validity.
 func TestPromises(t *testing.T) {
 	with := func(agreement, validity bool) []bool {
 		c := interactive.Config{Instance: instance(4, 1), Over: func(in problem.Instance) lockstep.Protocol {
@@ -170,8 +166,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// Entry i is what an agreement with source i by itself would have decided, against
-// the same liars (relations among the problems, question 1); the own entry is the
+// Entry i is what an agreement with source i alone would have decided, with the same
+// lies (relations among the problems, question 1); a process's own entry is its
 // own value.
 func TestIsNAgreements(t *testing.T) {
 	type tell func(in problem.Instance, say eig.Say) lockstep.Protocol
@@ -190,7 +186,7 @@ func TestIsNAgreements(t *testing.T) {
 		for seed := range uint64(60) {
 			draw := rand.New(rand.NewPCG(seed, 1))
 			in := instance(7, 2)
-			// What is said depends on path and receiver alone, so that it is the same
+			// What is sent depends only on path and receiver, so that it is the same
 			// in every run.
 			say := func(path []parley.ID, to parley.ID, held []byte) []byte {
 				x := seed
@@ -228,9 +224,9 @@ func TestIsNAgreements(t *testing.T) {
 	}
 }
 
-// A process whose value does not come to all in time is one of the m and does not know. Where
-// sources decide as all others do, it has the vector of all others nevertheless, whatever its
-// own entry is there.
+// A process whose value does not reach all in time is one of the m faulty and does not notice. If
+// sources decide like all others, it still has the vector of all others, whatever its
+// own entry is in that vector.
 func TestLateEntry(t *testing.T) {
 	observed := interactive.Config{Instance: instance(4, 1), Over: eig.Observed}
 	for _, c := range []interactive.Config{observed, over(t, "phaseking", instance(4, 1))} {
@@ -254,7 +250,7 @@ func TestLateEntry(t *testing.T) {
 	}
 }
 
-// Who is given no value, or one that is too large, starts with the default; a
+// A process without a value, or with one that is too large, starts with the default; a
 // second value changes nothing. All processes agree on that too.
 func TestInitialValues(t *testing.T) {
 	for _, name := range interactive.Names() {
@@ -273,12 +269,12 @@ func TestInitialValues(t *testing.T) {
 	}
 }
 
-// Rows say which agreement they are of.
+// Each row names its agreement.
 func TestExplain(t *testing.T) {
 	name := func(id parley.ID) string { return fmt.Sprintf("P%d", id+1) }
 	for _, test := range []struct {
 		over        string
-		first, next []string // what P2 says in the first round and in the next
+		first, next []string // what P2 sends in the first round and in the next
 	}{
 		{"eig", []string{"P2: {b,P2}"}, []string{"P1: {a,P1.P2}", "P3: {c,P3.P2}", "P4: {d,P4.P2}"}},
 		{"om", []string{"P2: {b,P2}"}, []string{"P1: {a,P1.P2}", "P3: {c,P3.P2}", "P4: {d,P4.P2}"}},

@@ -17,8 +17,7 @@ import (
 // Agreement makes a Byzantine agreement on the value of the instance's Source.
 type Agreement func(in problem.Instance) lockstep.Protocol
 
-// agreements are the agreements of this module by name, the first for those who
-// name none.
+// agreements are the agreements of this module by name, with the default first.
 var agreements = []struct {
 	name string
 	over Agreement
@@ -31,7 +30,7 @@ var agreements = []struct {
 	}},
 }
 
-// Names are the names that [Over] knows.
+// Names returns the names that [Over] knows.
 func Names() []string {
 	var out []string
 	for _, a := range agreements {
@@ -40,9 +39,9 @@ func Names() []string {
 	return out
 }
 
-// Over returns the agreement of this module that has the name. Phase king, which
-// is a consensus, has the source's announcement put before it. Signed messages
-// are for one run: runs that share keys need a function of one's own, with a
+// Over returns the agreement of this module with the given name. Phase king, which
+// is a consensus, gets a first round in which the source announces its value. Signed
+// messages are for one run: runs that share keys need a function of their own, with a
 // Session of sm.Config for each.
 func Over(name string) (Agreement, error) {
 	for _, a := range agreements {
@@ -53,9 +52,9 @@ func Over(name string) (Agreement, error) {
 	return nil, fmt.Errorf("agreement %q: allowed are %s", name, strings.Join(Names(), ", "))
 }
 
-// Flags declares the flags of an instance and -over, the agreement by its name.
-// What is not given is taken from c, and m from the bound: the most faults that n
-// processes tolerate over the agreement that was chosen.
+// Flags declares the flags of an instance and -over, the name of the agreement.
+// A flag that is not given takes its value from c, but m comes from the bound: the most
+// faults that n processes tolerate over the chosen agreement.
 func Flags(fs *flag.FlagSet, c *Config, bound func(c Config, n, m int) error) func(*Config, parley.Naming) error {
 	given := *c
 	usual := given.parts()[0].Name

@@ -10,18 +10,18 @@ import (
 	"parley/seq"
 )
 
-// Announced is the one kind of message of the round that the source has to itself.
-// Body: its value. No other field is used.
+// Announced is the only kind of message in the announcement round.
+// Body: the source's value. No other field is used.
 const Announced parley.Kind = 1
 
 // FromSource returns Byzantine agreement on the value of one source, in.Source,
-// by a consensus: the third of the lecture's reductions. In a round of its own
+// by a consensus: the third of the lecture's reductions. In an extra first round
 // the source sends its value to all; then all run the consensus, each on what it
-// received, the default if that was nothing.
+// received, or on the default if it received nothing.
 //
-// Why it works: all correct processes decide the same since the consensus is
-// one; and if the source is correct they all start with its value, so that is
-// what they decide on. So it promises what the consensus does, agreement for
+// Why it works: all correct processes decide the same because consensus has
+// agreement; and if the source is correct they all start with its value, so that
+// they decide on it. So it promises what the consensus does, agreement for
 // agreement and validity for validity. The source decides like all others.
 func FromSource(in problem.Instance, consensus lockstep.Protocol) lockstep.Protocol {
 	p := seq.Of(consensus.Name, announce(in), consensus)
@@ -59,16 +59,15 @@ func announce(in problem.Instance) lockstep.Protocol {
 	}
 }
 
-// announcement is one process in the first round.
 type announcement struct {
 	in   problem.Instance
 	self parley.ID
 
-	known bool   // the value has been given, or has come
+	known bool   // the value was given, or has arrived
 	value []byte // the default until then
 }
 
-// Request: the source is given its value. The first is final.
+// Request: the source gets its value. The first is final.
 func (p *announcement) Request(_ *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && p.self == p.in.Source && !p.known && len(m.Body) <= problem.MaxValue {
 		p.known, p.value = true, m.Body
@@ -97,7 +96,7 @@ func (p *announcement) Absorb(s *parley.Step, _ int, from parley.ID, m parley.Ms
 	}
 }
 
-// Close: what was received is what this process starts the consensus with.
+// Close: this process starts the consensus with what it received.
 func (p *announcement) Close(s *parley.Step, _ int) {
 	s.Deliver(p.in.Source, parley.Msg{Kind: parley.Decide, Origin: p.in.Source, Body: p.value})
 }

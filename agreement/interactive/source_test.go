@@ -19,7 +19,7 @@ import (
 )
 
 // Byzantine agreement from consensus (question 3) is the consensus on what each
-// process received of the source, the default if that was nothing.
+// process received from the source, the default if that was nothing.
 func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 	in := problem.Instance{N: 7, M: 2, Source: 3, Default: []byte("0")}
 	king := func(in problem.Instance) lockstep.Protocol { return phaseking.Rounds(phaseking.Config{Instance: in}) }
@@ -29,7 +29,7 @@ func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 		for i := range heard {
 			heard[i] = []string{"0", "1", "2", ""}[draw.IntN(4)]
 		}
-		// The source says what it likes in its own round, and is honest afterwards.
+		// The source sends any values in its announcement round, and is honest afterwards.
 		split := faulty.Behavior{Name: "split", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 			frame := t.Honest[0]
 			switch {
@@ -65,7 +65,7 @@ func TestIsConsensusOnWhatWasSaid(t *testing.T) {
 	}
 }
 
-// What is no announcement of the source's is refused, and so is a second one.
+// Only the first announcement of the source is accepted.
 func TestAnnouncementsRefused(t *testing.T) {
 	in := problem.Instance{N: 4, M: 1, Default: []byte("0")}
 	p := lockstep.Of(interactive.FromSource(in, eig.Rounds(in)), lockstep.Simulated)

@@ -6,9 +6,9 @@ import (
 	"parley/internal/golden"
 )
 
-// Runs told from the first message to the verdict.
+// Complete runs as text, from the first message to the verdict.
 func TestStories(t *testing.T) {
-	// The vector of all, over OM(1), and one who lies.
+	// The vector of all, over OM(1), with one faulty process.
 	golden.Story(t, "testdata/vector.txt",
 		"run", "interactive", "--over", "om", "--values", "1,0,1,1", "--faulty", "4=twofaced")
 }

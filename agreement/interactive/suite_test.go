@@ -15,8 +15,8 @@ func TestSuite(t *testing.T) {
 			p, o := interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated), parleytest.Options{Seeds: 100}
 			if name == "sm" {
 				p = interactive.New(over(t, name, instance(5, 2)), lockstep.Simulated)
-				p.Rename = nil // leaves out signatures, so what is renamed twice is not what it was
-				// One liar more than m, for it cannot be made of fewer than m+2.
+				p.Rename = nil // it leaves out signatures, so renaming back does not restore the message
+				// Two faulty, because the protocol cannot be made with fewer than m+2 processes.
 				beyond := interactive.New(over(t, name, instance(5, 1)), lockstep.Simulated)
 				o.Beyond = []parleytest.Beyond{{Protocol: beyond, Faulty: 2}}
 			}

@@ -6,11 +6,11 @@ import (
 	"parley/mux"
 )
 
-// forest is the trees of all agreements of one process as one tree. Below a root
-// with an empty path, which has no input and the vector for its output, child i is
-// the root of agreement i. So a path says by its first process which agreement it
-// is of, and names the same node as in that agreement's own tree: what the process
-// heard of source i stands at {i}, what q relayed to it of that at {i, q}.
+// forest joins the trees of all agreements of one process into one tree. Below a root
+// with an empty path, which has no input and the vector as its output, child i is
+// the root of agreement i. So the first process of a path names the agreement, and
+// the path names the same node as in that agreement's own tree: what the process
+// received from source i is at {i}, what q relayed to it about that at {i, q}.
 type forest struct {
 	p     *process
 	trees []parley.Tree
@@ -24,7 +24,7 @@ func (p *process) forest(parts []lockstep.Protocol) parley.Tree {
 	return f
 }
 
-// Root is the empty path.
+// Root returns the empty path.
 func (f forest) Root() []parley.ID { return nil }
 
 // Node returns the vector, or the node of the agreement that the path begins with.

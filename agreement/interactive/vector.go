@@ -8,13 +8,13 @@ import (
 	"parley/agreement/problem"
 )
 
-// A vector is written as the lecture writes it, {0,1,1,1,0}: in braces, one entry
-// a process in order, with commas between. A byte that is no printable character,
-// or that is a brace, a comma or a backslash, stands as a backslash and two
-// hexadecimal digits. There is one way to write a vector, so that processes which
-// decide on equal bytes decide on equal vectors, and the other way round.
+// A vector is written as in the lecture, {0,1,1,1,0}: in braces, one entry
+// per process in order, separated by commas. A byte that is not a printable character,
+// or that is a brace, a comma or a backslash, is written as a backslash and two
+// hexadecimal digits. Each vector has one encoding, so that processes decide on
+// equal bytes exactly if they decide on equal vectors.
 
-// What DecodeVector may say of bytes that are no vector.
+// The errors of DecodeVector.
 var (
 	ErrBraces = errors.New("interactive: vector without its braces")
 	ErrByte   = errors.New("interactive: vector with a byte not written in its only form")
@@ -23,7 +23,7 @@ var (
 
 const hex = "0123456789abcdef"
 
-// plain tells whether a byte of an entry stands for itself.
+// plain reports whether a byte of an entry stands for itself.
 func plain(c byte) bool {
 	return c >= ' ' && c <= '~' && c != '{' && c != ',' && c != '}' && c != '\\'
 }
@@ -46,7 +46,7 @@ func EncodeVector(vector [][]byte) []byte {
 	return append(body, '}')
 }
 
-// DecodeVector reads a vector that takes up all of body.
+// DecodeVector reads a vector that fills all of body.
 func DecodeVector(body []byte) ([][]byte, error) {
 	end := len(body) - 1
 	if end < 1 || body[0] != '{' || body[end] != '}' {

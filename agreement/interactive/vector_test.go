@@ -58,8 +58,8 @@ func TestVectorRefused(t *testing.T) {
 	}
 }
 
-// What can be read is written in the same way again: over all texts of up to five
-// bytes that are made of those which mean something.
+// A text that can be decoded is encoded in the same way again: for all texts of up to five
+// significant bytes.
 func TestVectorHasOneForm(t *testing.T) {
 	const alphabet = "{},\\5c0\x00"
 	texts, vectors := 0, 0

@@ -10,7 +10,7 @@ import (
 	"parley/sim"
 )
 
-// BenchmarkHonest runs the whole system in the simulator, nobody faulty.
+// BenchmarkHonest runs the whole system in the simulator, without faults.
 func BenchmarkHonest(b *testing.B) {
 	for _, size := range [][2]int{{4, 1}, {7, 2}, {10, 3}, {13, 4}, {16, 5}} {
 		n, m := size[0], size[1]

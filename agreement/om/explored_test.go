@@ -11,11 +11,11 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through every adversary of one liar over 0, 1 and silence, whoever it is
-// and whatever a correct source says. Nothing breaks from n = 4 on. With n = 3 (slide
-// "Impossibility Results") the lone correct lieutenant of a correct source decides by its own value
-// and the liar's word. Two unlike votes tie and the default 0 decides: the source's value is lost
-// just if it is 1 and the liar says 0 or nothing, which are 2 runs for either liar.
+// TestExplored explores every adversary of one faulty process over 0, 1 and silence, for each faulty
+// process and each value of a correct source. Nothing breaks for n >= 4. With n = 3 (slide
+// "Impossibility Results") the only correct lieutenant of a correct source decides by its own value
+// and the faulty process's. Two different votes tie and the default 0 decides: the source's value is
+// lost exactly if it is 1 and the faulty process sends 0 or nothing, 2 runs for each faulty process.
 func TestExplored(t *testing.T) {
 	var systems []parleytest.System
 	for _, x := range []struct {

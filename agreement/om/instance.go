@@ -4,16 +4,16 @@ import (
 	"parley"
 )
 
-// instance is one OM(k) as one of its lieutenants takes part in it: what its
-// source told this process, and the OM(k-1) of each other lieutenant.
+// instance is one OM(k) as seen by one of its lieutenants: what its source sent
+// this process, and the OM(k-1) of each other lieutenant.
 type instance struct {
 	source parley.ID
-	held   bool // value is settled: it has come, or the round is over and it is the default
+	held   bool // value is final: it has arrived, or the round is over and it is the default
 	value  []byte
 	below  []*instance // by source, nil where there is none; empty if k is 0
 }
 
-// newProcess makes room for all instances that the process will take part in.
+// newProcess makes room for all instances in which the process will take part.
 func newProcess(c Config, self parley.ID) *process {
 	p := &process{c: c, self: self, path: make([]byte, 0, c.Last())}
 	if self == c.Source {
@@ -32,8 +32,8 @@ func newProcess(c Config, self parley.ID) *process {
 	return p
 }
 
-// grow makes the OM(k-1) below an OM(k): the others are the processes that take
-// part in it besides its source and the one whose instance it is.
+// grow makes the OM(k-1) below an OM(k): others are the processes that take
+// part in it besides its source and this process.
 func grow(om *instance, k, n int, others parley.Set, room *[]instance) {
 	if k == 0 {
 		return
@@ -50,7 +50,7 @@ func grow(om *instance, k, n int, others parley.Set, room *[]instance) {
 	}
 }
 
-// at returns the instance at the end of a path that begins below this one, nil if there is
+// at returns the instance at the end of a path that begins below this one. It returns nil if there is
 // none: a process is on the path twice, is this process or the source, or does not exist.
 func at[T byte | parley.ID](om *instance, path []T) *instance {
 	for _, j := range path {
@@ -76,7 +76,6 @@ func (om *instance) each(levels int, path []byte, visit func(om *instance, path 
 	}
 }
 
-// state visits an instance and all below it.
 func (om *instance) state(v *parley.Vars) {
 	v.Bool("held", &om.held)
 	v.Bytes("value", &om.value)
@@ -87,23 +86,23 @@ func (om *instance) state(v *parley.Vars) {
 	})
 }
 
-// view lets the instances of a process be walked as a tree. A node is an
+// view shows the instances of a process as a tree. A node is an
 // instance, named by the path of sources that leads to it. Its input is the
 // value that the process received from the instance's source directly, nil
 // while the round is open; its output is what the instance gives the process by
 // step 3 (for an OM(0) the same value), nil before the decision. Its children
-// are the processes whose OM(k-1) it hears in the next round, never itself.
+// are the processes whose OM(k-1) it takes part in in the next round, never itself.
 //
-// So the votes of an instance are the input of its node, which is the process's
-// own, and the outputs of the children, each its source's. At the root that is
-// the vector of the final majority.
+// So the votes of an instance are the input of its node, as the process's
+// own vote, and the outputs of the children, as their sources' votes. At the root
+// they are the vector of the final majority.
 type view struct{ p *process }
 
-// Root is the source.
+// Root returns the source.
 func (v view) Root() []parley.ID { return []parley.ID{v.p.c.Source} }
 
 // Node returns input, output and children of the instance that the path names.
-// A path that this process takes no part in has nothing. The source has its
+// For a path in which this process takes no part it returns nothing. The source has its
 // value and no tree.
 func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	p := v.p
@@ -112,9 +111,9 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	}
 	if p.top == nil {
 		if p.decided {
-			out = some(p.value)
+			out = nonNil(p.value)
 		}
-		return some(p.value), out, nil
+		return nonNil(p.value), out, nil
 	}
 	om := at(p.top, path[1:])
 	if om == nil {
@@ -126,13 +125,13 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 		}
 	}
 	if om.held {
-		in = some(om.value)
+		in = nonNil(om.value)
 	}
 	if p.decided {
-		out = some(p.result(p.c.Last()-(len(path)-1), om))
+		out = nonNil(p.result(p.c.Last()-(len(path)-1), om))
 	}
 	return in, out, children
 }
 
-// some returns a value that is there: an empty one is not nil.
-func some(v []byte) []byte { return append([]byte{}, v...) }
+// nonNil returns a copy of v that is not nil, even if v is empty.
+func nonNil(v []byte) []byte { return append([]byte{}, v...) }

@@ -5,23 +5,23 @@ import (
 )
 
 // Say is an adversary, message by message: it returns what the last process of
-// the path, which is faulty, tells one receiver. The path begins with the
-// source. held is the value that it honestly would tell; nil stands for nothing
-// said.
+// the path, which is faulty, sends to one receiver. The path begins with the
+// source. held is the value that it would send honestly; a nil result means that
+// nothing is sent.
 type Say = func(path []parley.ID, to parley.ID, held []byte) []byte
 
-// Tell lets a faulty process say what an adversary says: a Lies at the level of
-// rounds that asks no Choose.
+// Tell makes a faulty process send what an adversary says: a Lies at the level of
+// rounds without a Choose.
 func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		return tell(t, func(path, held []byte) ([]byte, bool) {
-			v := say(full(c, path), t.To, held)
+			v := say(fullPath(c, path), t.To, held)
 			return v, v != nil
 		})
 	}
 }
 
-// lies: along each path a liar may tell the value it holds, any other of the
+// lies: along each path a faulty process may send the value it holds, any other of the
 // alphabet, or nothing.
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -29,8 +29,8 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	}
 }
 
-// tell replaces the values of the honest messages, and drops those of which
-// nothing is said.
+// tell replaces the values of the honest messages, and drops those for which
+// nothing is sent.
 func tell(t *parley.Turn, said func(path, held []byte) ([]byte, bool)) []parley.Outgoing {
 	var out []parley.Outgoing
 	for _, honest := range t.Honest {

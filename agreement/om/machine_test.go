@@ -17,8 +17,8 @@ import (
 )
 
 // Slide "Algorithm OM(m), m > 0", step 2: to each of the n-2 other processes.
-// Nobody sends to itself, to the source, or to one that is on the path; and the
-// others all get the one body.
+// No process sends to itself, to the source, or to a process on the path; and the
+// others all get the same body.
 func TestNobodySendsToThoseOnThePath(t *testing.T) {
 	tb := newTable(om.Config{N: 7, M: 2, Source: 3, Default: []byte("0")})
 	tb.propose("1")
@@ -49,8 +49,7 @@ func TestNobodySendsToThoseOnThePath(t *testing.T) {
 	}
 }
 
-// Only a message that is due counts, and of two the first. Everything else is
-// refused and changes nothing.
+// Only the first message that is due counts. All others are refused and change nothing.
 func TestRefusals(t *testing.T) {
 	big := strings.Repeat("x", problem.MaxValue)
 	with := func(m parley.Msg, change func(m *parley.Msg)) parley.Msg {
@@ -106,8 +105,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A liar that sends all it can think of besides its lies gains nothing: not by
-// speaking for others, nor by a second word along a path.
+// A faulty process that sends anything besides its lies gains nothing: neither by
+// messages in other names, nor by a second message along a path.
 func TestJunkChangesNothing(t *testing.T) {
 	junk := 0
 	for seed := range uint64(60) {
@@ -145,8 +144,8 @@ func TestJunkChangesNothing(t *testing.T) {
 	}
 }
 
-// The tree: inputs as the rounds close, outputs when all is over; each output is
-// the strict majority of the own input and the children's outputs.
+// The tree has inputs when the rounds close, and outputs when all are over; each output is
+// the strict majority of the node's input and the children's outputs.
 func TestTree(t *testing.T) {
 	tb := newTable(om.Config{N: 7, M: 2, Default: []byte("d")})
 	say := liar(1, "0", "1", "2")
@@ -157,7 +156,7 @@ func TestTree(t *testing.T) {
 		if (in != nil) != (r > 0) || out != nil || !slices.Equal(children, []parley.ID{1, 3, 4, 5, 6}) {
 			t.Errorf("before round %d: in %q, out %q, children %v", r, in, out, children)
 		}
-		for _, from := range []parley.ID{3, 4} { // they speak first, so that their lies count
+		for _, from := range []parley.ID{3, 4} { // they send first, so that their lies count
 			for _, e := range tb.sends(from, r) {
 				if v := say([]parley.ID{from}, e.To, nil); v != nil {
 					tb.absorb(e.To, r, from, message(e.Msg.Body[:r], string(v)))
@@ -209,7 +208,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// A liar's choices: what it holds, each other value of the alphabet, silence.
+// A faulty process chooses among what it holds, each other value of the alphabet, and silence.
 func TestLies(t *testing.T) {
 	c := om.Config{N: 4, M: 1, Default: []byte("0"), Alphabet: [][]byte{[]byte("a"), []byte("b"), []byte("c")}}
 	tb := newTable(c)
@@ -255,7 +254,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Any bytes are values, none at all too, up to the largest; and names go up to
+// Any bytes up to the largest size are values, including none; and names go up to
 // the largest n.
 func TestValuesAndNames(t *testing.T) {
 	for _, value := range []string{"", "0", "\x00\xff", strings.Repeat("v", problem.MaxValue)} {
@@ -289,8 +288,8 @@ func TestValuesAndNames(t *testing.T) {
 	}
 }
 
-// The flags make the instance; m follows from n, and what would not end is
-// refused in words.
+// The flags make the instance; m follows from n, and an instance that would not terminate is
+// refused with a reason.
 func TestFlags(t *testing.T) {
 	p := om.New(om.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	parse := func(args ...string) (parley.Protocol, error) {
@@ -310,7 +309,7 @@ func TestFlags(t *testing.T) {
 	if _, err := parse("-n", "4", "-m", "3"); err == nil {
 		t.Error("of one correct process nothing can be asked")
 	}
-	// The runs that no machine holds say so beforehand.
+	// A run that needs too much memory reports that beforehand.
 	for n, least := range map[string]uint64{"19": 60e9, "250": 1 << 63} {
 		if q, err := parse("-n", n); err != nil || q.Memory() < least {
 			t.Errorf("n = %s needs %d bytes, %v", n, q.Memory(), err)

@@ -7,7 +7,7 @@ import (
 	"parley"
 )
 
-// message makes the message of a value along a path without the source, the
+// message makes the message with a value and its path, without the source and with the
 // sender last. Receivers share its body.
 func message(path, value []byte) parley.Msg {
 	body := make([]byte, 0, len(path)+len(value))
@@ -15,8 +15,8 @@ func message(path, value []byte) parley.Msg {
 	return parley.Msg{Kind: Value, Seq: uint64(len(path)), Body: body}
 }
 
-// split takes a message apart and tells whether it is long enough for its path.
-// An empty value is not nil: something was said.
+// split splits a message into path and value, and reports whether it is long enough for its path.
+// An empty value is not nil, because something was sent.
 func split(m parley.Msg) (path, value []byte, ok bool) {
 	switch {
 	case m.Kind != Value || m.Seq > uint64(len(m.Body)):
@@ -27,8 +27,8 @@ func split(m parley.Msg) (path, value []byte, ok bool) {
 	return m.Body[:m.Seq:m.Seq], m.Body[m.Seq:], true
 }
 
-// full returns a path with the source, in processes.
-func full(c Config, path []byte) []parley.ID {
+// fullPath returns the path as process IDs, with the source first.
+func fullPath(c Config, path []byte) []parley.ID {
 	ids := make([]parley.ID, 1, len(path)+1)
 	ids[0] = c.Source
 	for _, j := range path {
@@ -37,17 +37,16 @@ func full(c Config, path []byte) []parley.ID {
 	return ids
 }
 
-// Items goes through the one message of the lecture in a message of this
-// package, if it is one: its path, the source first, and its value.
+// Items yields the message of the lecture that a message of this package holds, if it
+// is one: its path, the source first, and its value.
 func Items(c Config, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	return func(yield func([]parley.ID, []byte) bool) {
 		if path, value, ok := split(m); ok {
-			yield(full(c, path), value)
+			yield(fullPath(c, path), value)
 		}
 	}
 }
 
-// size counts a message as Cost does.
 func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	return func(_ parley.Env, m parley.Msg) parley.Traffic {
 		path, value, ok := split(m)

@@ -5,24 +5,24 @@
 // The problem: n processes, at most m of them faulty in any way, one of them
 // the source with a value for all others, its lieutenants. All correct
 // lieutenants must decide on the same value, and on the source's if it is
-// correct. Messages are oral: a receiver knows who is speaking, but not whether
-// what the speaker says it heard from another was ever said.
+// correct. Messages are oral: a receiver knows the sender, but not whether
+// what the sender reports from another process was ever sent.
 //
 // The bound: n > 3m, m+1 rounds, (n-1) + (n-1)(n-2) + ... messages.
 //
 // The recursion: in OM(k) a source sends its value to its lieutenants, and each
-// of them passes on what it got as the source of an OM(k-1) among the others.
-// So nobody sends to itself, to the source or to a process that the value has
-// passed through, and a lieutenant's own vote is what it heard itself. The
-// instances of OM(m-r) all begin in round r. One is named by the path of the
+// of them relays what it received as the source of an OM(k-1) among the others.
+// So no process sends to itself, to the source or to a process that the value has
+// passed through, and a lieutenant's own vote is what it received itself. The
+// instances of OM(m-r) all begin in round r. Each is named by the path of the
 // sources above it, its own source last: 1.3.2 is "P2 says that P3 said that P1
 // said".
 //
 // Why it works: a correct source's value gets through an OM(k) among more than
 // 2m+k processes. Every correct lieutenant has it directly, and by induction
-// from each correct one through that one's OM(k-1), with a process fewer; and of
+// from each correct one through that one's OM(k-1), with one process fewer; and of
 // the at least 2m+k lieutenants more than half are correct. With n > 3m this
-// covers OM(m). If the source is faulty, one fault fewer is left among its
+// covers OM(m). If the source is faulty, there is one fault fewer among its
 // lieutenants, n-1 > 3(m-1), so that by induction they agree on every single
 // vote, and therefore on the majority.
 //
@@ -39,15 +39,15 @@ import (
 )
 
 // Value is the only message: one message of the paper, a value and its path.
-// Seq: the round. Body: the path without the source, a byte a process and the
+// Seq: the round. Body: the path without the source, one byte per process and the
 // sender last, Seq bytes in all; then the value. Origin and Value: unused.
 const Value parley.Kind = 1
 
-// Config is one instance. Its Default stands for a value that did not come and
-// is decided on where no value has a majority.
+// Config configures one instance. Its Default replaces a missing value and
+// is decided if no value has a majority.
 type Config = problem.Instance
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines on the given schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, problem.OralFlags, func(c Config) parley.Protocol { return New(c, when) })
@@ -87,25 +87,24 @@ func Rounds(c Config) lockstep.Protocol {
 	}
 }
 
-// memory is about what a simulated run holds at its peak, in bytes: each message
-// in the frame that carries it, in the tree that it is entered into, and on its way.
+// memory estimates the peak memory of a simulated run in bytes: each message counts in the
+// frame that carries it, in the tree into which it is entered, and in flight.
 func memory(c Config) uint64 {
 	const each = 350
 	return parley.Traffic{Messages: Cost(c.N, c.Last()).Total().Messages}.Times(each).Messages
 }
 
-// process is one process.
 type process struct {
 	c    Config
 	self parley.ID
 	path []byte // scratch
 
-	value   []byte    // the source's own
+	value   []byte    // the source's value
 	top     *instance // OM(m), as a lieutenant takes part in it; nil at the source
 	decided bool
 }
 
-// Request: the source is given its value.
+// Request: the source gets its value.
 func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
 		p.value = m.Body
@@ -132,8 +131,8 @@ func (p *process) Emit(s *parley.Step, r int) {
 	}
 }
 
-// Absorb takes the value that the source of an OM(m-r) sends to this process,
-// the first one. What does not fit is an adversary's, and is ignored.
+// Absorb enters the first value that the source of an OM(m-r) sends to this process.
+// A message that does not fit comes from an adversary, and is ignored.
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	path, value, ok := split(m)
 	switch {
@@ -160,7 +159,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 }
 
-// last is the process that a path without the source ends in.
+// last returns the process at the end of a path without the source.
 func (p *process) last(path []byte) parley.ID {
 	if len(path) == 0 {
 		return p.c.Source
@@ -192,7 +191,7 @@ func (p *process) decide() []byte {
 	return p.result(p.c.Last(), p.top)
 }
 
-// result is the value that this process has from an OM(k) once all is over.
+// result returns the value that an OM(k) gives this process once all rounds are over.
 func (p *process) result(k int, om *instance) []byte {
 	// OM(0), step 2: the value received from the source.
 	if k == 0 {

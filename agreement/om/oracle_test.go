@@ -14,8 +14,8 @@ import (
 	"parley/lockstep"
 )
 
-// liar is an adversary that says one of the values, or nothing, by a hash of
-// all it is asked: the same question gets the same answer.
+// liar is an adversary that sends one of the values, or nothing, by a hash of
+// its arguments: the same question gets the same answer.
 func liar(seed uint64, values ...string) om.Say {
 	return func(path []parley.ID, to parley.ID, held []byte) []byte {
 		h := seed
@@ -37,7 +37,7 @@ func liar(seed uint64, values ...string) om.Say {
 	}
 }
 
-// world is all there is to know of a run: who is faulty and what they say.
+// world describes a run: which processes are faulty and what they send.
 // Faulty processes do not lie to each other.
 type world struct {
 	faulty    parley.Set
@@ -121,11 +121,11 @@ func TestMachinesDecideAsTheRecursion(t *testing.T) {
 }
 
 // Within the bound OM and EIG decide alike against the same adversary, whether
-// the source is correct or not. They are not alike message by message: EIG
-// relays to itself and to those on the path too, so that it votes on what
+// the source is correct or not. Their messages differ: EIG also
+// relays to itself and to processes on the path, so that it votes on what
 // others say that it said where OM uses its own value. Below a path that ends
 // in a correct process such votes resolve to what that process said, so within
-// the bound the results are the same; beyond it they need not be.
+// the bound the results are the same; beyond it they may differ.
 func TestAgreesWithEIG(t *testing.T) {
 	differ := func(n, m, faults int, seed uint64) bool {
 		c := om.Config{N: n, M: m, Source: parley.ID(seed % uint64(n)), Default: []byte("0")}

@@ -6,7 +6,7 @@ import (
 	"parley/internal/golden"
 )
 
-// Runs told from the first message to the verdict.
+// Complete runs as text, from the first message to the verdict.
 func TestStories(t *testing.T) {
 	// Lecture, OM(m), An Example: p2 lies to p3.
 	golden.Story(t, "testdata/lecture-faulty-lieutenant.txt",

@@ -12,7 +12,7 @@ func TestSuite(t *testing.T) {
 	small := om.New(om.Config{N: 4, M: 1, Source: 2, Default: []byte("0")}, lockstep.Simulated)
 	t.Run("m=1", func(t *testing.T) { parleytest.Suite(t, small) })
 	large := om.New(om.Config{N: 7, M: 2, Source: 3, Default: []byte("0")}, lockstep.Simulated)
-	large.Rename = nil // a frame has its messages in the order of paths, which is another after renaming
+	large.Rename = nil // a frame has its messages in the order of paths, which renaming changes
 	t.Run("m=2", func(t *testing.T) { parleytest.Suite(t, large) })
 }
 

@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// run lets the source propose the value while the faulty processes behave as
-// they are given.
+// run lets the source propose the value, with the given behaviors of the faulty
+// processes.
 func run(
 	p parley.Protocol, source parley.ID, value string, seed uint64, how map[parley.ID]faulty.Behavior,
 ) *sim.Sim {
@@ -21,7 +21,7 @@ func run(
 	})
 }
 
-// told is OM(m) in which the faulty processes tell correct ones what say says.
+// told is OM(m) in which the faulty processes send correct ones what say returns.
 func told(c om.Config, say om.Say) parley.Protocol {
 	p := om.Rounds(c)
 	p.Lies = om.Tell(c, say)
@@ -36,15 +36,15 @@ func scripted(liars ...parley.ID) map[parley.ID]faulty.Behavior {
 	return how
 }
 
-// table is a host without links: what one process sends is handed to the others
-// by hand, round by round. It keeps what was refused.
+// table is a host without links: a test passes the messages of one process to the others
+// round by round. It keeps the refusals.
 type table struct {
 	c       om.Config
 	p       lockstep.Protocol
 	seats   []lockstep.Rounds
 	step    parley.Step
 	refused []string
-	answers []int // to Choose, in order
+	answers []int // of Choose, in order
 	asked   []int
 }
 
@@ -67,7 +67,6 @@ func (tb *table) Sign(parley.ID, []byte) []byte         { panic("oral messages a
 func (tb *table) Verify(parley.ID, []byte, []byte) bool { panic("oral messages are not signed") }
 func (tb *table) Refused(_, _ parley.ID, why string)    { tb.refused = append(tb.refused, why) }
 
-// at readies the step for a clause of one process.
 func (tb *table) at(id parley.ID) (lockstep.Rounds, *parley.Step) {
 	tb.step.Self, tb.step.Effects = id, tb.step.Effects[:0]
 	return tb.seats[id], &tb.step
@@ -83,14 +82,12 @@ func (tb *table) propose(value string) {
 	p.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte(value)})
 }
 
-// sends returns what a process sends in a round.
 func (tb *table) sends(id parley.ID, r int) []parley.Effect {
 	p, s := tb.at(id)
 	p.Emit(s, r)
 	return slices.Clone(s.Effects)
 }
 
-// round plays round r.
 func (tb *table) round(r int) {
 	for from := range parley.ID(tb.c.N) {
 		for _, e := range tb.sends(from, r) {

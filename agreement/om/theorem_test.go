@@ -56,8 +56,8 @@ func TestCostIsWhatAnHonestRunSends(t *testing.T) {
 	}
 }
 
-// draw picks faulty processes, the source among them in every second seed, and
-// a behaviour for each.
+// draw picks faulty processes, the source among them for every second seed, and
+// a behavior for each.
 func draw(
 	seed uint64, n, count int, source parley.ID, from []faulty.Behavior,
 ) map[parley.ID]faulty.Behavior {

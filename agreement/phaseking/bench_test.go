@@ -12,8 +12,8 @@ import (
 	"parley/sim"
 )
 
-// BenchmarkRun is a whole simulated run with m liars among the first kings and
-// beyond, at one tick a message: n(n-1) frames in each of 3(m+1) rounds.
+// BenchmarkRun is a whole simulated run with m faulty processes among the first kings and
+// others, at one tick per message: n(n-1) frames in each of 3(m+1) rounds.
 func BenchmarkRun(b *testing.B) {
 	for _, nm := range [][2]int{{4, 1}, {13, 4}, {31, 10}, {100, 33}} {
 		for _, how := range []faulty.Behavior{faulty.Honest, faulty.TwoFaced, faulty.Random} {

@@ -18,7 +18,7 @@ import (
 )
 
 // A run without faults sends what Cost says; with different initial values some
-// may have nothing to propose. Liars do not make the others send more.
+// processes may have nothing to propose. Lies do not make the others send more.
 func TestCostIsMeasured(t *testing.T) {
 	for _, f := range forms {
 		for _, nm := range [][2]int{{4, 1}, {5, 0}, {7, 2}, {9, 2}, {5, 3}} {
@@ -57,7 +57,7 @@ func TestCostIsMeasured(t *testing.T) {
 	}
 }
 
-// The bounds, and the most faults that a form tolerates.
+// Bound and Most return the bounds, and the most faults that a form tolerates.
 func TestBound(t *testing.T) {
 	for _, f := range forms {
 		per := 3 + int(f)
@@ -71,7 +71,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// What is promised, and what is said about it.
+// Promises says what holds, and why.
 func TestPromises(t *testing.T) {
 	for _, test := range []struct {
 		f            phaseking.Form
@@ -101,7 +101,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// The flags, on a protocol of the other form.
+// The flags work on a protocol of the other form.
 func TestFlags(t *testing.T) {
 	parse := func(args ...string) (parley.Protocol, error) {
 		fs := flag.NewFlagSet("phaseking", flag.ContinueOnError)
@@ -136,7 +136,7 @@ func TestFlags(t *testing.T) {
 }
 
 // Lies: in each choice 0 is honest and the last is silence, with all other values
-// of the alphabet between; a liar may propose where it honestly would not; and in
+// of the alphabet between; a faulty process may propose where an honest one would not; and in
 // the king's round others have no choice.
 func TestLies(t *testing.T) {
 	c := config(phaseking.ThreeRound, 4, 1)

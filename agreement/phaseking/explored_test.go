@@ -12,8 +12,8 @@ import (
 	"parley/parleytest"
 )
 
-// vectors are the initial values of n processes, 0 or 1. Those of processes 2 and up,
-// which are never kings if m is 1, are in order: they differ by name alone.
+// vectors returns the initial values of n processes, 0 or 1. The values of processes 2 and up,
+// which are never kings if m is 1, are sorted: these processes differ only by name.
 func vectors(n int) []string {
 	out := []string{""}
 	for i := range n {
@@ -30,9 +30,9 @@ func vectors(n int) []string {
 	return out
 }
 
-// TestExplored searches through every adversary of one liar in any seat, which says any of the
+// TestExplored explores every adversary of one faulty process in any position, which sends any of the
 // letters or nothing to each process in each round. Nothing breaks within the bound, whatever the
-// initial values are. One process short of it agreement breaks, and with two rounds validity too.
+// initial values. With one process fewer agreement breaks, and with two rounds validity too.
 func TestExplored(t *testing.T) {
 	type broken = map[string]int
 	var systems []parleytest.System

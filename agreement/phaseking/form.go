@@ -25,7 +25,7 @@ func (f *Form) UnmarshalText(text []byte) error {
 	return fmt.Errorf("form %q: allowed are %s and %s", text, ThreeRound, TwoRound)
 }
 
-// Most is the largest m that n processes tolerate in this form.
+// Most returns the largest m that n processes tolerate in this form.
 func (f Form) Most(n int) int {
 	if f == TwoRound {
 		return (n - 1) / 4
@@ -33,7 +33,7 @@ func (f Form) Most(n int) int {
 	return problem.MostOral(n)
 }
 
-// Bound tells why n processes cannot tolerate m faults in this form, nil if they
+// Bound returns why n processes cannot tolerate m faults in this form, or nil if they
 // can.
 func (f Form) Bound(n, m int) error {
 	if f == ThreeRound {
@@ -46,7 +46,7 @@ func (f Form) Bound(n, m int) error {
 		"n > 4m is necessary for the votes of the n-m correct ones to exceed n/2 + m", n, f.Most(n), m)
 }
 
-// promises adds to what all consensus promises what this one does not.
+// promises adds to the promises of consensus what this protocol does not promise.
 func (f Form) promises(a parley.RunConditions) []parley.Promise {
 	bound, paper := "n > 3m", "Berman, Garay, Perry 1989"
 	if f == TwoRound {
@@ -62,9 +62,9 @@ func (f Form) promises(a parley.RunConditions) []parley.Promise {
 	return out
 }
 
-// Cost counts a message as one value, of one bit. In each phase everyone sends
-// its value to all others, in the three-round form everyone may propose one, and
-// the king sends its own. Without faults only the proposals may be fewer, if
+// Cost counts a message as one value, of one bit. In each phase every process sends
+// its value to all others, in the three-round form every process may propose one, and
+// the king sends its own. Without faults only the number of proposals can be smaller, if
 // the initial values differ.
 func (f Form) Cost(n, m int) parley.Cost {
 	one := parley.Traffic{Messages: 1, Bits: 1}
@@ -83,7 +83,7 @@ func (f Form) Cost(n, m int) parley.Cost {
 	return cost
 }
 
-// size: every message is one of the paper's, a value.
+// size: every message is one message of the paper, a value.
 func size(_ parley.Env, m parley.Msg) parley.Traffic {
 	return parley.Traffic{Messages: 1, Bits: parley.ValueBits(m.Body)}
 }

@@ -12,7 +12,6 @@ import (
 	"parley/lockstep"
 )
 
-// host answers what steps ask in a hall.
 type host struct {
 	choose  func(n int) int
 	refused []string
@@ -23,7 +22,7 @@ func (h *host) Sign(parley.ID, []byte) []byte         { panic("nothing is signed
 func (h *host) Verify(parley.ID, []byte, []byte) bool { panic("nothing is signed") }
 func (h *host) Refused(_, _ parley.ID, why string)    { h.refused = append(h.refused, why) }
 
-// process lets one process in rounds be saved, loaded and shown.
+// process makes it possible to save, load and show one process in rounds.
 type process struct {
 	parley.Base
 	lockstep.Rounds
@@ -31,8 +30,8 @@ type process struct {
 
 func (p process) Request(s *parley.Step, m parley.Msg) { p.Rounds.Request(s, m) }
 
-// hall is all processes in one room, without frames and without time: rounds can
-// be run one by one, from any state, and looked at in between.
+// hall runs all processes without frames and without time: rounds can
+// be run one by one, from any state, and inspected in between.
 type hall struct {
 	p       lockstep.Protocol
 	procs   []lockstep.Rounds
@@ -57,8 +56,8 @@ func (h *hall) propose(id parley.ID, v string) {
 	h.procs[id].Request(&h.step, parley.Msg{Kind: parley.Propose, Body: []byte(v)})
 }
 
-// round runs one round. A liar's turn is asked about with what it honestly sends;
-// without a turn the protocol's own Lies answers.
+// round runs one round. turn answers for a faulty process, given what it would honestly send;
+// if turn is nil, the protocol's own Lies answers.
 func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.Outgoing) {
 	if turn == nil {
 		turn = h.p.Lies
@@ -107,7 +106,6 @@ func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.O
 	}
 }
 
-// held returns the value that a process holds.
 func (h *hall) held(id parley.ID) string {
 	for _, v := range parley.Show(process{Rounds: h.procs[id]}, 0) {
 		if v.Name == "value" {
@@ -117,7 +115,7 @@ func (h *hall) held(id parley.ID) string {
 	panic("no value")
 }
 
-// common returns the value that all correct processes hold, if they do.
+// common returns the value that all correct processes hold, if they hold the same.
 func (h *hall) common() (string, bool) {
 	first, found := "", false
 	for id := range parley.Everyone(h.p.N).Minus(h.liars).All() {
@@ -135,12 +133,11 @@ func (h *hall) allHold(v string) bool {
 	return same && got == v
 }
 
-// perPhase is the number of rounds of a phase.
 func perPhase(f phaseking.Form) int { return 3 - int(f) }
 
-// The two lemmas, in every phase and from any values: if all correct processes
-// hold v when a phase begins, they hold it when it ends, whoever is its king; and
-// if its king is correct, all hold the same when it ends.
+// The two lemmas hold in every phase and from any values: if all correct processes
+// hold v when a phase begins, they hold it when it ends, whichever process is its king; and
+// if its king is correct, all hold the same value when it ends.
 func TestPhaseLemmas(t *testing.T) {
 	persisted, united, split := 0, 0, 0
 	for _, f := range forms {
@@ -188,8 +185,8 @@ func TestPhaseLemmas(t *testing.T) {
 	}
 }
 
-// babble says several things at once, most of them not due: it proposes in rounds
-// of values and speaks as a king who is none.
+// babble sends several messages at once, most of them not due: it proposes in rounds
+// of values and sends as a king without being one.
 func babble(rng *rand.Rand) func(*parley.Step, *parley.Turn) []parley.Outgoing {
 	return func(_ *parley.Step, t *parley.Turn) (out []parley.Outgoing) {
 		for range rng.IntN(5) {
@@ -200,7 +197,7 @@ func babble(rng *rand.Rand) func(*parley.Step, *parley.Turn) []parley.Outgoing {
 	}
 }
 
-// What does not fit is refused, each for its reason, and counts for nothing.
+// A message that does not fit is refused for its reason, and does not count.
 func TestRefusals(t *testing.T) {
 	c := config(phaseking.ThreeRound, 4, 1)
 	one := []byte("1")
@@ -234,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 
-	// The first word of a sender is final.
+	// The first message of a sender is final.
 	h := newHall(phaseking.Rounds(c))
 	for _, v := range []string{"1", "2"} {
 		h.procs[3].Absorb(&h.step, 2, 0, parley.Msg{Kind: phaseking.King, Seq: 2, Body: []byte(v)})

@@ -13,8 +13,8 @@ import (
 	"parley/faulty"
 )
 
-// oracle is the algorithm told slowly, by one who sees all: who holds what, and
-// who hears what from whom, in maps of text.
+// oracle is the algorithm without optimizations, with a view of the whole system: who holds
+// what, and who receives what from whom, in maps of text.
 func oracle(r run) map[parley.ID]string {
 	n, m := r.c.N, r.c.M
 	correct := func(id parley.ID) bool { _, lies := r.faulty[id]; return !lies }
@@ -23,8 +23,8 @@ func oracle(r run) map[parley.ID]string {
 		holds[id] = r.values[id]
 	}
 	round := 0
-	// heard returns what one process hears in the present round, by sender, if the
-	// correct ones say what is in the map; and goes through the correct ones.
+	// heard returns what one process receives in the current round, by sender, if the
+	// correct ones send what is in the map. It ranges over the correct ones.
 	heard := func(to parley.ID, honest map[parley.ID]string) map[parley.ID]string {
 		out := make(map[parley.ID]string)
 		for from := range parley.ID(n) {
@@ -39,7 +39,7 @@ func oracle(r run) map[parley.ID]string {
 		return out
 	}
 	// most returns the most frequent word and its count; of several the first in
-	// the order of bytes.
+	// byte order.
 	most := func(words map[parley.ID]string) (string, int) {
 		count := make(map[string]int)
 		for _, v := range words {
@@ -101,8 +101,8 @@ func oracle(r run) map[parley.ID]string {
 	return holds
 }
 
-// scripted draws a run whose liars say anything, by a hash of whom they tell and
-// when: also more than m of them, and systems beyond the bound.
+// scripted draws a run whose faulty processes send anything, by a hash of receiver and
+// time: also with more than m of them, and in systems beyond the bound.
 func scripted(rng *rand.Rand) run {
 	n := 2 + rng.IntN(8)
 	r := run{c: config(forms[rng.IntN(2)], n, rng.IntN(min(n-1, 4))), faulty: map[parley.ID]faulty.Behavior{}}
@@ -125,7 +125,7 @@ func scripted(rng *rand.Rand) run {
 	return r
 }
 
-// The machines decide as the oracle does, whatever the liars say.
+// The machines decide as the oracle does, whatever the faulty processes send.
 func TestAgainstOracle(t *testing.T) {
 	differ, refused := 0, uint64(0)
 	for seed := range uint64(2000) {

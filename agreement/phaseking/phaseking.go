@@ -1,5 +1,5 @@
-// Package phaseking is consensus with short messages and few of them: the phase
-// king algorithm. It is beyond the source documents of this module, whose own
+// Package phaseking implements consensus with few and short messages: the phase
+// king algorithm. It goes beyond the source documents of this module, whose own
 // agreement with oral messages needs messages that grow exponentially with m.
 //
 // The problem: consensus. Every process proposes a value, and all correct
@@ -7,28 +7,28 @@
 // Messages are oral, at most m of n processes are faulty in any way.
 //
 // The bound: n > 3m, with m+1 phases of three rounds. The two-round form needs
-// n > 4m, with m+1 phases of two. Each phase has another king, the processes in
+// n > 4m, with m+1 phases of two rounds. Each phase has another king, the processes in
 // order: process 0 in the first phase.
 //
 // Why it works, with three rounds: two sets of n-m processes have a correct one
-// in common, so correct processes propose one value at most, and only that one
+// in common, so correct processes propose at most one value, and only that one
 // can be proposed by more than m. A process that sees n-m proposals for its value
 // knows that more than m are from correct ones, so that every correct process,
-// the king too, has taken up the same value: it need not listen to the king. All
-// others take what the king says. So after a phase with a correct king all
-// correct processes are of one value; and once they are, they see n-m proposals
+// including the king, has adopted the same value: it can ignore the king. All
+// others adopt the king's value. So after a phase with a correct king all
+// correct processes hold one value; and once they do, they see n-m proposals
 // for it in every later phase and no king can change it. Of m+1 kings one is
 // correct. With two rounds, a count above n/2 + m leaves a strict majority for
 // the value at every correct process, and n-m exceeds n/2 + m if n > 4m.
 //
-// What it does not promise: that the decision was anybody's. If correct processes
-// start with different values, a faulty king's word, or the default in its
-// silence, may be what all of them decide on though none of them held it.
+// What it does not promise: that a correct process proposed the decision. If correct
+// processes start with different values, all of them may decide on a faulty king's value, or
+// on the default if it is silent, though none of them held it.
 //
 // Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS
-// 1989; the two-round form as textbooks have it after Berman and Garay. The paper
-// is about two values; here values are byte strings, and having nothing to
-// propose is silence, in place of a third value that stands for it.
+// 1989; the two-round form as in textbooks, after Berman and Garay. The paper
+// has two values; here values are byte strings, and a process with nothing to
+// propose is silent, instead of sending a third value that means it.
 package phaseking
 
 import (
@@ -39,19 +39,19 @@ import (
 	"parley/lockstep"
 )
 
-// The messages. In each Seq is the round and Body the value; Origin and Value are
+// The messages. In each, Seq is the round and Body the value; Origin and Value are
 // not used.
 const (
 	// Value is what the sender holds. First round of a phase.
 	Value parley.Kind = iota + 1
-	// Proposal is a value that the sender has seen n-m processes hold. Second
+	// Proposal is a value that n-m processes hold, as seen by the sender. Second
 	// round of three.
 	Proposal
 	// King is what the king of the phase holds. Last round of a phase.
 	King
 )
 
-// Form is the shape of a phase.
+// Form is the form of a phase.
 type Form uint8
 
 // The forms.
@@ -66,15 +66,14 @@ var phases = [...][]parley.Kind{
 	TwoRound:   {Value, King},
 }
 
-// Config is one instance. Its Source is not used, for every process proposes.
-// Its Default stands for the value of a process that proposes nothing and for
-// the word of a king who is silent.
+// Config configures one instance. Its Source is not used, because every process proposes.
+// Its Default is the value of a process that proposes nothing and of a king that is silent.
 type Config struct {
 	problem.Instance
 	Form Form
 }
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines on the given schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
@@ -105,8 +104,8 @@ func Rounds(c Config) lockstep.Protocol {
 			Size:       size,
 			Explain:    explain,
 			Lies:       lies(c),
-			// No Rename: no message names a process, but the processes 0 to m have
-			// their turn as kings and cannot change names.
+			// No Rename: no message names a process, but the processes 0 to m are kings
+			// in this order and cannot be renamed.
 		},
 		Last: c.last(),
 		New: func(self parley.ID) lockstep.Rounds {
@@ -118,27 +117,24 @@ func Rounds(c Config) lockstep.Protocol {
 // last is the number of the last round: there are m+1 phases.
 func (c Config) last() int { return len(phases[c.Form])*(c.M+1) - 1 }
 
-// process is one process.
 type process struct {
 	c    Config
 	self parley.ID
 
-	given    bool   // the initial value has come
-	value    []byte // what it holds
-	proposes bool   // it has something to propose in this phase,
-	proposal []byte // namely this
-	sure     bool   // its value is held by enough to do without the king of this phase
+	given    bool   // the initial value has arrived
+	value    []byte // the value that it holds
+	proposes bool   // it has something to propose in this phase: proposal
+	proposal []byte // the value to propose
+	sure     bool   // enough processes hold its value to ignore the king of this phase
 
-	votes parley.Tally // scratch: what came in the round that is being closed
+	votes parley.Tally // scratch: the votes of the round that is being closed
 }
 
-// due is the kind of message that round r is for.
 func (p *process) due(r int) parley.Kind {
 	phase := phases[p.c.Form]
 	return phase[uint32(r)%uint32(len(phase))]
 }
 
-// king is the king of the phase that round r belongs to.
 func (p *process) king(r int) parley.ID {
 	return parley.ID(r / len(phases[p.c.Form]) % p.c.N)
 }
@@ -168,7 +164,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 	}
 }
 
-// Absorb counts a vote, the first of each sender.
+// Absorb counts a vote, the first from each sender.
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Seq != uint64(r) || m.Kind != p.due(r):
@@ -184,9 +180,9 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 }
 
-// Close. A process has its own vote of itself, without a message. Beyond the
-// bound several values may pass a threshold: then it is the most frequent, and
-// the least of these.
+// Close. A process counts its own vote without a message. Beyond the
+// bound several values may reach a threshold: then the most frequent counts, and
+// of several such values the least.
 func (p *process) Close(s *parley.Step, r int) {
 	n, m := p.c.N, p.c.M
 	switch p.due(r) {
@@ -217,7 +213,7 @@ func (p *process) Close(s *parley.Step, r int) {
 		if p.self == p.king(r) {
 			p.votes.Vote(p.self, p.value)
 		}
-		// Whoever is not sure takes the king's value, which is the only vote; if
+		// A process that is not sure adopts the king's value, which is the only vote; if
 		// the king is silent, the default.
 		if !p.sure {
 			p.value = p.votes.Majority(p.c.Default)

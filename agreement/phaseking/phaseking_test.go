@@ -21,16 +21,15 @@ func config(f phaseking.Form, n, m int) phaseking.Config {
 	return phaseking.Config{Instance: problem.Instance{N: n, M: m, Default: []byte("0")}, Form: f}
 }
 
-// say is an adversary: what a liar tells another process in a round, in the kind
+// say is an adversary: what a faulty process sends another process in a round, in the kind
 // of message that is due in it, if anything.
 type say func(round int, from, to parley.ID) (value string, said bool)
 
-// run is one simulated run.
 type run struct {
 	c      phaseking.Config
-	values []string // the initial ones, by process
+	values []string // initial, by process
 	faulty map[parley.ID]faulty.Behavior
-	say    say // replaces the liars' own words, if set
+	say    say // if set, replaces what faulty processes send
 	seed   uint64
 }
 
@@ -48,7 +47,6 @@ func (r run) protocol() parley.Protocol {
 	return lockstep.Of(p, lockstep.Simulated)
 }
 
-// due is the kind of message for a round.
 func due(f phaseking.Form, round int) parley.Kind {
 	if f == phaseking.TwoRound {
 		return []parley.Kind{phaseking.Value, phaseking.King}[round%2]
@@ -76,7 +74,6 @@ func (r run) do() *sim.Sim {
 	})
 }
 
-// decisions returns what the correct processes decided.
 func decisions(s *sim.Sim) map[parley.ID]string {
 	out := make(map[parley.ID]string)
 	for id, v := range problem.Decisions(&s.History) {
@@ -85,7 +82,6 @@ func decisions(s *sim.Sim) map[parley.ID]string {
 	return out
 }
 
-// broken returns the properties that do not hold.
 func broken(r run, s *sim.Sim) []string {
 	var out []string
 	for _, q := range r.protocol().Properties {
@@ -96,7 +92,7 @@ func broken(r run, s *sim.Sim) []string {
 	return out
 }
 
-// inputs draws the initial values: all equal in a third of the draws.
+// inputs draws the initial values: in a third of the draws all are equal.
 func inputs(rng *rand.Rand, n int, words ...string) []string {
 	out := slices.Repeat([]string{words[rng.IntN(len(words))]}, n)
 	if rng.IntN(3) > 0 {
@@ -140,8 +136,8 @@ func TestMayDecideWhatNobodyHeld(t *testing.T) {
 	}
 }
 
-// Of values that are equally frequent the two-round form holds the least, in the
-// order of bytes, whoever said them.
+// Of equally frequent values the two-round form holds the least in byte
+// order, whichever processes sent them.
 func TestTieTakesTheLeast(t *testing.T) {
 	for _, values := range []string{"bbaac", "aabbc", "cabab"} {
 		r := run{c: config(phaseking.TwoRound, 5, 0), values: strings.Split(values, "")}
@@ -153,8 +149,8 @@ func TestTieTakesTheLeast(t *testing.T) {
 	}
 }
 
-// Who proposes nothing starts with the default, and who proposes twice with the
-// first.
+// A process that proposes nothing starts with the default, and one that proposes twice with
+// the first value.
 func TestInitialValues(t *testing.T) {
 	for _, f := range forms {
 		r := run{c: config(f, 6, 1)}

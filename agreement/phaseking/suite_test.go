@@ -8,8 +8,8 @@ import (
 	"parley/parleytest"
 )
 
-// What every protocol is tested for, in both forms: beyond the bound with one
-// fault too many, and with one process too few where random liars find the way.
+// The protocol suite passes in both forms. Beyond the bound it runs one fault too many,
+// and one process too few where random lies find a violation.
 func TestSuite(t *testing.T) {
 	three := phaseking.New(config(phaseking.ThreeRound, 7, 2), lockstep.Simulated)
 	t.Run("threeround", func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// FuzzReceive gives a machine any messages at any time.
+// FuzzReceive passes a machine any messages at any time.
 func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, phaseking.New(config(phaseking.ThreeRound, 4, 1), lockstep.Simulated))
 }

@@ -12,18 +12,17 @@ import (
 	"parley"
 )
 
-// Instance is what all processes of one agreement must know beforehand, and
-// know alike.
+// Instance configures one agreement. It must be identical at all processes.
 type Instance struct {
 	N, M   int       // processes, and faults to tolerate
-	Source parley.ID // whose value it is, where there is one source
-	// Rounds is how many rounds there are; 0: M+1, as many as are necessary. More are no
-	// help: in a deeper tree of oral messages liars are a majority at the leaves.
+	Source parley.ID // the process whose value is agreed on, if there is one source
+	// Rounds is the number of rounds; 0 means M+1, as many as are necessary. More do not
+	// help: in a deeper tree of oral messages faulty processes are a majority at the leaves.
 	Rounds int
-	// Default is decided on where there is no majority, and stands for a value
-	// that did not come. It is "0" in the sources.
+	// Default is decided if there is no majority, and replaces a missing value.
+	// It is "0" in the sources.
 	Default []byte
-	// Alphabet are the values that a liar may think of; 0 and 1 if empty.
+	// Alphabet are the values that a faulty process may send; empty means 0 and 1.
 	Alphabet [][]byte
 }
 
@@ -38,7 +37,7 @@ func (in Instance) last(m int) int {
 	return m
 }
 
-// Bounded returns a bound that also demands the rounds that m faults need.
+// Bounded returns a bound that also requires the rounds that m faults need.
 func (in Instance) Bounded(bound func(n, m int) error) func(n, m int) error {
 	return func(n, m int) error {
 		if err := bound(n, m); err != nil || in.last(m) >= m {
@@ -49,13 +48,13 @@ func (in Instance) Bounded(bound func(n, m int) error) func(n, m int) error {
 	}
 }
 
-// Costing returns a count for as many rounds as the instance has.
+// Costing returns a count for the number of rounds of the instance.
 func (in Instance) Costing(cost func(n, last int) parley.Cost) func(n, m int) parley.Cost {
 	return func(n, m int) parley.Cost { return cost(n, in.last(m)) }
 }
 
-// RoundsFlag declares the flag for the number of rounds. The function that it returns says
-// what is wrong with an instance whose rounds it has set.
+// RoundsFlag declares the flag for the number of rounds. The function that it returns checks
+// the rounds of an instance.
 func RoundsFlag(fs *flag.FlagSet, in *Instance) func(*Instance) error {
 	fs.IntVar(&in.Rounds, "rounds", in.Rounds,
 		"make so many `rounds`, at most m+1 (default: m+1, as many as are necessary)")
@@ -78,7 +77,7 @@ func (in Instance) Values() [][]byte {
 // bits are the values of the sources.
 var bits = [][]byte{[]byte("0"), []byte("1")}
 
-// Others returns the values of the alphabet but the one given: the lies there are.
+// Others returns the values of the alphabet except the given one: the possible lies.
 func (in Instance) Others(than []byte) [][]byte {
 	var out [][]byte
 	for _, v := range in.Values() {
@@ -89,7 +88,7 @@ func (in Instance) Others(than []byte) [][]byte {
 	return out
 }
 
-// Lie asks what a liar tells in place of a value that it holds: the value, any
+// Lie chooses what a faulty process sends instead of a value that it holds: the value, any
 // other of the alphabet, or nothing.
 func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
 	values := in.Values()
@@ -112,8 +111,7 @@ func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
 	}
 }
 
-// Lies lets a liar put what [Instance.Lie] has it tell in the place of each value
-// that is the body of a message.
+// Lies replaces each value that is the body of a message by the result of [Instance.Lie].
 func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, one := range t.Honest {
@@ -125,7 +123,7 @@ func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// Check tells what is wrong with an instance in itself. Whether n processes can
+// Check returns an error if an instance is invalid in itself. Whether n processes can
 // tolerate m faults is the protocol's Bound.
 func (in Instance) Check() error {
 	switch {
@@ -147,7 +145,7 @@ func (in Instance) Check() error {
 	return nil
 }
 
-// CountSent counts messages. What a process keeps is none.
+// CountSent counts messages. An own copy that a process keeps is not a message.
 func CountSent(e parley.Env, _ parley.Msg) parley.Traffic {
 	if e.From == e.To {
 		return parley.Traffic{}
@@ -155,7 +153,7 @@ func CountSent(e parley.Env, _ parley.Msg) parley.Traffic {
 	return parley.Traffic{Messages: 1}
 }
 
-// Flags declares the flags of an instance. What is not given keeps its value, but m comes
+// Flags declares the flags of an instance. A flag that is not given keeps its value, but m comes
 // from the theorem: most returns the largest m that n processes tolerate. The function that it
 // returns completes and checks an instance after parsing.
 func Flags(fs *flag.FlagSet, in *Instance, most func(n int) int) func(*Instance, parley.Naming) error {
@@ -187,7 +185,7 @@ func Flags(fs *flag.FlagSet, in *Instance, most func(n int) int) func(*Instance,
 	}
 }
 
-// OralFlags are Flags and RoundsFlag of agreement with oral messages.
+// OralFlags declares Flags and RoundsFlag for agreement with oral messages.
 func OralFlags(fs *flag.FlagSet, in *Instance) func(*Instance, parley.Naming) error {
 	instance, rounds := Flags(fs, in, MostOral), RoundsFlag(fs, in)
 	return func(in *Instance, naming parley.Naming) error {
@@ -198,13 +196,13 @@ func OralFlags(fs *flag.FlagSet, in *Instance) func(*Instance, parley.Naming) er
 	}
 }
 
-// faults is the flag for m, which has a meaning when it is not given.
+// faults is the flag for m; it records whether it was given.
 type faults struct {
 	n     int
 	given bool
 }
 
-// Set is for package flag.
+// Set implements flag.Value.
 func (f *faults) Set(text string) (err error) {
 	f.given = true
 	if f.n, err = strconv.Atoi(text); err != nil {
@@ -213,7 +211,7 @@ func (f *faults) Set(text string) (err error) {
 	return err
 }
 
-// String is for package flag.
+// String implements flag.Value.
 func (f *faults) String() string {
 	if f == nil || !f.given {
 		return ""
@@ -221,8 +219,8 @@ func (f *faults) String() string {
 	return strconv.Itoa(f.n)
 }
 
-// OralBound is the theorem that n processes with oral messages tolerate m
-// Byzantine faults only if n > 3m.
+// OralBound returns nil if n > 3m, and otherwise the theorem as an error: n processes with oral
+// messages tolerate m Byzantine faults only if n > 3m.
 func OralBound(n, m int) error {
 	if n > 3*m {
 		return nil
@@ -231,13 +229,13 @@ func OralBound(n, m int) error {
 		n, MostOral(n), m)
 }
 
-// MostOral is the largest m with n > 3m.
+// MostOral returns the largest m with n > 3m.
 func MostOral(n int) int { return (n - 1) / 3 }
 
-// ErrSigned is the remainder that signed messages leave to agree on.
+// ErrSigned is the error of [SignedBound].
 var ErrSigned = errors.New("with fewer than two correct processes there is nothing to agree on: n >= m+2")
 
-// SignedBound says when agreement with signed messages is more than empty.
+// SignedBound returns nil if agreement with signed messages is not vacuous.
 func SignedBound(n, m int) error {
 	if n >= m+2 {
 		return nil
@@ -245,8 +243,8 @@ func SignedBound(n, m int) error {
 	return ErrSigned
 }
 
-// Promises says that agreement and validity hold within the bound, if no more
-// than m processes are faulty, and that the rounds end whatever happens.
+// Promises promises agreement and validity within the bound, if at most
+// m processes are faulty, and termination and integrity always.
 func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string) []parley.Promise {
 	holds, because := true, theorem
 	switch err := bound(a.N, a.M); {
@@ -263,7 +261,7 @@ func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string
 	}
 }
 
-// Explain writes the messages of a protocol whose values come along paths as the article
+// Explain writes messages whose values come along paths as the article
 // does: {0,132}.
 func Explain(
 	items iter.Seq2[[]parley.ID, []byte], n int, name func(parley.ID) string,
@@ -277,8 +275,8 @@ func Explain(
 	}
 }
 
-// PathText writes a path of processes as the article does: 132, or in a system
-// in which some name has more than one digit with dots, 1.3.12.
+// PathText writes a path of processes as the article does: 132, or with dots, 1.3.12,
+// in a system in which some name has more than one digit.
 func PathText(path []parley.ID, n int, name func(parley.ID) string) string {
 	parts := make([]string, len(path))
 	for i, id := range path {

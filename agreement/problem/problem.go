@@ -1,17 +1,17 @@
 // Package problem states the three agreement problems: Byzantine agreement on
 // the value of one source, consensus on a common value of all, and interactive
 // consistency on the vector of all values. Protocols solve them; this package
-// says what it is to have solved them.
+// states their properties.
 //
-// A value is a byte string of at most [MaxValue] bytes. A process is given its
-// initial value by a Request of kind Propose and announces what it decided by
+// A value is a byte string of at most [MaxValue] bytes. A process gets its
+// initial value by a Request of kind Propose and announces its decision by
 // delivering a message of kind Decide.
 //
 // # Decisions
 //
-// Agreement is among the lieutenants. The source's own decision does not count there, as the article has
-// it; validity says whether the others obey it. Motive: the sources' worked cases. Cost: with n = 3 and
-// m = 1 it is validity that breaks, and a reader who looks for broken agreement must be told so.
+// Agreement is among the lieutenants. The source's own decision does not count, as in the article;
+// validity says whether the others obey it. Motive: the sources' worked cases. Cost: with n = 3 and
+// m = 1 validity breaks and not agreement, which may surprise a reader.
 package problem
 
 import (
@@ -22,7 +22,7 @@ import (
 	"parley"
 )
 
-// MaxValue is the largest value, in bytes. Larger ones are agreed on by digest.
+// MaxValue is the size of the largest value, in bytes. Larger ones are agreed on by digest.
 const MaxValue = 1024
 
 // The names of the properties.
@@ -34,20 +34,20 @@ const (
 )
 
 // Byzantine returns the properties of Byzantine agreement. Agreement is among
-// the lieutenants, as the article has it: the source knows its own value, and
-// validity says whether the others do. With three processes, where the only
-// correct lieutenant has nobody to disagree with, it is validity that breaks.
+// the lieutenants, as in the article: the source knows its own value, and
+// validity says whether the others decide on it. With three processes, where the only
+// correct lieutenant cannot disagree with another, validity breaks.
 func Byzantine(source parley.ID) []parley.Property {
 	return byzantine(source, source, "lieutenant", "lieutenants")
 }
 
-// ByzantineOfAll is Byzantine where the source decides like all others, and its
+// ByzantineOfAll is Byzantine for protocols in which the source decides like all others, and its
 // decision counts.
 func ByzantineOfAll(source parley.ID) []parley.Property {
 	return byzantine(source, parley.All, "process", "processes")
 }
 
-// byzantine states the properties for all but one process.
+// byzantine states the properties for all processes except but.
 func byzantine(source, but parley.ID, who, all string) []parley.Property {
 	return []parley.Property{
 		agreed("value", but, who, all),
@@ -96,8 +96,8 @@ func Consensus() []parley.Property {
 	}
 }
 
-// undecided returns the Vacuous of a property that demands something once a number of
-// correct processes, the excepted one left out, have decided.
+// undecided returns the Vacuous of a property that demands something once the given number of
+// correct processes, without but, have decided.
 func undecided(number int, but parley.ID, who, all string) func(h *parley.History) string {
 	why := "fewer than " + strconv.Itoa(number) + " correct " + all + " decide"
 	if number == 1 {
@@ -112,7 +112,7 @@ func undecided(number int, but parley.ID, who, all string) func(h *parley.Histor
 	}
 }
 
-// unanimous is the validity of consensus: it returns why it demands nothing, or what
+// unanimous checks the validity of consensus: it returns why it demands nothing, or what
 // breaks it.
 func unanimous(h *parley.History) (vacuous string, broken error) {
 	var common []byte
@@ -173,7 +173,7 @@ var integrity = parley.Property{
 	Vacuous: undecided(1, parley.All, "process", "processes"),
 }
 
-// agreed is the property that correct processes other than the excepted one agree.
+// agreed returns the property that correct processes other than but agree.
 func agreed(what string, but parley.ID, who, all string) parley.Property {
 	return parley.Property{
 		Name: Agreement, Says: "all correct " + all + " decide on the same " + what, Mode: parley.Always,
@@ -196,7 +196,7 @@ func agreed(what string, but parley.ID, who, all string) parley.Property {
 	}
 }
 
-// Decisions returns what each correct process decided first.
+// Decisions returns each correct process's first decision.
 func Decisions(h *parley.History) map[parley.ID][]byte {
 	out := firsts(h.Deliveries, parley.Decide)
 	for id := range h.Faulty.All() {

@@ -8,7 +8,7 @@ import (
 )
 
 // Vector returns the properties of interactive consistency. A process decides by
-// delivering a vector, one value a process, which decode reads.
+// delivering a vector, one value per process, which decode reads.
 func Vector(decode func(body []byte) ([][]byte, error)) []parley.Property {
 	return []parley.Property{
 		agreed("vector", parley.All, "process", "processes"),

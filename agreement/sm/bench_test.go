@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// staircase is a run against the adversary that makes it longest: all m faulty
-// processes, the source among them, show a new value in every round.
+// staircase is a run with the adversary that makes it longest: all m faulty
+// processes, including the source, show a new value in every round.
 func staircase(n, m int, relay sm.Relay) sim.Options {
 	c := config(n, m)
 	c.Relay = relay
@@ -27,7 +27,7 @@ func staircase(n, m int, relay sm.Relay) sim.Options {
 	}
 }
 
-// TestStaircase: every step of the staircase is taken in, and the last value,
+// TestStaircase: every step of the staircase is accepted, and the last value,
 // shown to one process in round m-1, still reaches the others.
 func TestStaircase(t *testing.T) {
 	for _, x := range []struct{ n, m int }{{4, 1}, {5, 3}, {9, 4}, {12, 10}} {
@@ -61,11 +61,11 @@ func bench(b *testing.B, opt sim.Options) {
 func BenchmarkStaircase(b *testing.B) {
 	b.Run("relay=two", func(b *testing.B) { bench(b, staircase(100, 98, sm.RelayTwo)) })
 	b.Run("relay=all", func(b *testing.B) { bench(b, staircase(100, 98, sm.RelayAll)) })
-	// Two values at the longest chains there are, and otherwise nothing lied.
+	// Two values with the longest chains, and no other lies.
 	b.Run("relay=two,half", func(b *testing.B) { bench(b, staircase(100, 49, sm.RelayTwo)) })
 }
 
-// BenchmarkCorrect: the same system without a fault.
+// BenchmarkCorrect: the same system without faults.
 func BenchmarkCorrect(b *testing.B) {
 	opt := staircase(100, 98, sm.RelayTwo)
 	opt.Faulty = nil

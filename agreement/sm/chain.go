@@ -9,10 +9,10 @@ import (
 	"parley/agreement/problem"
 )
 
-// maxSignature is the longest signature taken in, in bytes. Ed25519 has 64.
+// maxSignature is the longest signature accepted, in bytes. Ed25519 has 64.
 const maxSignature = 128
 
-// chain is the paper's v:0:j1:...:jk, a value and those who signed it, the
+// chain is the paper's v:0:j1:...:jk, a value and its signers, the
 // source first. On the wire it is
 //
 //	length of the value, the value, number of links,
@@ -43,7 +43,7 @@ func (ch chain) encode() []byte {
 }
 
 // decode reads a chain, into the memory given for its links. All its parts alias
-// body. The reason is empty if all is well.
+// body. The reason is empty if the chain is well-formed.
 func decode(body []byte, links []link) (ch chain, reason string) {
 	r := parley.Reader{Rest: body}
 	if ch.value = r.Bytes(); len(ch.value) > problem.MaxValue {
@@ -59,7 +59,6 @@ func decode(body []byte, links []link) (ch chain, reason string) {
 	return ch, ""
 }
 
-// signers returns who signed, the source first.
 func (ch chain) signers() []parley.ID {
 	ids := make([]parley.ID, len(ch.links))
 	for i, l := range ch.links {
@@ -68,18 +67,17 @@ func (ch chain) signers() []parley.ID {
 	return ids
 }
 
-// signed tells whether the process is on the chain.
 func (ch chain) signed(id parley.ID) bool {
 	return slices.ContainsFunc(ch.links, func(l link) bool { return l.signer == id })
 }
 
-// digest is what the next signature of a chain is put to. It covers the
+// digest is what the next signature of a chain signs. It covers the
 // instance, the value, and every signer and signature so far, so that no chain
-// can be cut, spliced or shown in another instance; and it grows link by link,
+// can be cut, spliced or reused in another instance; and it grows link by link,
 // so that checking a chain of k links takes k short hashes.
 type digest [sha256.Size]byte
 
-// The first byte tells what is hashed, so that nothing stands for another.
+// The first byte is the type of what is hashed, so that no input can pass for another type.
 const (
 	tagInstance = iota
 	tagValue
@@ -97,17 +95,17 @@ func instanceDigest(c *Config) digest {
 	return sha256.Sum256(b)
 }
 
-// with is the digest of an instance and a value: what the source signs.
-func (d digest) with(value []byte) digest {
+// withValue returns the digest of an instance and a value: what the source signs.
+func (d digest) withValue(value []byte) digest {
 	var room [1 + sha256.Size + problem.MaxValue]byte
 	b := append(room[:0], tagValue)
 	b = append(b, d[:]...)
 	return sha256.Sum256(append(b, value...))
 }
 
-// and is the digest with one more link: what the next process signs. Signer and
-// digest have a fixed length, so the signature is all that is left.
-func (d digest) and(l link) digest {
+// withLink returns the digest with one more link: what the next process signs. Signer and
+// digest have fixed lengths, so the signature is the rest.
+func (d digest) withLink(l link) digest {
 	var room [1 + sha256.Size + 2 + maxSignature]byte
 	b := append(room[:0], tagLink)
 	b = append(b, d[:]...)

@@ -10,18 +10,18 @@ import (
 	"parley/agreement/problem"
 )
 
-// Relay says which values a lieutenant keeps and passes on.
+// Relay says which values a lieutenant keeps and relays.
 type Relay uint8
 
 // The rules of relaying.
 const (
-	// RelayAll is the lecture's: every value. A faulty source can make V, and the
-	// work, as large as it likes; only the size of each value is bounded.
+	// RelayAll is the lecture's rule: every value. A faulty source can make V, and the
+	// work, arbitrarily large; only the size of each value is bounded.
 	RelayAll Relay = iota
-	// RelayTwo keeps and passes on the first two: with two values the decision is
-	// the default, whatever others there are. No process sends more than two
-	// chains to another in a run, and no one is made to verify more than two good
-	// chains in a run and one bad one of each sender in a round.
+	// RelayTwo keeps and relays the first two: with two values the decision is
+	// the default, whatever the others are. No process sends more than two
+	// chains to another in a run, and no process verifies more than two good
+	// chains in a run and one bad one from each sender in a round.
 	RelayTwo
 )
 
@@ -29,35 +29,35 @@ var relays = [...]string{"all", "two"}
 
 func (r Relay) String() string { return relays[r] }
 
-// Choice is the function choice(V) that the decision is by. Any will do, as long
-// as it is the same for all.
+// Choice is the function choice(V) that makes the decision. Any function works, as long
+// as it is the same at all processes.
 type Choice uint8
 
 // The choices.
 const (
-	Only    Choice = iota // the only value in V, else the default
-	Minimum               // the least value in V, else the default
+	Only    Choice = iota // the only value in V, otherwise the default
+	Minimum               // the least value in V, otherwise the default
 )
 
 var choices = [...]string{"only", "minimum"}
 
 func (c Choice) String() string { return choices[c] }
 
-// Config is one instance.
+// Config configures one instance.
 type Config struct {
 	problem.Instance
 	Relay  Relay
 	Choice Choice
 	// Session is part of what is signed: the cluster, its view, the number of
-	// the instance. What is signed in one session counts for nothing in another.
-	// Two instances under the same keys never share both session and source, not
+	// the instance. A signature from one session does not count in another.
+	// Two instances under the same keys must never share both session and source, not
 	// even after a crash, or a correct process could be shown to have signed two
 	// values in one.
 	Session []byte
 }
 
-// Check tells what is wrong with an instance. Rounds and New do not ask, so that
-// it can be shown what goes wrong.
+// Check returns an error if an instance is invalid. Rounds and New do not check, so that
+// tests can show what goes wrong.
 func (c Config) Check() error {
 	if err := c.Instance.Check(); err != nil {
 		return err
@@ -76,7 +76,6 @@ func (c Config) Check() error {
 var errCap = errors.New("two goes with --choice only: of three values processes need not keep the same two, " +
 	"and then the least of those is not the same")
 
-// flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	instance := problem.Flags(fs, &c.Instance, func(n int) int { return n - 2 })
 	rounds := problem.RoundsFlag(fs, &c.Instance)
@@ -96,7 +95,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// pick reads the value of a flag that has few.
+// pick reads the value of a flag that has two.
 func pick[T ~uint8](name, text string, allowed []string) (T, error) {
 	i := slices.Index(allowed, text)
 	if i < 0 {

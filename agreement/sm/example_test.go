@@ -12,7 +12,7 @@ import (
 )
 
 // Three processes with oral messages cannot tolerate one that lies. With
-// signatures they can: the source tells the others different values, and both
+// signatures they can: the source sends the others different values, and both
 // can prove it.
 func Example() {
 	c := sm.Config{Instance: problem.Instance{N: 3, M: 1, Default: []byte("0")}}

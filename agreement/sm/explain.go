@@ -20,7 +20,6 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 	return slices.Values([]string{row})
 }
 
-// size counts a message as the theorem does, see Cost.
 func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	return func(_ parley.Env, m parley.Msg) parley.Traffic {
 		ch, why := decode(m.Body, nil)
@@ -34,17 +33,16 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	}
 }
 
-// rename permutes the signers of a message.
 func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	m.Body = renameBody(m.Body, perm)
 	return m
 }
 
-// renameBody leaves the signatures out: nobody can say what those of the others
-// would have been. What correct processes and Lies sign is a function of the
-// rest of the chain, so that states which are alike but for names stay alike.
-// They are alike in V; which of several chains for a new value is the first, and
-// passed on, goes by the order of the senders and changes with their names.
+// renameBody leaves the signatures out, because the signatures of other processes
+// cannot be computed. What correct processes and Lies sign is a function of the
+// rest of the chain, so that states that are equal up to renaming stay equal.
+// They are equal in V; which of several chains for a new value is first, and is
+// relayed, depends on the order of the senders and changes with their names.
 func renameBody(body []byte, perm []parley.ID) []byte {
 	ch, why := decode(body, nil)
 	if why != "" {

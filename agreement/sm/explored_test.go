@@ -11,10 +11,10 @@ import (
 	"parley/parleytest"
 )
 
-// TestExplored searches through all that liars can do with two values, whoever they are. A lying
-// source signs nothing, either value or both for each lieutenant. A lying lieutenant relays what
-// it got or does not. Two of them pool what they have. Agreement breaks if there are more liars
-// than m.
+// TestExplored explores all lies with two values, for every set of faulty processes. A faulty
+// source signs nothing, either value or both for each lieutenant. A faulty lieutenant relays what
+// it received or does not. Two of them pool what they have. Agreement breaks if more than m
+// processes are faulty.
 func TestExplored(t *testing.T) {
 	var systems []parleytest.System
 	for _, x := range []struct {
@@ -25,8 +25,8 @@ func TestExplored(t *testing.T) {
 		{3, 1, 1, 24, 33, 8, 0},    // 4^2 + 2*2*2 adversaries
 		{4, 1, 1, 88, 87, 10, 0},   // 4^3 + 3*2*2^2
 		{5, 1, 1, 320, 285, 12, 0}, // 4^4 + 4*2*2^3
-		{4, 0, 1, 70, 77, 70, 12},  // 4^3 + 3*2: SM(0) tolerates nobody
-		{4, 2, 1, 88, 157, 10, 0},  // one liar more than there is
+		{4, 0, 1, 70, 77, 70, 12},  // 4^3 + 3*2: SM(0) tolerates no faults
+		{4, 2, 1, 88, 157, 10, 0},  // m exceeds the number of faulty processes by one
 		{4, 1, 2, 1752, 216, 153, 12},
 		{4, 2, 2, 15576, 329, 66, 0},
 	} {

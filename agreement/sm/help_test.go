@@ -32,7 +32,6 @@ func propose(c sm.Config, v string) []sim.Request {
 
 func ids(list ...parley.ID) []parley.ID { return list }
 
-// the gives one behaviour to several processes.
 func the(b faulty.Behavior, who ...parley.ID) map[parley.ID]faulty.Behavior {
 	out := make(map[parley.ID]faulty.Behavior)
 	for _, id := range who {
@@ -41,19 +40,18 @@ func the(b faulty.Behavior, who ...parley.ID) map[parley.ID]faulty.Behavior {
 	return out
 }
 
-// scripted is the protocol against a script.
 func scripted(c sm.Config, sends []sm.Forged) parley.Protocol {
 	p := sm.Rounds(c)
 	p.Lies = sm.Script(c, sends)
 	return lockstep.Of(p, lockstep.Simulated)
 }
 
-// send is one forged message without a spoilt signature.
+// send returns one forged message without a corrupted signature.
 func send(round int, from, to parley.ID, value string, chain ...parley.ID) sm.Forged {
 	return sm.Forged{Round: round, From: from, To: to, Value: []byte(value), Chain: chain, BadSig: -1}
 }
 
-// play runs a script against a correct or faulty source that was given "1".
+// play runs a script with a correct or faulty source whose value is "1".
 func play(c sm.Config, liars []parley.ID, sends ...sm.Forged) *sim.Sim {
 	return sim.Run(sim.Options{
 		Protocol: scripted(c, sends), Faulty: the(faulty.Script, liars...),
@@ -61,7 +59,7 @@ func play(c sm.Config, liars []parley.ID, sends ...sm.Forged) *sim.Sim {
 	})
 }
 
-// set returns V of a process as its state shows it.
+// set returns V of a process, from its shown state.
 func set(s *sim.Sim, id parley.ID) []string {
 	v := []string{}
 	for _, x := range parley.Show(s.Machine(id), s.Now()) {
@@ -72,7 +70,6 @@ func set(s *sim.Sim, id parley.ID) []string {
 	return v
 }
 
-// decisions returns what the correct lieutenants decided.
 func decisions(c sm.Config, s *sim.Sim) map[parley.ID]string {
 	out := make(map[parley.ID]string)
 	for id, v := range problem.Decisions(&s.History) {
@@ -83,12 +80,10 @@ func decisions(c sm.Config, s *sim.Sim) map[parley.ID]string {
 	return out
 }
 
-// agree tells whether all decisions are the same.
 func agree(d map[parley.ID]string) bool {
 	return len(slices.Compact(slices.Sorted(maps.Values(d)))) <= 1
 }
 
-// violated returns the first promise that a run broke.
 func violated(p parley.Protocol, s *sim.Sim) error {
 	a := parley.RunConditions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
 	for _, v := range parley.Judge(p, a, &s.History) {
@@ -99,7 +94,6 @@ func violated(p parley.Protocol, s *sim.Sim) error {
 	return nil
 }
 
-// broken tells whether a run broke a property, promised or not.
 func broken(p parley.Protocol, s *sim.Sim, property string) bool {
 	for _, v := range parley.Judge(p, parley.RunConditions{N: p.N, M: p.M}, &s.History) {
 		if v.Property.Name == property {
@@ -109,7 +103,7 @@ func broken(p parley.Protocol, s *sim.Sim, property string) bool {
 	panic("no such property")
 }
 
-// heard goes through the chains that reached a correct process.
+// heard iterates over the chains that reached a correct process.
 func heard(s *sim.Sim, log *trace.Log, f func(at, from parley.ID, round int, m parley.Msg)) {
 	for _, e := range log.Events {
 		if e.Op != trace.Receive || !s.Correct().Has(e.At) {
@@ -133,7 +127,6 @@ func same[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// signature is one link of a chain, as a test reads and writes it.
 type signature struct {
 	by  parley.ID
 	sig string
@@ -150,7 +143,7 @@ func pack(value []byte, links []signature) []byte {
 	return b
 }
 
-// unpack reads what is known to be well-formed.
+// unpack reads a body that is known to be well-formed.
 func unpack(b []byte) (value []byte, links []signature) {
 	number := func() int {
 		x, n := binary.Uvarint(b)

@@ -2,28 +2,28 @@ package sm
 
 import "parley"
 
-// Why a chain is refused. What is faulty, malicious or merely known already is
-// all the same to the algorithm: it is as if it had not come.
+// Why a chain is refused. To the algorithm a chain that is faulty, malicious or
+// already known is the same: it is as if it had not arrived.
 const (
 	malformed         = "malformed"
 	oversizedValue    = "oversized-value"
 	chainLength       = "chain-length"           // not the r+1 signers of round r
-	notFromSource     = "not-from-source"        // the first signer is another
+	notFromSource     = "not-from-source"        // the first signer is another process
 	unknownSigner     = "unknown-signer"         // not a process of the system
 	repeatedSigner    = "repeated-signer"        //
-	ownSignature      = "own-signature"          // the receiver has signed it before
-	notSender         = "last-signer-not-sender" // the last signer is not who sent it
-	duplicate         = "duplicate-unverified"   // the value is in V already
+	ownSignature      = "own-signature"          // the receiver has already signed it
+	notSender         = "last-signer-not-sender" // the last signer is not the sender
+	duplicate         = "duplicate-unverified"   // the value is already in V
 	thirdValue        = "third-value"            // RelayTwo: V is full
-	afterBadSignature = "after-bad-signature"    // RelayTwo: its sender is caught lying in this round
+	afterBadSignature = "after-bad-signature"    // RelayTwo: its sender sent a bad signature in this round
 	badSignature      = "bad-signature"
 )
 
-// Judge tells what process self is to think of a body that another process sent
+// Judge returns how process self judges a body that another process sent
 // it in a round: the value, the signers in order as far as they could be read,
-// and the reason to refuse it, empty if it is a chain that counts. It knows
-// nothing of what self has heard before: whether the value is new, a process
-// asks itself before it has the signatures verified.
+// and the reason to refuse it, empty if the chain counts. It does not know what
+// self has received before: a process checks whether the value is new
+// before it has the signatures verified.
 func Judge(c Config, self, from parley.ID, round int, body []byte,
 	verify func(id parley.ID, b, sig []byte) bool,
 ) (value []byte, signers []parley.ID, reason string) {
@@ -35,16 +35,16 @@ func Judge(c Config, self, from parley.ID, round int, body []byte,
 	return ch.value, ch.signers(), why
 }
 
-// judge is the memory that judging one chain takes.
+// judge is scratch memory for judging one chain.
 type judge struct {
 	links   []link
 	signers parley.Set
 	digest  digest // after verify: what the next process would sign
 }
 
-// read checks all that can be seen without verifying a signature: size, then
-// the length of the chain, who signed it first, who signed it at all, and who
-// signed it last.
+// read checks all that needs no verification of a signature: the size, the
+// length of the chain, the first signer, all signers, and the
+// last signer.
 func (j *judge) read(c *Config, self, from parley.ID, round int, body []byte) (chain, string) {
 	ch, why := decode(body, j.links)
 	j.links = ch.links
@@ -74,14 +74,13 @@ func (j *judge) read(c *Config, self, from parley.ID, round int, body []byte) (c
 	return ch, ""
 }
 
-// verify checks the signatures in their order.
 func (j *judge) verify(d digest, ch chain, verify func(id parley.ID, b, sig []byte) bool) string {
-	j.digest = d.with(ch.value)
+	j.digest = d.withValue(ch.value)
 	for _, l := range ch.links {
 		if !verify(l.signer, j.digest[:], l.sig) {
 			return badSignature
 		}
-		j.digest = j.digest.and(l)
+		j.digest = j.digest.withLink(l)
 	}
 	return ""
 }

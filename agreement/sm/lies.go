@@ -7,19 +7,19 @@ import (
 	"parley"
 )
 
-// most is the number of values that a liar weighs at once: it may say any subset
-// of them.
-const most = 8
+// maxSubset is the number of values that a faulty process considers at once: it may send any
+// subset of them.
+const maxSubset = 8
 
-// lies: what a faulty process may say with the signatures that there are. A
-// chain with a false one is no lie, because nobody believes it.
+// lies: what a faulty process may send with the available signatures. A
+// chain with a forged signature is not a lie, because no correct process accepts it.
 //
 // The source may sign any subset of the alphabet for each receiver. A lieutenant
-// may withhold what it honestly would pass on; alone it has no other lie. With
-// others it may also show, in any round, a chain that the coalition signed among
-// itself on a value that its source never sent, or one that a fellow received.
+// may withhold what it would honestly relay; alone it has no other lie. With
+// others it may also show, in any round, a chain that the coalition signed
+// itself, on a value that its source never sent, or one that another member received.
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
-	l := liar{&c, instanceDigest(&c)}
+	l := adversary{&c, instanceDigest(&c)}
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		if t.Self == c.Source {
 			return l.source(s, t)
@@ -28,31 +28,31 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	}
 }
 
-type liar struct {
+type adversary struct {
 	c        *Config
 	instance digest
 }
 
 // source: with one other value there are four answers: the value, the other,
 // both, and nothing.
-func (l liar) source(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+func (l adversary) source(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	for _, honest := range t.Honest {
 		own, _ := decode(honest.Msg.Body, nil)
 		values := append([][]byte{own.value}, l.c.Others(own.value)...)
-		values = values[:min(len(values), most)]
+		values = values[:min(len(values), maxSubset)]
 		all := 1<<len(values) - 1
-		picked := (s.Choose(all+1) + 1) & all // honest is the first value alone, the last is none
+		picked := (s.Choose(all+1) + 1) & all // honest is only the first value, the last answer is none
 		for i, v := range values {
 			if picked>>i&1 == 1 {
-				out = append(out, say(t.Round, l.sign(s, chain{value: v}, t.Self)))
+				out = append(out, signedMessage(t.Round, l.sign(s, chain{value: v}, t.Self)))
 			}
 		}
 	}
 	return out
 }
 
-func (l liar) lieutenant(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+func (l adversary) lieutenant(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	var out []parley.Outgoing
 	var said []chain
 	for _, honest := range t.Honest {
@@ -70,23 +70,23 @@ func (l liar) lieutenant(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		return out
 	}
 	all := 1<<len(more) - 1
-	picked := s.Choose(all+2) & all // it is honest to add nothing, and silent too
+	picked := s.Choose(all+2) & all // adding nothing is honest, and is also silence
 	for i, ch := range more {
 		if picked>>i&1 == 1 {
-			out = append(out, say(t.Round, l.sign(s, ch, l.missing(t, ch)...)))
+			out = append(out, signedMessage(t.Round, l.sign(s, ch, l.missing(t, ch)...)))
 		}
 	}
 	return out
 }
 
-// more returns what a member can say beside what it honestly would: chains with
-// as many signatures as are there already, none for a value that the coalition
+// more returns what a member can send besides its honest messages: chains with
+// the signatures that exist so far, none for a value that the coalition
 // signs for the first time.
-func (l liar) more(t *parley.Turn, said []chain) []chain {
+func (l adversary) more(t *parley.Turn, said []chain) []chain {
 	var out []chain
 	add := func(ch chain) {
 		same := func(other chain) bool { return bytes.Equal(ch.value, other.value) }
-		if len(out) < most && !slices.ContainsFunc(said, same) && !slices.ContainsFunc(out, same) {
+		if len(out) < maxSubset && !slices.ContainsFunc(said, same) && !slices.ContainsFunc(out, same) {
 			out = append(out, ch)
 		}
 	}
@@ -107,9 +107,9 @@ func (l liar) more(t *parley.Turn, said []chain) []chain {
 	return out
 }
 
-// missing returns who of the coalition has yet to sign a chain that a member
-// shows in its turn, itself last: as many as the round demands.
-func (l liar) missing(t *parley.Turn, ch chain) []parley.ID {
+// missing returns which members must still sign a chain that a member
+// shows in its turn, itself last: as many as the round requires.
+func (l adversary) missing(t *parley.Turn, ch chain) []parley.ID {
 	var ids []parley.ID
 	if len(ch.links) == 0 {
 		ids = append(ids, l.c.Source)
@@ -122,21 +122,20 @@ func (l liar) missing(t *parley.Turn, ch chain) []parley.ID {
 	return append(ids, t.Self)
 }
 
-// sign returns the chain with the signatures of more processes.
-func (l liar) sign(s *parley.Step, ch chain, signers ...parley.ID) []byte {
-	d := l.instance.with(ch.value)
+func (l adversary) sign(s *parley.Step, ch chain, signers ...parley.ID) []byte {
+	d := l.instance.withValue(ch.value)
 	for _, have := range ch.links {
-		d = d.and(have)
+		d = d.withLink(have)
 	}
 	ch.links = slices.Clip(ch.links)
 	for _, id := range signers {
 		next := link{id, s.SignAs(id, d[:])}
 		ch.links = append(ch.links, next)
-		d = d.and(next)
+		d = d.withLink(next)
 	}
 	return ch.encode()
 }
 
-func say(round int, body []byte) parley.Outgoing {
+func signedMessage(round int, body []byte) parley.Outgoing {
 	return parley.Outgoing{Msg: parley.Msg{Kind: Signed, Seq: uint64(round), Body: body}}
 }

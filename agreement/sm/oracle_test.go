@@ -14,9 +14,9 @@ import (
 	"parley/sim"
 )
 
-// oracle is SM(m) seen from above, with source 0. A message is its text,
+// oracle is SM(m) with a view of the whole system, with source 0. A message is its text,
 // "v:0:2:1", and what a correct process signs goes into one list for all: a
-// signature holds if it is in that list, or if its owner is faulty.
+// signature is valid if it is in that list, or if its owner is faulty.
 type oracle struct {
 	n, m   int
 	liars  []int
@@ -25,12 +25,11 @@ type oracle struct {
 	v      []map[string]bool
 	sent   []uint64
 
-	refused, accepted, late int      // chains of the faulty count in accepted; in a round r > 0 in late too
-	leaked                  []string // what the correct told the faulty in the round before
+	refused, accepted, late int      // chains of faulty processes count in accepted; in a round r > 0 in late too
+	leaked                  []string // what correct processes sent to faulty ones in the round before
 	script                  []sm.Forged
 }
 
-// letter is a message on its way.
 type letter struct {
 	from, to int
 	text     string
@@ -66,7 +65,7 @@ func (o *oracle) wellFormed(l letter, r int) bool {
 	return len(slices.Compact(chain)) == r+1 && chain[r] < o.n
 }
 
-// genuine: every correct process on the chain signed just that.
+// genuine: every correct process on the chain signed exactly that.
 func (o *oracle) genuine(l letter) bool {
 	value, chain := parts(l.text)
 	for i, id := range chain {
@@ -123,14 +122,14 @@ func (o *oracle) run(sourceValue string) {
 	}
 }
 
-// lies draws what the faulty say in a round, and writes it into the script.
+// lies draws what faulty processes send in a round, and writes it into the script.
 func (o *oracle) lies(r int) []letter {
 	var out []letter
 	for _, from := range o.liars {
 		for range o.rng.IntN(4) {
 			l := o.lie(r, from)
-			// A signature of long ago may have gone out of the coalition's memory: an
-			// old chain is shown as it was heard, or it is no good anyway.
+			// The coalition may have forgotten an old signature: an old chain is shown as it was
+			// received, or it is invalid anyway.
 			fresh := slices.ContainsFunc(o.leaked, func(old string) bool { return strings.HasPrefix(l.text, old+":") })
 			if !fresh && o.mixed(l) && o.wellFormed(l, r) && o.genuine(l) {
 				continue
@@ -150,7 +149,6 @@ func (o *oracle) lies(r int) []letter {
 	return out
 }
 
-// mixed tells whether a correct process is on the chain.
 func (o *oracle) mixed(l letter) bool {
 	_, chain := parts(l.text)
 	return slices.ContainsFunc(chain, func(id int) bool { return !o.faulty(id) })
@@ -167,9 +165,9 @@ func (o *oracle) lie(r, from int) letter {
 		last = o.liars[o.rng.IntN(len(o.liars))]
 	}
 	switch k := o.rng.IntN(10); {
-	case k < 3 && len(o.leaked) > 0: // what a correct process said, and one name more
+	case k < 3 && len(o.leaked) > 0: // what a correct process sent, with one more name
 		l.text = o.leaked[o.rng.IntN(len(o.leaked))] + ":" + strconv.Itoa(last)
-	case k < 8: // the coalition by itself
+	case k < 8: // signed by the coalition only
 		chain := []int{0}
 		for _, id := range o.rng.Perm(len(o.liars)) {
 			if who := o.liars[id]; len(chain) < r && who != 0 && who != last {
@@ -191,14 +189,14 @@ func (o *oracle) lie(r, from int) letter {
 }
 
 // TestOracle compares the algorithm with the oracle: V, decisions, messages and
-// what is refused, under random adversaries who collude and forge.
+// refusals, with random adversaries that collude and forge.
 func TestOracle(t *testing.T) {
 	var accepted, late int
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 19))
 		n := 3 + rng.IntN(5)
 		o := &oracle{n: n, m: rng.IntN(n - 1), rng: rng}
-		o.liars = rng.Perm(n)[:1+rng.IntN(n-2)] // perhaps more than m
+		o.liars = rng.Perm(n)[:1+rng.IntN(n-2)] // possibly more than m
 		if rng.IntN(2) == 0 && !o.faulty(0) {
 			o.liars[0] = 0
 		}

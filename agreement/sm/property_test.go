@@ -17,8 +17,8 @@ import (
 // sizes are systems within the bound, from one correct lieutenant to several.
 var sizes = []struct{ n, m int }{{4, 1}, {4, 2}, {5, 2}, {5, 3}, {6, 3}, {7, 5}}
 
-// draw returns a coalition of up to m processes of mixed behaviour. If collude is
-// set the source is one of m who all lie at random.
+// draw returns a coalition of up to m processes of mixed behavior. If collude is
+// true, the source is one of m that all lie at random.
 func draw(rng *rand.Rand, c sm.Config, collude bool) map[parley.ID]faulty.Behavior {
 	who := rng.Perm(c.N)
 	how := append(faulty.Named(), faulty.Crash(rng.IntN(c.M+1), rng.IntN(c.N)))
@@ -38,7 +38,7 @@ func draw(rng *rand.Rand, c sm.Config, collude bool) map[parley.ID]faulty.Behavi
 	return out
 }
 
-// TestTheorem: with at most m faulty processes, of any behaviour and colluding
+// TestTheorem: with at most m faulty processes, of any behavior and colluding
 // or not, SM(m) breaks none of its promises (Lamport, Shostak, Pease, theorem 2).
 func TestTheorem(t *testing.T) {
 	for _, size := range sizes {
@@ -79,7 +79,7 @@ func TestTheorem(t *testing.T) {
 					lied++
 				}
 			}
-			// Sometimes: or nothing was tried.
+			// Guards against runs in which nothing was tried.
 			if sourceFaulty < 200 || split < 60 || lied < 200 {
 				t.Errorf("source faulty in %d runs, two values in %d, liars heard in %d", sourceFaulty, split, lied)
 			}
@@ -87,8 +87,8 @@ func TestTheorem(t *testing.T) {
 	}
 }
 
-// TestLiesAloneKeepValidity: with a correct source no number of liars makes a
-// correct lieutenant decide on another value, for they cannot sign for it.
+// TestLiesAloneKeepValidity: with a correct source no number of faulty processes makes a
+// correct lieutenant decide on another value, because they cannot sign for the source.
 func TestLiesAloneKeepValidity(t *testing.T) {
 	c := config(7, 1)
 	p := sm.New(c, lockstep.Simulated)
@@ -102,8 +102,8 @@ func TestLiesAloneKeepValidity(t *testing.T) {
 	}
 }
 
-// forgeries draws what a coalition says with its own signatures alone, for every
-// round, with chains of all kinds that hold and some that do not.
+// forgeries draws what a coalition that includes the source sends with only its own
+// signatures: in each round up to three values, each with a valid chain.
 func forgeries(rng *rand.Rand, c sm.Config, liars []parley.ID) []sm.Forged {
 	var out []sm.Forged
 	var correct []parley.ID
@@ -129,7 +129,7 @@ func forgeries(rng *rand.Rand, c sm.Config, liars []parley.ID) []sm.Forged {
 	return out
 }
 
-// TestRelayTwo: keeping two values decides as keeping all does, if the decision
+// TestRelayTwo: keeping two values decides the same as keeping all, if the decision
 // is the only value (Dolev and Strong 1983).
 func TestRelayTwo(t *testing.T) {
 	capped := 0
@@ -206,12 +206,12 @@ func TestThirdValue(t *testing.T) {
 	same(t, "refused", s.Stats.Refused["third-value"], 1)
 	same(t, "V of 1", fmt.Sprint(set(s, 1)), "[b c]")
 	same(t, "V of 2", fmt.Sprint(set(s, 2)), "[b c]")
-	// Two signatures at process 1, and two of two links each at process 2.
+	// Two signatures at process 1, and two chains of two links at process 2.
 	same(t, "verified", s.Stats.Verifies, 2+2*2)
 }
 
-// TestOneBadSignatureIsEnough: with RelayTwo a sender that is caught is not
-// listened to for the rest of the round, and is again in the next.
+// TestOneBadSignatureIsEnough: with RelayTwo the chains of a sender of a bad signature are
+// ignored for the rest of the round, and count again in the next.
 func TestOneBadSignatureIsEnough(t *testing.T) {
 	c := config(5, 3)
 	c.Relay = sm.RelayTwo
@@ -245,7 +245,7 @@ func TestSigners(t *testing.T) {
 	}
 }
 
-// TestCost: what correct processes send, round by round, is what the theorem
+// TestCost: correct processes send, round by round, what the theorem
 // says: n-1 messages, (n-1)(n-2), and no more.
 func TestCost(t *testing.T) {
 	for n := 2; n <= 9; n++ {
@@ -259,8 +259,8 @@ func TestCost(t *testing.T) {
 				same(t, fmt.Sprintf("n=%d, m=%d, round %d", n, m, r), s.Stats.Sent[r], want)
 			}
 			same(t, "rounds measured", len(s.Stats.Sent), m+1)
-			// Each of the n-1 verifies the source's signature, and of what is passed on
-			// nothing is new.
+			// Each of the n-1 verifies the source's signature; relayed values are
+			// not new.
 			same(t, "verified", s.Stats.Verifies, uint64(n-1))
 		}
 	}

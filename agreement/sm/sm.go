@@ -5,31 +5,32 @@
 // the source (the lecture's transmitter, process 0) with a value for all
 // others, its lieutenants. All correct lieutenants must decide on the same
 // value, and on the source's if it is correct. Messages are signed: a faulty
-// process may say and withhold what it likes, and the faulty may sign for each
-// other, but nobody can forge the signature of a correct process or change what
+// value, and on the source's if it is correct. Messages are signed: a faulty
+// process may send and withhold anything, and faulty processes may sign for each
+// other, but no process can forge the signature of a correct process or change what
 // it signed.
 //
-// The bound: any m, in m+1 rounds. From n = m+2 on there are two correct
-// processes to agree.
+// The bound: any m, in m+1 rounds. Only from n = m+2 on are there two correct
+// processes that can disagree.
 //
 // A message v:0:j1:...:jk is a value with a chain of signatures: the source's,
-// then one of each process that passed it on, and each covers all before it.
+// then one of each process that relayed it, and each covers all before it.
 // The source signs its value and sends it to all. A lieutenant collects the
-// values that reach it in the set V, and passes each on with its own signature
+// values that it receives in the set V, and relays each with its own signature
 // when it is new. When the last round is over it decides on choice(V), which
 // depends on nothing but V.
 //
 // Why it works: all correct lieutenants end with the same V. If one of them
-// meets a value before round m, it passes it on, and all others have it a round
-// later. If it meets a value in round m, the chain has m+1 signers, one of whom
-// is correct and has passed it on to everybody. That is why a chain that comes
+// receives a value before round m, it relays it, and all others have it one round
+// later. If it receives a value in round m, the chain has m+1 signers, one of whom
+// is correct and has relayed it to all. That is why a chain that arrives
 // in round r must have r+1 signers: a shorter one would let a faulty process
-// show a value in the last round to one process alone. And if the source is
+// show a value in the last round to one process only. And if the source is
 // correct, nothing but its value carries its signature.
 //
 // Source: lecture, "Protocol with Signed Messages"; Lamport, Shostak and Pease
-// (1982), section 4. The lecture leaves open when a chain is to be believed, when
-// no more can come and what choice is; the answers above are ours. RelayTwo is of
+// (1982), section 4. The lecture leaves open when a chain is valid, when
+// no more can arrive and what choice is; the answers above are this module's. RelayTwo is from
 // Dolev and Strong (1983).
 package sm
 
@@ -46,7 +47,7 @@ import (
 // and its chain of signatures, see chain.go. Origin and Value: unused.
 const Signed parley.Kind = 1
 
-// New returns the protocol as machines that keep the schedule.
+// New returns the protocol as machines on the given schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) })
@@ -81,28 +82,27 @@ func Rounds(c Config) lockstep.Protocol {
 	}
 }
 
-// process is one process.
 type process struct {
 	c        *Config
 	instance digest
 	self     parley.ID
 
-	value  []byte     // the source's own
-	given  bool       // it has one
+	value  []byte     // the source's value
+	given  bool       // value is set
 	v      [][]byte   // V, in order
-	relay  []relayed  // what was new in this round: the next one sends it on
-	caught parley.Set // who sent a bad signature in this round; RelayTwo only
+	relay  []relayed  // values new in this round, to relay in the next
+	caught parley.Set // senders of a bad signature in this round; RelayTwo only
 
 	judge judge // scratch
 }
 
-// relayed is a chain with this process's signature, and who is not yet on it.
+// relayed is a chain with this process's signature, and the processes that have not signed it.
 type relayed struct {
 	to   parley.Set
 	body []byte
 }
 
-// Request: the source is given its value, once.
+// Request: the source gets its value, once.
 func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue && !p.given {
 		p.value, p.given = m.Body, true
@@ -111,10 +111,10 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 
 // Emit sends what is new: the source's value, or what the last round brought.
 func (p *process) Emit(s *parley.Step, r int) {
-	// 1. The source signs its value and sends it to every other process. One that
-	// was given none says nothing, and all decide on the default.
+	// 1. The source signs its value and sends it to every other process. A source
+	// without a value sends nothing, and all decide on the default.
 	if r == 0 && p.given {
-		d := p.instance.with(p.value)
+		d := p.instance.withValue(p.value)
 		s.SendAll(parley.Msg{Kind: Signed, Body: chain{p.value, []link{{p.self, s.Sign(d[:])}}}.encode()})
 	}
 	// 2.B (ii), the sending: see Absorb.
@@ -160,9 +160,9 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	}
 }
 
-// unwanted tells why a chain with the value would change nothing, whatever its
-// signatures are worth. Asking first saves verifying nearly all of them: each
-// value comes from everybody, and is new once.
+// unwanted returns why a chain with the value would change nothing, whatever its
+// signatures, or "". This check before verification avoids nearly all verifications: each
+// value comes from all processes, and is new once.
 func (p *process) unwanted(value []byte, from parley.ID) string {
 	_, known := slices.BinarySearchFunc(p.v, value, bytes.Compare)
 	switch {
@@ -210,8 +210,8 @@ func (p *process) State(v *parley.Vars) {
 	v.Set("caught", &p.caught)
 }
 
-// Cost is the theorem's count for a correct source: it sends to n-1 lieutenants,
-// and if m > 0 each of them passes it on to n-2 others, for whom it is not new.
+// Cost returns the theorem's count for a correct source: it sends to n-1 lieutenants,
+// and if m > 0 each of them relays it to n-2 others, for which it is not new.
 // A message of round r is one value, of one bit, with r+1 names and signatures.
 func Cost(n, m int) parley.Cost {
 	cost := parley.Cost{Rounds: m + 1, PerRound: make([]parley.Traffic, m+1)}

@@ -15,10 +15,10 @@ import (
 	"parley/trace"
 )
 
-// TestSlide has a test a sentence of the lecture's "Algorithm SM(m)".
+// TestSlide has one test per sentence of the lecture's "Algorithm SM(m)".
 func TestSlide(t *testing.T) {
-	// sent is a run as a reader sees it, "round from>to v:0:...". What the faulty
-	// tell each other is nobody's business.
+	// sent returns a run as a reader sees it, "round from>to v:0:...", without the messages
+	// between faulty processes.
 	sent := func(p parley.Protocol, log *trace.Log, liars []parley.ID) []string {
 		var out []string
 		name := func(id parley.ID) string { return id.String() }
@@ -123,7 +123,7 @@ func TestSlide(t *testing.T) {
 	})
 }
 
-// TestRefused: what does not fit changes nothing and is counted under its reason.
+// TestRefused: a message that does not fit changes nothing and is counted under its reason.
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("x", 1025)
 	for _, x := range []struct {
@@ -163,7 +163,7 @@ func TestRefused(t *testing.T) {
 }
 
 // TestNoCutOrSplice: each signature covers all before it, so that of all chains
-// that can be made of one chain's signatures only its beginnings hold.
+// that can be made from one chain's signatures only its prefixes are valid.
 func TestNoCutOrSplice(t *testing.T) {
 	c, log := config(6, 3), &trace.Log{Keep: true}
 	s := sim.Run(sim.Options{
@@ -203,7 +203,7 @@ func TestNoCutOrSplice(t *testing.T) {
 	same(t, "chains that hold", held, 4)
 }
 
-// TestOtherInstance: what was signed for one instance counts for nothing in one
+// TestOtherInstance: a signature from one instance does not count in an instance
 // that differs in anything.
 func TestOtherInstance(t *testing.T) {
 	c := config(4, 1)
@@ -227,16 +227,16 @@ func TestOtherInstance(t *testing.T) {
 	}
 }
 
-// TestScriptRemembers: the coalition can begin a chain with whatever it has heard
-// in the run, however long ago, and with nothing that it heard in another.
+// TestScriptRemembers: the coalition can begin a chain with whatever it has received
+// in the run, however long ago, and with nothing that it received in another.
 func TestScriptRemembers(t *testing.T) {
-	// Process 1 alone is told of 1, and what it signs is heard in round 1 and never
+	// Only process 1 gets 1, and what it signs is received in round 1 and never
 	// again; what 2 and 3 then sign, in round 2; and what 1 makes of y, in round 3.
 	c := config(7, 4)
 	p := scripted(c, []sm.Forged{
 		send(0, 0, 1, "1", 0), send(4, 6, 2, "1", 0, 1, 4, 5, 6), send(4, 6, 3, "1", 0, 1, 2, 5, 6),
 		send(2, 4, 1, "y", 0, 5, 4), send(4, 6, 2, "y", 0, 5, 4, 1, 6),
-		send(4, 6, 2, "x", 0, 4, 5, 1, 6), // of nobody correct
+		send(4, 6, 2, "x", 0, 4, 5, 1, 6), // without a correct signer
 	})
 	for seed := range uint64(3) { // other keys, the same script
 		log := &trace.Log{Keep: true}
@@ -267,7 +267,7 @@ func TestScriptRemembers(t *testing.T) {
 	}
 }
 
-// TestOneEncoding: a message has one of each field, and any other is refused.
+// TestOneEncoding: a message has one encoding, and any other is refused.
 func TestOneEncoding(t *testing.T) {
 	c := config(3, 1)
 	log := &trace.Log{Keep: true}

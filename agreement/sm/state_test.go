@@ -14,8 +14,8 @@ import (
 	"parley/sim"
 )
 
-// TestRename: a chain is renamed signer by signer, and twice back and forth is
-// as renamed by nothing.
+// TestRename: a chain is renamed signer by signer, and renaming back and forth equals
+// renaming by the identity.
 func TestRename(t *testing.T) {
 	p := sm.Rounds(config(4, 2))
 	m := parley.Msg{Kind: sm.Signed, Seq: 1, Body: pack([]byte("v"), []signature{{0, "aaaa"}, {2, "bb"}})}
@@ -38,7 +38,7 @@ func TestRename(t *testing.T) {
 	same(t, "size of junk", p.Size(parley.Env{}, junk), parley.Traffic{})
 }
 
-// TestCheck: what Check and the flags refuse, and in which words.
+// TestCheck: what Check and the flags refuse, and their error texts.
 func TestCheck(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n 5":                            "",
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzJudge: whatever arrives, judging it does not fail, and a chain that can be
+// FuzzJudge: Judge does not panic, whatever arrives, and a chain that can be
 // read has one encoding.
 func FuzzJudge(f *testing.F) {
 	c := config(5, 3)
@@ -103,7 +103,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// TestSavedWithinARound: what a process took in and has yet to pass on is in its state.
+// TestSavedWithinARound: the state includes what a process accepted and has yet to relay.
 func TestSavedWithinARound(t *testing.T) {
 	c := config(4, 2)
 	source, one, other := sm.Rounds(c).New(0), sm.Rounds(c).New(1), sm.Rounds(c).New(1)
@@ -121,7 +121,7 @@ func TestSavedWithinARound(t *testing.T) {
 	same(t, "V", fmt.Sprintf("%s", sm.Values(other)), "[1]")
 }
 
-// machine lets the state of one process be saved without the rounds around it.
+// machine makes it possible to save the state of one process without the rounds around it.
 type machine struct {
 	parley.Base
 	lockstep.Rounds
@@ -130,7 +130,6 @@ type machine struct {
 func (m machine) Request(s *parley.Step, q parley.Msg) { m.Rounds.Request(s, q) }
 func (m machine) State(v *parley.Vars)                 { m.Rounds.State(v) }
 
-// host is a host for a process that runs alone.
 type host struct{ sim.Signer }
 
 func (host) Choose(int) int                   { return 0 }

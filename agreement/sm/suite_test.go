@@ -8,7 +8,7 @@ import (
 	"parley/parleytest"
 )
 
-// With one liar more than m something breaks; within n >= m+2 nothing does.
+// With one faulty process more than m something breaks; within n >= m+2 nothing does.
 func TestSuite(t *testing.T) {
 	for _, relay := range []sm.Relay{sm.RelayAll, sm.RelayTwo} {
 		t.Run(relay.String(), func(t *testing.T) {

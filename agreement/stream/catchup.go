@@ -9,40 +9,38 @@ import (
 	"parley"
 )
 
-// nameCatchUp is how a process that rejoins learns which names are known after the last slot of
-// those that it takes no part in: the base.
+// nameCatchUp is how a process that rejoins learns which names are known after the last slot in
+// which it takes no part: the base.
 //
 // It asks all others. Each answers when the base is over for it, with names and slots, without
-// values. A process that is out itself answers at once, with what it knew when it went out. The
+// values. A process that is itself rejoining answers at once, with what it knew when it left. The
 // rejoining process waits until n-1-m others have answered and all correct ones have had the time
-// to, and takes what m+1 processes say, itself included. Vectors of slots after the base wait
+// to, and takes what m+1 processes report, itself included. Vectors of slots after the base wait
 // until then.
 //
-// Everything true is said by m+1 processes: a name gets known only through vectors in which a correct
-// process has a value, no correct process has one before it has caught up and n-1-m others say that
-// they have, and with n > 3m, m of these are correct. If no process has the names, because all
+// m+1 processes report every known name: a name gets known only through vectors in which a correct
+// process has a value; no correct process has one before it has caught up and n-1-m others report that
+// they have; and with n > 3m, m of these are correct. If no process has the names, because all
 // restarted at once, the list begins empty, and names that were decided before are free again.
 type nameCatchUp struct {
-	whole bool // the process knows the names
-	asked bool // it has asked the others
-	cut   bool // there were more names, which were dropped
-	base  uint64
-	since parley.Tick
-	again parley.Tick // when it asks those again that have not answered
+	whole   bool // the process knows the names
+	asked   bool // it has asked the others
+	cut     bool // there were more names, which were dropped
+	base    uint64
+	since   parley.Tick
+	retryAt parley.Tick // when it asks the processes again that have not answered
 
-	told    []nameListReply // by process
-	held    []slotVector
-	waiting []uint64      // by process: the slot plus one after which it wants the names; 0: it wants none
-	next    []parley.Tick // by process: no reply to it before this time, because replies are long
+	replies     []nameListReply // by process
+	heldVectors []slotVector
+	askedBy     []uint64      // by process: the slot plus one after which it wants the names; 0: it has not asked
+	replyAfter  []parley.Tick // by process: no reply to it before this time, because replies are long
 }
 
-// nameListReply is the answer of one process.
 type nameListReply struct {
 	has, cut bool
 	names    []nameOutcome
 }
 
-// slotVector is the vector of a slot.
 type slotVector struct {
 	slot uint64
 	body []byte
@@ -58,42 +56,41 @@ const (
 )
 
 func newNameCatchUp(n int) nameCatchUp {
-	return nameCatchUp{told: make([]nameListReply, n), waiting: make([]uint64, n), next: make([]parley.Tick, n)}
+	return nameCatchUp{replies: make([]nameListReply, n), askedBy: make([]uint64, n), replyAfter: make([]parley.Tick, n)}
 }
 
-// rejoin does what is due when this process, or another one, rejoins.
+// rejoin does what is due when this process or another one rejoins.
 func (m *vectorMachine) rejoin(s *parley.Step) {
 	l := &m.catchUp
-	if len(l.held) > 4*m.Window+4 {
-		m.slots.Lose(s) // it takes too long
+	if len(l.heldVectors) > 4*m.Window+4 {
+		m.slots.Lose(s) // catching up takes too long
 	}
 	switch {
-	case !m.slots.In() && (l.whole || l.asked || len(l.held) > 0):
-		m.leave()
+	case !m.slots.In() && (l.whole || l.asked || len(l.heldVectors) > 0):
+		m.forgetNames()
 	case m.slots.In() && !l.whole && !l.asked:
-		l.asked, l.base, l.since, l.again = true, m.slots.Base(), s.Now, s.Now
-		clear(l.told)
+		l.asked, l.base, l.since, l.retryAt = true, m.slots.Base(), s.Now, s.Now
+		clear(l.replies)
 	}
 	if m.slots.In() && !l.whole {
-		m.gather(s)
+		m.collectNames(s)
 	}
-	for id, slot := range l.waiting {
-		if slot > 0 && (!l.whole || m.slots.Done() >= slot-1) && s.Now >= l.next[id] {
-			l.waiting[id], l.next[id] = 0, s.Now+m.slots.Age()
-			m.tellList(s, parley.ID(id), slot-1)
+	for id, slot := range l.askedBy {
+		if slot > 0 && (!l.whole || m.slots.Done() >= slot-1) && s.Now >= l.replyAfter[id] {
+			l.askedBy[id], l.replyAfter[id] = 0, s.Now+m.slots.Age()
+			m.sendNames(s, parley.ID(id), slot-1)
 		}
 	}
 }
 
-// leave notes that this process does not know what is agreed on from now on. Requests stay pending,
+// forgetNames records that this process does not know what is agreed on from now on. Requests stay pending,
 // until the names of the others say that they were decided, or they are decided.
-func (m *vectorMachine) leave() {
-	m.catchUp.whole, m.catchUp.asked, m.catchUp.held = false, false, nil
+func (m *vectorMachine) forgetNames() {
+	m.catchUp.whole, m.catchUp.asked, m.catchUp.heldVectors = false, false, nil
 	m.slots.Whole(false)
 }
 
-// tellList sends a reply.
-func (m *vectorMachine) tellList(s *parley.Step, to parley.ID, base uint64) {
+func (m *vectorMachine) sendNames(s *parley.Step, to parley.ID, base uint64) {
 	a := parley.Msg{Kind: namesReply, Value: base, Seq: listWhole}
 	if m.catchUp.cut {
 		a.Seq = listCut
@@ -119,13 +116,11 @@ func readNames(b []byte) (names []nameOutcome, ok bool) {
 	return names, true
 }
 
-// older compares names in the order in which they were decided.
 func older(a, b nameOutcome) int {
 	return cmp.Or(cmp.Compare(a.slot, b.slot), strings.Compare(a.name, b.name))
 }
 
-// hear takes in a query or a reply.
-func (m *vectorMachine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
+func (m *vectorMachine) handleNames(s *parley.Step, from parley.ID, q parley.Msg) {
 	l := &m.catchUp
 	switch {
 	case q.Kind == namesQuery && q.Origin == 0 && q.Seq == 0 && len(q.Body) == 0:
@@ -133,9 +128,9 @@ func (m *vectorMachine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 			s.Refuse(from, "asks for the names of a slot past the window")
 			return
 		}
-		l.waiting[from] = min(q.Value, 1<<62) + 1
+		l.askedBy[from] = min(q.Value, 1<<62) + 1
 	case q.Kind == namesReply && q.Origin == 0 && q.Seq <= listCut && len(q.Body) <= keptNames*(MaxName+12):
-		if l.whole || !l.asked || q.Value != l.base || l.told[from].has {
+		if l.whole || !l.asked || q.Value != l.base || l.replies[from].has {
 			s.Refuse(from, "names that nobody asked for")
 			return
 		}
@@ -144,41 +139,41 @@ func (m *vectorMachine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 			s.Refuse(from, "what is no list of names")
 			return
 		}
-		l.told[from] = nameListReply{true, q.Seq == listCut, names}
+		l.replies[from] = nameListReply{true, q.Seq == listCut, names}
 	default:
 		s.Refuse(from, "no message of a stream")
 	}
 }
 
-// gather asks for the names, and takes them when enough processes have answered.
-func (m *vectorMachine) gather(s *parley.Step) {
+// collectNames asks for the names, and takes them when enough processes have answered.
+func (m *vectorMachine) collectNames(s *parley.Step) {
 	l := &m.catchUp
 	answers := 0
-	for i := range l.told {
-		if l.told[i].has {
+	for i := range l.replies {
+		if l.replies[i].has {
 			answers++
 		}
 	}
 	until := l.since + m.slots.Age() + m.when.Delta
 	if answers >= m.N-1-m.M && s.Now >= until || answers == m.N-1 {
-		m.compose(s)
+		m.adoptNames(s)
 		return
 	}
-	if s.Now >= l.again {
-		for i := range l.told {
-			if id := parley.ID(i); id != m.self && !l.told[i].has {
+	if s.Now >= l.retryAt {
+		for i := range l.replies {
+			if id := parley.ID(i); id != m.self && !l.replies[i].has {
 				s.Send(id, parley.Msg{Kind: namesQuery, Value: l.base})
 			}
 		}
-		if l.again = s.Now + m.when.Delta; s.Now > until {
-			l.again = s.Now + 10*m.when.Delta
+		if l.retryAt = s.Now + m.when.Delta; s.Now > until {
+			l.retryAt = s.Now + 10*m.when.Delta
 		}
 	}
-	s.SetTimer(listTimer, l.again-s.Now)
+	s.SetTimer(listTimer, l.retryAt-s.Now)
 }
 
-// compose makes the list of names of what enough processes say.
-func (m *vectorMachine) compose(s *parley.Step) {
+// adoptNames makes the list of the names that enough processes report.
+func (m *vectorMachine) adoptNames(s *parley.Step) {
 	l := &m.catchUp
 	enough, cut := m.M+1, 0
 	if m.N < 2*m.M+2 {
@@ -193,7 +188,7 @@ func (m *vectorMachine) compose(s *parley.Step) {
 		own[entry{o.name, o.slot}] = o.values
 		said[entry{o.name, o.slot}]++
 	}
-	for _, t := range l.told {
+	for _, t := range l.replies {
 		for _, o := range t.names {
 			said[entry{o.name, o.slot}]++
 		}
@@ -202,7 +197,7 @@ func (m *vectorMachine) compose(s *parley.Step) {
 		}
 	}
 	var known []nameOutcome
-	// order: what is kept is sorted below
+	// order: the result is sorted below
 	for e, times := range said {
 		if times >= enough && e.slot <= l.base {
 			values := own[e]
@@ -212,15 +207,15 @@ func (m *vectorMachine) compose(s *parley.Step) {
 	slices.SortFunc(known, older)
 	if len(known) < rememberedNames && cut >= enough {
 		m.slots.Lose(s) // names were dropped that must be known
-		m.leave()
+		m.forgetNames()
 		return
 	}
 	m.known = known[max(0, len(known)-keptNames):]
-	held := l.held
-	l.whole, l.asked, l.held, l.cut = true, false, nil, l.cut || cut >= enough
-	clear(l.told)
+	held := l.heldVectors
+	l.whole, l.asked, l.heldVectors, l.cut = true, false, nil, l.cut || cut >= enough
+	clear(l.replies)
 	m.slots.Whole(true)
-	m.pending = slices.DeleteFunc(m.pending, func(p pending) bool {
+	m.pending = slices.DeleteFunc(m.pending, func(p pendingName) bool {
 		o := m.outcome(p.name)
 		for _, number := range p.numbers {
 			switch {
@@ -244,8 +239,8 @@ func (l *nameCatchUp) state(v *parley.Vars) {
 	v.Bool("cut", &l.cut)
 	parley.Num(v, "base", &l.base)
 	v.Time("since", &l.since)
-	v.Time("again", &l.again)
-	parley.PerProcess(v, "told", l.told, func(_ parley.ID, t *nameListReply) {
+	v.Time("again", &l.retryAt)
+	parley.PerProcess(v, "told", l.replies, func(_ parley.ID, t *nameListReply) {
 		v.Bool("has", &t.has)
 		v.Bool("cut", &t.cut)
 		parley.Slice(v, "names", &t.names, func(_ int, o *nameOutcome) {
@@ -254,10 +249,10 @@ func (l *nameCatchUp) state(v *parley.Vars) {
 			o.bare = true
 		})
 	})
-	parley.Slice(v, "held", &l.held, func(_ int, h *slotVector) {
+	parley.Slice(v, "held", &l.heldVectors, func(_ int, h *slotVector) {
 		parley.Num(v, "slot", &h.slot)
 		v.Bytes("vector", &h.body)
 	})
-	parley.PerProcess(v, "waiting", l.waiting, func(_ parley.ID, slot *uint64) { parley.Num(v, "slot", slot) })
-	parley.PerProcess(v, "next", l.next, func(_ parley.ID, t *parley.Tick) { v.Time("told again", t) })
+	parley.PerProcess(v, "waiting", l.askedBy, func(_ parley.ID, slot *uint64) { parley.Num(v, "slot", slot) })
+	parley.PerProcess(v, "next", l.replyAfter, func(_ parley.ID, t *parley.Tick) { v.Time("told again", t) })
 }

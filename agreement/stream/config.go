@@ -10,24 +10,23 @@ import (
 	"parley/mux"
 )
 
-// Config is one stream. All processes must have the same, except Name and DiskIntact.
+// Config configures one stream. It must be identical at all processes, except Name and DiskIntact.
 type Config struct {
 	Key
 	N int
-	// Window is how many slots may begin in the time that one may last.
+	// Window is how many slots may begin in the longest duration of one slot.
 	Window int
-	// Name returns the name of a process, for Evidence; nil: its number.
+	// Name returns the name of a process, for Evidence; nil means its number.
 	Name func(parley.ID) string
-	// DiskIntact says of a process that starts again that its disk has not been lost. If it finds
+	// DiskIntact says that the disk of a process that restarts has not been lost. If the process finds
 	// no record there, it has taken part in no slot of this stream.
 	DiskIntact bool
 }
 
-// Simulated is the schedule of simulated streams: on call, with room for messages of 900 ticks
-// also while a process rejoins.
+// Simulated is the schedule of simulated streams: on demand, with room for messages of 900 ticks
+// even while a process rejoins.
 var Simulated = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnDemand: true}
 
-// check returns why there is no such stream, nil if there is.
 func (c Config) check() error {
 	if err := c.Check(c.N); err != nil {
 		return err
@@ -40,8 +39,8 @@ func (c Config) check() error {
 
 const maxWindow = 1 << 16
 
-// New returns the protocol, with rounds of the given schedule, which must be on call. A
-// configuration that makes no sense panics.
+// New returns the protocol, with rounds on the given schedule, which must be on demand. It panics if
+// the configuration is invalid.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("stream: " + err.Error())
@@ -51,7 +50,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	}
 	rounds := c.Rounds(c.N)
 	frames := mux.InSlots(lockstep.Of(rounds, when))
-	j := judged{Config: c, delay: when.RejoinDelay(), age: parley.Tick(rounds.Last+2) * when.Delta}
+	j := streamJudge{Config: c, delay: when.RejoinDelay(), age: parley.Tick(rounds.Last+2) * when.Delta}
 	return parley.Protocol{
 		Name: "stream", Title: "agreements on request, many at a time, among processes that restart",
 		Paper:  "article; lecture, relations among the agreement problems; slots and rejoining are Parley's own",
@@ -60,7 +59,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		Relies:   parley.ModelAssumptions{Delay: j.delay},
 		OnDemand: true,
 		Rejoins:  true,
-		Span:     40 * j.age, // liars, and names that too few ask for, have slots begin without end
+		Span:     40 * j.age, // lies, and names that too few request, make slots begin without end
 		New: func(self parley.ID) parley.Machine {
 			core := streamCore{Config: c, self: self, when: when, outOfTurn: !c.All()}
 			if c.All() {
@@ -79,7 +78,6 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	}
 }
 
-// flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm does, at most 4)")
@@ -108,7 +106,6 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// bound is the theorem of the algorithm.
 func (t Key) bound(n, m int) error {
 	if t.Algorithm == SM {
 		return problem.SignedBound(n, m)
@@ -116,8 +113,8 @@ func (t Key) bound(n, m int) error {
 	return problem.OralBound(n, m)
 }
 
-// promises says what holds in the circumstances of a run. A process that was down counts as
-// one of the m that may be faulty, in the whole run: how many are away at a time is not known.
+// promises returns what holds under given run conditions. A process that was down counts as
+// one of the m that may be faulty, in the whole run, because how many are down at a time is not known.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	lacks := ""
 	switch err := c.bound(a.N, a.M); {

@@ -10,7 +10,7 @@ import (
 	"parley/mux"
 )
 
-// streamCore is what both machines of streams consist of: the slots, and what the rounds of
+// streamCore is what both machines of streams share: the slots, and what the rounds of
 // all slots share.
 type streamCore struct {
 	Config
@@ -18,10 +18,10 @@ type streamCore struct {
 	when   lockstep.Schedule
 	last   int // round
 	signed bool
-	// outOfTurn says that the machine gets decisions as they fall, in decided, and not slot by slot.
+	// outOfTurn means that the machine gets decisions as soon as they are made, in decided, and not slot by slot.
 	outOfTurn bool
 	slots     *mux.Rejoining
-	asked     map[uint64]*evidenceRecorder // slots whose evidence is asked for
+	recorders map[uint64]*evidenceRecorder // slots with requested evidence
 	decided   []decision
 }
 
@@ -32,12 +32,12 @@ type decision struct {
 	evidence *evidenceRecorder
 }
 
-// The kinds of messages of both machines, beside the frames of slots. Vectors do without the first two.
+// The kinds of messages of both machines, besides the frames of slots. Vectors do not use the first two.
 const (
-	// evidenceQuery says that the source will ask for evidence of the slot in Value. It comes
-	// before the source's frame.
+	// evidenceQuery says that the source will ask for evidence of the slot in Value. The source
+	// sends it before its frame.
 	evidenceQuery parley.Kind = lockstep.Frame + 1 + iota
-	// evidenceReply is the answer. Value: the slot. Body: Evidence.
+	// evidenceReply answers evidenceQuery. Value: the slot. Body: Evidence.
 	evidenceReply
 	// positionQuery asks in which slots the others are, and positionReply answers: see
 	// [mux.Rejoining.HandlePosition].
@@ -49,10 +49,8 @@ const (
 	namesReply
 )
 
-// slotsTimer is the timer of the slots.
 const slotsTimer parley.Timer = 0
 
-// open makes the slots.
 func (o *streamCore) open(above mux.SlotHandler) {
 	p := o.Rounds(o.N)
 	o.last, o.signed = p.Last, p.Faults == parley.SignedByzantineFaults
@@ -63,7 +61,7 @@ func (o *streamCore) open(above mux.SlotHandler) {
 // Slots returns the slots, whose progress a host may show.
 func (o *streamCore) Slots() *mux.Pipeline { return &o.slots.Pipeline }
 
-// inSlots returns p as the protocol of slots, which belong to the stream of one process.
+// inSlots returns p as the protocol of the slots of one process's stream.
 func inSlots(p lockstep.Protocol, of *streamCore) lockstep.Protocol {
 	inner := p
 	p.New = func(self parley.ID) lockstep.Rounds { return &slotRounds{Rounds: inner.New(self), p: &inner, of: of} }
@@ -73,10 +71,10 @@ func inSlots(p lockstep.Protocol, of *streamCore) lockstep.Protocol {
 }
 
 // slotRounds is the rounds of one process in one slot. It does what the rounds do, and
-//   - binds signatures to the slot: what is signed in one slot counts in no other;
+//   - binds signatures to the slot: a signature from one slot does not count in another;
 //   - refuses values over the stream's limit;
-//   - hands the decision to the machine at once, where the machine wants it out of turn;
-//   - records what is received, where evidence is asked for;
+//   - passes the decision to the machine at once, if the machine wants it out of turn;
+//   - records what is received, if evidence was requested;
 //   - abstains if the process was late: see timeliness.
 type slotRounds struct {
 	lockstep.Rounds
@@ -85,56 +83,53 @@ type slotRounds struct {
 	of   *streamCore
 	slot uint64
 	host slotSigner        // scratch
-	note *evidenceRecorder // scratch; nil: nobody asks for evidence
+	note *evidenceRecorder // scratch; nil: no evidence was requested
 }
 
 // timeliness says whether a process was in time in a slot. With at most m faulty processes, a
-// process that is in time hears n-1-m others in every round. If it did not hear another process,
-// that process may have been late; but if its own value was not decided, it was late itself, in what
-// it sent and perhaps in what it received, and its decision counts only if it heard all others.
+// process that is in time receives from n-1-m others in every round. If it did not receive from another
+// process, that process may have been late; but if its own value was not decided, it was itself late
+// in sending and perhaps in receiving, and its decision counts only if it received from all others.
 type timeliness struct {
-	few, some bool   // in some round it heard fewer than n-1-m others; than all others
-	spoke     bool   // it had a value
-	said      []byte // the value
-	foreign   bool   // in some round it did not hear all, and its value was not decided
+	heardTooFew, missedSome bool   // in some round it received from fewer than n-1-m others; than all others
+	proposed                bool   // it had a value
+	value                   []byte // the value
+	overruled               bool   // in some round it did not receive from all, and its value was not decided
 }
 
-// says notes its value.
-func (a *timeliness) says(value []byte) { a.spoke, a.said = true, value }
+func (a *timeliness) says(value []byte) { a.proposed, a.value = true, value }
 
-// hears notes whom it heard in a round.
 func (a *timeliness) hears(n, m int, from parley.Set) {
-	a.few = a.few || from.Len() < n-1-m
-	a.some = a.some || from.Len() < n-1
+	a.heardTooFew = a.heardTooFew || from.Len() < n-1-m
+	a.missedSome = a.missedSome || from.Len() < n-1
 }
 
-// decides notes a decision.
 func (a *timeliness) decides(all bool, self parley.ID, decided []byte) {
-	if !a.some || !a.spoke {
+	if !a.missedSome || !a.proposed {
 		return
 	}
 	if all {
 		vector, err := interactive.DecodeVector(decided)
 		if err != nil {
-			panic(err) // it was written by this process
+			panic(err) // this process wrote it
 		}
 		decided = vector[self]
 	}
-	a.foreign = !bytes.Equal(decided, a.said)
+	a.overruled = !bytes.Equal(decided, a.value)
 }
 
 // Isolated reports whether it was late: see [mux.Isolation].
-func (a *timeliness) Isolated() bool { return a.few || a.foreign }
+func (a *timeliness) Isolated() bool { return a.heardTooFew || a.overruled }
 
 func (a *timeliness) State(v *parley.Vars) {
-	v.Bool("few", &a.few)
-	v.Bool("some", &a.some)
-	v.Bool("spoke", &a.spoke)
-	v.Bytes("said", &a.said)
-	v.Bool("foreign", &a.foreign)
+	v.Bool("few", &a.heardTooFew)
+	v.Bool("some", &a.missedSome)
+	v.Bool("spoke", &a.proposed)
+	v.Bytes("said", &a.value)
+	v.Bool("foreign", &a.overruled)
 }
 
-// Reset is for the next slot.
+// Reset prepares for the next slot.
 func (r *slotRounds) Reset() {
 	if one, ok := r.Rounds.(lockstep.Reusable); ok {
 		one.Reset()
@@ -149,7 +144,7 @@ func (r *slotRounds) Request(s *parley.Step, m parley.Msg) {
 	r.Rounds.Request(s, m)
 }
 
-// Came notes whose frames came: see [lockstep.Counting].
+// Came records whose frames came: see [lockstep.Counting].
 func (r *slotRounds) Came(_ int, from parley.Set) { r.hears(r.of.N, r.of.M, from) }
 
 func (r *slotRounds) State(v *parley.Vars) {
@@ -158,7 +153,7 @@ func (r *slotRounds) State(v *parley.Vars) {
 	r.Rounds.State(v)
 }
 
-// enter binds what is signed and verified from here on to the slot.
+// enter binds signing and verification from here on to the slot.
 func (r *slotRounds) enter(s *parley.Step) (before parley.Host) {
 	before = s.Host
 	if r.of.signed {
@@ -168,7 +163,7 @@ func (r *slotRounds) enter(s *parley.Step) (before parley.Host) {
 	return before
 }
 
-// Emit learns the slot's number in round 0: the slot begins then.
+// Emit reads the slot's number in round 0, when the slot begins.
 func (r *slotRounds) Emit(s *parley.Step, round int) {
 	if round == 0 {
 		r.slot = r.of.slots.Opened()
@@ -184,8 +179,8 @@ func (r *slotRounds) Absorb(s *parley.Step, round int, from parley.ID, m parley.
 		s.Refuse(from, "value over the limit of the stream")
 		return
 	}
-	if len(o.asked) > 0 {
-		if r.note = o.asked[r.slot]; r.note != nil {
+	if len(o.recorders) > 0 {
+		if r.note = o.recorders[r.slot]; r.note != nil {
 			r.note.hear(r.p, parley.Env{From: from, To: o.self, Path: s.Path, Round: round}, m)
 		}
 	}
@@ -208,7 +203,7 @@ func (r *slotRounds) Close(s *parley.Step, round int) {
 		}
 		r.decides(o.All(), o.self, e.Msg.Body)
 		if o.outOfTurn && !r.Isolated() && o.slots.Tells(r.slot) {
-			note := o.asked[r.slot]
+			note := o.recorders[r.slot]
 			if note != nil {
 				note.tree(r.p, r.Rounds)
 			}
@@ -218,7 +213,7 @@ func (r *slotRounds) Close(s *parley.Step, round int) {
 	})
 }
 
-// slotSigner has signatures cover the number of a slot.
+// slotSigner makes signatures cover the number of a slot.
 type slotSigner struct {
 	parley.Host
 	slot uint64

@@ -9,18 +9,18 @@ import (
 	"parley/lockstep"
 )
 
-// Evidence is what one process says about an agreement: what it received, and what it made of
-// that. It is no proof: a faulty process may say anything.
+// Evidence is what one process reports about an agreement: what it received, and how it resolved
+// that. It is not proof: a faulty process may report anything.
 type Evidence struct {
 	Node     parley.ID       `json:"node"`
 	Received []ReceivedValue `json:"heard"`
-	// Tree is the information tree of the process, where the algorithm has one.
+	// Tree is the information tree of the process, if the algorithm has one.
 	Tree []Branch `json:"tree,omitempty"`
 	// Cut says that there was more than Evidence has room for.
 	Cut bool `json:"cut,omitempty"`
 }
 
-// ReceivedValue is one thing that a process received, as the algorithm's paper writes it.
+// ReceivedValue is one value that a process received, in the notation of the algorithm's paper.
 type ReceivedValue struct {
 	Round int       `json:"round"`
 	From  parley.ID `json:"from"`
@@ -31,18 +31,18 @@ type ReceivedValue struct {
 type Branch struct {
 	Path []parley.ID `json:"path"` // the source first, the last relayer last
 	In   []byte      `json:"in"`   // what was received along it
-	Out  []byte      `json:"out"`  // what was made of that and of the branches below
+	Out  []byte      `json:"out"`  // the value that this and the branches below resolved to
 }
 
 // The limits of evidence. A faulty source may ask for it in every slot.
 const (
-	maxEvidence = 64 << 10 // bytes, about
+	maxEvidence = 64 << 10 // bytes, approximately
 	// MaxEvidenceRequests is how many requests of a source that want evidence may be in flight.
 	MaxEvidenceRequests = 16
 	maxRecorded         = 32 // slots whose evidence a process keeps: slots end later than requests
 )
 
-// What is counted for one received value, and for one branch, beside the bytes in it.
+// The bytes counted for one received value and for one branch, besides the bytes in it.
 const (
 	receivedCost = 48
 	branchCost   = 64
@@ -55,7 +55,7 @@ type evidenceRecorder struct {
 	size     int
 }
 
-// room reports whether there is room for so many bytes more, and counts them.
+// room reports whether there is room for size more bytes, and counts them.
 func (o *evidenceRecorder) room(size int) bool {
 	if o.size+size > maxEvidence {
 		o.evidence.Cut = true
@@ -65,7 +65,6 @@ func (o *evidenceRecorder) room(size int) bool {
 	return true
 }
 
-// hear records a message.
 func (o *evidenceRecorder) hear(p *lockstep.Protocol, e parley.Env, m parley.Msg) {
 	if p.Explain == nil {
 		return
@@ -78,7 +77,6 @@ func (o *evidenceRecorder) hear(p *lockstep.Protocol, e parley.Env, m parley.Msg
 	}
 }
 
-// tree records the information tree, if there is one.
 func (o *evidenceRecorder) tree(p *lockstep.Protocol, r lockstep.Rounds) {
 	if p.Tree == nil {
 		return
@@ -98,9 +96,9 @@ func (o *evidenceRecorder) tree(p *lockstep.Protocol, r lockstep.Rounds) {
 	visit(t.Root())
 }
 
-// encode writes evidence: a byte that is 1 if it is cut; what was received, each behind a 0:
-// round, sender, text; and the branches, each behind a 1: path, in, out. Bytes stand behind
-// their length, and bytes that may be missing behind their length plus one, or a 0.
+// encode writes evidence: a byte that is 1 if it is cut; each received value after a 0:
+// round, sender, text; and each branch after a 1: path, in, out. Byte strings follow
+// their length; byte strings that may be missing follow their length plus one, or are a 0.
 func (a Evidence) encode() []byte {
 	b := []byte{0}
 	if a.Cut {

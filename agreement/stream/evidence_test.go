@@ -13,7 +13,7 @@ import (
 	"parley/sim"
 )
 
-// An account is read as it was written, and is the only writing of itself.
+// Evidence is decoded as it was encoded, and has only one encoding.
 func FuzzAccount(f *testing.F) {
 	whole := Evidence{
 		Cut:      true,
@@ -44,7 +44,7 @@ func FuzzAccount(f *testing.F) {
 	}
 }
 
-// A liar's account may be large: reading it takes no more memory than a correct node's may.
+// A faulty process's evidence may be large: decoding takes no more memory than a correct node's may.
 func TestLargeAccounts(t *testing.T) {
 	for what, b := range map[string][]byte{
 		"many things heard": append([]byte{0}, make([]byte, 4*(maxEvidence/receivedCost+1))...),
@@ -64,7 +64,7 @@ func TestLargeAccounts(t *testing.T) {
 	}
 }
 
-// The largest accounts that correct nodes send are read by their source.
+// The source can decode the largest evidence that correct nodes send.
 func TestAccountsOfCorrectNodes(t *testing.T) {
 	for _, c := range []struct {
 		t Key
@@ -81,7 +81,7 @@ func TestAccountsOfCorrectNodes(t *testing.T) {
 				continue
 			}
 			a, ok := DecodeEvidence(d.From, d.Msg.Body)
-			if !ok || len(a.Received) == 0 && d.From != 0 { // a source hears nothing of some algorithms
+			if !ok || len(a.Received) == 0 && d.From != 0 { // with some algorithms a source receives nothing
 				t.Errorf("%s among %d: the account of %d is not read", c.t, c.n, d.From)
 			}
 			told++
@@ -92,8 +92,8 @@ func TestAccountsOfCorrectNodes(t *testing.T) {
 	}
 }
 
-// A source that wants to know why of more questions than are evidenceRecorder at a time is refused
-// nothing: the others are answered without.
+// A source that requests evidence for more agreements than are recorded at a time gets an answer to
+// each: those beyond the limit without evidence.
 func TestEvidenceOfMany(t *testing.T) {
 	opt := sim.Options{Protocol: simulated(Key{EIG, 1, 0}, 4)}
 	const count = maxRecorded + 8
@@ -109,7 +109,7 @@ func TestEvidenceOfMany(t *testing.T) {
 	}
 }
 
-// Whatever a liar sends can be evidenceRecorder.
+// Whatever a faulty process sends can be recorded.
 func FuzzHeard(f *testing.F) {
 	f.Add(uint8(0), uint8(1), uint64(1), uint16(2), uint64(3), []byte("attack"))
 	f.Add(uint8(2), uint8(1), uint64(0), uint16(60000), uint64(1<<63), []byte{1, 2, 3, 0xFF, 0xFF})

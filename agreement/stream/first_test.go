@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// The first question of all waits until the others are prepared, two rounds if one is silent, and no
-// longer than some rounds if more are: then it fails, for too few are there. Later ones wait for nobody.
+// The first request waits until the others are prepared: two rounds if one is silent, and at most
+// some rounds if more are. Then it fails, because too few are up. Later requests do not wait.
 func TestFirstQuestion(t *testing.T) {
 	const first, second = 100, 200_000
 	for silent, most := range map[int][2]parley.Tick{ // delays of the first and the second answer, in rounds
@@ -20,7 +20,7 @@ func TestFirstQuestion(t *testing.T) {
 		p := simulatedIn(Key{EIG, 1, 0}, 4, 8, roomier)
 		opt := sim.Options{Protocol: p, Until: 2 * second}
 		opt.Requests = []sim.Request{question(0, first, 1, "one"), question(0, second, 2, "two")}
-		for id := range parley.ID(silent) { // which is more than may be faulty, if they are two
+		for id := range parley.ID(silent) { // two are more than may be faulty
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: 3 - id, When: 1})
 		}
 		s := sim.Run(opt)
@@ -41,8 +41,8 @@ func TestFirstQuestion(t *testing.T) {
 	}
 }
 
-// What a node hands in while it asks the others before the first agreement of all is in the
-// vector, although one is silent: it says it in the slot that another begins.
+// A value that a node proposes while it asks the others before the first agreement is in the
+// vector, although one node is silent: the node proposes it in the slot that another begins.
 func TestFirstProposals(t *testing.T) {
 	for seed := range uint64(10) {
 		opt := returning(Key{EIG, 1, Everyone}, 4, seed)

@@ -7,8 +7,8 @@ import (
 	"parley"
 )
 
-// item is a value under a name. It is written as the length of the name, the name, the length of
-// the value, the value. An entry of a slot's vector is a sequence of items, each behind a byte that is 1
+// item is a value under a name. Its encoding is the length of the name, the name, the length of
+// the value, the value. An entry of a slot's vector is a sequence of items, each after a byte that is 1
 // if the item is ripe, and 0 otherwise.
 type item struct {
 	name  string
@@ -19,20 +19,18 @@ func (one item) append(b []byte) []byte {
 	return parley.AppendBytes(parley.AppendBytes(b, one.name), one.value)
 }
 
-// readItem reads an item at the beginning of b.
 func readItem(b []byte) (one item, rest []byte, ok bool) {
 	r := parley.Reader{Rest: b}
 	one = item{string(r.Bytes()), bytes.Clone(r.Bytes())}
 	return one, r.Rest, !r.Bad
 }
 
-// entryItem is an item of an entry.
 type entryItem struct {
 	item
 	ripe bool
 }
 
-// readEntry reads an entry. One that cannot be read to its end counts as empty, and so does the default.
+// readEntry reads an entry. An entry that does not parse to its end counts as empty, and so does the default.
 func readEntry(entry []byte) (list []entryItem) {
 	for len(entry) > 0 {
 		flag := entry[0]
@@ -45,7 +43,7 @@ func readEntry(entry []byte) (list []entryItem) {
 	return list
 }
 
-// appendValues writes values, each behind its length plus one, or a 0 if there is none.
+// appendValues writes values, each after its length plus one, or a 0 if there is none.
 func appendValues(b []byte, values [][]byte) []byte {
 	for _, v := range values {
 		if v == nil {
@@ -57,7 +55,7 @@ func appendValues(b []byte, values [][]byte) []byte {
 	return b
 }
 
-// optional reads bytes behind their length plus one; nil stands behind a 0.
+// optional reads bytes after their length plus one; a 0 means nil.
 func optional(r *parley.Reader) []byte {
 	if size := r.Number(uint64(len(r.Rest)) + 1); size > 0 {
 		return r.Take(size - 1)

@@ -10,18 +10,18 @@ import (
 	"parley/lockstep"
 )
 
-// What a process that is asked for its position says of itself: see [mux.Rejoining.HandlePosition].
-var standings = [...]string{"is out and knows no slot", "is out", "is ready", "takes part"}
+// The stages that a process reports in a positionReply: see [mux.Rejoining.HandlePosition].
+var stageTexts = [...]string{"is out and knows no slot", "is out", "is ready", "takes part"}
 
-const takesPart = uint64(len(standings) - 1)
+const stageParticipating = uint64(len(stageTexts) - 1)
 
-// teller is what says something in the place of an honest process.
-type teller = func(*parley.Step, *parley.Turn) []parley.Outgoing
+// lieFunc returns what a faulty process sends instead of the honest messages.
+type lieFunc = func(*parley.Step, *parley.Turn) []parley.Outgoing
 
 // lies returns the lies of the algorithm, frame by frame, each with the signatures of its
-// slot; and those about where a process is and which names it knows. Questions are asked as they
-// are, and evidence is the truth.
-func lies(ofFrame teller, signed bool) teller {
+// slot, and lies about positions and known names. Queries and evidence are sent
+// honestly.
+func lies(ofFrame lieFunc, signed bool) lieFunc {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var told []parley.Outgoing
 		for i, one := range t.Honest {
@@ -29,12 +29,12 @@ func lies(ofFrame teller, signed bool) teller {
 			case lockstep.Frame:
 				told = append(told, slotLies(s, t, i, ofFrame, signed)...)
 			case positionReply:
-				// It is out at slot 0, or takes part far ahead of all others.
+				// It takes no part, at slot 0, or takes part far ahead of all others.
 				told = append(told, replyLies(s, one,
 					func(m *parley.Msg) { m.Value, m.Seq = 0, 1 },
-					func(m *parley.Msg) { m.Value, m.Seq = m.Value+1000, takesPart })...)
+					func(m *parley.Msg) { m.Value, m.Seq = m.Value+1000, stageParticipating })...)
 			case namesReply:
-				// It knows no name, or one that nobody asked for.
+				// It knows no name, or one that no process requested.
 				told = append(told, replyLies(s, one,
 					func(m *parley.Msg) { m.Body = nil },
 					func(m *parley.Msg) { m.Body = []byte("\x00\x01?") })...)
@@ -46,8 +46,7 @@ func lies(ofFrame teller, signed bool) teller {
 	}
 }
 
-// slotLies are the lies in a frame.
-func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool) []parley.Outgoing {
+func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame lieFunc, signed bool) []parley.Outgoing {
 	turn := *t
 	turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
 	if signed {
@@ -58,7 +57,7 @@ func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool
 	return ofFrame(s, &turn)
 }
 
-// replyLies are those about a reply: it is changed, or not given.
+// replyLies returns the lies about a reply: it is changed, or not sent.
 func replyLies(s *parley.Step, honest parley.Outgoing, lies ...func(*parley.Msg)) []parley.Outgoing {
 	k := s.Choose(len(lies) + 2)
 	if k > len(lies) {
@@ -70,7 +69,7 @@ func replyLies(s *parley.Step, honest parley.Outgoing, lies ...func(*parley.Msg)
 	return []parley.Outgoing{honest}
 }
 
-// explain shows a frame as what is in it.
+// explain shows the contents of frames.
 func explain(frames func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string]) func(
 	parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
@@ -92,7 +91,7 @@ func explained(m parley.Msg) iter.Seq[string] {
 	case positionQuery:
 		row = fmt.Sprintf("WHERE? behind #%d", m.Seq)
 	case positionReply:
-		row = fmt.Sprintf("WHERE #%d, %s", m.Value, standings[min(m.Seq, takesPart)])
+		row = fmt.Sprintf("WHERE #%d, %s", m.Value, stageTexts[min(m.Seq, stageParticipating)])
 	case namesQuery:
 		row = fmt.Sprintf("NAMES? up to #%d", m.Value)
 	case namesReply:

@@ -11,29 +11,28 @@ import (
 	"parley/agreement/problem"
 )
 
-// Rejoining is the property of a stream beside those of package problem.
+// Rejoining is the property of a stream besides those of package problem.
 const Rejoining = "rejoining"
 
-// judged is a stream whose runs are judged. delay is the longest time that a message takes, and
-// age the longest time that a slot lasts.
-type judged struct {
+// streamJudge is a stream whose runs are judged. delay is the longest delay of a message, and
+// age the longest duration of a slot.
+type streamJudge struct {
 	Config
 	delay, age parley.Tick
 }
 
-// asked is a request, and what its process answered. Of a process that restarts the requests
-// before are void.
-type asked struct {
+// requestRecord is a request, with the answers of its process. When a process restarts, its earlier
+// requests are void.
+type requestRecord struct {
 	parley.ExternalEvent
-	name    string // of its vector
-	value   []byte
-	void    bool
-	back    bool                   // it was withdrawn
-	answers []parley.ExternalEvent // Decide, Undecided or Unanswered
+	name      string // of its vector
+	value     []byte
+	void      bool
+	withdrawn bool                   // it was withdrawn
+	answers   []parley.ExternalEvent // Decide, Undecided or Unanswered
 }
 
-// decided returns the decision, nil if there is none.
-func (q *asked) decided() *parley.ExternalEvent {
+func (q *requestRecord) decided() *parley.ExternalEvent {
 	for i := range q.answers {
 		if q.answers[i].Msg.Kind == parley.Decide {
 			return &q.answers[i]
@@ -43,14 +42,14 @@ func (q *asked) decided() *parley.ExternalEvent {
 }
 
 // refused reports whether the request came into no slot.
-func (q *asked) refused() bool {
+func (q *requestRecord) refused() bool {
 	return slices.ContainsFunc(q.answers, func(a parley.ExternalEvent) bool {
 		return a.Msg.Kind == Unanswered && a.Msg.Seq == 0
 	})
 }
 
-// began returns the last start of a process in a run, by order and by time.
-func began(h *parley.History, id parley.ID) (order uint64, when parley.Tick, again bool) {
+// lastRestart returns the last restart of a process in a run, by order and by time.
+func lastRestart(h *parley.History, id parley.ID) (order uint64, when parley.Tick, again bool) {
 	for _, r := range h.Restarts {
 		if r.At == id {
 			order, when, again = r.Order, r.When, true
@@ -59,23 +58,23 @@ func began(h *parley.History, id parley.ID) (order uint64, when parley.Tick, aga
 	return order, when, again
 }
 
-// requests returns what the correct processes were asked, with their answers, and the
-// decisions of correct processes. A decision at a source that answers nothing is the error.
-func (j judged) requests(h *parley.History) (list []asked, decisions []parley.ExternalEvent, err error) {
+// requests returns the requests to correct processes, with their answers, and the
+// decisions of correct processes. It returns an error for a decision at a source that answers no request.
+func (j streamJudge) requests(h *parley.History) (list []requestRecord, decisions []parley.ExternalEvent, err error) {
 	for _, q := range h.Requests {
 		if q.Msg.Kind == Withdrawn {
 			for i := range list {
-				list[i].back = list[i].back || list[i].At == q.At && list[i].Msg.Value == q.Msg.Value
+				list[i].withdrawn = list[i].withdrawn || list[i].At == q.At && list[i].Msg.Value == q.Msg.Value
 			}
 		}
 		if q.Msg.Kind != parley.Propose || !h.Correct(q.At) || !j.All() && q.At != j.Source {
 			continue
 		}
-		one := asked{ExternalEvent: q, value: q.Msg.Body}
+		one := requestRecord{ExternalEvent: q, value: q.Msg.Body}
 		if j.All() {
 			one.name, one.value = RequestedValue(q.Msg)
 		}
-		order, _, _ := began(h, q.At)
+		order, _, _ := lastRestart(h, q.At)
 		one.void = q.Order < order
 		list = append(list, one)
 	}
@@ -96,10 +95,10 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ex
 	return list, decisions, err
 }
 
-// answers notes an answer with its request, in the same life of the process: the first one of that
-// number without an answer, or else the last; a refusal comes in the step of its request, so that the
-// last one is meant. It reports whether there is such a request.
-func answers(h *parley.History, list []asked, a parley.ExternalEvent) bool {
+// answers adds an answer to its request, in the same incarnation of the process: the first one of that
+// number without an answer, otherwise the last; a refusal comes in the step of its request, so that it
+// belongs to the last one. It reports whether there is such a request.
+func answers(h *parley.History, list []requestRecord, a parley.ExternalEvent) bool {
 	at := -1
 	for i := range list {
 		q := &list[i]
@@ -117,8 +116,8 @@ func answers(h *parley.History, list []asked, a parley.ExternalEvent) bool {
 	return at >= 0
 }
 
-// properties are what clients of a stream are promised, agreement by agreement.
-func (j judged) properties() []parley.Property {
+// properties returns the promises to clients of a stream, agreement by agreement.
+func (j streamJudge) properties() []parley.Property {
 	what, check := "slot", j.values
 	validity := "if a correct source's request enters a slot, the value decided in that slot is the request's"
 	if j.All() {
@@ -150,16 +149,16 @@ func (j judged) properties() []parley.Property {
 	}}
 }
 
-// vacuous returns why nothing is demanded of a run without decisions.
-func (j judged) vacuous(h *parley.History) string {
+// vacuous returns why nothing is demanded of a run without decisions, or "".
+func (j streamJudge) vacuous(h *parley.History) string {
 	if _, decisions, _ := j.requests(h); len(decisions) == 0 {
 		return "no correct process decides"
 	}
 	return ""
 }
 
-// agreement: decisions of the same slot, or vectors of the same name, are alike.
-func (j judged) agreement(h *parley.History) error {
+// agreement: decisions of the same slot, or vectors of the same name, are equal.
+func (j streamJudge) agreement(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
 	if !j.All() {
 		first := make(map[uint64]parley.ExternalEvent)
@@ -190,9 +189,9 @@ func (j judged) agreement(h *parley.History) error {
 	return nil
 }
 
-// values: what is decided in a stream of one source has been asked for, and in the slot in
-// which it is.
-func (j judged) values(h *parley.History) error {
+// values: a decision in a stream of one source was requested, and in the slot in
+// which it is decided.
+func (j streamJudge) values(h *parley.History) error {
 	if !h.Correct(j.Source) {
 		return nil
 	}
@@ -201,7 +200,7 @@ func (j judged) values(h *parley.History) error {
 		return err
 	}
 	for _, d := range decisions {
-		var in, any *asked
+		var in, any *requestRecord
 		for i := range list {
 			q := &list[i]
 			if slices.ContainsFunc(q.answers, func(a parley.ExternalEvent) bool { return a.Msg.Seq == d.Msg.Seq }) {
@@ -225,8 +224,8 @@ func (j judged) values(h *parley.History) error {
 	return nil
 }
 
-// entries: vectors have what correct processes asked with, and leave out nobody who was in time.
-func (j judged) entries(h *parley.History) error {
+// entries: vectors have the values of correct processes' requests, and omit no process that was in time.
+func (j streamJudge) entries(h *parley.History) error {
 	list, _, err := j.requests(h)
 	if err != nil {
 		return err
@@ -249,9 +248,9 @@ func (j judged) entries(h *parley.History) error {
 	return nil
 }
 
-// entry: one process's value in the vector of a name is one that it asked with, and there if
-// the process asked in time and, all its requests together, for no more than one slot has room for.
-func (j judged) entry(h *parley.History, list []asked, name string, id parley.ID, v []byte) error {
+// entry: one process's value in the vector of a name is a value that it requested, and is there if
+// the process requested it in time and all its requests together fit into one slot.
+func (j streamJudge) entry(h *parley.History, list []requestRecord, name string, id parley.ID, v []byte) error {
 	if !h.Correct(id) {
 		return nil
 	}
@@ -266,13 +265,13 @@ func (j judged) entry(h *parley.History, list []asked, name string, id parley.ID
 			continue
 		}
 		if size += len(item{q.name, q.value}.append(nil)) + 1; q.name == name {
-			asks, excused = asks || bytes.Equal(q.value, v), excused || q.back
+			asks, excused = asks || bytes.Equal(q.value, v), excused || q.withdrawn
 			if first < 0 {
 				first = q.When
 			}
 		}
 	}
-	_, _, again := began(h, id)
+	_, _, again := lastRestart(h, id)
 	excused = excused || again || size > j.Limit()
 	switch {
 	case v != nil && !asks:
@@ -283,7 +282,7 @@ func (j judged) entry(h *parley.History, list []asked, name string, id parley.ID
 	return nil
 }
 
-func (j judged) integrity(h *parley.History) error {
+func (j streamJudge) integrity(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
 	type place struct {
 		at   parley.ID
@@ -305,16 +304,16 @@ func (j judged) integrity(h *parley.History) error {
 	return nil
 }
 
-func (j judged) termination(h *parley.History) error {
+func (j streamJudge) termination(h *parley.History) error {
 	if !h.Over {
 		return nil
 	}
 	list, decisions, _ := j.requests(h)
 	for i := range list {
 		q := &list[i]
-		_, _, again := began(h, q.At)
+		_, _, again := lastRestart(h, q.At)
 		switch {
-		case q.void || q.back || j.All() && len(j.askers(list, q.name)) <= j.M:
+		case q.void || q.withdrawn || j.All() && len(j.askers(list, q.name)) <= j.M:
 		case len(q.answers) == 0:
 			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable(q.value))
 		case q.decided() != nil, j.All() && again, !j.All() && q.refused() && len(list) > j.Window:
@@ -324,7 +323,7 @@ func (j judged) termination(h *parley.History) error {
 	}
 	for _, d := range decisions {
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
-			if _, _, again := began(h, id); !j.All() && !again && !decidedIn(decisions, id, d.Msg.Seq) {
+			if _, _, again := lastRestart(h, id); !j.All() && !again && !decidedIn(decisions, id, d.Msg.Seq) {
 				return fmt.Errorf("%s decides in slot %d, and %s does not", h.Name(d.At), d.Msg.Seq, h.Name(id))
 			}
 		}
@@ -332,12 +331,12 @@ func (j judged) termination(h *parley.History) error {
 	return nil
 }
 
-// askers are the correct processes that ask for a name, and have neither withdrawn that nor
+// askers returns the correct processes that requested a name, and have neither withdrawn that nor
 // restarted since.
-func (j judged) askers(list []asked, name string) map[parley.ID]bool {
+func (j streamJudge) askers(list []requestRecord, name string) map[parley.ID]bool {
 	all := make(map[parley.ID]bool)
 	for i := range list {
-		if q := &list[i]; q.name == name && !q.void && !q.back {
+		if q := &list[i]; q.name == name && !q.void && !q.withdrawn {
 			all[q.At] = true
 		}
 	}
@@ -348,8 +347,8 @@ func decidedIn(decisions []parley.ExternalEvent, id parley.ID, slot uint64) bool
 	return slices.ContainsFunc(decisions, func(d parley.ExternalEvent) bool { return d.At == id && d.Msg.Seq == slot })
 }
 
-// rejoining: a process that restarted decides on what is asked for long enough after that.
-func (j judged) rejoining(h *parley.History) error {
+// rejoining: a process that restarted decides on requests that come long enough after that.
+func (j streamJudge) rejoining(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
 	for id, q := range j.late(h, list) {
 		switch d := q.decided(); {
@@ -362,19 +361,19 @@ func (j judged) rejoining(h *parley.History) error {
 	return nil
 }
 
-// late goes through all pairs of a correct process that restarted and a request that it must
-// decide on, if anybody does, in a run that is over.
-func (j judged) late(h *parley.History, list []asked) iter.Seq2[parley.ID, *asked] {
-	return func(yield func(parley.ID, *asked) bool) {
+// late iterates over all pairs of a correct process that restarted and a request that it must
+// decide, if any process does, in a run that is over.
+func (j streamJudge) late(h *parley.History, list []requestRecord) iter.Seq2[parley.ID, *requestRecord] {
+	return func(yield func(parley.ID, *requestRecord) bool) {
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
-			_, when, again := began(h, id)
+			_, when, again := lastRestart(h, id)
 			if !again || !h.Over {
 				continue
 			}
 			for i := range list {
 				q := &list[i]
-				known := func(other asked) bool { return other.name == q.name && other.When < when+3*j.age }
-				void := j.All() && (len(j.askers(list, q.name)) <= j.M || q.back || slices.ContainsFunc(list, known))
+				known := func(other requestRecord) bool { return other.name == q.name && other.When < when+3*j.age }
+				void := j.All() && (len(j.askers(list, q.name)) <= j.M || q.withdrawn || slices.ContainsFunc(list, known))
 				if q.When >= when+3*j.age && !void && !yield(id, q) {
 					return
 				}
@@ -383,8 +382,8 @@ func (j judged) late(h *parley.History, list []asked) iter.Seq2[parley.ID, *aske
 	}
 }
 
-// stayed returns why nothing is demanded of processes that restart.
-func (j judged) stayed(h *parley.History) string {
+// stayed returns why nothing is demanded of processes that restart, or "".
+func (j streamJudge) stayed(h *parley.History) string {
 	list, _, _ := j.requests(h)
 	for range j.late(h, list) {
 		return ""

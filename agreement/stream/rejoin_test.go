@@ -16,16 +16,16 @@ import (
 // roomier is a schedule with room for three delays of simulated runs.
 var roomier = Simulated
 
-// returning is a run of a stream with a small window in which processes come back.
+// returning is a run of a stream with a small window in which processes rejoin.
 func returning(t Key, n int, seed uint64) sim.Options {
 	return sim.Options{Protocol: simulatedIn(t, n, 8, roomier), Seed: seed, Steps: 1 << 20}
 }
 
-// age is how long a slot of the stream may take.
+// age returns the longest duration of a slot of the stream.
 func (t Key) age(n int) parley.Tick { return parley.Tick(t.Rounds(n).Last+2) * roomier.Delta }
 
-// agreed demands that all that correct processes decided is alike, slot by slot, and returns
-// it.
+// agreed demands that all decisions of correct processes are equal, slot by slot, and returns
+// them.
 func agreed(t *testing.T, what string, s *sim.Sim) map[uint64]string {
 	t.Helper()
 	if s.Stats.OutOfSteps {
@@ -44,7 +44,6 @@ func agreed(t *testing.T, what string, s *sim.Sim) map[uint64]string {
 	return all
 }
 
-// allDecide demands that every correct process decided on a value.
 func allDecide(t *testing.T, what string, s *sim.Sim, value string) {
 	t.Helper()
 	all, missing := outcomes(s)
@@ -60,7 +59,7 @@ func allDecide(t *testing.T, what string, s *sim.Sim, value string) {
 	}
 }
 
-// rolling has all processes come back, one after the other.
+// rolling restarts all processes, one after the other.
 func rolling(one Key, n int, lost bool) (crashes []sim.Crash, end parley.Tick) {
 	each := 6*one.age(n) + 10*roomier.Delta
 	for id := range parley.ID(n) {
@@ -69,8 +68,8 @@ func rolling(one Key, n int, lost bool) (crashes []sim.Crash, end parley.Tick) {
 	return crashes, 20000 + parley.Tick(n)*each
 }
 
-// When all processes have come back, one after the other, every one of them takes part:
-// with what it has on the disk, and without it.
+// When all processes have restarted, one after the other, every one of them takes part:
+// with its durable state, and without it.
 func TestRollingRestart(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
 		for _, lost := range []bool{false, true} {
@@ -93,7 +92,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// A question that is asked while its source comes back is answered when it is in.
+// A request to a source that is rejoining is answered when it has rejoined.
 func TestIsAskedWhileReturning(t *testing.T) {
 	one := Key{EIG, 1, 1}
 	opt := returning(one, 4, 1)
@@ -104,7 +103,7 @@ func TestIsAskedWhileReturning(t *testing.T) {
 	allDecide(t, one.String(), s, "one")
 }
 
-// All processes come back at once, each with another floor, and whoever lies: they go on.
+// All processes rejoin at once, each with another floor and whatever one sends: slots continue.
 func TestAllReturn(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
 		for _, how := range []faulty.Behavior{faulty.Honest, faulty.Silent, faulty.Random, faulty.TwoFaced} {
@@ -134,8 +133,8 @@ func TestAllReturn(t *testing.T) {
 	}
 }
 
-// pusher is a liar that is everywhere at once: it calls for all slots that windows let, by a
-// frame for each beside those of its own, and tells who comes back any slot.
+// pusher is a faulty process that opens all slots that windows allow, by a frame for each
+// besides its own frames, and reports any slot to a process that rejoins.
 func pusher(claims uint64) faulty.Behavior {
 	how := faulty.Behavior{Name: "pusher", Model: parley.SignedByzantineFaults}
 	how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -159,8 +158,8 @@ func pusher(claims uint64) faulty.Behavior {
 	return how
 }
 
-// Who comes back, or is cut off for some time, never decides other than the others, whoever
-// lies and though windows are full without a pause; and takes part again.
+// A process that rejoins, or is disconnected for some time, never decides other than the others,
+// whatever faulty processes send and although windows are always full; and it takes part again.
 func TestReturnsNeverDisagree(t *testing.T) {
 	for _, size := range [][2]int{{4, 1}, {7, 2}} {
 		n, m := size[0], size[1]
@@ -171,7 +170,7 @@ func TestReturnsNeverDisagree(t *testing.T) {
 				one := Key{[]Algorithm{EIG, SM, PhaseKing, OM}[seed%4], m, parley.ID(seed % 2)}
 				what := fmt.Sprintf("%s among %d %s %d seed %d", one, n, how.Name, i, seed)
 				opt := returning(one, n, seed)
-				// Who is out counts as faulty: beside m liars nothing is promised meanwhile.
+				// A process that is down counts as faulty: with m more faulty ones nothing is promised meanwhile.
 				opt.Faulty = map[parley.ID]faulty.Behavior{6: how}
 				if m == 1 {
 					opt.Faulty = map[parley.ID]faulty.Behavior{3: how}
@@ -200,7 +199,6 @@ func TestReturnsNeverDisagree(t *testing.T) {
 	}
 }
 
-// recorder notes what is signed.
 type recorder struct {
 	sim.Signer
 	texts map[parley.ID]map[uint64][]string
@@ -217,7 +215,7 @@ func (r recorder) Sign(as parley.ID, b []byte) []byte {
 	return r.Signer.Sign(as, b)
 }
 
-// A source that comes back signs nothing in a slot in which it has signed another value.
+// A source that restarts signs nothing in a slot in which it has signed another value.
 func TestSignsOnceInASlot(t *testing.T) {
 	for seed := range uint64(30) {
 		opt := returning(Key{SM, 1, 0}, 4, seed)
@@ -248,8 +246,8 @@ func TestSignsOnceInASlot(t *testing.T) {
 	}
 }
 
-// Who has nothing of before on the disk, among others like it, does not take part: it could
-// speak a second time in a slot.
+// Processes that all find no record on the disk take no part: they could
+// send a second time in a slot.
 func TestNobodyKnows(t *testing.T) {
 	opt := returning(Key{EIG, 1, 0}, 4, 1)
 	for id := range parley.ID(4) {
@@ -264,14 +262,14 @@ func TestNobodyKnows(t *testing.T) {
 	}
 }
 
-// A name that was decided on while a process was out is not decided on again, and one that
-// is asked for later is decided on by all.
+// A name that was decided while a process was down is not decided again, and all decide
+// a name that is requested later.
 func TestNamesOfWhoReturns(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, cut := range []bool{false, true} {
 			one, n, those := Key{EIG, 1, Everyone}, 4, []parley.ID{0, 2}
 			liar := seed%3 == 0 && !cut
-			if liar { // and process 1 is out: two are faulty
+			if liar { // with process 1, which is down, two are faulty
 				one.M, n, those = 2, 7, []parley.ID{0, 2, 4}
 			}
 			opt := returning(one, n, seed)
@@ -288,7 +286,7 @@ func TestNamesOfWhoReturns(t *testing.T) {
 			ask := func(at parley.ID, when parley.Tick, number uint64, name string) {
 				opt.Requests = append(opt.Requests, proposal(at, when, number, name, fmt.Sprint(at, "/", number)))
 			}
-			for _, id := range those { // before, while all are there
+			for _, id := range those { // before, while all are up
 				ask(id, 0, 49, "first")
 			}
 			for k := range uint64(20) { // more slots than a window has
@@ -296,7 +294,7 @@ func TestNamesOfWhoReturns(t *testing.T) {
 					ask(id, 6000+parley.Tick(k)*1500, k+1, fmt.Sprint("early", k))
 				}
 			}
-			// Who was cut off learns of it when the others go on.
+			// A disconnected process notices it when the others continue.
 			for _, id := range those {
 				ask(id, 46000, 50, "wake")
 			}
@@ -327,7 +325,7 @@ func TestNamesOfWhoReturns(t *testing.T) {
 	}
 }
 
-// After all came back at once names are agreed on again.
+// After all rejoined at once names are agreed on again.
 func TestNamesAllReturn(t *testing.T) {
 	one := Key{EIG, 1, Everyone}
 	for seed := range uint64(6) {
@@ -351,8 +349,8 @@ func TestNamesAllReturn(t *testing.T) {
 	}
 }
 
-// Who hears fewer than are correct in a round of a slot abstains in it: what it would decide
-// means nothing. Others decide, and it does in later slots.
+// A process that hears fewer than are correct in a round of a slot abstains in it: its decision
+// would mean nothing. Others decide, and it does in later slots.
 func TestHearsTooFew(t *testing.T) {
 	opt := returning(Key{EIG, 1, 0}, 4, 1)
 	opt.Links = []sim.Link{{From: parley.SetOf(1, 2), To: parley.SetOf(3), Until: 20000, Loss: 1}}
@@ -367,7 +365,7 @@ func TestHearsTooFew(t *testing.T) {
 	}
 }
 
-// One liar's word is not enough for a name to be known, nor its silence for one to be free.
+// One faulty process can neither make a name known, nor free one by silence.
 func TestLiesAboutNames(t *testing.T) {
 	for _, told := range []nameOutcome{{name: "late", slot: 1}, {name: "early", slot: 1}} {
 		liar := faulty.Behavior{Name: "lister", Model: parley.SignedByzantineFaults}
@@ -396,7 +394,7 @@ func TestLiesAboutNames(t *testing.T) {
 	}
 }
 
-// quiet is the host of a step that counts what is refused.
+// quiet is the host of a step that counts refusals.
 type quiet struct{ refused map[string]int }
 
 func (*quiet) Choose(int) int                        { return 0 }
@@ -404,8 +402,8 @@ func (*quiet) Sign(parley.ID, []byte) []byte         { return make([]byte, 64) }
 func (*quiet) Verify(parley.ID, []byte, []byte) bool { return true }
 func (h *quiet) Refused(_, _ parley.ID, why string)  { h.refused[why]++ }
 
-// What is no message of who comes back is refused, and so is what nobody waits for; no list
-// is told twice within the time of a slot.
+// Malformed and unexpected messages of rejoining are refused, and no list
+// is sent twice within the duration of a slot.
 func TestHostileReturns(t *testing.T) {
 	one := Key{EIG, 1, Everyone}
 	m := simulatedIn(one, 4, 8, roomier).New(0)
@@ -445,7 +443,7 @@ func TestHostileReturns(t *testing.T) {
 	}
 }
 
-// A process that comes back is saved and loaded in every phase, and goes on as it would have.
+// A process that rejoins is saved and loaded in every phase, and continues as it would have.
 func TestStateOfWhoReturns(t *testing.T) {
 	for _, one := range []Key{{EIG, 1, 0}, {EIG, 1, Everyone}} {
 		run := func(reload bool) string {
@@ -479,9 +477,9 @@ func TestStateOfWhoReturns(t *testing.T) {
 	}
 }
 
-// One process comes back, and while it finds out where the others are one slot begins: at no time
-// does it miss that slot without knowing. Long after, it takes part in the next, with nobody else
-// that is faulty.
+// One process rejoins, and while it locates the others one slot begins: at no time
+// does it miss that slot without noticing. Long after, it takes part in the next, with no other
+// faulty process.
 func TestReturnsWhileOneSlotBegins(t *testing.T) {
 	t.Parallel()
 	one := Key{EIG, 1, Everyone}

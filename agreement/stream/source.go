@@ -8,13 +8,13 @@ import (
 	"parley/lockstep"
 )
 
-// What becomes of requests that get no decision. Value: the number of the request. Seq: the slot
+// The outcomes of requests that get no decision. Value: the number of the request. Seq: the slot
 // that it came into; 0: none.
 const (
-	// Undecided is indicated of a request on which no correct process decides: it came too late
+	// Undecided is indicated for a request on which no correct process decides: it came too late
 	// for the others.
 	Undecided parley.Kind = parley.Indication + 0x3B
-	// Unanswered is indicated of a request in whose slot this process took no part. The others may
+	// Unanswered is indicated for a request in whose slot this process took no part. The others may
 	// have decided on it.
 	Unanswered parley.Kind = parley.Indication + 0x3D
 )
@@ -22,13 +22,13 @@ const (
 // wantEvidence, in the Seq of a request, asks for evidence.
 const wantEvidence = 1
 
-// The timers beside slotsTimer: for evidence that does not come, and for the next request.
+// The timers besides slotsTimer: for missing evidence, and for the next request.
 const (
 	evidenceTimer parley.Timer = iota + 1
 	gapTimer
 )
 
-// SourceRequest returns what the source of a stream is asked: to have all agree on a value of
+// SourceRequest returns a request to the source of a stream: to agree on a value of
 // at most Limit bytes, which must not be NoValue. The caller numbers its requests from 1, in Value.
 func SourceRequest(value []byte, evidence bool) parley.Msg {
 	m := parley.Msg{Kind: parley.Propose, Body: bytes.Clone(value)}
@@ -40,32 +40,31 @@ func SourceRequest(value []byte, evidence bool) parley.Msg {
 
 // sourceMachine is one process of a stream of agreements on the values of one source. The source
 // puts each SourceRequest into the next slot. All processes deliver a Decide for each slot, with the slot
-// for its Seq and at the source the number of the request for its Value; before it, Carried from
-// each process that sent Evidence, where that was asked for. For a slot in which the default is
+// in Seq and, at the source, the number of the request in Value; before it they deliver Carried from
+// each process that sent Evidence, if that was requested. For a slot in which the default is
 // decided nothing is delivered. Requests of a process that rejoins wait until it takes part again.
 type sourceMachine struct {
 	streamCore
 
-	depth, away int         // how many requests may be in unfinished slots, and are
-	gap         parley.Tick // between two slots, on average, while a process is silent
-	silence     bool        // our last slot did not end before its time
-	next        parley.Tick // when, in silence, the next slot may begin
+	maxInFlight, inFlight int         // how many requests may be in unfinished slots, and are
+	slotInterval          parley.Tick // average time between two slots, while a process is silent
+	peerSilent            bool        // this process's last slot did not end before its time
+	nextSlot              parley.Tick // during silence, when the next slot may begin
 
 	queue     []sourceRequest // in no slot yet
 	begun     []sourceRequest // in slots, by number
-	gathering []sourceRequest // decided, while evidence comes in
+	gathering []sourceRequest // decided, while evidence arrives
 }
 
-// sourceRequest is one request.
 type sourceRequest struct {
-	number   uint64
-	value    []byte // of the request, and once it is decided the value that was decided
-	why      bool
-	slot     uint64
-	begun    parley.Tick
-	told     bool
-	until    parley.Tick // evidence is waited for
-	evidence []sentEvidence
+	number        uint64
+	value         []byte // of the request, and once it is decided the decided value
+	wantsEvidence bool
+	slot          uint64
+	begun         parley.Tick
+	decided       bool
+	evidenceUntil parley.Tick // how long to wait for evidence
+	evidence      []sentEvidence
 }
 
 // sentEvidence is the Evidence of one process, as it was sent.
@@ -76,28 +75,28 @@ type sentEvidence struct {
 
 func newSourceMachine(core streamCore) *sourceMachine {
 	m := &sourceMachine{streamCore: core}
-	m.asked = make(map[uint64]*evidenceRecorder)
+	m.recorders = make(map[uint64]*evidenceRecorder)
 	m.open(m)
 	frames := m.N * (m.N - 1) * (m.last + 1)
-	m.depth = max(32, int(m.when.Delta/10/(parley.Tick(frames)*frameTime)))
-	m.gap = parley.Tick(m.last+1) * m.when.Delta / parley.Tick(m.depth)
+	m.maxInFlight = max(32, int(m.when.Delta/10/(parley.Tick(frames)*frameTime)))
+	m.slotInterval = parley.Tick(m.last+1) * m.when.Delta / parley.Tick(m.maxInFlight)
 	return m
 }
 
-// frameTime is what a frame may cost in ticks, which are nanoseconds in a cluster, with all that it
-// causes. A source has so many requests in flight that they cost, if all sources do the same, the time
-// that a message may take: with more, busy processes would be too late, and count as faulty. This
+// frameTime is the cost of a frame, with all that it causes, in ticks, which are nanoseconds in a
+// cluster. A source has so many requests in flight that, if all sources do the same, they cost the
+// longest delay of a message: with more, busy processes would be too late, and count as faulty. This
 // does not limit the rate, because far fewer requests keep a processor busy.
 const frameTime parley.Tick = 1500
 
 // burst is how many requests may go into slots at once while a process is silent. Slots that begin
-// together then end together, by the clock, and the work at their end makes all processes late.
+// together then end together at their deadlines, and the work at their end makes all processes late.
 const burst = 4
 
 // Start finds out, after a restart, which slots have begun.
 func (m *sourceMachine) Start(s *parley.Step) { m.slots.Start(s, m.DiskIntact) }
 
-// Request asks for an agreement on a value. Only the source is asked.
+// Request requests an agreement on a value. Only the source accepts it.
 func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
 	if m.self != m.Source {
 		s.Refuse(m.self, "request at a process that is not the source")
@@ -107,15 +106,15 @@ func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
 		s.Indicate(parley.Msg{Kind: Unanswered, Value: q.Value})
 		return
 	}
-	m.queue = append(m.queue, sourceRequest{number: q.Value, value: q.Body, why: q.Seq == wantEvidence})
+	m.queue = append(m.queue, sourceRequest{number: q.Value, value: q.Body, wantsEvidence: q.Seq == wantEvidence})
 	m.after(s)
 }
 
-// ProposalFor is called when a slot begins. The source says the value of its oldest request, or the
-// default; with signatures it says nothing instead of the default.
+// ProposalFor is called when a slot begins. The source proposes the value of its oldest request, or the
+// default; with signatures it proposes nothing instead of the default.
 func (m *sourceMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.queue) == 0 || !m.slots.Settled() || !m.slots.Tells(slot) {
-		return parley.Msg{Kind: parley.Propose, Body: nothing}, m.self == m.Source && !m.signed
+		return parley.Msg{Kind: parley.Propose, Body: noValue}, m.self == m.Source && !m.signed
 	}
 	one := m.queue[0]
 	m.queue[0] = sourceRequest{}
@@ -123,24 +122,23 @@ func (m *sourceMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bo
 		m.queue = nil
 	}
 	one.slot, one.begun = slot, s.Now
-	m.next = min(max(m.next, s.Now-burst*m.gap), s.Now) + m.gap
+	m.nextSlot = min(max(m.nextSlot, s.Now-burst*m.slotInterval), s.Now) + m.slotInterval
 	m.begun = append(m.begun, one)
-	m.away++
-	if one.why = one.why && m.record(slot); one.why {
+	m.inFlight++
+	if one.wantsEvidence = one.wantsEvidence && m.record(slot); one.wantsEvidence {
 		s.SendAll(parley.Msg{Kind: evidenceQuery, Value: slot})
 	}
 	return parley.Msg{Kind: parley.Propose, Body: one.value}, true
 }
 
-// SlotDone does nothing: what falls in turn has been delivered before.
+// SlotDone does nothing: all decisions have been delivered before.
 func (m *sourceMachine) SlotDone(*parley.Step, uint64, []parley.Effect) {}
 
-// record begins the evidence of a slot.
 func (m *sourceMachine) record(slot uint64) bool {
-	if len(m.asked) >= maxRecorded {
+	if len(m.recorders) >= maxRecorded {
 		return false
 	}
-	m.asked[slot] = &evidenceRecorder{name: m.Name, evidence: Evidence{Node: m.self}}
+	m.recorders[slot] = &evidenceRecorder{name: m.Name, evidence: Evidence{Node: m.self}}
 	return true
 }
 
@@ -161,7 +159,7 @@ func (m *sourceMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		return
 	case q.Kind == evidenceQuery && from == m.Source && len(q.Body) == 0:
 		if q.Value <= m.slots.Done() || q.Value > m.slots.Opened()+uint64(m.Window) ||
-			m.asked[q.Value] != nil || !m.record(q.Value) {
+			m.recorders[q.Value] != nil || !m.record(q.Value) {
 			s.Refuse(from, "asks for evidence of too much, or too late")
 			return
 		}
@@ -182,21 +180,21 @@ func (m *sourceMachine) Timeout(s *parley.Step, t parley.Timer) {
 }
 
 // after does what is due after every event: it delivers decisions and puts requests into slots.
-// That may end rounds whose time is over, and then there are more decisions.
+// That may end rounds whose time is over, which makes more decisions.
 func (m *sourceMachine) after(s *parley.Step) {
-	for again := true; again; again = len(m.decided) > 0 || m.ended() {
+	for again := true; again; again = len(m.decided) > 0 || m.hasEnded() {
 		for i := range m.decided {
-			m.tell(s, &m.decided[i])
+			m.deliver(s, &m.decided[i])
 			m.decided[i] = decision{}
 		}
 		m.decided = m.decided[:0]
-		m.end(s)
+		m.dropEnded(s)
 		if len(m.queue) > 0 {
 			m.slots.Want(s)
 		}
-		for m.slots.Settled() && len(m.queue) > 0 && m.away < m.depth {
-			if m.silence && s.Now < m.next {
-				s.SetTimer(gapTimer, m.next-s.Now)
+		for m.slots.Settled() && len(m.queue) > 0 && m.inFlight < m.maxInFlight {
+			if m.peerSilent && s.Now < m.nextSlot {
+				s.SetTimer(gapTimer, m.nextSlot-s.Now)
 				break
 			}
 			opened := m.slots.Opened()
@@ -205,24 +203,23 @@ func (m *sourceMachine) after(s *parley.Step) {
 			}
 		}
 	}
-	// order: each is deleted by itself
-	for slot := range m.asked {
+	// order: each is deleted independently
+	for slot := range m.recorders {
 		if slot <= m.slots.Done() {
-			delete(m.asked, slot)
+			delete(m.recorders, slot)
 		}
 	}
-	m.gathered(s)
+	m.deliverGathered(s)
 }
 
-// ended reports whether there are requests in slots that are over.
-func (m *sourceMachine) ended() bool { return len(m.begun) > 0 && m.begun[0].slot <= m.slots.Done() }
+func (m *sourceMachine) hasEnded() bool { return len(m.begun) > 0 && m.begun[0].slot <= m.slots.Done() }
 
-// end forgets requests in slots that are over, and indicates those that got no decision.
-func (m *sourceMachine) end(s *parley.Step) {
+// dropEnded removes requests in slots that are over, and indicates those that got no decision.
+func (m *sourceMachine) dropEnded(s *parley.Step) {
 	k := 0
 	for done := m.slots.Done(); k < len(m.begun) && m.begun[k].slot <= done; k++ {
-		if one := &m.begun[k]; !one.told {
-			m.away--
+		if one := &m.begun[k]; !one.decided {
+			m.inFlight--
 			s.Indicate(parley.Msg{Kind: Unanswered, Seq: one.slot, Value: one.number})
 		}
 	}
@@ -233,8 +230,8 @@ func (m *sourceMachine) end(s *parley.Step) {
 	}
 }
 
-// tell delivers a decision, unless it is the default.
-func (m *sourceMachine) tell(s *parley.Step, d *decision) {
+// deliver delivers a decision, unless it is the default.
+func (m *sourceMachine) deliver(s *parley.Step, d *decision) {
 	out := parley.Msg{Kind: parley.Decide, Origin: m.Source, Seq: d.slot, Body: d.value}
 	var own *sourceRequest
 	if m.self == m.Source {
@@ -243,14 +240,14 @@ func (m *sourceMachine) tell(s *parley.Step, d *decision) {
 		})
 		if found {
 			own = &m.begun[i]
-			own.told, out.Value = true, own.number
-			m.away--
-			m.silence = s.Now-own.begun >= m.when.Delta
+			own.decided, out.Value = true, own.number
+			m.inFlight--
+			m.peerSilent = s.Now-own.begun >= m.when.Delta
 		}
 	}
 	var body []byte
 	switch {
-	case bytes.Equal(d.value, nothing):
+	case bytes.Equal(d.value, noValue):
 		if own != nil {
 			s.Indicate(parley.Msg{Kind: Undecided, Seq: d.slot, Value: own.number})
 		}
@@ -259,9 +256,9 @@ func (m *sourceMachine) tell(s *parley.Step, d *decision) {
 		body = d.evidence.evidence.encode()
 	}
 	switch {
-	case own != nil && own.why:
+	case own != nil && own.wantsEvidence:
 		one := *own
-		one.value, one.until = d.value, s.Now+m.when.Delta
+		one.value, one.evidenceUntil = d.value, s.Now+m.when.Delta
 		if body != nil {
 			one.evidence = append(one.evidence, sentEvidence{m.self, body})
 		}
@@ -275,9 +272,9 @@ func (m *sourceMachine) tell(s *parley.Step, d *decision) {
 	s.Deliver(m.Source, out)
 }
 
-// takeEvidence takes in the evidence of one process about a slot of ours. The first counts.
+// takeEvidence records the evidence of one process about a slot of this source. The first counts.
 func (m *sourceMachine) takeEvidence(s *parley.Step, from parley.ID, q parley.Msg) {
-	of := func(one sourceRequest) bool { return one.slot == q.Value && one.why && !one.told }
+	of := func(one sourceRequest) bool { return one.slot == q.Value && one.wantsEvidence && !one.decided }
 	list := m.begun
 	i := slices.IndexFunc(list, of)
 	if i < 0 {
@@ -296,11 +293,11 @@ func (m *sourceMachine) takeEvidence(s *parley.Step, from parley.ID, q parley.Ms
 	}
 }
 
-// gathered delivers the decisions whose evidence has come from all, or whose time is over: the
+// deliverGathered delivers the decisions whose evidence has come from all, or whose wait is over: the
 // evidence first.
-func (m *sourceMachine) gathered(s *parley.Step) {
+func (m *sourceMachine) deliverGathered(s *parley.Step) {
 	m.gathering = slices.DeleteFunc(m.gathering, func(one sourceRequest) bool {
-		if len(one.evidence) < m.N && s.Now < one.until {
+		if len(one.evidence) < m.N && s.Now < one.evidenceUntil {
 			return false
 		}
 		for _, e := range one.evidence {
@@ -313,11 +310,11 @@ func (m *sourceMachine) gathered(s *parley.Step) {
 	})
 }
 
-// State visits all but the evidence that is being recorded: nothing depends on it.
+// State visits everything except the evidence that is being recorded: nothing depends on it.
 func (m *sourceMachine) State(v *parley.Vars) {
-	parley.Num(v, "away", &m.away)
-	v.Bool("silence", &m.silence)
-	v.Time("next", &m.next)
+	parley.Num(v, "away", &m.inFlight)
+	v.Bool("silence", &m.peerSilent)
+	v.Time("next", &m.nextSlot)
 	parley.Slice(v, "queue", &m.queue, visitRequest(v))
 	parley.Slice(v, "begun", &m.begun, visitRequest(v))
 	parley.Slice(v, "gathering", &m.gathering, visitRequest(v))
@@ -328,11 +325,11 @@ func visitRequest(v *parley.Vars) func(int, *sourceRequest) {
 	return func(_ int, one *sourceRequest) {
 		parley.Num(v, "number", &one.number)
 		v.Bytes("value", &one.value)
-		v.Bool("why", &one.why)
+		v.Bool("why", &one.wantsEvidence)
 		parley.Num(v, "slot", &one.slot)
 		v.Time("begun", &one.begun)
-		v.Bool("told", &one.told)
-		v.Time("until", &one.until)
+		v.Bool("told", &one.decided)
+		v.Time("until", &one.evidenceUntil)
 		parley.Slice(v, "accounts", &one.evidence, func(_ int, e *sentEvidence) {
 			v.ID("node", &e.from)
 			v.Bytes("account", &e.body)

@@ -12,21 +12,19 @@ import (
 	"parley/sim"
 )
 
-// simulated is a stream as a protocol.
 func simulated(t Key, n int) parley.Protocol { return simulatedIn(t, n, 64, lockstep.Called) }
 
-// simulatedIn has a window of slots, and rounds of a length of its own.
 func simulatedIn(t Key, n, window int, when lockstep.Schedule) parley.Protocol {
 	return New(Config{Key: t, N: n, Window: window}, when)
 }
 
-// question is a request of a stream's source.
+// question is a request to a stream's source.
 func question(at parley.ID, when parley.Tick, number uint64, value string) sim.Request {
 	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: parley.Propose, Value: number, Body: []byte(value)}}
 }
 
-// outcomes are what each correct process decided, by slot, and which questions of correct
-// ones got no answer.
+// outcomes returns what each correct process decided, by slot, and which requests to correct
+// processes got no answer.
 func outcomes(s *sim.Sim) (decided map[parley.ID]map[uint64]string, missing []uint64) {
 	decided = make(map[parley.ID]map[uint64]string)
 	for id := range s.Correct().All() {
@@ -45,8 +43,8 @@ func outcomes(s *sim.Sim) (decided map[parley.ID]map[uint64]string, missing []ui
 	return decided, missing
 }
 
-// Every question is answered and all correct processes decide on it, many at a time and
-// whoever lies: also where the rounds of all slots that go on end by the clock at once.
+// Every request is answered and all correct processes decide on it, with many in flight and
+// whatever faulty processes send: even if the rounds of all slots in flight end at once.
 func TestEveryQuestionIsAnswered(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
 		for i, how := range []faulty.Behavior{faulty.Silent, faulty.Random, faulty.TwoFaced} {
@@ -77,11 +75,11 @@ func TestEveryQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// lateness is when processes are late, in a run.
+// lateness is when processes are late in a run.
 const lateness parley.Tick = 50_000
 
-// lateAt is a run in which what a process says at the time lateness comes to two others too late; or
-// to one, and what another says to it as well.
+// lateAt is a run in which what a process sends at the time lateness reaches two others too late; or
+// one other, and what another sends to it is late as well.
 func lateAt(t Key, at parley.ID, both bool, requests ...sim.Request) *sim.Sim {
 	links := []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Since: lateness, Until: lateness + 1, Loss: 1}}
 	if both {
@@ -93,7 +91,7 @@ func lateAt(t Key, at parley.ID, both bool, requests ...sim.Request) *sim.Sim {
 	return sim.Run(sim.Options{Protocol: simulated(t, 4), Requests: requests, Links: links})
 }
 
-// became is what was indicated of questions, by number.
+// became returns the numbers of the requests for which a kind was indicated.
 func became(s *sim.Sim, kind parley.Kind) (numbers []uint64) {
 	for _, i := range s.History.Indications {
 		if i.Msg.Kind == kind {
@@ -103,8 +101,8 @@ func became(s *sim.Sim, kind parley.Kind) (numbers []uint64) {
 	return numbers
 }
 
-// A source whose value comes too late for the others does not take it for decided: nobody
-// has decided on anything, and it knows.
+// A source whose value comes too late for the others does not take it for decided: no
+// process has decided anything, and it knows that.
 func TestLateQuestion(t *testing.T) {
 	s := lateAt(Key{EIG, 1, 0}, 0, false,
 		question(0, 0, 0, "none"), question(0, lateness, 1, "one"), question(0, 2*lateness, 2, "two"))
@@ -119,7 +117,7 @@ func TestLateQuestion(t *testing.T) {
 	}
 }
 
-// One that does not hear all others in time either does not know what they decided on, which may
+// A source that also does not hear all others in time does not know what they decided, which may
 // be its value.
 func TestLateQuestionAndAnswer(t *testing.T) {
 	for _, value := range []string{"one", ""} {
@@ -141,7 +139,7 @@ func TestLateQuestionAndAnswer(t *testing.T) {
 	}
 }
 
-// One whose proposals come too late for the others gets the vector that they have, without
+// A process whose proposals come too late for the others gets the vector that they have, without
 // its own value, or none.
 func TestLateProposal(t *testing.T) {
 	for _, both := range []bool{false, true} {
@@ -174,8 +172,8 @@ func TestLateProposal(t *testing.T) {
 	}
 }
 
-// What was signed in one slot counts in no other: a source that shows its chain of slot 1
-// again in slot 2 has said nothing there.
+// A signature from one slot does not count in another: a source that sends its chain of slot 1
+// again in slot 2 has proposed nothing there.
 func TestChainOfAnotherSlot(t *testing.T) {
 	var first []byte
 	again := faulty.Behavior{Name: "again", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
@@ -205,7 +203,7 @@ func TestChainOfAnotherSlot(t *testing.T) {
 	}
 }
 
-// A process that is asked although it is not the source begins nothing, and decides as the others do.
+// A process that gets a request although it is not the source begins nothing, and decides as the others do.
 func TestQuestionElsewhere(t *testing.T) {
 	s := sim.Run(sim.Options{
 		Protocol: simulated(Key{EIG, 1, 0}, 4), Requests: []sim.Request{question(1, 0, 1, "other"), question(0, 10, 1, "one")},
@@ -222,8 +220,8 @@ func TestQuestionElsewhere(t *testing.T) {
 	}
 }
 
-// A slot that nobody correct asked for is not told of, and the next question comes to its
-// slot all the same.
+// A slot that no correct process requested is not reported, and the next request still comes to its
+// slot.
 func TestSlotsThatNobodyAskedFor(t *testing.T) {
 	calls := faulty.Behavior{Name: "calls", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := slices.Clone(t.Honest)
@@ -251,7 +249,7 @@ func TestSlotsThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
-// tells is a liar that says something else in one of its frames.
+// tells is a behavior that changes one of its frames.
 func tells(change func(m *parley.Msg)) faulty.Behavior {
 	return faulty.Behavior{Name: "tells", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		for i := range t.Honest {
@@ -261,7 +259,7 @@ func tells(change func(m *parley.Msg)) faulty.Behavior {
 	}}
 }
 
-// Frames and values over the limits of a stream are as good as none.
+// Frames and values over the limits of a stream count as missing.
 func TestStreamLimits(t *testing.T) {
 	large := Key{EIG, 3, 0}
 	for _, c := range []struct {
@@ -299,7 +297,7 @@ func TestStreamLimits(t *testing.T) {
 	}
 }
 
-// No correct process's frame is over the limit, with the largest values there are.
+// No correct process's frame is over the limit, with the largest possible values.
 func TestLargestFrames(t *testing.T) {
 	for _, c := range []struct {
 		t Key
@@ -308,7 +306,7 @@ func TestLargestFrames(t *testing.T) {
 		{Key{EIG, 1, 0}, 4}, {Key{OM, 1, 0}, 4}, {Key{SM, 2, 0}, 4}, {Key{PhaseKing, 1, 0}, 4},
 		{Key{EIG, 2, 0}, 7}, {Key{OM, 2, 0}, 7}, {Key{EIG, 3, 0}, 10}, {Key{OM, 3, 0}, 10},
 	} {
-		// The source tells each another value, and two of a kind with signatures.
+		// The source sends each process another value, and with signatures two of a kind.
 		liar := faulty.Behavior{Name: "many", Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Outgoing {
 			for i := range turn.Honest {
 				if m := &turn.Honest[i].Msg; m.Kind == lockstep.Frame && m.Seq == 0 && c.t.Algorithm != SM {
@@ -325,7 +323,7 @@ func TestLargestFrames(t *testing.T) {
 		if k := s.Stats.Refused["frame over the limit of the stream"]; k > 0 {
 			t.Errorf("%s among %d: %d frames refused", c.t, c.n, k)
 		}
-		if c.t.Algorithm != SM && len(s.Stats.Refused) > 0 { // SM refuses what it knows
+		if c.t.Algorithm != SM && len(s.Stats.Refused) > 0 { // SM refuses known values
 			t.Errorf("%s among %d: %v", c.t, c.n, s.Stats.Refused)
 		}
 	}

@@ -7,43 +7,43 @@
 // process is a source, an agreement has a name: correct processes that request the same name
 // get the same vector, with the value of each correct process that was in time.
 //
-// The model: rounds on call (see lockstep): clocks run at the same rate and messages have a
+// The model: rounds on demand (see lockstep): clocks run at the same rate and messages have a
 // bound on their delay. Up to M processes are faulty, Byzantine or down or late. A process that
-// restarts, or was cut off, counts as faulty until it takes part again.
+// restarts, or was disconnected, counts as faulty until it takes part again.
 //
 // The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement.
 // Rejoining needs n >= 2m+2, see mux.
 //
 // How it works: a slot begins at the first frame of any process, at most Window slots in the
-// time that one slot may last, see mux.Pipeline. The process itself notices that it was late: with at
-// most M faulty processes it hears n-1-M others in each round. If it hears fewer, or if it did not
-// hear all others and its own value was not decided, it abstains: it decides nothing in that slot.
-// Signatures cover the number of the slot.
+// longest duration of one slot, see mux.Pipeline. A process notices itself that it was late: with at
+// most M faulty processes it receives from n-1-M others in each round. If it receives from fewer, or if
+// it did not receive from all others and its own value was not decided, it abstains: it decides nothing
+// in that slot. Signatures cover the number of the slot.
 //
-// A decision of a source's stream is delivered as soon as it falls, because slots do not depend on
+// A decision of a source's stream is delivered as soon as it is made, because slots do not depend on
 // each other. Vectors are taken slot by slot, because a name is decided by the first slot in
-// which more than M processes say that they have waited long enough.
+// which more than M processes report that they have waited long enough.
 //
 // Source: a slot runs eig, om, sm or phaseking, each from the source that its package names.
 // Slots and rejoining are Parley's own; package mux describes them.
 //
 // # Decisions
 //
-// A process that is late goes by what the others agree on. In a cluster the source of an agreement by information
-// gathering hears what is relayed and decides by that (eig.Observed), a process that is late in what it
-// says and does not hear all takes no part, and in a Byzantine order all tell each other in every slot a
-// mark of what they agreed on before. Motive: a process that is late counts as faulty and no theorem
-// speaks of what it decides, but it is as honest as before, and its clients act on what it tells. Cost:
-// a level more a lieutenant and agreement, and some bytes a slot; and with a node down, one whose value
-// is late is out of agreements for some rounds. Marks are compared with n-m others, so that liars and a
-// process that strays do not have the others go out; and over the end of an era they tell how much was
-// delivered of whom, and not in which order.
+// A late process adopts what the others agree on. In a cluster the source of an agreement by information
+// gathering receives what is relayed and decides by that (eig.Observed); a process that sends late and does
+// not receive from all takes no part; and in a Byzantine order all processes send each other in every slot a
+// mark of what they agreed on before. Motive: a late process counts as faulty and no theorem covers its
+// decisions, but it follows the protocol, and its clients act on its answers. Cost: one more level per
+// lieutenant and agreement, and some bytes per slot; and with a node down, a node whose value is late is out
+// of agreements for some rounds. Marks are compared with n-m others, so that faulty processes and a diverged
+// process cannot make the others leave; over the end of an epoch they say how much was delivered from each
+// sender, and not in which order.
 //
-// Rounds begin on call, and need no common clock. An agreement begins when a node calls for it. It needs
-// only that clocks run at the same rate: an offset does not matter, a drift does, and above 0.3 % a node
+// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. It needs
+// only that clocks run at the same rate: an offset does not matter, a drift does, and above 0.3% a node
 // begins no agreement. Motive: the first frame announces the start, so no node has to know it
 // beforehand. Cost: for an agreement at a set time, the caller waits for that time on the common clock
-// and then calls.
+// and then requests it.
 package stream
 
 import (
@@ -86,7 +86,7 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("algorithm %d", uint8(a))
 }
 
-// ParseAlgorithm reads what String writes.
+// ParseAlgorithm parses the result of String.
 func ParseAlgorithm(text string) (Algorithm, error) {
 	for i, name := range algorithms {
 		if name == text {
@@ -96,8 +96,8 @@ func ParseAlgorithm(text string) (Algorithm, error) {
 	return 0, fmt.Errorf("algorithm %q: allowed are %s", text, strings.Join(algorithms[:], ", "))
 }
 
-// Most returns how many faulty processes n processes tolerate by the algorithm's theorem, at
-// most MaxFaults.
+// Most returns the largest number of faulty processes that n processes tolerate by the algorithm's
+// theorem, at most MaxFaults.
 func (a Algorithm) Most(n int) int {
 	if a == SM {
 		return max(0, min(n-2, MaxFaults))
@@ -105,7 +105,7 @@ func (a Algorithm) Most(n int) int {
 	return max(0, min(problem.MostOral(n), MaxFaults))
 }
 
-// The limits. Messages, and the memory that a faulty process can make others use, grow like n
+// The limits. Messages, and the memory that a faulty process can make others use, grow as n
 // to the power of m.
 const (
 	MaxValue     = problem.MaxValue // bytes
@@ -139,10 +139,10 @@ func (t Key) String() string {
 // All reports whether all processes are sources.
 func (t Key) All() bool { return t.Source == Everyone }
 
-// oral reports whether processes relay to each other what others said, value by value.
+// oral reports whether processes relay to each other what others sent, value by value.
 func (t Key) oral() bool { return t.Algorithm == EIG || t.Algorithm == OM }
 
-// Check returns why n processes cannot have this stream, nil if they can.
+// Check returns why n processes cannot have this stream, or nil if they can.
 func (t Key) Check(n int) error {
 	switch most := t.Algorithm.Most(n); {
 	case int(t.Algorithm) >= len(algorithms):
@@ -191,16 +191,16 @@ func (t Key) FrameLimit(n int) int {
 	return size
 }
 
-// nothing is the default of all agreements: it stands for the value of a process that was
-// asked for none.
-var nothing = []byte("\x00nothing\x00")
+// noValue is the default of all agreements: it stands for the value of a process without a
+// request.
+var noValue = []byte("\x00nothing\x00")
 
 // NoValue returns the value that stands for no value. No request may have it.
-func NoValue() []byte { return bytes.Clone(nothing) }
+func NoValue() []byte { return bytes.Clone(noValue) }
 
-// instance is one slot of a stream with one source.
+// instance configures one slot of a stream with one source.
 func (t Key) instance(n int) problem.Instance {
-	return problem.Instance{N: n, M: t.M, Source: t.Source, Default: nothing}
+	return problem.Instance{N: n, M: t.M, Source: t.Source, Default: noValue}
 }
 
 // Rounds returns the protocol of one slot.

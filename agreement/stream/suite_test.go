@@ -10,8 +10,8 @@ import (
 	"parley/sim"
 )
 
-// inputs ask for some agreements at the beginning, and for one when a process that was down then
-// is back.
+// inputs are requests for some agreements at the beginning, and for one when a process that was
+// down has rejoined.
 func (c Config) inputs(r *rand.Rand) (out []sim.Request) {
 	const late = 150_000
 	if !c.All() {

@@ -15,17 +15,17 @@ const (
 	MaxProposal = MaxValue - MaxName - 4
 )
 
-// VectorRequest returns what a process of a stream in which all are sources is asked: to put
-// its value into the vector of a name, and to wait for others for gather ticks before it calls for
-// the agreement. The caller numbers its requests from 1, in Value.
+// VectorRequest returns a request to a process of a stream in which all are sources: to put
+// its value into the vector of a name, and to wait gather ticks for others before it opens a slot
+// for the agreement. The caller numbers its requests from 1, in Value.
 func VectorRequest(name string, value []byte, gather parley.Tick) parley.Msg {
 	return parley.Msg{Kind: parley.Propose, Seq: uint64(gather), Body: item{name, value}.append(nil)}
 }
 
-// Withdrawn is the kind of a Request that takes back the request with the number in its Value.
+// Withdrawn is the kind of a Request that withdraws the request with the number in its Value.
 const Withdrawn parley.Kind = parley.Local + 0x41
 
-// RequestedValue reads a VectorRequest. A body that is none is a value under the name "value".
+// RequestedValue reads a VectorRequest. Any other body is a value under the name "value".
 func RequestedValue(m parley.Msg) (name string, value []byte) {
 	one := requested(m)
 	return one.name, one.value
@@ -38,8 +38,8 @@ func requested(m parley.Msg) item {
 	return item{"value", m.Body}
 }
 
-// AgreedVector reads the answer to a VectorRequest: the values of n processes, nil where there is
-// none.
+// AgreedVector reads the answer to a VectorRequest: the values of n processes, nil for a missing
+// one.
 func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 	r := parley.Reader{Rest: m.Body}
 	for range n {
@@ -52,12 +52,12 @@ func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 }
 
 // vectorMachine is one process of a stream in which all are sources: each slot is interactive
-// consistency. In a slot a process says everything that it is asked for, by name, and for
+// consistency. In a slot a process proposes all its requests, by name, and says for
 // each name whether it is ripe: whether a request has waited for its time to gather. A name gets
 // its vector in the first slot in which more than M processes say that it is ripe. So the vector
 // is a function of what is agreed on, and faulty processes alone cannot use up a name.
 //
-// A process calls for a slot when a name is ripe, and again, at growing intervals, until that name
+// A process opens a slot when a name is ripe, and again, at growing intervals, until that name
 // is decided.
 //
 // Which names are known is a function of all slots, so a process that has missed a slot has
@@ -65,27 +65,26 @@ func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 type vectorMachine struct {
 	streamCore
 
-	pending []pending     // in the order of the requests
+	pending []pendingName // in the order of the requests
 	known   []nameOutcome // the oldest first
 	catchUp nameCatchUp
 }
 
-// pending is a name that is requested here and not decided.
-type pending struct {
+// pendingName is a name that is requested here and not decided.
+type pendingName struct {
 	item
 	numbers []uint64 // of the requests
-	said    uint64   // the slot in which it was said last
+	said    uint64   // the last slot in which it was proposed
 	ripe    parley.Tick
-	call    parley.Tick // when this process calls for a slot
-	wait    parley.Tick // until it calls again
+	call    parley.Tick // when this process opens a slot
+	wait    parley.Tick // how long it then waits before it opens another
 }
 
-// nameOutcome is what was agreed on under a name.
 type nameOutcome struct {
 	name   string
 	slot   uint64
 	values []byte
-	bare   bool // learned from others: the values are not here
+	bare   bool // learned from others, without the values
 }
 
 // rememberedNames is how many names are known. It is the same at all processes, because it
@@ -96,7 +95,7 @@ const (
 	keptNames       = 2 * rememberedNames
 )
 
-// namesTimer is set for when this process calls for the next slot.
+// namesTimer is set for when this process opens the next slot.
 const namesTimer parley.Timer = 1
 
 func newVectorMachine(core streamCore) *vectorMachine {
@@ -113,20 +112,20 @@ func (m *vectorMachine) Start(s *parley.Step) {
 	m.slots.Start(s, m.DiskIntact)
 }
 
-// Request is a VectorRequest, or takes one back.
+// Request handles a VectorRequest, or a Withdrawn.
 func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 	if q.Kind == Withdrawn {
 		for i := range m.pending {
 			of := &m.pending[i].numbers
 			*of = slices.DeleteFunc(*of, func(number uint64) bool { return number == q.Value })
 		}
-		m.pending = slices.DeleteFunc(m.pending, func(p pending) bool { return len(p.numbers) == 0 })
+		m.pending = slices.DeleteFunc(m.pending, func(p pendingName) bool { return len(p.numbers) == 0 })
 		return
 	}
 	one := requested(q)
 	known, i := m.outcome(one.name), 0
 	if known == nil {
-		i = slices.IndexFunc(m.pending, func(p pending) bool { return p.name == one.name })
+		i = slices.IndexFunc(m.pending, func(p pendingName) bool { return p.name == one.name })
 	}
 	wait := parley.Tick(q.Seq)
 	switch {
@@ -139,14 +138,13 @@ func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 	case i >= 0:
 		m.pending[i].numbers = append(m.pending[i].numbers, q.Value)
 	default:
-		m.pending = append(m.pending, pending{
+		m.pending = append(m.pending, pendingName{
 			item: one, numbers: []uint64{q.Value}, ripe: s.Now + wait, call: s.Now + wait, wait: max(wait, m.when.Delta),
 		})
 	}
 	m.after(s)
 }
 
-// outcome returns what was agreed on under a name, nil if that is not known.
 func (m *vectorMachine) outcome(name string) *nameOutcome {
 	for i := max(0, len(m.known)-rememberedNames); i < len(m.known); i++ {
 		if m.known[i].name == name {
@@ -167,7 +165,7 @@ func (m *vectorMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case q.Kind == positionQuery || q.Kind == positionReply:
 		m.slots.HandlePosition(s, from, q)
 	case q.Kind == namesQuery || q.Kind == namesReply:
-		m.hear(s, from, q)
+		m.handleNames(s, from, q)
 	case len(q.Body) > m.FrameLimit(m.N):
 		s.Refuse(from, "frame over the limit of the stream")
 		return
@@ -184,11 +182,11 @@ func (m *vectorMachine) Timeout(s *parley.Step, t parley.Timer) {
 	m.after(s)
 }
 
-// longWait is the longest time, in ticks, between two calls for a slot because of one name:
-// 2 s in a cluster.
-const longWait parley.Tick = 2e9
+// maxCallInterval is the longest time, in ticks, between two slots that this process opens because of one
+// name: 2 s in a cluster.
+const maxCallInterval parley.Tick = 2e9
 
-// after calls for a slot if it is time, and sets the timer.
+// after opens a slot if it is time, and sets the timer.
 func (m *vectorMachine) after(s *parley.Step) {
 	m.rejoin(s)
 	if len(m.pending) > 0 {
@@ -203,7 +201,7 @@ func (m *vectorMachine) after(s *parley.Step) {
 		if p.call <= s.Now {
 			call = true
 			p.call = s.Now + p.wait
-			p.wait = min(2*p.wait, max(longWait, 4*m.when.Delta))
+			p.wait = min(2*p.wait, max(maxCallInterval, 4*m.when.Delta))
 		}
 		if next == 0 || p.call < next {
 			next = p.call
@@ -217,23 +215,23 @@ func (m *vectorMachine) after(s *parley.Step) {
 	}
 }
 
-// ProposalFor says all that is pending, as far as there is room. What was said longest ago comes first, so
+// ProposalFor proposes all pending requests that fit. The one proposed longest ago comes first, so
 // that a name that no other process requests does not keep others out.
 func (m *vectorMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.pending) == 0 || !m.slots.Speaks() {
 		return parley.Msg{}, false
 	}
-	unripe := func(p *pending) int {
+	unripe := func(p *pendingName) int {
 		if p.ripe <= s.Now {
 			return 0
 		}
 		return 1
 	}
-	order := make([]*pending, len(m.pending))
+	order := make([]*pendingName, len(m.pending))
 	for i := range m.pending {
 		order[i] = &m.pending[i]
 	}
-	slices.SortStableFunc(order, func(a, b *pending) int {
+	slices.SortStableFunc(order, func(a, b *pendingName) int {
 		return cmp.Or(cmp.Compare(a.said, b.said), cmp.Compare(unripe(a), unripe(b)))
 	})
 	var entry []byte
@@ -246,22 +244,22 @@ func (m *vectorMachine) ProposalFor(s *parley.Step, slot uint64) (parley.Msg, bo
 	return parley.Msg{Kind: parley.Propose, Body: entry}, true
 }
 
-// SlotDone takes the vector of a slot.
+// SlotDone handles the vector of a slot.
 func (m *vectorMachine) SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect) {
 	for _, e := range delivered {
 		if e.Msg.Kind != parley.Decide {
 			continue
 		}
 		if !m.catchUp.whole {
-			m.catchUp.held = append(m.catchUp.held, slotVector{slot, e.Msg.Body}) // until it has caught up
+			m.catchUp.heldVectors = append(m.catchUp.heldVectors, slotVector{slot, e.Msg.Body}) // until it has caught up
 			continue
 		}
 		m.vector(s, slotVector{slot, e.Msg.Body})
 	}
 }
 
-// said is what the vector of a slot has under one name.
-type said struct {
+// nameEntries is what the vector of a slot has under one name.
+type nameEntries struct {
 	ripe   int
 	values [][]byte
 }
@@ -270,18 +268,18 @@ type said struct {
 func (m *vectorMachine) vector(s *parley.Step, v slotVector) {
 	entries, err := interactive.DecodeVector(v.body)
 	if err != nil {
-		panic(err) // it was written by this process
+		panic(err) // this process wrote it
 	}
-	all := make(map[string]*said)
+	all := make(map[string]*nameEntries)
 	for id, entry := range entries {
 		for _, one := range readEntry(entry) {
 			of := all[one.name]
 			if of == nil {
-				of = &said{values: make([][]byte, m.N)}
+				of = &nameEntries{values: make([][]byte, m.N)}
 				all[one.name] = of
 			}
 			if of.values[id] != nil {
-				continue // a second one of the same process
+				continue // a second value of the same process
 			}
 			of.values[id] = one.value
 			if one.ripe {
@@ -302,10 +300,10 @@ func (m *vectorMachine) decide(s *parley.Step, o *nameOutcome) {
 		m.catchUp.cut = true
 	}
 	if old := len(m.known) - rememberedNames; old >= 0 {
-		m.known[old].values = nil // of the last ones alone, as they are
+		m.known[old].values = nil // only the last rememberedNames keep their values
 	}
 	m.known = append(m.known, *o)
-	i := slices.IndexFunc(m.pending, func(p pending) bool { return p.name == o.name })
+	i := slices.IndexFunc(m.pending, func(p pendingName) bool { return p.name == o.name })
 	if i < 0 {
 		return
 	}
@@ -317,7 +315,7 @@ func (m *vectorMachine) decide(s *parley.Step, o *nameOutcome) {
 
 func (m *vectorMachine) State(v *parley.Vars) {
 	m.catchUp.state(v)
-	parley.Slice(v, "pending", &m.pending, func(_ int, p *pending) {
+	parley.Slice(v, "pending", &m.pending, func(_ int, p *pendingName) {
 		visitText(v, "name", &p.name)
 		v.Bytes("value", &p.value)
 		parley.Slice(v, "numbers", &p.numbers, func(_ int, number *uint64) { parley.Num(v, "number", number) })

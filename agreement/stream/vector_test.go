@@ -18,7 +18,7 @@ func proposal(at parley.ID, when parley.Tick, number uint64, name, value string)
 	}}
 }
 
-// vectors are what the correct processes were answered, by number of the question.
+// vectors returns the answers at the correct processes, by number of the request.
 func vectors(s *sim.Sim) map[parley.ID]map[uint64][]string {
 	out := make(map[parley.ID]map[uint64][]string)
 	for id := range s.Correct().All() {
@@ -37,8 +37,8 @@ func vectors(s *sim.Sim) map[parley.ID]map[uint64][]string {
 	return out
 }
 
-// What a node alone asks for under one name, and goes on to ask for, keeps nothing else of
-// it from being heard.
+// A name that only one node requests, and keeps requesting, does not keep its other names
+// from being decided.
 func TestALonelyProposal(t *testing.T) {
 	common := func(id parley.ID) string { return fmt.Sprintf("%0100d", id) }
 	for _, how := range []faulty.Behavior{faulty.Honest, faulty.Silent, faulty.TwoFaced} {
@@ -61,7 +61,7 @@ func TestALonelyProposal(t *testing.T) {
 	}
 }
 
-// More names than one value has room for are agreed on in turn, with Everyone's values.
+// More names than fit into one value are agreed on in turn, with the values of all processes.
 func TestManyProposals(t *testing.T) {
 	opt := sim.Options{Protocol: simulated(Key{EIG, 1, Everyone}, 4), Until: 200000, Steps: 1 << 20}
 	const count = 12

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hardest are the systems at the bound, n = 3m+1, with all m faults: all of them lieutenants, or the
+// hardest returns the systems at the bound, n = 3m+1, with all m faults: m lieutenants, or the
 // source and m-1 lieutenants.
 func hardest(ms ...int) (systems []System) {
 	for _, m := range ms {

@@ -6,7 +6,7 @@ import "math/bits"
 type Size struct {
 	Leaves     uint64 // leaves of one process's tree
 	Nodes      uint64 // nodes of one process's tree, leaves included
-	Deliveries uint64 // values delivered in the whole system: n-1 for each node, own copies counted
+	Deliveries uint64 // values delivered in the whole system: n-1 for each node, own copies included
 }
 
 // Count returns the size of the trees of n processes after rounds 0..m: rank k holds

@@ -7,14 +7,14 @@ import (
 )
 
 // DepthFirst runs the system against a liar and returns what each lieutenant decides, a bit each:
-// the faulty ones as if they had kept to the second stage, so mask it with [System.Correct]. It keeps
-// none of the tree: a node's output depends on nothing but the word it holds and the lies told below
-// it, so the tree is evaluated in depth, in the memory of one path. Every node is evaluated and every
-// lie is asked for, once.
+// faulty ones as if they had followed the second stage, so mask it with [System.Correct]. It keeps
+// none of the tree: a node's output depends only on the word it holds and the lies below
+// it, so the tree is evaluated depth first, in the memory of one path. It evaluates every node and
+// asks for every lie, once.
 //
-// With workers > 1 as many goroutines share the subtrees below the two-step paths, if there are
-// ranks below those, and the liar is called by all of them; otherwise nothing is started. Each
-// worker takes 4 KiB or so, whatever the size of the tree. The liar may be nil if nobody is
+// With workers > 1 that many goroutines share the subtrees below the two-step paths, if there are
+// ranks below those, and all of them call the liar; otherwise no goroutine is started. Each
+// worker takes about 4 KiB, whatever the size of the tree. The liar may be nil if no process is
 // faulty. DepthFirst panics on a system that does not [System.Validate].
 func (s System) DepthFirst(l Liar, workers int) (decisions uint64) {
 	s.check()
@@ -24,8 +24,8 @@ func (s System) DepthFirst(l Liar, workers int) (decisions uint64) {
 	return s.walker(l).output(0, 0, s.everyone(), s.order(l)) & s.everyone()
 }
 
-// split is DepthFirst over several workers. The outputs of level 2 are laid out as a level is, in
-// lexicographic order, so that the children of a node lie side by side.
+// split is DepthFirst with several workers. The outputs of level 2 are in
+// lexicographic order, so that the children of a node are adjacent.
 func (s System) split(l Liar, workers int) uint64 {
 	lieutenants := s.N - 1
 	order := s.order(l)
@@ -62,8 +62,8 @@ func (s System) split(l Liar, workers int) uint64 {
 	return atLeast(level1[:lieutenants], top.need[0])
 }
 
-// walker is one worker of a depth-first engine: what it has to know, and room for the outputs of
-// one block of siblings a rank.
+// walker is one worker of a depth-first engine: its parameters, and room for the outputs of
+// one block of siblings per rank.
 type walker struct {
 	faulty uint64
 	m      int
@@ -76,8 +76,8 @@ func (s System) walker(l Liar) *walker {
 	return &walker{faulty: s.Faulty, m: s.M, need: s.thresholds(), liar: l}
 }
 
-// word returns what the path's last relay tells, where x is what the lieutenants hold for the path
-// without it: its own bit to everyone, or whatever the liar says.
+// word returns what the path's last relay sends, where x is what the lieutenants hold for the path
+// without it: its own bit to all, or what the liar returns.
 func (w *walker) word(path Path, x uint64) uint64 {
 	q := path.Last()
 	held := x >> q & 1
@@ -111,8 +111,8 @@ func (w *walker) output(k int, path Path, avail, x uint64) uint64 {
 	return atLeast(outs[:i], w.need[k])
 }
 
-// leafParent is output for the rank above the leaves. The leaves of correct relays need not be
-// there: each counts for all receivers alike, so they lower the threshold for the lies.
+// leafParent is output for the rank above the leaves. The leaves of correct relays are not
+// needed: each counts for all receivers alike, so they lower the threshold for the lies.
 func (w *walker) leafParent(k int, path Path, avail, x uint64) uint64 {
 	need := w.need[k] - ones(x&avail&^w.faulty)
 	lies := &w.outs[k]

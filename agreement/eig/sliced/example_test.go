@@ -6,8 +6,8 @@ import (
 	"parley/agreement/eig/sliced"
 )
 
-// Four processes tolerate one fault: the source is correct and says 1, its third lieutenant tells the
-// first two that it was told 0.
+// Four processes tolerate one fault: the source is correct and sends 1, its third lieutenant tells the
+// first two that it received 0.
 func Example() {
 	s := sliced.System{N: 4, M: 1, Faulty: 0b100, Value: 1}
 	if err := s.Validate(); err != nil {

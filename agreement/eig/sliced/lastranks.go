@@ -2,18 +2,18 @@ package sliced
 
 import "math/bits"
 
-// The rank above the leaves has nearly all the nodes that a depth-first engine visits, and asking
-// for the lies told to it is nearly all its work. So it is evaluated from one rank higher, where
-// the list of the liars is made once for a whole block of siblings.
+// The rank above the leaves has nearly all the nodes that a depth-first engine visits, and nearly
+// all the work is calling the liar for it. So it is evaluated from one rank higher, where
+// the list of faulty lieutenants is made once for a whole block of siblings.
 
-// leafGrandparent is output for the rank two above the leaves where at most seven of the available
-// lieutenants are faulty. A node of the rank below comes in two kinds: that of a faulty relay, with
-// any word and one liar fewer, and that of a correct relay, with a bit that is the same for all.
+// leafGrandparent is output for the rank two above the leaves if at most seven of the available
+// lieutenants are faulty. A node of the rank below is of one of two kinds: that of a faulty relay, with
+// any word and one faulty relay fewer below, and that of a correct relay, with one bit for all.
 func (w *walker) leafGrandparent(k int, path Path, avail, x uint64) uint64 {
 	outs := &w.outs[k]
 	need := w.need[k+1]
 	correct := avail &^ w.faulty
-	var liars [8]uint8 // the available liars' indices, in any order
+	var liars [8]uint8 // the indices of the available faulty lieutenants, in any order
 	count := 0
 	for rest := avail & w.faulty; rest != 0; rest &= rest - 1 {
 		liars[count&7] = uint8(bits.TrailingZeros64(rest))
@@ -21,8 +21,8 @@ func (w *walker) leafGrandparent(k int, path Path, avail, x uint64) uint64 {
 	}
 	i := 0
 	for j := count - 1; j >= 0; j-- {
-		// Each liar in turn comes last in the list, out of reach of its own node; those before
-		// place j have not moved yet.
+		// Each faulty lieutenant in turn comes last in the list, out of reach of its own node; those
+		// before place j have not moved yet.
 		last := (count - 1) & 7
 		liars[j&7], liars[last] = liars[last], liars[j&7]
 		child := path.Append(int(liars[last]))
@@ -40,8 +40,8 @@ func (w *walker) leafGrandparent(k int, path Path, avail, x uint64) uint64 {
 	return atLeast(outs[:i], w.need[k])
 }
 
-// leafParent returns the outputs of a node above the leaves: which receivers hear need ones or more
-// from the first count liars, 7 at most, about a word. The calls are unrolled because Go keeps no
+// leafParent returns the outputs of a node above the leaves: which receivers get need ones or more
+// from the first count liars, at most 7, about a word. The calls are unrolled because Go keeps no
 // register across a call: a loop would store and load its state once for each.
 func leafParent(l Liar, path Path, word uint64, liars *[8]uint8, count, need int) uint64 {
 	var said [7]uint64
@@ -68,8 +68,8 @@ func leafParent(l Liar, path Path, word uint64, liars *[8]uint8, count, need int
 	case 1:
 		said[0] = l(first+Path(liars[0]), word>>(liars[0]&63)&1)
 	}
-	// Often the correct relays have decided for every receiver; the lies are heard, but need not
-	// be counted.
+	// Often the correct relays have decided for every receiver; the lies are then fetched but need
+	// not be counted.
 	if need <= 0 {
 		return ^uint64(0)
 	}

@@ -2,20 +2,20 @@ package sliced
 
 import "math/bits"
 
-// Liar is an adversary: a pure function. It returns the word a faulty sender tells in the
-// message with this path: bit r is what lieutenant r is told, bits past the last lieutenant are
+// Liar is an adversary: a pure function. It returns the word that a faulty sender sends in the
+// message with this path: bit r goes to lieutenant r, bits past the last lieutenant are
 // ignored. The path's last relay is the sender; path 0 is sent by the source. held is the value
-// the sender itself holds and would relay if it were correct, 0 or 1; for the source, its own.
+// that the sender itself holds and would relay if it were correct, 0 or 1; for the source, its own.
 //
-// An engine may ask in any order, and several workers at a time.
+// An engine may call it in any order, and from several workers at a time.
 type Liar func(path Path, held uint64) uint64
 
-// TwoFaced returns a liar that tells every receiver of every message a bit drawn at random,
-// whatever it holds. The bits depend on the seed and the path alone.
+// TwoFaced returns a liar that sends every receiver of every message a bit drawn at random,
+// whatever it holds. The bits depend only on the seed and the path.
 func TwoFaced(seed uint64) Liar {
 	// Multiply, fold, multiply and fold again: two multiplications spread a path's few bits, which
-	// differ from a sibling's in one byte only, over all receivers. A sweep asks hundreds of
-	// millions of times, so this is no place for a stronger generator.
+	// differ from a sibling's in one byte only, over all receivers. A sweep calls it hundreds of
+	// millions of times, so a stronger generator would be too slow.
 	const (
 		spread = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 		stir   = 0xd6e8feb86659fd93 // an odd constant with irregular bits

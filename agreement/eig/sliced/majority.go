@@ -3,7 +3,7 @@ package sliced
 import "math/bits"
 
 // The second stage gives a node the strict majority of its children's outputs, and the default
-// where there is none. Both rules together are one threshold on the number of ones, and it is the
+// if there is none. Both rules together are one threshold on the number of ones, the
 // same for every receiver and every node of a rank.
 
 // threshold returns how many ones among g children make the output a one: more than half of them,
@@ -13,7 +13,7 @@ func threshold(g int, def uint64) int {
 }
 
 // atLeast returns the word of the receivers that see need ones or more among the words, of which
-// there are 64 at most: for bit r of the result, bit r of each word counts. The counts are
+// there are at most 64: for bit r of the result, bit r of each word counts. The counts are
 // bit-sliced: bit r of the plane 2^i is bit i of receiver r's count, so that one chain of adders
 // counts for all receivers.
 func atLeast(words []uint64, need int) uint64 {
@@ -59,7 +59,7 @@ func atLeast(words []uint64, need int) uint64 {
 	return compare(reached, p64, t>>6)
 }
 
-// atLeast7 is atLeast for seven words, some of them zero where there are fewer, and a need of 1..7.
+// atLeast7 is atLeast for seven words, zero where there are fewer, and a need of 1..7.
 func atLeast7(words *[7]uint64, need int) uint64 {
 	sum1, carry1 := add3(words[0], words[1], words[2])
 	sum2, carry2 := add3(words[3], words[4], words[5])
@@ -83,5 +83,4 @@ func compare(reached, plane uint64, t uint) uint64 {
 	return plane&reached | zero&(plane|reached)
 }
 
-// ones returns the size of a set.
 func ones(set uint64) int { return bits.OnesCount64(set) }

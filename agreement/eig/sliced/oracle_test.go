@@ -2,22 +2,21 @@ package sliced
 
 import "strings"
 
-// The oracle simulates every process by itself, as the article tells it: paths are strings of
+// The oracle simulates every process separately, as in the article: paths are strings of
 // process ids, source first and sender last, and each process keeps its tree in two maps. It
-// shares nothing with the engines but the adversary, which it asks by the engines' paths.
+// shares only the adversary with the engines, which it calls with the engines' paths.
 
 type process struct {
-	input  map[string]uint64 // what it was told, by path
+	input  map[string]uint64 // what it received, by path
 	output map[string]uint64
 }
 
 type oracle struct {
 	s         System
-	liar      Liar // nil: the faulty send nothing at all
+	liar      Liar // nil: faulty processes send nothing at all
 	processes []process
 }
 
-// runOracle runs all rounds and the second stage.
 func runOracle(s System, liar Liar) *oracle {
 	o := &oracle{s: s, liar: liar}
 	for range s.N {
@@ -47,7 +46,7 @@ func runOracle(s System, liar Liar) *oracle {
 	return o
 }
 
-// send is one message to each lieutenant; held is what the sender would say if it were correct.
+// send sends one message to each lieutenant; held is what the sender would send if it were correct.
 func (o *oracle) send(sender int, path string, held uint64) {
 	faulty := o.s.SourceFaulty
 	if sender != o.s.Source {
@@ -72,7 +71,7 @@ func (o *oracle) send(sender int, path string, held uint64) {
 	}
 }
 
-// value is what a process holds for a path: the default if nothing came.
+// value returns what a process holds for a path: the default if nothing came.
 func (o *oracle) value(p int, path string) uint64 {
 	if v, ok := o.processes[p].input[path]; ok {
 		return v
@@ -106,7 +105,7 @@ func (o *oracle) resolve(p int, path string, rank int) uint64 {
 
 func contains(path string, p int) bool { return strings.ContainsRune(path, rune(p)) }
 
-// packed is the engines' name of a path.
+// packed returns the engines' name of a path.
 func packed(s System, path string) Path {
 	var p Path
 	for i, id := range path {

@@ -40,7 +40,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Memory is what the tree holds, to the word.
+// Memory returns exactly the size of the tree.
 func TestMemory(t *testing.T) {
 	for _, s := range []System{{N: 2}, {N: 3, M: 1, Faulty: 0b11}, {N: 10, M: 3}, {N: 10, M: 8}, {N: 13, M: 4}} {
 		tree := s.Levels(TwoFaced(1))
@@ -62,7 +62,7 @@ func TestMajority(t *testing.T) {
 	for g := range 65 {
 		words := make([]uint64, g)
 		for i := range words {
-			words[i] = rng.Uint64()&^2 | 1 // one receiver sees ones only, another none
+			words[i] = rng.Uint64()&^2 | 1 // one receiver sees only ones, another none
 		}
 		for need := -1; need <= g+1; need++ {
 			var want uint64
@@ -104,7 +104,7 @@ func TestMajority(t *testing.T) {
 }
 
 func TestTwoFacedIsBalanced(t *testing.T) {
-	// Over the messages of a tree: each receiver hears about as many ones as zeros, two receivers
+	// Over the messages of a tree each receiver gets about as many ones as zeros; two receivers
 	// or two siblings agree about half the time, and so do two seeds.
 	liars := []Liar{TwoFaced(0), TwoFaced(1)}
 	var ones, neighbours, siblings, seeds, total int

@@ -1,17 +1,17 @@
 package sliced
 
-// maxLieutenants and maxFaults keep every quantity in one machine word: a bit per receiver, and a
-// byte per relay of a path.
+// maxLieutenants and maxFaults make every quantity fit in one machine word: one bit per receiver,
+// and one byte per relay of a path.
 const (
 	maxLieutenants = 64
 	maxFaults      = 8
 )
 
 // Path names a node of the information tree, and the message that fills it: the relays after the
-// source, packed a byte each as lieutenant index + 1, the newest in the low byte. Path 0 is the
+// source, packed one byte each as lieutenant index + 1, the newest in the low byte. Path 0 is the
 // source's own message; the path of a round r message has r relays, at most 8.
 //
-// The article writes the source first and appends each sender; the source stands on every path
+// The article writes the source first and appends each sender; the source is on every path
 // and is left out here.
 type Path uint64
 
@@ -23,8 +23,8 @@ func (p Path) Last() int { return int(p&0xff) - 1 }
 // relays.
 func (p Path) Append(q int) Path { return p<<8 | Path(q+1) }
 
-// everyone is the set of l lieutenants.
+// everyone returns the set of l lieutenants.
 func everyone(l int) uint64 { return 1<<l - 1 }
 
-// broadcast is the word of a sender that tells every receiver the same bit.
+// broadcast returns the word of a sender that sends every receiver the same bit.
 func broadcast(bit uint64) uint64 { return -bit }

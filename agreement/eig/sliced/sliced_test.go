@@ -52,7 +52,6 @@ func TestEnginesAgreeWithTheOracle(t *testing.T) {
 	}
 }
 
-// compareTree compares every node of every process.
 func compareTree(t *testing.T, label string, tree map[Path]Node, o *oracle) {
 	t.Helper()
 	for p := range o.processes {
@@ -73,8 +72,8 @@ func compareTree(t *testing.T, label string, tree map[Path]Node, o *oracle) {
 	}
 }
 
-// Wider systems than the oracle can do take the other branches of the counters: more than seven
-// liars below a node, 64 lieutenants, and subtrees that are settled at one value only.
+// Systems too wide for the oracle take the other branches of the counters: more than seven
+// faulty relays below a node, 64 lieutenants, and subtrees that are settled at one value only.
 func TestEnginesAgreeOnWideSystems(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct{ n, m, faulty int }{
@@ -102,7 +101,7 @@ func TestEnginesAgreeOnWideSystems(t *testing.T) {
 	}
 }
 
-// Every engine asks for a lie once, and tells the liar what the sender holds.
+// Every engine asks for each lie once, and passes the liar what the sender holds.
 func TestLiarIsToldWhatTheSenderHolds(t *testing.T) {
 	for _, s := range []System{
 		{N: 9, M: 3, Faulty: 0b10010010, SourceFaulty: true},

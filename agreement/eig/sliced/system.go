@@ -1,55 +1,54 @@
 // Package sliced simulates whole systems that agree by exponential information gathering (EIG):
-// synchronous rounds, oral messages, binary values, and an adversary that speaks for the faulty
-// processes. It is the engine for large sweeps; one process of the protocol is not to be found here.
+// synchronous rounds, oral messages, binary values, and an adversary that acts for the faulty
+// processes. It is the engine for large sweeps; package eig has the machine of one process.
 //
 // The problem. One of n processes, the source, sends a value to the n-1 others, its lieutenants.
 // Validity: if the source is correct, every correct lieutenant decides on its value. Agreement:
 // all correct lieutenants decide on the same value. With m faulty processes both hold whenever
-// n > 3m; the engines assume nothing of the kind, take any number of faults, and compute what the
-// messages make of it.
+// n > 3m; the engines do not assume that: they take any number of faults, and compute the
+// decisions from the messages.
 //
 // The algorithm, as in the two stages of the article. In round 0 the source sends its value; in
 // each round r of 1..m a lieutenant relays every value of round r-1 whose path it is not on, with
 // itself appended to the path, to all lieutenants: to itself too, and to those on the path, but
-// never back to the source. A value that does not come is the default. Then each lieutenant works
-// its tree up from the leaves: a leaf puts out its input, a node above takes the strict majority
+// never back to the source. A missing value is the default. Then each lieutenant resolves
+// its tree from the leaves up: the output of a leaf is its input, a node above takes the strict majority
 // of its children's outputs and the default on a tie, and the root's output is the decision.
 //
-// The representation. Only a faulty sender can tell different receivers different things, so there
-// is one tree for the whole system instead of one a process, and each node holds a word: bit r is
+// The representation. Only a faulty sender can send different receivers different values, so there
+// is one tree for the whole system instead of one per process, and each node holds a word: bit r is
 // the value that lieutenant r holds there. A correct relay's word is its own bit, repeated; a
-// faulty relay's word is the adversary's; and a majority is taken for all receivers at once by
+// faulty relay's word comes from the adversary; and a majority is taken for all receivers at once by
 // bit-sliced counters.
 //
 // Two engines give the same decisions:
 //
 //   - [System.Levels] keeps the whole tree and lets every node be inspected. Its memory grows with
 //     the tree.
-//   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB a worker.
+//   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB per worker.
 //
 // # Decisions
 //
 // The engines for whole systems are a package of their own. They simulate all processes in one tree,
-// a bit a receiver, and use several cores. Motive: a protocol package has no
-// goroutines. Cost: EIG exists a second time, as a fast engine; a differential test holds the two
-// together.
+// one bit per receiver, and use several cores. Motive: a protocol package has no
+// goroutines. Cost: EIG exists a second time, as a fast engine; a differential test compares the two.
 package sliced
 
 import "fmt"
 
 // System is a system of N processes that gathers information for rounds 0..M. The lieutenants are
-// the processes but the source, in order of process id, and a set of them is a word with a bit per
+// all processes but the source, in order of process id, and a set of them is a word with one bit per
 // lieutenant index, 0..N-2.
 type System struct {
-	N, M         int    // processes; faults the rounds are meant for
+	N, M         int    // processes; faults that the rounds are meant for
 	Source       int    // process id, 0..N-1
 	Faulty       uint64 // the faulty lieutenants, any number of them
 	SourceFaulty bool
-	Value        uint64 // 0 or 1: the value the source holds
-	Default      uint64 // 0 or 1: wins ties
+	Value        uint64 // 0 or 1: the value of the source
+	Default      uint64 // 0 or 1: decided on a tie
 }
 
-// Validate returns an error that says what is allowed, if the engines cannot run the system.
+// Validate returns nil if the engines can run the system, and otherwise an error that says what is allowed.
 func (s System) Validate() error {
 	switch {
 	case s.N < 2 || s.N > maxLieutenants+1:
@@ -70,7 +69,7 @@ func (s System) Validate() error {
 	return nil
 }
 
-// check panics where Validate would complain: the engines' callers validate first.
+// check panics if Validate returns an error: callers of the engines validate first.
 func (s System) check() {
 	if err := s.Validate(); err != nil {
 		panic("sliced: invalid system: " + err.Error())
@@ -93,7 +92,7 @@ func (s System) Correct() uint64 { return s.everyone() &^ s.Faulty }
 
 func (s System) everyone() uint64 { return everyone(s.N - 1) }
 
-// order returns what the source tells each lieutenant in round 0.
+// order returns what the source sends each lieutenant in round 0.
 func (s System) order(l Liar) uint64 {
 	if s.SourceFaulty {
 		return l(0, s.Value)
@@ -101,7 +100,7 @@ func (s System) order(l Liar) uint64 {
 	return broadcast(s.Value)
 }
 
-// thresholds returns for each rank above the leaves how many ones among its children's outputs
+// thresholds returns, for each rank above the leaves, how many ones among its children's outputs
 // make a node's output a one.
 func (s System) thresholds() (need [maxFaults]int) {
 	for k := range s.M {

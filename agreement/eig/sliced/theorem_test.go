@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// randomFaults makes m processes faulty, the source among them or not.
+// randomFaults makes m processes faulty, with or without the source.
 func randomFaults(rng *rand.Rand, n, m int) System {
 	s := System{N: n, M: m, Source: rng.IntN(n), Value: rng.Uint64N(2), Default: rng.Uint64N(2)}
 	for _, p := range rng.Perm(n)[:m] {
@@ -19,7 +19,6 @@ func randomFaults(rng *rand.Rand, n, m int) System {
 	return s
 }
 
-// holds reports agreement and validity of a run.
 func holds(s System, decisions uint64) (agreement, validity bool) {
 	d := decisions & s.Correct()
 	agreement = d == 0 || d == s.Correct()
@@ -27,7 +26,7 @@ func holds(s System, decisions uint64) (agreement, validity bool) {
 	return agreement, validity
 }
 
-// With n > 3m both properties hold; they are not built in, as DepthFirst asks for every lie.
+// With n > 3m both properties hold; they are not built in, because DepthFirst asks for every lie.
 func TestAgreementAndValidityWithinTheBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct{ n, m, runs int }{
@@ -87,8 +86,8 @@ func TestArticleSecondStage(t *testing.T) {
 	}
 }
 
-// The article's example of the first stage: seven processes, three told 0 and three told 1. The
-// relays of round 2 repeat the values, and the 3-3 tie at the root is left to the default.
+// The article's example of the first stage: seven processes, three get 0 and three get 1. The
+// relays of round 2 repeat the values, and the default decides the 3-3 tie at the root.
 func TestArticleFirstStage(t *testing.T) {
 	for def := range uint64(2) {
 		s := System{N: 7, M: 2, SourceFaulty: true, Default: def}

@@ -7,22 +7,22 @@ import (
 
 // Tree is the information tree of a whole system, with two words at each node: bit r of them belongs
 // to the tree of lieutenant r. A level holds the words of its paths in lexicographic order; the
-// paths themselves are not stored, and neither are the leaves, because the liar can be asked again.
+// paths themselves are not stored, and neither are the leaves, because the liar can be called again.
 type Tree struct {
 	s       System
 	walker  *walker
-	in, out [][]uint64 // by rank above the leaves, or the root alone if it is the only leaf
+	in, out [][]uint64 // by rank above the leaves, or only the root if it is the only leaf
 }
 
-// Node is what the lieutenants have at one node of their trees.
+// Node is one node of all the lieutenants' trees.
 type Node struct {
-	In  uint64 // what each was told in the message with this path
-	Out uint64 // what the second stage made of it: at a leaf its input, at the root the decisions
+	In  uint64 // what each received in the message with this path
+	Out uint64 // the output of the second stage: at a leaf its input, at the root the decisions
 }
 
 // Levels runs the system level by level, as the rounds go, and returns the whole tree. The liar
-// may be nil if nobody is faulty. The caller refuses trees that are too big, by [System.Memory],
-// beforehand. Levels panics on a system that does not [System.Validate].
+// may be nil if no process is faulty. The caller must refuse trees that are too big beforehand, by
+// [System.Memory]. Levels panics on a system that does not [System.Validate].
 func (s System) Levels(l Liar) *Tree {
 	s.check()
 	t := &Tree{s: s, walker: s.walker(l)}
@@ -73,7 +73,7 @@ func (s System) Memory() uint64 {
 // Decisions returns the outputs of the root, see [System.DepthFirst].
 func (t *Tree) Decisions() uint64 { return t.out[0][0] }
 
-// Nodes goes through the tree rank by rank, in lexicographic order of the paths.
+// Nodes iterates over the tree rank by rank, in lexicographic order of the paths.
 func (t *Tree) Nodes() iter.Seq2[Path, Node] {
 	return func(yield func(Path, Node) bool) {
 		more, all := true, t.s.everyone()
