@@ -34,6 +34,7 @@ type turning struct {
 	calls atomic.Int64
 	// merged says that logs were merged.
 	merged atomic.Bool
+	first  sync.Once
 	what   atomic.Pointer[disk.Op] // the first failing call
 	began  time.Time               // start of what
 	// failed are the names of files with failed or waiting calls: two goroutines may write at the same time.
@@ -49,10 +50,11 @@ func (d *turning) around(op disk.Op, do func() error) error {
 	}
 	if k := d.calls.Add(1); k < d.from {
 		return do()
-	} else if k == d.from {
+	}
+	d.first.Do(func() { // two goroutines may fail at once: neither returns before it is known what failed first
 		d.began = time.Now()
 		d.what.Store(&op)
-	}
+	})
 	d.failed.Store(op.Name, true)
 	if d.err != nil {
 		return d.err
