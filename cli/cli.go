@@ -90,13 +90,14 @@ func version() string {
 func rootCommand(a *console.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "parley",
-		Short: "Makes processes agree when some of them crash, fall silent or lie",
-		Long: "Parley runs the protocols of fault-tolerant agreement, shows what happens in them\n" +
-			"message by message, and says which theorem promised the outcome.\n\n" + console.StatusTable(),
-		Version:       version(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
+		Short: "Make processes agree when some of them crash, lose messages, or lie",
+		Long: "Parley makes processes agree when some of them crash, lose messages, or lie. It simulates,\n" +
+			"explores, and runs the classical protocols, and says which theorem promised the outcome.\n\n" + console.StatusTable(),
+		Version:               version(),
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -107,10 +108,29 @@ func rootCommand(a *console.App) *cobra.Command {
 	root.SetFlagErrorFunc(console.UnknownFlag)
 	a.DeclareColor(root.PersistentFlags())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
-	root.AddCommand(demo.Command(a), run.Command(a), explore.Command(a), run.Sweep(a), listCommand(a),
-		boundsCommand(a), conformCommand(a), bench.Command(a), traces.Command(a), traces.Audit(a), cert.Command(a),
-		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
-		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), create.Command(a), run.Member(a))
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"protocols", "Run and check protocols:", []*cobra.Command{
+			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a), listCommand(a),
+			boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
+		}},
+		{"nodes", "Run a cluster:", []*cobra.Command{
+			local.Command(a), node.Command(a), cert.Command(a), node.Doctor(a), traces.Audit(a),
+		}},
+		{"calls", "Call a cluster:", []*cobra.Command{
+			client.Agree(a), client.Broadcast(a), client.Subscribe(a), client.Table(a), client.Commit(a), client.Clock(a),
+			client.Status(a),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(run.Member(a))
 	return root
 }
 

@@ -15,7 +15,7 @@ import (
 // clientCommands are the commands that call a cluster, ordered so that each example reads only what an earlier one
 // has written.
 var clientCommands = []string{
-	"agree", "cast", "listen", "log put", "log get", "log add", "log delete", "log do", "log query",
+	"agree", "broadcast", "subscribe", "table put", "table get", "table add", "table delete", "table do", "table query",
 	"clock", "commit", "status", "cluster expel", "cluster drain",
 	"cluster forget", "cluster leave",
 }
@@ -137,10 +137,10 @@ func failover(t *testing.T, dir string, up upJSON) {
 var clientPrints = map[string]string{
 	"parley agree attack --dir bank": `decides "attack"`,
 	"parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank": `node2  node1 "20", node2 "21"`,
-	"parley listen total --from 1 --count 1 --dir bank":                                   "node1  first, and the same everywhere\n",
-	"parley log get table greeting --dir bank":                                            "hello\n",
-	"parley log add table visits 1 --dir bank":                                            "1\n",
-	"parley log query bank balance --dir bank":                                            "1150\n",
+	"parley subscribe total --from 1 --count 1 --dir bank":                                "node1  first, and the same everywhere\n",
+	"parley table get table greeting --dir bank":                                          "hello\n",
+	"parley table add table visits 1 --dir bank":                                          "1\n",
+	"parley table query bank balance --dir bank":                                          "1150\n",
 	"parley cluster expel node3 --dir bank":                                               "node1 has expelled node3\n",
 	"parley cluster forget node2 --dir bank":                                              "node1 has forgotten node2\n",
 	"parley status --dir bank":                                                            "cluster local, m = 1; not durable: ",

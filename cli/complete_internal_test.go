@@ -20,7 +20,7 @@ var allowed = regexp.MustCompile(`allowed(?: with \w+)? are (.*?)(?:, with comma
 // A flag with a closed set of values names in its usage, which completion reads, what its error allows.
 func TestClosedSets(t *testing.T) {
 	a := &console.App{Protocols: catalog.All(), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}
-	needs := map[string][]string{"parley agree": {"x"}, "parley cast": {"news", "x"}, "parley cert client": {"x"}, "parley trace show": {"x"}}
+	needs := map[string][]string{"parley agree": {"x"}, "parley broadcast": {"news", "x"}, "parley cert client": {"x"}, "parley trace show": {"x"}}
 	sets := 0
 	for _, cmd := range commands(rootCommand(a)) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -19,7 +19,7 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Time whole systems: against liars, on a real network, and when a node fails",
+		Short: "Measure the speed of whole systems",
 		Example: "  parley bench eig -n 13 -m 4 --engine depthfirst\n" +
 			"  parley bench phaseking -n 40 -m 13\n  parley bench order --dur 100ms",
 		Args: cobra.ArbitraryArgs,

@@ -24,7 +24,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "failover",
-		Short: "Measure what the failure of a node costs the others",
+		Short: "Measure how long a failed node delays the others",
 		Long: "Failover starts a cluster on this machine, a process a node, whose nodes all broadcast in total order\n" +
 			"at a steady rate. It kills one of them, or stops it, and measures how long nothing is delivered by the\n" +
 			"others: each node fails in turn, each in a new cluster. A node that is killed closes its connections, and\n" +

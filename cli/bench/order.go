@@ -25,7 +25,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "order",
-		Short: "Time ordered broadcast in a cluster of real nodes",
+		Short: "Measure ordered broadcast between real nodes",
 		Long: "Order starts a cluster, all of its nodes in this process, joined by connections over loopback under\n" +
 			"mutual TLS, and measures broadcast in one order: how long a lone message from the first node takes\n" +
 			"(phase latl) and from the second (latf), and how many messages a second all nodes deliver with one\n" +

@@ -22,7 +22,7 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
-		Short: "Make and look at the certificates of a cluster",
+		Short: "Issue, show and revoke certificates",
 		Long: "A cluster has an authority, a folder with its key. It signs a certificate for each node and\n" +
 			"each client, by which they know one another, and keeps a list of those it has revoked. A node\n" +
 			"also gets a signer, a key for what protocols sign, which the configuration of all nodes pins.\n" +
@@ -133,7 +133,7 @@ func initCommand(a *console.App) *cobra.Command {
 	var cluster string
 	cmd := &cobra.Command{
 		Use:     "init --cluster NAME",
-		Short:   "Make the authority of a cluster",
+		Short:   "Create the certificate authority of a cluster",
 		Example: "  parley cert init --cluster bank\n  parley cert init --cluster post --dir post --valid 2y",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -172,7 +172,7 @@ func issueCommand(a *console.App) *cobra.Command {
 	var hosts []string
 	cmd := &cobra.Command{
 		Use:   "issue NAME...",
-		Short: "Make certificates and signers of nodes",
+		Short: "Issue certificates and signing keys of nodes",
 		Long: "Issue makes a certificate, its key and a signer for each node. The line that begins with ed25519: is\n" +
 			"the public half of the signer, for the configuration of all nodes. Hosts are what curl and its\n" +
 			"like look for in a certificate; nodes and parley's own clients go by the name of the node.\n" +
@@ -204,7 +204,7 @@ func clientCommand(a *console.App) *cobra.Command {
 	rights := rightsFlag(cert.Read | cert.Write)
 	cmd := &cobra.Command{
 		Use:   "client NAME...",
-		Short: "Make certificates of clients",
+		Short: "Issue certificates of clients",
 		Long: "Client makes a certificate and its key for each client. The rights do not include each other:\n" +
 			"who is to do everything needs read,write,admin.",
 		Example: "  parley cert client alice\n  parley cert client root --rights read,write,admin --valid 24h",

@@ -20,7 +20,7 @@ func showCommand(a *console.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
-		Short: "Say what certificates are, and what is wrong with them",
+		Short: "Show certificates and what is wrong with them",
 		Long: "Show lists what the authority has issued. Given FILEs, it says what they are, for whom, until when,\n" +
 			"and what is wrong with them, by the ca.pem and crl.pem in the folder of each FILE, or in that of\n" +
 			"--dir if it is given. The exit status is 1 if something is wrong with one, and 2 if one is nothing\n" +

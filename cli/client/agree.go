@@ -47,7 +47,7 @@ func Agree(a *console.App) *cobra.Command {
 	var f agreeFlags
 	cmd := &cobra.Command{
 		Use:   "agree VALUE | agree --name NAME NODE=VALUE...",
-		Short: "Have the nodes of a cluster agree on a value, although some lie",
+		Short: "Agree on a value although some nodes lie",
 		Long: "Agree has all correct nodes agree on a value that one node gives them as the source: the first one\n" +
 			"that answers, or the one that --at names.\n\n" +
 			"With --name it hands in a value at each node named, and has them agree on the vector of all nodes'\n" +

@@ -26,7 +26,7 @@ func Status(a *console.App) *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show how the nodes of a cluster are",
+		Short: "Show the health of each node",
 		Long: "Status asks every node how it is: who it takes for a member, what its groups and tables have\n" +
 			"delivered, how far messages are to the others, its clock, and what it has refused. The exit status is\n" +
 			"1 if a node does not answer or is not ready, and 3 if none answers.",
@@ -200,7 +200,7 @@ func Clock(a *console.App) *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
 		Use:   "clock",
-		Short: "Show the time that the nodes of a cluster keep in common",
+		Short: "Show the time that the nodes keep in common",
 		Long: "Clock asks every node for the time that the nodes keep in common by interactive convergence, although\n" +
 			"some of them lie, with how far any other correct node's may be from it. The exit status is 1 if a node\n" +
 			"does not answer or is not in step.",
@@ -244,7 +244,7 @@ func Commit(a *console.App) *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
 		Use:   "commit TRANSACTION NODE=WHAT...",
-		Short: "Have several nodes of a cluster do something all together, or not at all",
+		Short: "Commit a transaction on several nodes, or abort it on all",
 		Long: "Commit has the participants at the nodes named prepare what each is to do, and then all carry it out,\n" +
 			"or none. A transaction's name is used once; who asks again under it, at a node that took part, is told\n" +
 			"what was decided. A node whose configuration names no participant says no. The exit status is 1 if the\n" +

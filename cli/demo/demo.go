@@ -30,7 +30,7 @@ func Command(a *console.App) *cobra.Command {
 	var width int
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch four processes agree although one lies and one is killed",
+		Short: "Watch four processes agree although one of them lies",
 		Long: "Demo starts a cluster of four processes on this machine, joined by mutual TLS, of which one lies.\n" +
 			"It has them agree, and shows every message from what the processes wrote down; it has them\n" +
 			"broadcast in one order, and kills one of them in the middle. Then the cluster stays, for you to\n" +

@@ -20,7 +20,7 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore PROTOCOL",
-		Short: "Try every schedule and every lie in a small system",
+		Short: "Search every schedule, crash and lie of a small system",
 		Long: "Explore runs a protocol through everything that may happen in a small system: every order of\n" +
 			"deliveries, every crash and loss that the flags allow, every lie of every liar. It ends when all\n" +
 			"is visited, or with the shortest run that breaks a promise, told step by step. The exit status is\n" +

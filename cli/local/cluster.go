@@ -23,7 +23,7 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Run a cluster of processes on this machine",
+		Short: "Run a local cluster, and manage the nodes of any cluster",
 		Long: "A local cluster is a folder with an authority, certificates and the configuration of each node,\n" +
 			"and a process for each node, as \"parley node\" runs it. It is for trying things out.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",

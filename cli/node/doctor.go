@@ -32,7 +32,7 @@ func Doctor(a *console.App) *cobra.Command {
 	var length time.Duration
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Measure a cluster, and propose what its rounds should be",
+		Short: "Measure a cluster and propose its round length",
 		Long: "With --round, doctor measures how long messages take and how late processes wake, and proposes the\n" +
 			"length of a round, m, and how far apart the clocks may be (delta), each with its reason.\n\n" +
 			"With --client it asks the node that the configuration is of, by its API and as that client, for what\n" +

@@ -33,7 +33,7 @@ func verifyCommand(a *console.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify --dir FOLDER",
-		Short: "Check the records of a node that is stopped",
+		Short: "Check the records of a stopped node",
 		Long: "Verify reads everything that a stopped node keeps in its data folder, compares every checksum, and\n" +
 			"changes nothing. It prints the position of the last record, or what is damaged: file, byte and what\n" +
 			"to do. The exit status is 1 if something is damaged, and 2 if there is nothing to check, or the node runs.",

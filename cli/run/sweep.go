@@ -24,7 +24,7 @@ import (
 func Sweep(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
-		Short: "Run a scenario with many seeds and look for a broken promise",
+		Short: "Simulate many seeds and shrink the first broken promise",
 		Long: "Sweep runs a protocol, or the scenario in a file, once with each seed, on all cores. What the\n" +
 			"scenario leaves to be drawn (random, workload, delays, coins) is drawn from the seed. It counts\n" +
 			"the faults that came, and stops at the first promise that was broken, which it makes as small\n" +

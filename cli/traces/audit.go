@@ -32,7 +32,7 @@ func Audit(a *console.App) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
-		Short: "Check the properties of protocols on the traces of nodes",
+		Short: "Check the properties of protocols on nodes' traces",
 		Long: "Audit reads the traces of all nodes of a cluster, makes one of those of each machine, and says\n" +
 			"which properties of its protocol held, and which were promised in what happened. A TRACE is a\n" +
 			"file, or a folder whose .jsonl files are meant; traces that run writes will do too.\n\n" +

@@ -22,7 +22,7 @@ import (
 // Command is "parley trace".
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Look at the traces that run writes", Args: cobra.ArbitraryArgs, RunE: console.OneOf,
+		Use: "trace", Short: "Show and compare traces", Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
 			"  parley trace diff run.jsonl run.jsonl",
 	}
@@ -93,7 +93,7 @@ func diffCommand(a *console.App) *cobra.Command {
 	context := 5
 	cmd := &cobra.Command{
 		Use:   "diff FILE FILE",
-		Short: "Show where two traces part",
+		Short: "Show where two traces diverge",
 		Long: "Diff shows the first event in which two traces differ, with those before and after it.\n" +
 			"The exit status is 0 if they are the same and 1 if they are not.",
 		Example: "  parley trace diff run.jsonl run.jsonl",

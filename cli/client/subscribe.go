@@ -12,19 +12,20 @@ import (
 	"parley/cluster/api/client"
 )
 
-// Listen is "parley listen".
-func Listen(a *console.App) *cobra.Command {
+// Subscribe is "parley subscribe".
+func Subscribe(a *console.App) *cobra.Command {
 	var f Flags
 	var from uint64
 	var count int
 	cmd := &cobra.Command{
-		Use:   "listen GROUP",
-		Short: "Print what a node of a cluster delivers in a group",
+		Use:     "subscribe GROUP",
+		Aliases: []string{"listen"},
+		Short:   "Print the messages that a group delivers",
 		Long: "Listen prints what a node's member of a group delivers, in its order, until it is interrupted. If the\n" +
 			"node ends it goes on at the next one, where the group's order is the same at all nodes. With --count\n" +
 			"it ends after so many deliveries, or when for --timeout there is none, then with status 3.",
-		Example: "  parley listen total --from 1 --count 1 --dir bank\n" +
-			"  parley listen total --from 1 --count 1 --json --dir bank",
+		Example: "  parley subscribe total --from 1 --count 1 --dir bank\n" +
+			"  parley subscribe total --from 1 --count 1 --json --dir bank",
 		Args: console.Args(1, 1, "one GROUP was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 0 || count == 0 && cmd.Flags().Changed("count") {

@@ -14,16 +14,17 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Log is "parley log".
-func Log(a *console.App) *cobra.Command {
+// Table is "parley table".
+func Table(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "log",
-		Short: "Read and change the replicated tables of a cluster",
+		Use:     "table",
+		Aliases: []string{"log"},
+		Short:   "Read and change a replicated table",
 		Long: "A table is a state machine that all nodes of a cluster hold a copy of: keys, values and counters, or\n" +
 			"another one. Every command goes through the one log of all, reads too, so that what is answered was\n" +
 			"so when it was asked or later. A change is carried out once, however often this command asks.",
-		Example: "  parley log put table greeting hello --dir bank\n  parley log get table greeting --dir bank\n" +
-			"  parley log do bank 'deposit 150' --dir bank",
+		Example: "  parley table put table greeting hello --dir bank\n  parley table get table greeting --dir bank\n" +
+			"  parley table do bank 'deposit 150' --dir bank",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
 	cmd.AddCommand(
@@ -98,7 +99,7 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 	return err
 }
 
-// logOne returns a command below "parley log". use names its arguments.
+// logOne returns a command below "parley table". use names its arguments.
 func logOne(a *console.App, use, short, example string, changes bool,
 	call func(context.Context, Node, *tableCall) error,
 ) *cobra.Command {
@@ -107,14 +108,14 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	cmd := &cobra.Command{
 		Use:     use,
 		Short:   short,
-		Example: "  parley log " + words[0] + " " + example + " --dir bank",
+		Example: "  parley table " + words[0] + " " + example + " --dir bank",
 		Args: func(cmd *cobra.Command, args []string) error {
 			n := len(words) - 1
 			if err := console.Args(n, n, strings.Join(words[1:], " and ")+" were expected")(cmd, args); err != nil {
 				return err
 			}
 			if last := args[len(args)-1]; words[len(words)-1] == "NUMBER" && !isNumber(last) {
-				return fmt.Errorf("parley log %s: %q: a whole number was expected", words[0], last)
+				return fmt.Errorf("parley table %s: %q: a whole number was expected", words[0], last)
 			}
 			return nil
 		},
@@ -136,7 +137,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	f.Declare(cmd)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
-			return fmt.Errorf("parley log %s: %w; what begins with - comes behind --, as in \"parley log %s --dir bank -- %s\"",
+			return fmt.Errorf("parley table %s: %w; what begins with - comes behind --, as in \"parley table %s --dir bank -- %s\"",
 				words[0], err, words[0], strings.Join(words[1:], " "))
 		}
 		return console.UnknownFlag(cmd, err)

@@ -30,18 +30,19 @@ func levelOf(text string) (parleyv1.Level, error) {
 // maxText is the API's limit for a broadcast text, in bytes.
 const maxText = 60 << 10
 
-// Cast is "parley cast".
-func Cast(a *console.App) *cobra.Command {
+// Broadcast is "parley broadcast".
+func Broadcast(a *console.App) *cobra.Command {
 	var f Flags
 	var level string
 	cmd := &cobra.Command{
-		Use:   "cast GROUP [TEXT...]",
-		Short: "Broadcast in a group of a cluster",
+		Use:     "broadcast GROUP [TEXT...]",
+		Aliases: []string{"cast"},
+		Short:   "Broadcast messages in a group",
 		Long: "Cast has a group deliver a text at all of its members, or, without a text, every line of the\n" +
 			"standard input, as it comes; --timeout is for each. It ends when the node that was called has\n" +
-			"delivered all, and prints the position of the last, which \"parley listen --from\" takes.",
-		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
-			"  parley cast byzantine hello --at node3 --dir bank",
+			"delivered all, and prints the position of the last, which \"parley subscribe --from\" takes.",
+		Example: "  parley broadcast total 'first, and the same everywhere' --dir bank\n" +
+			"  parley broadcast byzantine hello --at node3 --dir bank",
 		Args: console.Args(1, 0, "GROUP was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := levelOf(level)
@@ -88,7 +89,7 @@ func delivered(a *console.App, f *Flags, at place, texts int) error {
 		return a.PrintLine(struct {
 			Node     string `json:"node"`
 			Sent     int    `json:"sent"`
-			Position uint64 `json:"position,string"` // a string, as in "parley listen --json"
+			Position uint64 `json:"position,string"` // a string, as in "parley subscribe --json"
 		}{at.node, texts, at.position})
 	}
 	what := ""
@@ -116,7 +117,7 @@ func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.Broadc
 		case err != nil && !errors.Is(err, io.EOF):
 			return wrong(texts, err)
 		case err != nil && len(line) == 0 && texts == 0:
-			return errors.New("parley cast: the standard input is empty, and there is no TEXT: nothing was sent")
+			return errors.New("parley broadcast: the standard input is empty, and there is no TEXT: nothing was sent")
 		case err != nil && len(line) == 0:
 			return delivered(a, f, at, texts)
 		}
