@@ -137,8 +137,8 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	f.Declare(cmd)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
-			return fmt.Errorf("parley table %s: %w; what begins with - comes behind --, as in \"parley table %s --dir bank -- %s\"",
-				words[0], err, words[0], strings.Join(words[1:], " "))
+			return fmt.Errorf("parley table %s: %w; what begins with - comes behind --, as in "+
+				"\"parley table %s --dir bank -- %s\"", words[0], err, words[0], strings.Join(words[1:], " "))
 		}
 		return console.UnknownFlag(cmd, err)
 	})
