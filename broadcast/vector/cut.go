@@ -83,18 +83,25 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 }
 
 // Snapshot returns what was delivered in this view: for each process up to which number, and which numbers
-// beyond.
+// beyond. What a restarted member will deliver again is missing there: the deliveries that a joiner is given along with
+// the snapshot do not have it, so the joiner must deliver it by the cut.
 func (l *layer) Snapshot() []byte {
 	var b []byte
 	for q := range l.streams {
 		ln := &l.streams[q]
-		var beyond []uint64
-		for i := ln.done - ln.gone; i < uint64(len(ln.held)); i++ {
-			if ln.held[i].delivered {
-				beyond = append(beyond, ln.gone+i+1-ln.done)
+		done, again := ln.done, make(map[uint64]bool)
+		for _, id := range l.again {
+			if id.sender == parley.ID(q) {
+				done, again[id.seq] = min(done, id.seq-1), true
 			}
 		}
-		b = binary.AppendUvarint(b, ln.done)
+		var beyond []uint64
+		for i := done - ln.gone; i < uint64(len(ln.held)); i++ {
+			if seq := ln.gone + i + 1; ln.held[i].delivered && !again[seq] {
+				beyond = append(beyond, seq-done)
+			}
+		}
+		b = binary.AppendUvarint(b, done)
 		b = binary.AppendUvarint(b, uint64(len(beyond)))
 		for _, distance := range beyond {
 			b = binary.AppendUvarint(b, distance)

@@ -233,3 +233,41 @@ func TestJoiner(t *testing.T) {
 		}
 	}
 }
+
+// A restarted sponsor delivers again what it delivered before its crash, and its joiner, which has none of it,
+// delivers the same by the cut.
+func TestJoinerOfRestarted(t *testing.T) {
+	c := Config{Config: group.Config{Durable: true}}
+	before := newBench(t, 0, c)
+	var records [][]byte
+	for _, m := range []parley.Msg{
+		data(Reliable, 1, []uint64{0, 0, 1}, nil, "a"), data(Uniform, 2, []uint64{0, 0, 2}, nil, "b"),
+		data(Reliable, 3, []uint64{0, 0, 3}, nil, "c"), data(FIFO, 4, []uint64{0, 0, 4}, nil, "d"),
+	} {
+		before.hear(2, m)
+		for _, e := range before.step.Effects {
+			if e.Op == parley.OpAppend {
+				records = append(records, e.Msg.Body)
+			}
+		}
+	}
+	sponsor, joiner := newBench(t, 0, c), newBench(t, 1, c)
+	for _, r := range records {
+		if !sponsor.Replay(r) {
+			t.Fatalf("%x cannot be replayed", r)
+		}
+	}
+	sponsor.hear(2, data(Reliable, 5, []uint64{0, 0, 5}, nil, "e")) // delivered once, after the restart
+	if !joiner.Restore(sponsor.Snapshot()) {
+		t.Fatal("the snapshot cannot be read")
+	}
+	cut := sponsor.Cut([][]byte{sponsor.Report()})
+	next := group.View{Number: 2, Members: parley.SetOf(0, 1)}
+	for _, b := range []*bench{sponsor, joiner} {
+		_, delivered := b.after(func() { b.Install(&b.step, cut, next) })
+		slices.Sort(delivered)
+		if !slices.Equal(delivered, []string{"a", "b", "c", "d"}) {
+			t.Errorf("member %d delivers %q", b.Self, delivered)
+		}
+	}
+}
