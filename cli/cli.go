@@ -92,7 +92,8 @@ func rootCommand(a *console.App) *cobra.Command {
 		Use:   "parley",
 		Short: "Make processes agree when some of them crash, lose messages, or lie",
 		Long: "Parley makes processes agree when some of them crash, lose messages, or lie. It simulates,\n" +
-			"explores, and runs the classical protocols, and says which theorem promised the outcome.\n\n" + console.StatusTable(),
+			"explores, and runs the classical protocols, and says which theorem promised the outcome.\n\n" +
+			console.StatusTable(),
 		Version:               version(),
 		SilenceErrors:         true,
 		SilenceUsage:          true,

@@ -238,3 +238,7 @@ func broken(p parley.Protocol, h *parley.History, names []string) error {
 	}
 	return nil
 }
+
+func TestDeliveredSurvivesRestartsOfAll(t *testing.T) {
+	viewtest.DeliveredSurvivesRestartsOfAll(t, atomic.InViews(group.Config{N: 3, Return: true, Durable: true}))
+}

@@ -108,3 +108,8 @@ func noneMissed(h *parley.History) error {
 	}
 	return nil
 }
+
+func TestDeliveredSurvivesRestartsOfAll(t *testing.T) {
+	c := timestamp.Config{Config: group.Config{N: 3, Return: true, Durable: true}}
+	viewtest.DeliveredSurvivesRestartsOfAll(t, timestamp.New(c))
+}

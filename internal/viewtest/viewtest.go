@@ -163,3 +163,35 @@ func Shown(s *sim.Sim, id parley.ID, name string) (number uint64) {
 	}
 	return number
 }
+
+// DeliveredSurvivesRestartsOfAll demands of a durable protocol of three processes that what two of them have delivered
+// reaches all, although all crash and the one that missed it restarts with only one of the others, which sponsors it
+// before it has delivered again what its log has.
+func DeliveredSurvivesRestartsOfAll(t *testing.T, p parley.Protocol) {
+	t.Helper()
+	const sent = 12
+	for seed := range uint64(8) {
+		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: 400_000}
+		for k := range sent {
+			opt.Requests = append(opt.Requests, sim.Request{
+				At: 0, When: 20_000 + parley.Tick(k), Msg: problem.Request(fmt.Appendf(nil, "m%d", k)),
+			})
+		}
+		opt.Crashes = []sim.Crash{
+			{At: 2, When: 5_000, Back: 45_000 + 500*parley.Tick(seed)}, {At: 0, When: 50_000, Back: 100},
+			{At: 1, When: 50_000, Back: 150_000}, {At: 0, When: 150_000, Back: 100_000},
+		}
+		got := make([]map[string]bool, p.N)
+		for _, d := range sim.Run(opt).History.Deliveries {
+			if got[d.At] == nil {
+				got[d.At] = make(map[string]bool)
+			}
+			got[d.At][string(d.Msg.Body)] = true
+		}
+		for id, all := range got {
+			if len(all) != sent {
+				t.Errorf("%s, seed %d: process %d delivers %d of %d", p.Name, seed, id, len(all), sent)
+			}
+		}
+	}
+}
