@@ -67,10 +67,12 @@ func summary(out io.Writer, mutants []mutant, outcomes []outcome) int {
 		if m.equivalent != "" {
 			continue
 		}
-		if folder := path.Dir(m.name); len(tallies) == 0 || tallies[len(tallies)-1].name != folder {
-			tallies = append(tallies, tally{name: folder})
+		folder := path.Dir(m.name)
+		at := slices.IndexFunc(tallies, func(t tally) bool { return t.name == folder })
+		if at < 0 {
+			at, tallies = len(tallies), append(tallies, tally{name: folder})
 		}
-		tallies[len(tallies)-1].add(outcomes[i])
+		tallies[at].add(outcomes[i])
 		total.add(outcomes[i])
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -25,7 +25,7 @@ var idioms = []idiom{
 	{`\b(come|comes|coming|came) back\b`, 23, "restart, rejoin, or return"},
 	{`\b(stand|stands|standing|stood) still\b`, 3, "stall, is paused, or is unresponsive"},
 	{`\btold\b`, 93, "send, notify, report, or print"},
-	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 7, "because"},
+	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 6, "because"},
 	{`\banew\b`, 8, "again, or from scratch"},
 	{`\bin spite of\b`, 0, "despite, or tolerating"},
 }
