@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ import (
 // command ends by the write error and not by the signal, and so removes its temporary folder.
 func Main(protocols []parley.Protocol) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	console.Program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	os.Exit(Run(protocols, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -271,7 +271,7 @@ func TestDeterministicFaults(t *testing.T) {
 		}
 		seen[hash] = true
 		for kind, count := range one.Stats.Faults() {
-			if count == 0 && kind != "messages of liars" {
+			if count == 0 && kind != "messages of faulty processes" {
 				t.Errorf("seed %d: no %s", seed, kind)
 			}
 		}

@@ -8,7 +8,7 @@ func (s Stats) Faults() map[string]uint64 {
 		"messages lost": s.Lost, "messages doubled": s.Doubled, "messages overtaken": s.Overtaken,
 		"messages late": s.Late, "messages cut off": s.Cut, "messages without a link": s.NoEdge,
 		"messages missed": s.Missed, "crashes": s.Crashes, "restarts": s.Restarts, "disks lost": s.LostDisks,
-		"pauses": s.Pauses, "false suspicions": s.FalseSuspicions, "messages of liars": s.FromFaulty,
+		"pauses": s.Pauses, "false suspicions": s.FalseSuspicions, "messages of faulty processes": s.FromFaulty,
 	}
 }
 

@@ -4,10 +4,14 @@ import (
 	"strings"
 )
 
-// Command returns the command line "parley run" with arguments quoted for a shell, after the words in lead. It breaks
+// Program is the name of the running command, for command lines that repeat a run: a module with a protocol of its own
+// has a command of its own.
+var Program = "parley"
+
+// Command returns the command line of "run" with arguments quoted for a shell, after the words in lead. It breaks
 // lines only between arguments and with backslashes, so that a copy remains one command.
 func Command(lead string, args []string, width int) string {
-	line := lead + "parley run"
+	line := lead + Program + " run"
 	var out strings.Builder
 	for _, arg := range args {
 		arg = Quote(arg)

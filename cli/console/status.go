@@ -23,11 +23,11 @@ var Statuses = []struct {
 	Status int
 	Means  string
 }{
-	{Fine, "done; something broke that was not promised, or nothing did"},
-	{Violated, "a promise broke, a goal was found, two things differ, or a node or cluster is not healthy"},
+	{Fine, "done, and no promise broke"},
+	{Violated, "a promise broke, a search found what it looked for, two things differ, or a node or cluster is unhealthy"},
 	{Usage, "bad input: a flag, a file, or a request that a node does not allow"},
-	{Unfinished, "the command ended before its end, or the cluster did not answer"},
-	{Interrupted, "interrupted, by Ctrl-C or a signal; a command that runs until then ends with 0"},
+	{Unfinished, "the command was stopped before it was complete, or the cluster did not answer"},
+	{Interrupted, "interrupted by Ctrl-C or a signal; commands that run until then, such as node, end with 0"},
 }
 
 // StatusTable returns the table of exit statuses for the help.

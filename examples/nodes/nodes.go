@@ -21,7 +21,7 @@ import (
 func Start(
 	ctx context.Context, n int, configure func(c *cluster.Config),
 ) (nodes []*cluster.Node, end func(), err error) {
-	authority, err := cert.NewAuthority("example", time.Hour, nil)
+	authority, err := cert.NewAuthority("example", 2*time.Hour, nil) // longer than the certificates that it issues
 	if err != nil {
 		return nil, nil, err
 	}

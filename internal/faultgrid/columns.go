@@ -67,7 +67,7 @@ func (c *column) shown() []string {
 	if c.liars == nil {
 		return c.shows
 	}
-	return append([]string{"messages of liars"}, c.shows...)
+	return append([]string{"messages of faulty processes"}, c.shows...)
 }
 
 // oneFault returns the column of one kind of fault, which must occur.

@@ -22,7 +22,7 @@ var idioms = []idiom{
 	{`(^|[.;:|*-] )Who [a-z]`, 10, "name the actor: a node that ..."},
 	{`\b(is|are) (that|those) of\b`, 40, "say what it does or returns"},
 	{`\b(go|goes|going|gone|went) on\b`, 12, "continue, last, or happen"},
-	{`\b(come|comes|coming|came) back\b`, 23, "restart, rejoin, or return"},
+	{`\b(come|comes|coming|came) back\b`, 21, "restart, rejoin, or return"},
 	{`\b(stand|stands|standing|stood) still\b`, 3, "stall, is paused, or is unresponsive"},
 	{`\btold\b`, 93, "send, notify, report, or print"},
 	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 6, "because"},
