@@ -132,10 +132,10 @@ func (s *Step) Deliver(from ID, m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpDeliver, From: s.Self, To: from, Msg: m})
 }
 
-// Indicate notifies every layer above, one after another. The indication keeps its
-// place among the effects of each layer: the next layer gets it after what the layer
-// beneath delivers in the clause that received the indication, and before what that
-// layer delivers later, such as the answer to a request.
+// Indicate notifies every layer above, one after another. The next layer gets the
+// indication when the clause in which a layer receives it is over. If layer 2 receives v
+// and requests Deliver(a) and Request(q) in that clause, layer 3 gets a, then v, and
+// then what layer 2 delivers later, such as the answer to q.
 func (s *Step) Indicate(m Msg) {
 	if m.Kind < Indication {
 		panic(fmt.Sprintf("parley: process %d indicates kind %#x", s.Self, m.Kind))

@@ -38,9 +38,9 @@ type Config struct {
 	Trust   *cert.Trust
 	// Listen, if set, is used instead of listening on the address.
 	Listen net.Listener
-	// Network, if set, carries the messages between nodes instead of the system's sockets. A node on another
-	// network uses nothing of the system but its disk: without a Clock, its time and its alarms are those of
-	// package time, so that in a bubble of testing/synctest it runs in virtual time. See cluster/link/memory.
+	// Network, if set, carries the messages between nodes, and the node opens no sockets. Unless Clock is set,
+	// the node then takes its time and its alarms from package time, so that in a bubble of testing/synctest it
+	// runs in virtual time. Its disk is still the system's, unless Disk is set. See cluster/link/memory.
 	Network link.Network
 	// Dir is the folder for durable state, including the last known incarnation of every other node. With it, a
 	// restarted node is admitted again by the members. Without it nothing is durable, and a process that has
@@ -58,8 +58,7 @@ type Config struct {
 	DiskLimit time.Duration
 	// Rejoin says that the node has lost its records and starts with an empty Dir: it joins the others as a new
 	// member instead of starting with them. Without it the others refuse a node that has lost its records. It is
-	// ignored if Dir has records. If more than a minority of the nodes lose their records, deliveries may be
-	// lost, too.
+	// ignored if Dir has records. If half or more of all nodes lose their records, deliveries may be lost, too.
 	Rejoin bool
 	Groups []GroupConfig
 	Tables []TableConfig
@@ -69,8 +68,10 @@ type Config struct {
 	// M is how many nodes may be faulty in services that tolerate Byzantine faults; by default (n-1)/3, rounded
 	// down.
 	M int
-	// Round is the length of a round, by default 100 ms. A node may be late by 1/5 of it, in agreements by 1/7,
-	// and a message may take 1/10 of it.
+	// Round is the length of a round, by default 100 ms, in services that tolerate Byzantine faults. A node that
+	// acts 1/5 of a round or more after a deadline (in agreements 1/7) counts as one of the M faulty nodes until
+	// it has rejoined. A message may take 1/10 of a round; if it takes longer, its sender or its receiver counts
+	// as faulty. See RoundError.
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig
@@ -96,7 +97,8 @@ type Config struct {
 	// of the node fails with ErrClosed and the reason; so does Join if it has not returned. Broken may be called
 	// more than once and must not block; it should have the node closed. If it is nil, the node closes itself.
 	Broken func(error)
-	Log    *slog.Logger
+	// Log gets the node's log messages; nil discards them.
+	Log *slog.Logger
 
 	hooks hooks
 }

@@ -24,9 +24,9 @@ type Links = mesh.Links
 
 // The kinds of links.
 const (
-	Streams   = mesh.Streams
-	Datagrams = mesh.Datagrams
-	Calls     = mesh.Calls
+	Streams   = mesh.Streams   // mutual TLS: messages arrive once and in order, or the connection goes down
+	Datagrams = mesh.Datagrams // UDP without encryption or authentication: only for agreements
+	Calls     = mesh.Calls     // HTTP/2 with mutual TLS: promises what Streams promise, but is much slower
 )
 
 // ParseLinks parses the name of a kind of links.
@@ -62,7 +62,8 @@ type AgreeRequest = agree.Request
 // Decision is the value that all correct nodes decide in one slot.
 type Decision = agree.Decision
 
-// Stop ends what the call that returned it began, by calling it or its Close.
+// Stop ends the callbacks of the call that returned it, such as Decisions: call it, or its Close. Further calls
+// do nothing.
 type Stop = agree.Stop
 
 // VectorRequest submits this node's value for an agreement of all nodes on the vector of their values.
@@ -79,8 +80,8 @@ type Vector = agree.Vector
 var (
 	// ErrAbstained is the error of an agreement in which this node took no part, because it missed a deadline,
 	// heard fewer nodes than are correct, or was rejoining; or because its value came too late. It also matches
-	// ErrUnknown if the others may have decided on this node's value, and otherwise ErrRefused. The latter holds
-	// if at most M nodes, this one included, are faulty or late.
+	// either ErrUnknown, if the others may have decided on this node's value, or ErrRefused: they have not and
+	// will not, provided that at most M nodes, this one included, are faulty or late.
 	ErrAbstained = kernel.ErrAbstained
 	// ErrClosed is the error of a closed node. It also matches ErrUnknown for requests that had begun.
 	ErrClosed = kernel.ErrClosed
@@ -108,15 +109,15 @@ func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 // Level is what a group promises, and under which faults.
 type Level = kernel.Level
 
-// The levels.
+// The levels. All but Byzantine tolerate crashes only.
 const (
-	Total     = kernel.Total
-	Reliable  = kernel.Reliable
-	Uniform   = kernel.Uniform
-	FIFO      = kernel.FIFO
-	Causal    = kernel.Causal
-	Atomic    = kernel.Atomic
-	Byzantine = kernel.Byzantine
+	Total     = kernel.Total     // one order for all members, with the deliveries of those that crash
+	Reliable  = kernel.Reliable  // no order: what one member that stays delivers, all that stay deliver
+	Uniform   = kernel.Uniform   // Reliable, with the deliveries of members that crash afterwards
+	FIFO      = kernel.FIFO      // Reliable, with each sender's payloads in the order of their broadcasts
+	Causal    = kernel.Causal    // FIFO, and after all that the sender had delivered when it broadcast
+	Atomic    = kernel.Atomic    // promises what Total promises, by the lecture's two phases, with more messages
+	Byzantine = kernel.Byzantine // one order for all correct members, while at most M are faulty
 )
 
 // ParseLevel parses the name of a level.

@@ -1,8 +1,22 @@
 // Package cluster joins real processes into a cluster that agrees. They communicate over mutual TLS and keep
 // durable state on disk. The cluster runs the same machines as the simulator and the explorer.
 //
-// A process calls [Join] with its own certificate and the configuration that all nodes share, and can then
-// broadcast in groups.
+// A process calls [Join] with its own certificate and the configuration that all nodes share. It can then
+// broadcast in groups, run commands on replicated tables, agree on values, and commit transactions:
+//
+//	node, err := cluster.Join(ctx, cluster.Config{
+//		Name: "till", Members: members, Self: self, Trust: trust,
+//		Groups: []cluster.GroupConfig{{Name: "news", Level: cluster.Causal}},
+//	}) // handle err
+//	defer node.Close()
+//	position, err := node.Group("news").Broadcast(ctx, []byte("open"))
+//	news, err := node.Group("news").Subscribe(1) // from the first delivery
+//	defer news.Close()
+//	d, err := news.Next(ctx)
+//	fmt.Printf("%s: %s", members[d.From].Name, d.Payload)
+//
+// Many types here are aliases. For their methods see go doc ./cluster/groups Group and Subscription, and go doc
+// ./cluster/tables Table, Session, and KeyValue. For levels and links see [Total] and [Streams].
 //
 // # Decisions
 //

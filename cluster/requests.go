@@ -51,15 +51,16 @@ func (n *Node) Agree(ctx context.Context, q AgreeRequest) (Decision, error) {
 }
 
 // AgreeVector is interactive consistency: all correct nodes that call it with one name get the same vector. The
-// vector holds the value of every correct node that called in time. A node whose pending calls exceed the room of
-// one value has them served in turn.
+// vector holds the value of every correct node that called in time. If a node's pending calls do not fit into one
+// value, of MaxValue bytes, those that do not fit wait for the next agreement.
 //
 // An agreement begins when m+1 nodes have called and each has waited for its own p.Gather: one of them is
 // correct, so faulty nodes alone cannot use up a name. A call is in time if it comes at least one message delay
-// before the first correct node has finished waiting. A later call gets the vector without its value as long as
-// the vector is remembered: for 1024 further names of the same algorithm and m, unless more than n-m-1 nodes end
-// at once. A restarted node learns the names from the others but not the values, so that it gets ErrAbstained for
-// vectors that were decided without it.
+// before the first correct node has finished waiting. A later call gets the vector without its value.
+//
+// Nodes remember the last 1024 names of each algorithm and m, with their vectors. A name that is forgotten can be
+// decided again; if more than n-m-1 nodes end at once, all names may be forgotten. A restarted node learns the
+// names from the others but not the values, so that it gets ErrAbstained for vectors that were decided without it.
 //
 // If ctx ends first, this node withdraws its value, which may be in the vector anyway: the error matches
 // ErrUnknown, and a retry under the name returns the vector. If fewer than m+1 nodes call, they wait until their

@@ -149,7 +149,8 @@ func (n *Node) Forget(name string) error {
 //
 // Services that tolerate Byzantine faults do not trust a single node: a member is removed from Byzantine groups,
 // agreements, and transactions of protocol Agreed when m+1 nodes have been asked to expel it, and until then
-// stays in them. It learns either fact from m+1 nodes.
+// stays in them. The expelled node, too, does not trust a single node: it stops its groups and tables when m+1
+// nodes report that it is expelled, and the other services when m+1 nodes report that it is removed from those.
 func (n *Node) Expel(ctx context.Context, name string) error {
 	id, err := n.k.Other(name, "expel")
 	if err != nil {

@@ -5,15 +5,30 @@
 //
 // A state consists of the saved state of each process (see [parley.Vars]), the messages in flight, and the
 // requests and deliveries so far of each process. Two runs that differ only in the relative order of events
-// at different processes lead to the same state. A property must therefore not depend on this order, except
-// that a message is delivered after it was broadcast. One property of this module does depend on it, that a
-// replicated service acts as one machine: it needs [Options.Ordered].
+// at different processes lead to the same state. A property may therefore use the order of events at one
+// process, and that a broadcast comes before its deliveries. It must not use any other order of events at
+// different processes. One property of this module does, that a replicated service acts as one machine: it
+// needs [Options.Ordered].
 //
 // Equal parts are stored and computed once: process states and messages are numbered, and the outcome of
 // each input in each process state is memoized (machines are deterministic). A visited state is stored as
 // its 64-bit fingerprint and the transition that led to it, which is enough to find the way back to the
 // initial state. Fingerprints may collide: [Report.Overlooked] is the expected number of states missed
 // because of collisions.
+//
+// A search for a lie of process 2 that breaks a property:
+//
+//	report, err := explore.Search(ctx, explore.Options{
+//		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
+//		Roots: []explore.Root{{
+//			Faulty:   map[parley.ID]faulty.Behavior{2: faulty.Any},
+//			Requests: []explore.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
+//		}},
+//	}) // handle err
+//	fmt.Println(report.Outcome) // exhausted: there is none
+//	for _, f := range report.Findings {
+//		fmt.Println(f.Property, f.Why)
+//	}
 //
 // # Decisions
 //
@@ -29,9 +44,9 @@
 // simulator's, and need no monitors. Cost: the order of events at two processes that do not know of each
 // other is lost, so a property must not depend on it; and a protocol that delivers much has many states.
 //
-// The explorer omits transitions, not states. Of two orders of the same transitions it takes one if both
-// lead to the same state (sleep sets, with one mask per state). Transitions at two processes always
-// commute; for two messages at one process the explorer looks it up. Every state is still visited. Motive:
+// The explorer omits transitions, not states: every state is visited. If two orders of the same transitions
+// lead to the same state, it follows only one of them (sleep sets, with one mask per state). Transitions at
+// two processes always commute; for two messages at one process the explorer looks it up. Motive:
 // about one transition per state remains instead of ten, and the counts are the same with and without,
 // which tests compare. Cost: the number of states stays the same; --step round and symmetric processes
 // reduce it.
@@ -85,10 +100,10 @@ type Options struct {
 	// Unreduced takes every transition in every state, instead of omitting those that lead to a state that
 	// another order of the same transitions also leads to.
 	Unreduced bool
-	// Alike are symmetric processes: of the states that differ only by a renaming of them, one is visited.
-	// The protocol must have a Rename, and no goal may name one of them. None of them may have a special
-	// role in the protocol, which is not checked. None may restart, because nothing renames the contents of
-	// a log.
+	// Alike names processes that are interchangeable. Of the states that differ only in which of them does
+	// what, one is visited. The protocol must have a Rename, and no goal may name one of them. None of them
+	// may have a special role in the protocol, which is not checked. None may restart, because nothing
+	// renames the contents of a log.
 	Alike parley.Set
 	// Ordered makes the order of requests and deliveries at different processes part of a state, for
 	// properties and goals that depend on it. There are many more states then.
@@ -97,9 +112,9 @@ type Options struct {
 	Beyond bool
 	// Only are the names of the properties that count; empty: all of the protocol's.
 	Only []string
-	// Goal, if not nil, is searched for instead of a broken property. Looks reports that Goal reads the
-	// variables of machines, and not only requests, deliveries and indications.
-	Goal  func(*View) bool
+	// Goal, if not nil, is searched for instead of a broken property.
+	Goal func(*View) bool
+	// Looks must be set if Goal calls View.Vars, which is nil otherwise.
 	Looks bool
 	// All continues after a finding. At most 100 findings are kept.
 	All bool
@@ -136,19 +151,20 @@ type Model struct {
 	// Detect notifies every process that is up of every crash, after all messages that the crashed process
 	// had sent to it were delivered or lost.
 	Detect bool
-	// Overtaking also lets that notice arrive before those messages: without a bound on delays, messages
-	// may still be in flight when a timeout ends.
+	// Overtaking lets the notice of Detect arrive also before messages that the crashed process sent earlier.
+	// Without a bound on delays, messages may still be in flight when a detector's timeout expires.
 	Overtaking bool
 	// FalseSuspicions is how often a process is notified of the crash of a process that is up.
 	FalseSuspicions int
-	// InTime makes messages arrive within the delay that the protocol relies on, if it relies on one for
-	// more than safety: a timer expires when every message sent long enough before has arrived. Events
-	// between two timers count as happening at the time of the first one, and requests and suspicions come
-	// before time passes. These are a few of the possible times, and a proof covers only these.
+	// InTime bounds message delays in an asynchronous protocol, for properties that it promises only with
+	// such a bound. No message takes longer than Protocol.Relies.Delay (900 ticks if that is 0): a timer
+	// expires only after the arrival of every message sent at least that long before. Events between two
+	// expirations happen at the time of the first one, and requests and suspicions come before time passes.
+	// The search does not cover all other possible times. Synchronous protocols are always searched in time.
 	InTime bool
-	// Timeouts is how many timers expire in one run at most, where no bound on delays is assumed: any timer
-	// may expire at any time, after the timers of the same process that were due before it. In synchronous
-	// protocols time passes by itself.
+	// Timeouts is the largest number of timers that expire in a run of an asynchronous protocol without
+	// InTime. Any timer may expire at any time, after the timers of the same process that were due before
+	// it. In synchronous protocols and with InTime it must be 0, because time passes by itself.
 	Timeouts int
 }
 
@@ -213,7 +229,7 @@ type Report struct {
 type Progress struct {
 	States, Moves uint64 // different states, and transitions taken between them
 	// Outcomes is the number of outcomes computed for steps. A step in which liars choose among many
-	// answers has many, and they become states only when all are known.
+	// answers has many outcomes; they are added to States only when all of them are computed.
 	Outcomes uint64
 	Depth    int
 	Frontier uint64 // states that wait to be visited

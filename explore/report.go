@@ -20,9 +20,11 @@ func newCoverage() coverage {
 	return coverage{kinds: make(map[parley.Kind]uint64)}
 }
 
-// Clause is a part of the machines, and how often it ran, each time in another state or on another input.
+// Clause is one handler of the machines, such as Receive of one kind of message.
 type Clause struct {
 	Name string
+	// Runs is how often it ran. Each worker runs it once for each process state, input, and sequence of answers
+	// to Choose, and reuses the result.
 	Runs uint64
 }
 

@@ -13,9 +13,9 @@ type Judged struct {
 	Property string `json:"property"`
 	Promised bool   `json:"promised"`        // in some state
 	Lacks    string `json:"lacks,omitempty"` // why not in others
-	// Tested reports that it demanded something in a state in which it counts, and Vacuous why it demanded
-	// nothing in others.
-	Tested  bool   `json:"tested"`
+	// Tested reports whether the property could have been broken in at least one state in which it counts.
+	Tested bool `json:"tested"`
+	// Vacuous says why it could not be broken in other such states, because it demanded nothing there.
 	Vacuous string `json:"vacuous,omitempty"`
 }
 

@@ -6,8 +6,9 @@ import (
 	"parley"
 )
 
-// Lying returns p with lies if it has none. A protocol for crashes or omissions has none, so a liar in it
-// would behave correctly. Beyond its model such a protocol promises nothing, and these lies show why.
+// Lying adds simple lies to an asynchronous protocol for crashes or omissions, which defines none, so that a liar
+// in it really lies: it changes a field of a message, sends it twice, or does not send it. Such a protocol
+// promises nothing against lies, and these lies show why. Lying returns any other protocol unchanged.
 func Lying(p parley.Protocol) parley.Protocol {
 	if p.Timing == parley.Synchronous || p.Faults >= parley.SignedByzantineFaults {
 		return p

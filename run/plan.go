@@ -41,8 +41,8 @@ type Plan struct {
 type Workload struct {
 	Broadcasts int         // the constant Few if a scenario omits it
 	From       parley.Set  // empty: all processes
-	Named      bool        // each to receivers that are drawn, too
-	Within     parley.Tick // 0: Soon
+	Named      bool        // each broadcast goes to a random set of processes, its sender included
+	Within     parley.Tick // 0: the constant Soon
 }
 
 // Random is the number of drawn faults of each kind. The processes, the links, and the times before Within are
@@ -65,12 +65,11 @@ type Random struct {
 	Spared parley.Set
 }
 
-// The times that a scenario may omit: before which faults begin, how long they last, and before which
-// broadcasts are requested.
+// The default times of a plan.
 const (
-	Within parley.Tick = 5000
-	Last   parley.Tick = 2000
-	Soon   parley.Tick = 2000
+	Within parley.Tick = 5000 // drawn faults begin at this tick at the latest
+	Last   parley.Tick = 2000 // the longest duration of a drawn temporary fault
+	Soon   parley.Tick = 2000 // drawn broadcasts are requested at this tick at the latest
 )
 
 // Few is the default number of broadcasts in a run that somebody views.

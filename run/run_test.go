@@ -105,7 +105,7 @@ func TestSweep(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		made := make(chan struct{}, 1000)
 		r, err := run.Sweep(t.Context(), boastful(), upTo(300), run.SweepOptions{
-			Workers: workers, All: true, Made: func() { made <- struct{}{} },
+			Workers: workers, All: true, OnRun: func() { made <- struct{}{} },
 		})
 		if err != nil || len(made) != 300 {
 			t.Fatalf("%d workers: %d runs, %v, want 300", workers, len(made), err)
@@ -117,7 +117,7 @@ func TestSweep(t *testing.T) {
 	}
 	r := reports[0]
 	valid := r.Properties[problem.Validity]
-	if r.Runs != 300 || valid.Held+valid.Broken+valid.NotPromised+valid.Unpromised != 300 || valid.Broken == 0 || int(valid.Broken) != len(r.Breaches) {
+	if r.Runs != 300 || valid.Held+valid.Broken+valid.NotPromisedHeld+valid.NotPromisedBroken != 300 || valid.Broken == 0 || int(valid.Broken) != len(r.Breaches) {
 		t.Errorf("%d runs, validity %+v, %d breaches", r.Runs, valid, len(r.Breaches))
 	}
 	first, err := run.Sweep(t.Context(), boastful(), upTo(300), run.SweepOptions{Workers: 1})
@@ -162,7 +162,7 @@ func TestSweepGoesOn(t *testing.T) {
 		t.Errorf("%d runs, %v, %+v", r.Runs, err, r.Breaches)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r, err = run.Sweep(ctx, s, upTo(1<<40), run.SweepOptions{Workers: 1, All: true, Made: func() { cancel(errors.New("enough")) }})
+	r, err = run.Sweep(ctx, s, upTo(1<<40), run.SweepOptions{Workers: 1, All: true, OnRun: func() { cancel(errors.New("enough")) }})
 	if err != nil || r.Runs != 1 {
 		t.Errorf("after the first run the context ended: got %d runs, %v", r.Runs, err)
 	}

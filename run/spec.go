@@ -2,7 +2,19 @@
 // run that still breaks the same promise.
 //
 // A [Spec] determines a run: the protocol, the faulty processes and their behavior, the initial values, the
-// events, and the seed from which the rest is drawn. The same Spec makes the same run, to the last event.
+// events, and the seed from which the rest is drawn. The same Spec makes the same run, to the last event:
+//
+//	result, err := run.Spec{
+//		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
+//		Faulty:   map[parley.ID]faulty.Behavior{2: faulty.TwoFaced},
+//		Values:   map[parley.ID][]byte{0: []byte("1")},
+//		Seed:     1,
+//	}.Simulate() // handle err
+//	for _, v := range result.Judge() {
+//		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
+//	}
+//
+// [Sweep] runs a Spec with many seeds, and [Minimize] shrinks a run that breaks a promise.
 package run
 
 import (

@@ -24,7 +24,7 @@ const (
 type Trial struct {
 	Seed      uint64
 	Received  uint64            // messages
-	Delivered uint64            // to above
+	Delivered uint64            // deliveries to the layer above
 	Faults    map[string]uint64 // injected faults, by kind
 	// History is valid until the memory of the run is reused. It is nil if a machine panicked.
 	History  *parley.History
@@ -79,27 +79,27 @@ type Breach struct {
 
 // Tally counts how often a property held.
 type Tally struct {
-	Held        uint64 `json:"held"`
-	Broken      uint64 `json:"broken"`                 // although promised
-	NotPromised uint64 `json:"not_promised_held"`      // not promised, and held
-	Unpromised  uint64 `json:"not_promised_broken"`    // not promised, and broken
-	Seen        uint64 `json:"seen,omitempty"`         // runs that show a property of mode Sometimes
-	Unseen      uint64 `json:"never_in_run,omitempty"` // runs that do not
+	Held              uint64 `json:"held"`                   // promised, and held
+	Broken            uint64 `json:"broken"`                 // promised, and broken
+	NotPromisedHeld   uint64 `json:"not_promised_held"`      // not promised, and held
+	NotPromisedBroken uint64 `json:"not_promised_broken"`    // not promised, and broken
+	Seen              uint64 `json:"seen,omitempty"`         // runs that show a property of mode Sometimes
+	Unseen            uint64 `json:"never_in_run,omitempty"` // runs that do not
 }
 
 // SweepOptions configure a sweep.
 type SweepOptions struct {
 	Workers int    // concurrent runs; 0: GOMAXPROCS
 	All     bool   // do not stop at the first broken promise
-	Made    func() // called after each run, concurrently; may be nil
+	OnRun   func() // called after each run, concurrently; may be nil
 }
 
 // SweepReport sums up the runs of a sweep.
 type SweepReport struct {
 	Runs       uint64
-	Received   uint64 // messages
-	Delivered  uint64 // to above
-	GivenUp    uint64 // runs
+	Received   uint64 // messages received, over all runs
+	Delivered  uint64 // deliveries to the layer above, over all runs
+	GivenUp    uint64 // runs stopped at Plan.Steps
 	Faults     map[string]uint64
 	Properties map[string]*Tally // by name; Sound only if broken
 	Breaches   []Breach          // in the order of the seeds
@@ -151,8 +151,8 @@ func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o
 			for i := w; i < len(seeds) && ctx.Err() == nil; i += len(memories) {
 				own.Seed = seeds[i]
 				out[i] = new(own.Try(memory))
-				if o.Made != nil {
-					o.Made()
+				if o.OnRun != nil {
+					o.OnRun()
 				}
 			}
 		})
@@ -190,9 +190,9 @@ func (r *SweepReport) add(t *Trial) {
 		case v.Promise.Holds:
 			c.Held++
 		case v.Broken == nil:
-			c.NotPromised++
+			c.NotPromisedHeld++
 		default:
-			c.Unpromised++
+			c.NotPromisedBroken++
 		}
 	}
 }

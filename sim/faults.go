@@ -31,11 +31,14 @@ type Pause struct {
 // durable before anything else happens, so a crash with Effects 0 comes before durability. A send to all is
 // one effect for each receiver.
 //
-// Either Step or When sets the time; with neither, it is 0. Step counts the process's steps from 1, across
-// restarts. When is a tick. With Effects 0 the process stops exactly then, between two steps. Otherwise it
-// stops in the first step from then on that has effects, or at tick When+Patience if there is none. At time 0
-// the first step of a process is its start: with Effects 0 it never does anything. A process that is down at
-// the time When does not crash again, and if Back is 0 it does not restart.
+// Either Step or When sets the time:
+//   - Step: the process stops in its step of that number, counted from 1, across restarts.
+//   - When, with Effects 0: it stops exactly at the tick When, between two steps.
+//   - When, with Effects > 0: it stops in the first step from the tick When on that has effects, or at the tick
+//     When+Patience if there is none.
+//
+// If both are 0, the time is tick 0, where the first step of a process is its start: with Effects 0 it never does
+// anything. A process that is down at the time When does not crash again, and if Back is 0 it does not restart.
 type Crash struct {
 	At      parley.ID
 	Step    int
@@ -47,7 +50,8 @@ type Crash struct {
 	LostDisk bool
 }
 
-// Patience is how long, in ticks, a crash with When waits for a step with effects.
+// Patience is how long, in ticks, a crash with Effects > 0 waits from Crash.When on for a step with effects. If
+// there is none in that time, the process crashes anyway.
 const Patience parley.Tick = 1000
 
 // million is the unit of drifts: parts per million.
@@ -261,9 +265,9 @@ func (s *Sim) suspect(at, of parley.ID) {
 }
 
 // RunConditions returns the conditions of the run so far, for [parley.Judge]: what happened, not what the
-// options permitted. Call it when the run is over. Faults of liars, and of processes that the caller has added
-// to the faulty ones of the history, count as part of their being faulty. A process that crashed for good was
-// correct until then, and its earlier faults count.
+// options permitted. Call it when the run is over. Restarts, lost disks, pauses, and wrong clocks of processes in
+// History.Faulty are left out, because these processes may do anything. A process that is in it only because it
+// crashed for good was correct until then, and its earlier faults count.
 func (s *Sim) RunConditions() parley.RunConditions {
 	return s.Facts().RunConditions(s.opt.Protocol, &s.History)
 }

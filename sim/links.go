@@ -15,7 +15,7 @@ import (
 // decides everything. If none matches, Delay, Loss and Twice of Options apply.
 type Link struct {
 	// From and To are the ends: messages of any process of From to any of To. The empty set means every
-	// process. A partition in one direction sets both.
+	// process. To cut a network into two parts in one direction only, set both.
 	From, To parley.Set
 	// Since is the first tick at which the rule holds. Until is the first tick at which it no longer holds; 0
 	// means that it holds forever.

@@ -34,10 +34,10 @@ type Options struct {
 	Heal parley.Tick
 	// Suspicions are delivered to processes as by a detector beneath them.
 	Suspicions []Suspicion
-	// Detect, if not 0, is the delay of an accurate detector: every process that is up gets a Suspicion of a
-	// crashed process, at least Detect ticks after the crash, and not before all its messages on that link
-	// have arrived. A process that has restarted by then is not suspected. A process that restarts gets
-	// suspicions of those that are down, with the same delay.
+	// Detect, if not 0, turns on a failure detector that is never wrong. Every process that is up gets a
+	// Suspicion of a crashed process Detect ticks after the crash, or later if messages of the crashed process
+	// to it are still in flight then. A process that has restarted by then is not suspected. A process that
+	// restarts gets Suspicions of those that are down, with the same delay.
 	Detect parley.Tick
 	// Clocks are the clocks that do not show true time.
 	Clocks []Clock
@@ -51,13 +51,13 @@ type Options struct {
 	// Until ends the run at a time. With 0 the run continues while anything is due. What would be due at or
 	// after the greatest Tick never happens.
 	Until parley.Tick
-	// Steps is the largest number of clauses of a run, which may neither end by itself nor reach the time
-	// Until. 0 means 1<<40.
+	// Steps stops a run after that many clauses, if it has not ended before: see Stats.OutOfSteps. 0 means
+	// 1<<40.
 	Steps uint64
 
 	// Promised is what the protocol may assume of links and clocks. The zero value means what the protocol
-	// relies on. A Delay of 0 means Delay.Most of these Options, without any rule. Anything worse appears in
-	// the conditions of the run.
+	// relies on. If its Delay is 0, it means Options.Delay.Most; Options.Links are ignored. Anything worse
+	// appears in the conditions of the run.
 	Promised parley.ModelAssumptions
 
 	Signer Signer     // nil: Ideal(Seed)
@@ -69,8 +69,8 @@ type Options struct {
 	// so that a long run does not keep them in memory.
 	Observe func(op trace.Op, h parley.ExternalEvent)
 	// Between, if not nil, is called after each event. It may inspect the run and replace machines. An event
-	// is one clause of one process. With a fixed delay, no loss and no Log, however, the arrival of a message
-	// at all processes is one event.
+	// is one clause of one process, with one exception: in a run with a fixed delay, no other faults of links,
+	// no Pauses, no Detect, and no Log, a message to all arrives at all processes in one event.
 	Between func(s *Sim)
 }
 

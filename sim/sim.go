@@ -1,5 +1,17 @@
 // Package sim runs the machines of a protocol on one thread, in virtual time, from one seed. The same options
 // give the same run, event by event.
+//
+// A run of four processes, of which process 2 is faulty:
+//
+//	s := sim.Run(sim.Options{
+//		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("retreat")}, lockstep.Simulated),
+//		Faulty:   map[parley.ID]faulty.Behavior{2: faulty.Random},
+//		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("attack")}}},
+//		Seed:     1,
+//	})
+//	for _, d := range s.History.Deliveries {
+//		fmt.Printf("at tick %d process %d decides %q\n", d.When, d.At, d.Msg.Body)
+//	}
 package sim
 
 import (

@@ -17,11 +17,17 @@
 // came from. Deliveries of the top layer leave the stack.
 //
 // Indicate goes to every layer above as Receive(self, m), one after another, and
-// then leaves the stack. It keeps its place among the effects of each layer: the
-// next layer gets it after all that the layer beneath requested up to the end of
-// the clause that received it, and before what that layer requests later. So a
-// layer can deliver what belongs before a view, and broadcast what belongs into
-// it, in that one clause. If a layer must ask and get an answer before the
+// then leaves the stack. The stack passes it on when the clause in which a layer
+// receives it is over: the next layer gets it after all that this clause and earlier
+// ones of that layer delivered, and before what later clauses deliver. For example,
+// layer 1 indicates the view v, and layer 2 handles it with Deliver(a) and Request(q):
+//
+//	layer 1: Indicate(v)
+//	layer 2: Receive(v), which requests Deliver(a) and Request(q)
+//	layer 3: Receive(a), Receive(v), and then what the answer to q causes
+//
+// So a layer can deliver what belongs before a view, and broadcast what belongs into
+// the view, in that one clause. If a layer must ask and get an answer before the
 // layers above are notified, the layer that indicates must wait for it: it requests
 // the question, and indicates when the answer has come.
 //

@@ -271,7 +271,7 @@ func tallied(t *run.Tally) string {
 			parts = append(parts, part)
 		}
 	}
-	if rest := list(t.NotPromised, "held", t.Unpromised, "broken"); rest != "" {
+	if rest := list(t.NotPromisedHeld, "held", t.NotPromisedBroken, "broken"); rest != "" {
 		parts = append(parts, "not promised: "+rest)
 	}
 	return strings.Join(parts, "; ")

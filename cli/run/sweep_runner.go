@@ -51,7 +51,7 @@ func (s *sweepRunner) run() (err error) {
 		}
 	}
 	s.SweepReport, err = run.Sweep(s.ctx, open, seeds, run.SweepOptions{
-		Workers: s.workers, All: s.all, Made: func() { s.made.Add(1) },
+		Workers: s.workers, All: s.all, OnRun: func() { s.made.Add(1) },
 	})
 	s.wall = time.Since(began)
 	stop()

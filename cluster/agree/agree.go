@@ -93,7 +93,7 @@ func (s *Service) ready(t stream.Key) (*streamHandle, error) {
 	return o, nil
 }
 
-// Stop ends what the call that returned it began. It is a function and an io.Closer. Further calls do nothing.
+// Stop ends the callbacks of the call that returned it. It is a function and an io.Closer. Further calls do nothing.
 type Stop func()
 
 // Close calls the function. The error is always nil.

@@ -79,7 +79,9 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 }
 
-// Query applies a command that changes nothing. It needs no session.
+// Query applies a command that should change nothing, and needs no session. It does not check the command: one
+// that changes the state changes it on all nodes. Without a session a retry after ErrUnknown may apply it twice,
+// and a node whose disk is nearly full does not refuse it. Use Do for such commands.
 func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	r, err := t.ask(ctx, callName{0, 1}, command)
 	return r.Answer, r.Position, err
