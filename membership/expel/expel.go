@@ -11,11 +11,12 @@
 // to all others. So if m+1 correct processes are asked, each correct process counts m+1.
 //
 // Services that hold only while no process lies, such as an agreed view, may exclude a process sooner:
-// [Views] is shut for it at once, [All] by votes.
+// [Views] is shut for it after one vote, [All] after m+1.
 //
 // An expulsion applies to one incarnation: a restarted process is another incarnation, and counts as before.
 // The host reports which incarnation a link leads to, because a liar must not claim that itself; what was
-// sent while there was no link is then sent again.
+// sent while there was no link is then sent again. A view counts other incarnations, and may come late. So an
+// exclusion by a view shuts nobody out until there is a vote, which names the incarnation that was meant.
 //
 // Not promised: anything about votes of a process that is expelled itself, because they no longer count; nor
 // about what a process was asked before a crash.
@@ -39,7 +40,7 @@ const (
 const (
 	// Linked reports a new link to Origin. Value: its incarnation.
 	Linked parley.Kind = parley.Local + 0x20 + iota
-	// Excluded reports that an agreed view has excluded Origin on request.
+	// Excluded reports that an agreed view has excluded Origin on request. It names no incarnation.
 	Excluded
 )
 
@@ -73,10 +74,11 @@ type process struct {
 
 // peer is what a process knows about another one.
 type peer struct {
-	life  uint64     // its incarnation
-	shut  uint64     // what it is shut out from; 0: nothing
-	votes parley.Set // the processes that ask for its expulsion
-	mine  bool       // this process asks for it
+	life     uint64     // its incarnation
+	shut     uint64     // what it is shut out from; 0: nothing
+	votes    parley.Set // the processes that ask for its expulsion
+	mine     bool       // this process asks for it
+	excluded bool       // a view has excluded it, or an earlier incarnation
 }
 
 // Start: a new incarnation does not know what an earlier one was asked.
@@ -88,7 +90,8 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	case Linked:
 		p.linked(s, m.Origin, m.Value)
 	case Excluded:
-		p.shut(s, m.Origin, Views)
+		p.peers[m.Origin].excluded = true
+		p.weigh(s, m.Origin)
 	case parley.Propose:
 		if id, ok := p.named(m.Body); !ok {
 			s.Refuse(p.self, "not a process to expel")
@@ -137,10 +140,20 @@ func (p *process) ask(s *parley.Step, id parley.ID) {
 	}
 }
 
-// vote counts a vote to expel a process. With m+1 votes, one is of a correct process.
+// vote counts a vote to expel a process.
 func (p *process) vote(s *parley.Step, from, id parley.ID) {
-	if p.peers[id].votes.Add(from); p.peers[id].votes.Len() > p.m {
+	p.peers[id].votes.Add(from)
+	p.weigh(s, id)
+}
+
+// weigh shuts a process out if there is reason to. With m+1 votes, one is of a correct process. An exclusion by a
+// view needs a vote, if the host reports incarnations: without one, an earlier incarnation was meant.
+func (p *process) weigh(s *parley.Step, id parley.ID) {
+	switch q := &p.peers[id]; {
+	case q.votes.Len() > p.m:
 		p.shut(s, id, All)
+	case q.excluded && (q.votes.Len() > 0 || !p.knows):
+		p.shut(s, id, Views)
 	}
 }
 
@@ -206,6 +219,7 @@ func (p *process) State(v *parley.Vars) {
 		parley.Num(v, "shut", &q.shut)
 		v.Set("votes", &q.votes)
 		v.Bool("mine", &q.mine)
+		v.Bool("excluded", &q.excluded)
 	})
 	v.Set("told", &p.told)
 	v.Set("told of all", &p.toldAll)

@@ -43,9 +43,10 @@ func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, expel.New(expel.Config{N: 4, M: 1}), parleytest.Options{Inputs: inputs(4)})
 }
 
-// A process that is linked again receives what it missed; another incarnation counts as new.
+// A process that is linked again receives what it missed; another incarnation counts as new. An exclusion by a view
+// applies to the incarnation that a vote names: without a vote it is one of an earlier incarnation.
 func TestLinked(t *testing.T) {
-	m := expel.New(expel.Config{N: 3, M: 0}).New(0)
+	m := expel.New(expel.Config{N: 3, M: 1}).New(0)
 	s := &parley.Step{N: 3, Host: new(refusals)}
 	did := func(clause func()) (out []string) {
 		s.Effects = s.Effects[:0]
@@ -61,25 +62,38 @@ func TestLinked(t *testing.T) {
 	vote := func(life int) string {
 		return fmt.Sprintf("%d>2 kind %d of 1 life %d seq 0", parley.OpSend, expel.Vote, life)
 	}
-	told := func(seq int) string {
-		return fmt.Sprintf("%d>1 kind %d of 0 life 5 seq %d", parley.OpSend, expel.Told, seq)
+	told := func(life, seq int) string {
+		return fmt.Sprintf("%d>1 kind %d of 0 life %d seq %d", parley.OpSend, expel.Told, life, seq)
 	}
-	shut := func(what uint64) string {
-		return fmt.Sprintf("%d>0 kind %d of 1 life 5 seq %d", parley.OpIndicate, expel.Shut, what)
+	shut := func(life int, what uint64) string {
+		return fmt.Sprintf("%d>0 kind %d of 1 life %d seq %d", parley.OpIndicate, expel.Shut, life, what)
 	}
-	opened := fmt.Sprintf("%d>0 kind %d of 1 life 6 seq 0", parley.OpIndicate, expel.Opened)
+	excluded := func() { m.Request(s, parley.Msg{Kind: expel.Excluded, Origin: 1}) }
+	voted := func(life uint64) func() {
+		return func() { m.Receive(s, 2, parley.Msg{Kind: expel.Vote, Origin: 1, Value: life}) }
+	}
+	opened := func(life int) string {
+		return fmt.Sprintf("%d>0 kind %d of 1 life %d seq 0", parley.OpIndicate, expel.Opened, life)
+	}
 	for i, c := range []struct {
 		clause func()
 		want   []string
 	}{
 		{linked(1, 5), nil},
-		{func() { m.Request(s, parley.Msg{Kind: expel.Excluded, Origin: 1}) }, []string{shut(expel.Views), told(0)}},
-		{func() { m.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte("2")}) }, []string{shut(expel.All), told(1), vote(5)}},
+		{excluded, nil},
+		{voted(5), []string{shut(5, expel.Views), told(5, 0)}},
+		{func() { m.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte("2")}) }, []string{shut(5, expel.All), told(5, 1), vote(5)}},
 		{linked(2, 9), []string{vote(5)}},
-		{linked(1, 5), []string{told(1)}},
-		{linked(1, 6), []string{opened}},
+		{linked(1, 5), []string{told(5, 1)}},
+		{linked(1, 6), []string{opened(6)}},
 		{linked(2, 9), nil},
 		{linked(1, 6), nil},
+		{excluded, nil},
+		{voted(5), nil},
+		{voted(6), []string{shut(6, expel.Views), told(6, 0)}},
+		{linked(1, 7), []string{opened(7)}},
+		{voted(7), nil},
+		{excluded, []string{shut(7, expel.Views), told(7, 0)}},
 	} {
 		if got := did(c.clause); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("step %d: got %q, want %q", i, got, c.want)

@@ -49,7 +49,7 @@ func (g *machine) resume(s *parley.Step) {
 	g.layers.records = len(s.Log)
 	g.suspicions.begin(g.now, g.view.Members, g.c.Detector.Again)
 	g.freeze()
-	g.gap = true
+	g.gap, g.resumed = true, true
 }
 
 // replayRecord repeats what was done when rec was written, and reports whether it was a record of the process.

@@ -42,3 +42,45 @@ func TestExcludeNobody(t *testing.T) {
 	p.settle(0, 1, 2)
 	p.expect(0, "view 2 [0 2]; excludes 1")
 }
+
+// A member that was down when it was excluded is another incarnation for those who asked for that: it joins again,
+// but not without Return.
+func TestExcludedWhileDown(t *testing.T) {
+	for _, c := range []group.Config{{N: 4, Durable: true, Return: true}, {N: 4, Durable: true}} {
+		p := newPost(t, c)
+		p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
+		p.down(1)
+		p.restart(1)
+		p.all(20, 0, 2, 3)
+		p.expectOf("suspects 1; view 2 [0 2 3]; excludes 1", 0, 3)
+		p.heard(1)
+		p.all(40, 0, 1, 2, 3)
+		if !c.Return {
+			p.expect(1, "out 0")
+			continue
+		}
+		p.expect(1, "out 0; restored 0 ; view 3 [0 1 2 3]")
+	}
+}
+
+// A member that has restarted, and has entered a view since, is excluded like any other: it does not rejoin by itself.
+func TestExcludedAfterARestart(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Durable: true, Return: true})
+	p.down(1)
+	p.restart(1)
+	p.all(20, 0, 1, 2, 3)
+	p.expect(1, "view 1 [0 1 2 3]; view 2 [0 1 2 3]")
+	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
+	p.all(20, 0, 1, 2, 3)
+	p.expect(1, "out 2")
+}
+
+// A member that reads in its log that another one was excluded does not indicate that again: that one may be back.
+func TestExclusionIsNotRepeated(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Durable: true})
+	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
+	p.all(20, 0, 1, 2, 3)
+	p.expect(3, "view 2 [0 2 3]; excludes 1")
+	p.restart(3)
+	p.expect(3, "view 1 [0 1 2 3]; view 2 [0 2 3]")
+}

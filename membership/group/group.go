@@ -138,7 +138,7 @@ const (
 	// State answers SnapshotWanted. Seq: the position that the state stands for. Body: the state.
 	State
 	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin does not
-	// rejoin by itself then.
+	// rejoin by itself then, unless it has restarted since it entered the present view.
 	Exclude
 )
 
@@ -153,7 +153,8 @@ const (
 	SnapshotWanted
 	// SnapshotInstalled hands a joiner the state of its sponsor. Seq: the position. Body: the state.
 	SnapshotInstalled
-	// Expelled reports to members that Origin was removed from the view on request.
+	// Expelled reports to members that Origin was removed from the view on request. It is not repeated when the
+	// log is replayed.
 	Expelled
 	// ReplayStarted reports that a restarted process is about to deliver again what its log holds. Seq: the
 	// position after which that begins.

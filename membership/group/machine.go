@@ -181,10 +181,10 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 	}
 	// learner in next: before the cut is delivered send INSTALL to it
 	g.admit(s, g.view.Number, d, value)
-	// self not in next: stop for good
+	// self not in next: stop for good, unless it has restarted since the exclusion may have been requested
 	if !d.next.has(g.own) {
 		g.adopt(d, value)
-		g.stop(s, d.excluded.Has(g.own.id))
+		g.stop(s, d.excluded.Has(g.own.id) && !g.resumed)
 		return
 	}
 	g.enter(s, d, value)

@@ -14,6 +14,7 @@ type membership struct {
 	frozen     bool        // it has reported
 	since      parley.Tick // when it reported
 	gap        bool        // a link has lost something
+	resumed    bool        // it has restarted in this view
 	suspicions suspicions
 	progress   progress
 	tries      tries
@@ -132,7 +133,7 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 	// A joiner may have voted, with an empty report, on how the view ends.
 	g.ballot.Refresh()
 	g.frozen = g.ballot.Promised()
-	g.gap, g.tries = g.frozen, tries{}
+	g.gap, g.resumed, g.tries = g.frozen, false, tries{}
 	if g.entered = g.now; g.frozen {
 		g.since = g.now
 	}
@@ -144,8 +145,10 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 	s.Indicate(parley.Msg{
 		Kind: parley.View, Seq: g.view.Number, Value: g.history.position, Body: parley.AppendSet(nil, g.view.Members),
 	})
-	for id := range d.excluded.All() {
-		s.Indicate(parley.Msg{Kind: Expelled, Origin: id})
+	if !s.Restart { // the log holds the past: who was excluded may have returned
+		for id := range d.excluded.All() {
+			s.Indicate(parley.Msg{Kind: Expelled, Origin: id})
+		}
 	}
 	g.exclude = g.exclude.Minus(d.excluded)
 }
@@ -156,6 +159,7 @@ func (g *membership) viewState(v *parley.Vars) {
 	v.Time("since", &g.since)
 	v.Time("entered", &g.entered)
 	v.Bool("gap", &g.gap)
+	v.Bool("resumed", &g.resumed)
 	g.suspicions.State(v)
 	g.progress.State(v)
 	g.tries.State(v, g.ballot.Started())
