@@ -21,10 +21,10 @@ type idiom struct {
 var idioms = []idiom{
 	{`(^|[.;:|*-] )Who [a-z]`, 10, "name the actor: a node that ..."},
 	{`\b(is|are) (that|those) of\b`, 39, "say what it does or returns"},
-	{`\b(go|goes|going|gone|went) on\b`, 12, "continue, last, or happen"},
-	{`\b(come|comes|coming|came) back\b`, 21, "restart, rejoin, or return"},
+	{`\b(go|goes|going|gone|went) on\b`, 9, "continue, last, or happen"},
+	{`\b(come|comes|coming|came) back\b`, 12, "restart, rejoin, or return"},
 	{`\b(stand|stands|standing|stood) still\b`, 3, "stall, is paused, or is unresponsive"},
-	{`\btold\b`, 93, "send, notify, report, or print"},
+	{`\btold\b`, 90, "send, notify, report, or print"},
 	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 6, "because"},
 	{`\banew\b`, 8, "again, or from scratch"},
 	{`\bin spite of\b`, 0, "despite, or tolerating"},
