@@ -19,14 +19,14 @@ type idiom struct {
 
 // idioms is the list of all such wording. The numbers may only fall.
 var idioms = []idiom{
-	{`(^|[.;:|*-] )Who [a-z]`, 10, "name the actor: a node that ..."},
-	{`\b(is|are) (that|those) of\b`, 39, "say what it does or returns"},
-	{`\b(go|goes|going|gone|went) on\b`, 9, "continue, last, or happen"},
-	{`\b(come|comes|coming|came) back\b`, 12, "restart, rejoin, or return"},
-	{`\b(stand|stands|standing|stood) still\b`, 3, "stall, is paused, or is unresponsive"},
-	{`\btold\b`, 90, "send, notify, report, or print"},
-	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 6, "because"},
-	{`\banew\b`, 8, "again, or from scratch"},
+	{`(^|[.;:|*-] )Who [a-z]`, 2, "name the actor: a node that ..."},
+	{`\b(is|are) (that|those) of\b`, 32, "say what it does or returns"},
+	{`\b(go|goes|going|gone|went) on\b`, 3, "continue, last, or happen"},
+	{`\b(come|comes|coming|came) back\b`, 5, "restart, rejoin, or return"},
+	{`\b(stand|stands|standing|stood) still\b`, 1, "stall, is paused, or is unresponsive"},
+	{`\btold\b`, 76, "send, notify, report, or print"},
+	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 3, "because"},
+	{`\banew\b`, 5, "again, or from scratch"},
 	{`\bin spite of\b`, 0, "despite, or tolerating"},
 }
 
