@@ -24,7 +24,7 @@ var idioms = []idiom{
 	{`\b(go|goes|going|gone|went) on\b`, 3, "continue, last, or happen"},
 	{`\b(come|comes|coming|came) back\b`, 5, "restart, rejoin, or return"},
 	{`\b(stand|stands|standing|stood) still\b`, 1, "stall, is paused, or is unresponsive"},
-	{`\btold\b`, 76, "send, notify, report, or print"},
+	{`\btold\b`, 72, "send, notify, report, or print"},
 	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 3, "because"},
 	{`\banew\b`, 5, "again, or from scratch"},
 	{`\bin spite of\b`, 0, "despite, or tolerating"},
