@@ -54,3 +54,36 @@ func TestDataElsewhereStays(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Ctrl-C during the start of a cluster, also pressed twice, ends the command as a later one does, and nothing is left
+// of its folder, which has the key of the authority.
+func TestInterruptedStart(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		args   []string
+	}{
+		{0, []string{"cluster", "up", "-n", "4"}},
+		{130, []string{"demo", "--once"}},
+		{130, []string{"bench", "order", "--dur", "1m", "--dir", ""}},
+	} {
+		for _, at := range []string{"*", "*/certs", "*/node1/node.yaml", "*/node1/log", "*/node4/log"} {
+			dir := t.TempDir()
+			t.Setenv("TMPDIR", dir)
+			if c.args[0] == "bench" {
+				at, c.args[len(c.args)-1] = "*", dir
+			}
+			p := begin(t, "", c.args...)
+			eventually(t, at+" is not made", func() bool {
+				made, _ := filepath.Glob(filepath.Join(dir, at))
+				return len(made) > 0
+			})
+			_ = p.cmd.Process.Signal(os.Interrupt)
+			if status := p.end(os.Interrupt); status != c.status || strings.Contains(p.printed(), "parley: ") {
+				t.Errorf("%s at %s: status %d, not %d: %s", c.args, at, status, c.status, p.printed())
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("%s at %s: %v is left, %v", c.args, at, left, err)
+			}
+		}
+	}
+}
