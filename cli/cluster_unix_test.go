@@ -87,3 +87,33 @@ func TestInterruptedStart(t *testing.T) {
 		}
 	}
 }
+
+// Without a majority a request ends when its time is up: with status 3 and in the same words, whether the clock of the
+// node ended first or that of the command.
+func TestStatusWithoutMajority(t *testing.T) {
+	dir := t.TempDir()
+	p, up := clusterOf(t, "-n", "3", "--dir", dir)
+	if _, stderr, status := run("table", "put", "table", "a", "b", "--dir", dir); status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, n := range up.Nodes[1:] {
+		if err := syscall.Kill(n.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.wait("node2 has ended")
+	p.wait("node3 has ended")
+	for line, want := range map[string]string{
+		"table put table q 1":          "parley: log put: no answer came within 300ms, the --timeout\n",
+		"broadcast total x --at node1": "parley: node1: no answer came in time (deadline_exceeded; the outcome is unknown)\n",
+		"table get table a --at node1": "parley: node1: no answer came in time (deadline_exceeded)\n",
+	} {
+		for range 5 {
+			_, stderr, status := run(append(strings.Fields(line), "--timeout", "300ms", "--dir", dir)...)
+			if status != 3 || stderr != want {
+				t.Errorf("%s: status %d, %q; want 3, %q", line, status, stderr, want)
+			}
+		}
+	}
+	_ = p.end(os.Interrupt)
+}
