@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"parley/cluster/store"
 )
 
 // A signal to the whole process group, such as Ctrl-C, does not end the nodes: the process that started them ends
@@ -116,4 +119,30 @@ func TestStatusWithoutMajority(t *testing.T) {
 		}
 	}
 	_ = p.end(os.Interrupt)
+}
+
+// A pipe in the folder of a node's records is refused by its name, and not waited for.
+func TestVerifyPipe(t *testing.T) {
+	for _, name := range []string{"manifest", "log-00000009"} {
+		dir := t.TempDir()
+		records := filepath.Join(dir, "records")
+		s, err := store.Open(records, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pipe := filepath.Join(records, name)
+		_ = os.Remove(pipe)
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stop := time.AfterFunc(10*time.Second, func() { panic("it waits for " + pipe) })
+		_, stderr, status := run("node", "verify", "--dir", dir)
+		stop.Stop()
+		if want := "parley: open " + pipe + ": not a regular file\n"; status != 2 || stderr != want {
+			t.Errorf("status %d, %q; want 2, %q", status, stderr, want)
+		}
+	}
 }
