@@ -80,7 +80,7 @@ func up(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&p.N, "n", "n", 4, "number of `nodes`")
 	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
-	cmd.Flags().StringToStringVar(&p.Traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
+	cmd.Flags().Var(&p.Traitors, "traitor", "nodes that lie, and how, as in `3=twofaced`")
 	cmd.Flags().BoolVar(&p.durable, "durable", false,
 		"have on the disk what is delivered before anybody is told, except in the group byzantine, which is in memory")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
