@@ -261,7 +261,9 @@ func (r *reader) wrong(err error) error {
 
 // missing returns the error that a line is missing or cannot be read.
 func (r *reader) missing(why error) error {
-	if err := r.lines.Err(); err != nil {
+	if err := r.lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		why = fmt.Errorf("more than %d bytes: no line is so long", maxLine)
+	} else if err != nil {
 		why = err
 	}
 	return &ReadError{Line: r.n, Offset: r.at, Err: why}

@@ -39,17 +39,23 @@ func orderCommand(a *console.App) *cobra.Command {
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
 		Args: cobra.NoArgs,
-		RunE: func(_ *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, release := console.UntilSignal(cmd.Context())
+			defer release()
 			if err := orderSpec(&s, level, secured); err != nil {
 				return err
 			}
 			stop := a.Busy()
-			r, err := order.Run(s)
+			r, err := order.Run(ctx, s)
 			stop()
+			var removed error
 			if s.Dir != "" {
-				err = errors.Join(err, os.RemoveAll(s.Dir))
+				removed = os.RemoveAll(s.Dir)
 			}
-			if err != nil {
+			if ctx.Err() != nil {
+				return console.End(console.Interrupted, removed)
+			}
+			if err = errors.Join(err, removed); err != nil {
 				return fmt.Errorf("parley bench order: %w", err)
 			}
 			if asJSON {

@@ -123,8 +123,9 @@ func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.Broadc
 		}
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {
-			if _, failed := errors.AsType[failedCall](err); failed {
-				return Failed(wrong(texts, err))
+			if failed, ok := errors.AsType[failedCall](err); ok {
+				failed.error = wrong(texts, err)
+				return failed
 			}
 			return err
 		}

@@ -178,7 +178,8 @@ func byName(nodes []Node, err error) error {
 		return err
 	}
 	said := func(one *client.NodeError) error { return Said(nodeOf(nodes, one.Node), one.Err) }
-	return Failed(errors.Join(lists.Of(all.Nodes, said)...))
+	last := all.Nodes[len(all.Nodes)-1]
+	return failedCall{error: errors.Join(lists.Of(all.Nodes, said)...), late: late(last)}
 }
 
 // AskAll concurrently calls all nodes that choose returns, and returns the answer and the error of each. If the flags
@@ -219,12 +220,18 @@ func Said(n Node, err error) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}
-	outcome := ""
-	if client.Unknown(err) && !strings.Contains(wrong.Message(), "the outcome is unknown") {
+	outcome, message := "", wrong.Message()
+	if late(err) { // by the clock of the node or by ours, and so in different words
+		message = "no answer came in time"
+	}
+	if client.Unknown(err) && !strings.Contains(message, "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
 	}
-	return &rewordedError{err, fmt.Sprintf("%s: %s (%v%s)", n.Name, wrong.Message(), wrong.Code(), outcome)}
+	return &rewordedError{err, fmt.Sprintf("%s: %s (%v%s)", n.Name, message, wrong.Code(), outcome)}
 }
+
+// late reports whether a call ended because its time was up, by the clock of the node or by ours.
+func late(err error) bool { return connect.CodeOf(err) == connect.CodeDeadlineExceeded }
 
 // rewordedError is an error with another text.
 type rewordedError struct {
@@ -241,6 +248,7 @@ func (e *rewordedError) Unwrap() error { return e.error }
 type failedCall struct {
 	error
 	partly bool // other nodes answered without an error
+	late   bool // the last call ended because its time was up
 }
 
 // Failed marks an error as one of a failed call.
@@ -252,11 +260,11 @@ func Joined(errs []error) error {
 	if err == nil {
 		return nil
 	}
-	return failedCall{err, slices.Contains(errs, nil)}
+	return failedCall{error: err, partly: slices.Contains(errs, nil)}
 }
 
 // Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
-// allowed or names something that does not exist, 3 if no node answered, and 1 otherwise.
+// allowed or names something that does not exist, 3 if no node answered or the time was up, and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
 	if !ok {
@@ -268,7 +276,7 @@ func Report(a *console.App, err error) error {
 	switch {
 	case badInput(failed.error):
 		return console.ExitError(console.Usage)
-	case unanswered(failed.error) && !failed.partly:
+	case failed.late, unanswered(failed.error) && !failed.partly:
 		return console.ExitError(console.Unfinished)
 	}
 	return console.ExitError(console.Violated)
@@ -281,7 +289,7 @@ func unanswered(err error) bool {
 		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !unanswered(err) })
 	}
 	if wrong, ok := errors.AsType[*connect.Error](err); ok {
-		return !connect.IsWireError(wrong) && client.Detail(err) == nil
+		return late(wrong) || !connect.IsWireError(wrong) && client.Detail(err) == nil
 	}
 	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
 }

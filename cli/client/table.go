@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -160,7 +161,17 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		t.call = as
 		return call(ctx, Node{Client: c}, t)
 	})
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil &&
+		(late(err) || errors.Is(err, context.DeadlineExceeded) || client.Elsewhere(err)):
+		// It has tried one node after the other, and which error was the last is chance.
+		outcome := ""
+		if client.Unknown(err) {
+			outcome = "; the outcome is unknown"
+		}
+		err = fmt.Errorf("log %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
+		return failedCall{error: err, late: true}
+	case err != nil:
 		err = Failed(Said(Node{Name: "log " + verb}, err))
 	}
 	return err

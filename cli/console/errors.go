@@ -3,7 +3,9 @@ package console
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -30,8 +32,20 @@ func ValueError(bad *pflag.InvalidValueError) error {
 		want = "a whole number from 0 on was expected"
 	case "duration":
 		want = "a time with its unit was expected, as in 100ms or 1.5s"
-	case "stringToString":
-		want = "NAME=VALUE was expected"
+		if tooLong(bad.GetValue()) {
+			want = fmt.Sprintf("the largest that is allowed is %dh", math.MaxInt64/int64(time.Hour))
+		}
 	}
 	return fmt.Errorf("%q: %s", bad.GetValue(), want)
+}
+
+// tooLong reports whether a text that is no duration would be one if its numbers were smaller.
+func tooLong(text string) bool {
+	_, err := time.ParseDuration(strings.Map(func(r rune) rune {
+		if r >= '1' && r <= '9' {
+			return '0'
+		}
+		return r
+	}, text))
+	return err == nil && strings.ContainsAny(text, "smh") // a 0 needs no unit
 }

@@ -84,7 +84,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	began := time.Now()
 	p := local.Plan{N: 4, M: 1, Traces: true, Round: longRound, Traitors: map[string]string{"3": "twofaced"}}
-	if err := p.Make(ctx, d.dir); err != nil {
+	if err := p.Make(context.WithoutCancel(ctx), d.dir); err != nil {
 		return err
 	}
 	if d.nodes, err = local.Nodes(d.dir); err != nil {
@@ -93,7 +93,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	defer child.LockThread()()
 	defer d.end(end)
 	switch in, err := local.Start(ctx, d.App, d.nodes); {
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		return err
 	case !in:
 		return d.cut(ctx)

@@ -57,28 +57,30 @@ func up(a *console.App) *cobra.Command {
 			if err := p.check(cmd.Flags().Changed("m")); err != nil {
 				return err
 			}
+			ctx, stop := console.UntilSignal(cmd.Context()) // before there is a folder to remove
+			defer stop()
 			if dir != "" {
-				if running, err := p.mayMake(cmd.Context(), dir, cmd.Flags().Changed); err != nil || running {
+				if running, err := p.mayMake(ctx, dir, cmd.Flags().Changed); err != nil || running {
 					if err == nil {
 						err = printRunning(a, dir, asJSON)
 					}
 					return err
 				}
-				return run(cmd.Context(), a, dir, p, asJSON)
+				return run(ctx, a, dir, p, asJSON)
 			}
 			dir, err := os.MkdirTemp("", "parley-cluster-")
 			if err != nil {
 				return err
 			}
-			if err := run(cmd.Context(), a, dir, p, asJSON); err != nil {
-				return err
+			if err = run(ctx, a, dir, p, asJSON); errors.Is(err, console.ExitError(console.Violated)) {
+				return err // a node failed: its log is in the folder
 			}
-			return os.RemoveAll(dir)
+			return errors.Join(err, os.RemoveAll(dir))
 		},
 	}
 	cmd.Flags().IntVarP(&p.N, "n", "n", 4, "number of `nodes`")
 	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
-	cmd.Flags().StringToStringVar(&p.Traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
+	cmd.Flags().Var(&p.Traitors, "traitor", "nodes that lie, and how, as in `3=twofaced`")
 	cmd.Flags().BoolVar(&p.durable, "durable", false,
 		"have on the disk what is delivered before anybody is told, except in the group byzantine, which is in memory")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
@@ -164,10 +166,11 @@ func printRunning(a *console.App, dir string, asJSON bool) error {
 	return w.Flush()
 }
 
-// run starts the nodes of a cluster and waits for their end.
+// run starts the nodes of a cluster and waits for their end. If the context ends during the start, the folder is whole
+// all the same, and there is no error.
 func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) error {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
-		if err := p.Make(ctx, dir); err != nil {
+		if err := p.Make(context.WithoutCancel(ctx), dir); err != nil {
 			return err
 		}
 	}
@@ -181,17 +184,18 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 	if err := writeCurl(dir, nodes); err != nil {
 		return err
 	}
-	ctx, stop := console.UntilSignal(ctx)
-	defer stop()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	closeControl, err := openControl(ctx, dir, end)
+	closeControl, err := openControl(context.WithoutCancel(ctx), dir, end)
 	if err != nil {
 		return err
 	}
 	defer closeControl()
 	defer child.LockThread()()
 	in, err := Start(ctx, a, nodes)
+	if ctx.Err() != nil {
+		err = nil
+	}
 	if !in || printUp(a, dir, nodes, asJSON) != nil {
 		end()
 	}

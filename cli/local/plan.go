@@ -23,15 +23,41 @@ import (
 
 // Plan describes a local cluster.
 type Plan struct {
-	N, M     int               // of the N nodes, M may lie
-	Traitors map[string]string // behaviors, by the number of the node, from 1
-	Traces   bool              // the nodes write traces
-	Round    time.Duration     // 0: the default
+	N, M     int           // of the N nodes, M may lie
+	Traitors behaviors     // by the number of the node, from 1
+	Traces   bool          // the nodes write traces
+	Round    time.Duration // 0: the default
 
 	durable bool
 	// participant is the address of the service that carries out all nodes' parts of transactions.
 	participant string
 }
+
+// behaviors are the behaviors of nodes, as the value of a flag.
+type behaviors map[string]string
+
+// Set and String and Type make it a flag.
+func (b *behaviors) Set(text string) error {
+	if *b == nil {
+		*b = make(behaviors)
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		node, how, ok := strings.Cut(one, "=")
+		if !ok {
+			return errors.New("NODE=BEHAVIOUR was expected")
+		}
+		if _, twice := (*b)[node]; twice {
+			return fmt.Errorf("node %s is named twice", node)
+		}
+		(*b)[node] = how
+	}
+	return nil
+}
+
+func (b *behaviors) String() string { return "" }
+
+// Type is what the help calls the value.
+func (b *behaviors) Type() string { return "string" }
 
 // maxByzantine is the maximum number of nodes of a local cluster with a Byzantine order.
 const maxByzantine = 13

@@ -133,10 +133,10 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 		c.Groups[i].Deliver = func(cluster.Delivery) {}
 	}
 	warn(c, file)
-	if c.Listen, err = file.Open(ctx); err != nil {
+	if c.Listen, err = file.Open(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	serves, err := openServices(ctx, file)
+	serves, err := openServices(context.WithoutCancel(ctx), file)
 	if err != nil {
 		return errors.Join(err, c.Listen.Close())
 	}

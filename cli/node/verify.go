@@ -40,12 +40,14 @@ func verifyCommand(a *console.App) *cobra.Command {
 		Example: "  parley node verify --dir data",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if dir == "" {
+				return parley.FlagErrorf("dir", "it is missing: the data folder of a stopped node was expected")
+			}
 			return verify(a, dir, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the data `folder` of the node, which its configuration names (required)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	_ = cmd.MarkFlagRequired("dir") // it fails only for an unknown flag
 	return cmd
 }
 

@@ -2,9 +2,9 @@
 package traces
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -65,6 +65,9 @@ func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags)
 	return showTrace(a, args[0], view)
 }
 
+// maxHeader is the longest header of a node's trace that ofNode finds, in bytes.
+const maxHeader = 1 << 20
+
 // ofNode reports whether a file begins like the trace of a node.
 func ofNode(file string) bool {
 	f, err := os.Open(file)
@@ -72,9 +75,8 @@ func ofNode(file string) bool {
 		return false // the later reader reports the error
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(f).ReadBytes('\n')
 	var h trace.Header
-	return json.Unmarshal(line, &h) == nil && h.Node != nil
+	return json.NewDecoder(io.LimitReader(f, maxHeader)).Decode(&h) == nil && h.Node != nil
 }
 
 func showTrace(a *console.App, file string, flags show.Flags) error {

@@ -31,10 +31,18 @@ func (System) List(dir string) ([]string, error) {
 func (System) Create(name string) (File, error) { return open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL) }
 
 // Open opens a file for reading.
-func (System) Open(name string) (File, error) { return open(name, os.O_RDONLY) }
+func (System) Open(name string) (File, error) { return openRegular(name, os.O_RDONLY) }
 
 // Reopen opens a file for reading and writing.
-func (System) Reopen(name string) (File, error) { return open(name, os.O_RDWR) }
+func (System) Reopen(name string) (File, error) { return openRegular(name, os.O_RDWR) }
+
+// openRegular opens a regular file. To open a pipe would wait for its other end.
+func openRegular(name string, flag int) (File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	return open(name, flag)
+}
 
 func open(name string, flag int) (File, error) {
 	f, err := os.OpenFile(name, flag, 0o600)

@@ -316,7 +316,7 @@ func TestFile(t *testing.T) {
 	if err := os.Truncate(name, 64<<20+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conform.File(name); err == nil || !strings.Contains(err.Error(), "67108865 bytes: allowed are 67108864") {
+	if _, err := conform.File(name); err == nil || !strings.Contains(err.Error(), ": more than 67108864 bytes: no vector file") {
 		t.Error(err)
 	}
 }

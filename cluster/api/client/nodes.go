@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"connectrpc.com/connect"
+
 	"parley/internal/lists"
 )
 
@@ -63,7 +65,8 @@ func (n *Nodes) each(ctx context.Context, again bool, ask func(context.Context, 
 			own, cancel = Attempt(ctx, len(n.list)-i)
 		}
 		err := ask(own, n.list[at])
-		late := own.Err() != nil && ctx.Err() == nil // the call was given up because it took too long
+		// The call was given up because it took too long. The node's clock may end first.
+		late := again && ctx.Err() == nil && (own.Err() != nil || connect.CodeOf(err) == connect.CodeDeadlineExceeded)
 		cancel()
 		if err == nil {
 			n.last.Store(int64(at))

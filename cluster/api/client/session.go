@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"parley/cluster/api/parleyv1"
 )
 
@@ -121,7 +123,7 @@ func (s *Session) each(ctx context.Context, unknown bool, ask func(context.Conte
 	for tries := 1; ; tries++ {
 		own, cancel := Attempt(ctx, len(s.nodes)-(tries-1)%len(s.nodes))
 		err := ask(own, s.nodes[s.at])
-		late := own.Err() != nil
+		late := own.Err() != nil || connect.CodeOf(err) == connect.CodeDeadlineExceeded // the node's clock may end first
 		cancel()
 		if err == nil {
 			return nil

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -118,8 +119,24 @@ func (l *load) slowest(p *phase) uint64 {
 	return least
 }
 
+// pause waits for a time, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// drain waits until all nodes have delivered so many messages, or it takes too long, and reports whether they have.
+func (l *load) drain(ctx context.Context, p *phase, sent uint64) bool {
+	for end := time.Now().Add(5 * time.Second); l.slowest(p) < sent && time.Now().Before(end) && ctx.Err() == nil; {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return l.slowest(p) == sent
+}
+
 // rate measures the rate while the first senders nodes send.
-func (l *load) rate(senders int) (*Rate, error) {
+func (l *load) rate(ctx context.Context, senders int) (*Rate, error) {
 	p := l.begin(false)
 	var stop atomic.Bool
 	var sent atomic.Uint64
@@ -132,11 +149,11 @@ func (l *load) rate(senders int) (*Rate, error) {
 			errs[s] = err
 		})
 	}
-	time.Sleep(l.spec.Duration / 4)
+	pause(ctx, l.spec.Duration/4)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	from, cpu, count := time.Now(), processorTime(), l.slowest(p)
-	time.Sleep(l.spec.Duration)
+	pause(ctx, l.spec.Duration)
 	took, used, messages := time.Since(from), processorTime()-cpu, float64(l.slowest(p)-count)
 	runtime.ReadMemStats(&after)
 	stop.Store(true)
@@ -149,10 +166,7 @@ func (l *load) rate(senders int) (*Rate, error) {
 		r.CPU = used.Seconds() / messages * 1e6
 		r.Allocs = float64(after.Mallocs-before.Mallocs) / messages
 	}
-	for end := time.Now().Add(5 * time.Second); l.slowest(p) < sent.Load() && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	r.Drained = l.slowest(p) == sent.Load()
+	r.Drained = l.drain(ctx, p, sent.Load())
 	time.Sleep(20 * time.Millisecond) // lets deliveries arrive that no sender has sent
 	r.Same = r.Drained
 	for i := range p.nodes[:l.correct] {
@@ -186,7 +200,7 @@ func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error)
 }
 
 // latency measures with one message in flight. At least one message follows the warm-up.
-func (l *load) latency(sender int) (*Latency, error) {
+func (l *load) latency(ctx context.Context, sender int) (*Latency, error) {
 	p := l.begin(true)
 	var own, all []float64
 	for seq := uint64(0); time.Since(p.began) < l.spec.Duration || len(own) == 0; seq++ {
@@ -199,6 +213,8 @@ func (l *load) latency(sender int) (*Latency, error) {
 		}
 		select {
 		case <-p.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		case <-time.After(10 * time.Second):
 			return nil, errors.New("a message was not delivered everywhere within 10 s")
 		}

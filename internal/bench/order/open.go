@@ -1,6 +1,7 @@
 package order
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -68,7 +69,7 @@ func (o *loop) took(node, sender int, seq uint64, at int64) {
 }
 
 // open measures while the first senders nodes send, at a total of Spec.Rate.
-func (l *load) open(senders int) (r *Open, err error) {
+func (l *load) open(ctx context.Context, senders int) (r *Open, err error) {
 	defer must.Return(&err)
 	warm := l.spec.Duration / 4
 	each := int(float64(l.spec.Rate) / float64(senders) * (warm + l.spec.Duration).Seconds())
@@ -86,20 +87,17 @@ func (l *load) open(senders int) (r *Open, err error) {
 	p := l.begin(false)
 	p.loop.Store(o)
 	cpu := processorTime()
-	must.Each(senders, func(s int) error { return l.offer(p, o, s, each) })
+	must.Each(senders, func(s int) error { return l.offer(ctx, p, o, s, each) })
 	total := uint64(each * senders)
-	for end := time.Now().Add(5 * time.Second); l.slowest(p) < total && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	r = &Open{Offered: float64(l.spec.Rate), Drained: l.slowest(p) == total}
+	r = &Open{Offered: float64(l.spec.Rate), Drained: l.drain(ctx, p, total)}
 	r.CPU = (processorTime() - cpu).Seconds() / float64(total) * 1e6
 	o.judge(r, warm)
 	return r, nil
 }
 
 // offer sends the messages of one node when they are due, or immediately if they are overdue.
-func (l *load) offer(p *phase, o *loop, s, count int) error {
-	for seq := uint64(0); seq < uint64(count); {
+func (l *load) offer(ctx context.Context, p *phase, o *loop, s, count int) error {
+	for seq := uint64(0); seq < uint64(count) && ctx.Err() == nil; {
 		for ; seq < uint64(count) && o.due(s, seq) <= int64(time.Since(p.began)); seq++ {
 			if err := l.groups[s].BroadcastAsync(l.message(p, s, seq)); err != nil {
 				return err

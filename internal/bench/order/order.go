@@ -7,6 +7,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,11 +113,11 @@ type Latency struct {
 	AllP99 float64 `json:"all_p99_us"`
 }
 
-// Run measures.
-func Run(s Spec) (Result, error) {
+// Run measures until it is done or the context ends, which is an error.
+func Run(ctx context.Context, s Spec) (Result, error) {
 	r := Result{System: "parley-" + s.Level.String(), TLS: true, N: s.N, Size: s.Size}
 	l := &load{spec: s, correct: s.N - s.Silent}
-	nodes, err := l.join()
+	nodes, err := l.join(ctx)
 	defer func() {
 		for _, n := range nodes {
 			if n != nil {
@@ -140,19 +141,19 @@ func Run(s Spec) (Result, error) {
 		var err error
 		switch p {
 		case "latl":
-			r.First, err = l.latency(0)
+			r.First, err = l.latency(ctx, 0)
 		case "latf":
-			r.Second, err = l.latency(1 % l.correct)
+			r.Second, err = l.latency(ctx, 1%l.correct)
 		case "one":
-			r.One, err = l.rate(1)
+			r.One, err = l.rate(ctx, 1)
 		case "many":
-			r.Many, err = l.rate(l.correct)
+			r.Many, err = l.rate(ctx, l.correct)
 		case "open":
-			r.Open, err = l.open(1)
+			r.Open, err = l.open(ctx, 1)
 		case "openm":
-			r.OpenMany, err = l.open(l.correct)
+			r.OpenMany, err = l.open(ctx, l.correct)
 		}
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return r, fmt.Errorf("phase %s: %w", p, err)
 		}
 	}
@@ -160,7 +161,7 @@ func Run(s Spec) (Result, error) {
 }
 
 // join makes the cluster. Nodes that have not joined are nil.
-func (l *load) join() (nodes []*cluster.Node, err error) {
+func (l *load) join(ctx context.Context) (nodes []*cluster.Node, err error) {
 	defer must.Return(&err)
 	s := l.spec
 	authority := must.Get(cert.NewAuthority("bench", 48*time.Hour, nil))
@@ -173,7 +174,7 @@ func (l *load) join() (nodes []*cluster.Node, err error) {
 			configs[i].Network = s.Network(i)
 			listen, at = configs[i].Network.Listen, ":0"
 		}
-		listener := must.Get(listen(context.Background(), "tcp", at))
+		listener := must.Get(listen(ctx, "tcp", at))
 		name := fmt.Sprintf("n%d", i+1)
 		issued := must.Get(authority.IssueNode(name, []string{"127.0.0.1"}, 24*time.Hour))
 		members = append(members, cluster.Member{Name: name, Address: listener.Addr().String(), Signer: issued.SignerKey()})
@@ -195,7 +196,7 @@ func (l *load) join() (nodes []*cluster.Node, err error) {
 	nodes = make([]*cluster.Node, s.N)
 	must.Each(s.N, func(i int) (err error) {
 		configs[i].Members = members
-		nodes[i], err = cluster.Join(context.Background(), configs[i])
+		nodes[i], err = cluster.Join(ctx, configs[i])
 		return err
 	})
 	return nodes, nil

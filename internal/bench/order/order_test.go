@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +36,7 @@ func TestRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			network := memory.New(memory.Options{})
 			s.Network = func(node int) link.Network { return network.Host(fmt.Sprint("h", node)) }
-			if wrong := measured(s); len(wrong) > 0 {
+			if wrong := measured(t.Context(), s); len(wrong) > 0 {
 				t.Errorf("%+v: %q", s, wrong)
 			}
 		})
@@ -43,8 +44,8 @@ func TestRun(t *testing.T) {
 }
 
 // measured returns what is wrong with a measurement.
-func measured(s order.Spec) (wrong []string) {
-	r, err := order.Run(s)
+func measured(ctx context.Context, s order.Spec) (wrong []string) {
+	r, err := order.Run(ctx, s)
 	if err != nil {
 		return []string{err.Error()}
 	}
