@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,11 +56,11 @@ func TestBackoff(t *testing.T) {
 // failsInTurn is a listener that alternately fails and returns a connection.
 type failsInTurn struct {
 	net.Listener
-	calls int
+	calls atomic.Int64
 }
 
 func (l *failsInTurn) Accept() (net.Conn, error) {
-	if l.calls++; l.calls%2 == 1 {
+	if l.calls.Add(1)%2 == 1 {
 		return nil, errors.New("too many open files")
 	}
 	a, b := net.Pipe()
@@ -75,8 +76,8 @@ func TestAcceptBackoffEndsWithRefused(t *testing.T) {
 		m.listen, m.gate.max = l, 0
 		go m.accept()
 		time.Sleep(time.Second)
-		if l.calls < 300 {
-			t.Errorf("%d connections and failures in a second", l.calls)
+		if n := l.calls.Load(); n < 300 {
+			t.Errorf("%d connections and failures in a second", n)
 		}
 		m.cancel()
 		synctest.Wait()
