@@ -35,11 +35,11 @@ var faultColumns = []faultColumn{
 	{"a process is suspected that has not crashed", "susp", func(a *parley.RunConditions) {
 		a.Processes.Suspected = true
 	}},
-	{"a process stands still for a time", "pause", func(a *parley.RunConditions) { a.Processes.Paused = true }},
-	{"a process crashes and comes back", "back", func(a *parley.RunConditions) {
+	{"a process is paused for a time", "pause", func(a *parley.RunConditions) { a.Processes.Paused = true }},
+	{"a process crashes and restarts", "back", func(a *parley.RunConditions) {
 		a.Away, a.Processes.Restarted = 1, true
 	}},
-	{"a process comes back without its disk", "disk", func(a *parley.RunConditions) {
+	{"a process restarts without its disk", "disk", func(a *parley.RunConditions) {
 		a.Away, a.Processes.Restarted, a.Processes.LostDisk = 1, true, true
 	}},
 }

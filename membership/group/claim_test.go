@@ -35,7 +35,7 @@ func TestLaterViewOfOne(t *testing.T) {
 	p.put(3, 0, later(9))
 	p.expect(0, "")
 	for id := parley.ID(1); id < 4; id++ {
-		p.sent(0, id, group.Ask)
+		p.sent(0, id, group.DecisionQuery)
 	}
 	p.put(3, 0, later(8)) // something else, and then the first again
 	p.put(3, 0, later(9))
@@ -48,7 +48,7 @@ func TestLaterViewOfOne(t *testing.T) {
 	p.expect(0, "out 0")
 	// The claimants are asked again, in that view: a ballot may be in progress there.
 	for id, want := range map[parley.ID]bool{1: true, 2: false, 3: true} {
-		asked := slices.ContainsFunc(p.links[0][id], func(l letter) bool { return l.msg.Kind == group.Ask && l.epoch == 9 })
+		asked := slices.ContainsFunc(p.links[0][id], func(l letter) bool { return l.msg.Kind == group.DecisionQuery && l.epoch == 9 })
 		if asked != want {
 			t.Errorf("process %d is asked: %t", id, asked)
 		}
@@ -60,7 +60,7 @@ func TestAskedInTheSameView(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1})
 	p.suspect(0, 3)
 	p.lose(0, 1)
-	p.put(1, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ask}})
+	p.put(1, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.DecisionQuery}})
 	p.sent(0, 1, ballot.Prepare)
 }
 
@@ -71,7 +71,7 @@ func TestLaterViewInsists(t *testing.T) {
 		p.put(3, 0, later(9))
 		p.put(3, 0, later(9))
 		p.period(500, 0)
-		if !slices.Contains(p.kinds(0, 3), group.Ask) {
+		if !slices.Contains(p.kinds(0, 3), group.DecisionQuery) {
 			t.Error("it does not ask again")
 		}
 		p.lose(0, 3)

@@ -153,7 +153,7 @@ func TestAsk(t *testing.T) {
 	p.cast(1, "a")
 	p.cast(1, "b")
 	p.arrive(1, 2, 2)
-	p.sent(2, 1, group.Ask)
+	p.sent(2, 1, group.DecisionQuery)
 	p.settle(0, 1, 2)
 	// What it dropped is a gap now, which leads to a view change.
 	p.deliver(1, "c", 0, 1, 2)

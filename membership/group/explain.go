@@ -40,7 +40,7 @@ func row(c Config, layers int, e parley.Env, m parley.Msg, name func(parley.ID) 
 		return "decided on " + next(c, layers, m, name)
 	case Beat:
 		return fmt.Sprintf("alive in view %d", e.Epoch)
-	case Ask:
+	case DecisionQuery:
 		return fmt.Sprintf("what ended view %d?", e.Epoch)
 	case Join:
 		return fmt.Sprintf("let me join, incarnation %d", m.Seq)

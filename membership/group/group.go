@@ -112,8 +112,8 @@ const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
 	// membership/detector.
 	Beat parley.Kind = ballot.Last + 1 + iota
-	// Ask asks a process in a later view for the decision that ended this one.
-	Ask
+	// DecisionQuery asks a process in a later view for the decision that ended this one.
+	DecisionQuery
 	// Join asks to become a member. Seq: the incarnation. Value: the disk.
 	Join
 	// Snapshot answers Join. Seq: the sponsor's position. Value: the incarnation. Body: the state above the

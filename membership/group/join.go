@@ -138,7 +138,7 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 		}
 	case mine && m.Kind == Install && j.caught:
 		g.installed(s, m)
-	case child == 0 && (m.Kind <= ballot.Last || m.Kind == Ask):
+	case child == 0 && (m.Kind <= ballot.Last || m.Kind == DecisionQuery):
 		if g.voteOutside(s, from, m); g.misnamed() {
 			g.join(s)
 		}

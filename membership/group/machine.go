@@ -141,7 +141,7 @@ func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 		g.inquire(s, from)
 	case child == 0 && m.Kind <= ballot.Last:
 		g.ballots(s, from, m)
-	case child == 0 && m.Kind == Ask && g.c.Liars > 0:
+	case child == 0 && m.Kind == DecisionQuery && g.c.Liars > 0:
 		g.vote(s, func(b *ballot.Instance) { b.Repeat(s, from) })
 	case !g.view.Members.Has(from):
 		s.Refuse(from, "message of no member")

@@ -94,7 +94,7 @@ func TestVotesOutside(t *testing.T) {
 	p.restart(2)
 	p.down(2)
 	p.put(0, 2, prepare) // of a view that it does not know
-	p.sent(2, 0, group.Ask)
+	p.sent(2, 0, group.DecisionQuery)
 	p.settle(0, 2)
 	p.put(0, 2, prepare)
 	p.sent(2, 0, ballot.Promise)
@@ -152,7 +152,7 @@ func TestFollowsFromTheLog(t *testing.T) {
 	p.heard(0)
 	p.suspect(0, 1)
 	p.lose(0, 2)
-	p.put(2, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ask}})
+	p.put(2, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.DecisionQuery}})
 	p.sent(0, 2, ballot.Decision, ballot.Prepare)
 	p.lose(0, 2)
 	p.settle(0, 1)

@@ -50,7 +50,7 @@ func (g *membership) present(s *parley.Step, from parley.ID, child int, m parley
 		}
 	case m.Kind == Beat && g.suspicions.monitor.Said(from, m.Body):
 		g.cut(s)
-	case m.Kind != Ask:
+	case m.Kind != DecisionQuery:
 		s.Refuse(from, "message that does not fit")
 	}
 }

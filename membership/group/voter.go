@@ -71,7 +71,7 @@ func send(s *parley.Step, view uint64, to parley.ID, m parley.Msg) {
 // inquire asks, once in a period, what ended the view.
 func (p *voter) inquire(s *parley.Step, from parley.ID) {
 	if p.claims.ask(from) {
-		send(s, p.view.Number, from, parley.Msg{Kind: Ask})
+		send(s, p.view.Number, from, parley.Msg{Kind: DecisionQuery})
 	}
 }
 
@@ -100,18 +100,18 @@ func (p *voter) believes(s *parley.Step, from parley.ID, view uint64, value []by
 // other process then votes on its end. An asking process also receives again what it could not vote on
 // before.
 func (p *voter) late(s *parley.Step, from parley.ID, m parley.Msg) {
-	if m.Kind != ballot.Prepare && m.Kind != ballot.Accept && m.Kind != Beat && m.Kind != Ask {
+	if m.Kind != ballot.Prepare && m.Kind != ballot.Accept && m.Kind != Beat && m.Kind != DecisionQuery {
 		return
 	}
 	// A heartbeat of a process that was informed a moment ago may have crossed that message, and a member's
 	// message of a view before the previous one was long in transit.
 	last := uint64(s.Epoch)+1 == p.view.Number
 	if p.founding == nil || m.Kind == Beat && p.now-p.entered < p.c.Detector.Timeout ||
-		!last && m.Kind != Ask && p.view.Members.Has(from) {
+		!last && m.Kind != DecisionQuery && p.view.Members.Has(from) {
 		return
 	}
 	p.sendFounding(s, from)
-	if m.Kind == Ask {
+	if m.Kind == DecisionQuery {
 		p.vote(s, func(b *ballot.Instance) { b.Repeat(s, from) })
 	}
 }
@@ -134,7 +134,7 @@ func (p *voter) correct(s *parley.Step, j parley.ID) {
 // believed was dropped, and a ballot may be in progress.
 func (p *voter) catchUp(s *parley.Step) {
 	for id := range p.claims.who(p.view.Number, p.founding).All() {
-		send(s, p.view.Number, id, parley.Msg{Kind: Ask})
+		send(s, p.view.Number, id, parley.Msg{Kind: DecisionQuery})
 	}
 }
 
