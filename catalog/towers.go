@@ -54,7 +54,7 @@ func heartbeats(n int) parley.Protocol {
 	return p
 }
 
-// detecting puts a layer above a detector. The flags are those of the layer, and the detector gets the same
+// detecting puts a layer above a detector. It has the flags of the layer, and the detector gets the same
 // number of processes.
 func detecting(layer parley.Protocol) parley.Protocol {
 	return remade(layer, func(layer parley.Protocol) parley.Protocol {

@@ -122,7 +122,7 @@ func TestBrokenIsClosed(t *testing.T) {
 	})
 }
 
-// A broadcast is on disk when it returns, and its position is that of its delivery.
+// A broadcast is on disk when it returns, and it returns the position of its delivery.
 func TestBroadcastIsDurable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 1, func(c *cluster.Config) {

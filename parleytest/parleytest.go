@@ -2,7 +2,7 @@
 // promises in seeded runs with as many faults as it tolerates, that something breaks beyond its bound, that
 // a run is repeatable and its machines can be saved and loaded within it, that processes survive a crash at
 // any step, that no fault of networks, clocks and processes breaks a promise, that no message from a liar
-// stops a process, and that the number of messages is that of its theorem. It also works for protocols of
+// stops a process, and that the number of messages is as its theorem says. It also works for protocols of
 // other modules:
 //
 //	func TestSuite(t *testing.T) { parleytest.Suite(t, mine.New(mine.Config{N: 4, M: 1})) }

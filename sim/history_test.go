@@ -11,7 +11,7 @@ import (
 	"parley/trace"
 )
 
-// The history and the conditions derived from a trace are those of the run that wrote it.
+// A trace yields the history and the conditions of the run that wrote it.
 func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 	for seed := range uint64(20) {
 		log := &trace.Log{Keep: true}

@@ -5,8 +5,8 @@
 // decide on the same vector, whose entry i is the initial value of process i if i
 // is correct.
 //
-// The bound, the rounds and the fault model are those of the agreement that it
-// uses, because it sends only that agreement's messages.
+// It has the bound, the rounds and the fault model of the agreement that it uses,
+// because it sends only that agreement's messages.
 //
 // All n agreements run side by side, process i the source of agreement i: in the
 // same rounds and in the same frames. When the last round closes, each process

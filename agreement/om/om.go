@@ -118,7 +118,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 		s.SendAll(message(nil, p.value))
 	// OM(k), step 2: with the value it has from the source, each lieutenant
 	// becomes the source of an OM(k-1), and in step 1 of that sends the value to
-	// each of the others. The OM(k) in question are those of the round before.
+	// each of the others. These are the OM(k) of the round before.
 	case r > 0 && p.top != nil:
 		p.top.each(r-1, p.path, func(om *instance, path []byte) {
 			m := message(append(path, byte(p.self)), om.value)

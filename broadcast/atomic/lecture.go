@@ -237,8 +237,7 @@ func (p *process) State(v *parley.Vars) {
 	})
 }
 
-// owner returns the owner of a ballot. The first n ballots, of level 0, are those of senders for their own
-// messages.
+// owner returns the owner of a ballot. Senders use the first n ballots, of level 0, for their own messages.
 func (p *process) owner(ballot uint64) parley.ID { return parley.ID(ballot % uint64(p.n)) }
 
 // above returns this process's lowest takeover ballot above the given one.

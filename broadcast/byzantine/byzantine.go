@@ -144,8 +144,8 @@ const (
 	Restored
 )
 
-// The timers in addition to that of the slots of even eras, 0: again repeats requests for batches, room opens
-// a slot when there is space or time for it, odd is that of the slots of odd eras, seek looks for the running
+// The timers. Timer 0 is for the slots of even eras, odd for the slots of odd eras. again repeats requests for
+// batches, room opens a slot when there is space or time for it, seek looks for the running
 // era, grant repeats wishes for processes that were admitted recently, and hurry looks for the running era at
 // once.
 const (

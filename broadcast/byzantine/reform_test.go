@@ -211,8 +211,7 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// The successor of an era's number is unique, however the eras came about, and so is that of each reset; both
-// are greater.
+// No two eras have the same successor, and no two resets lead to the same era. Each successor is greater.
 func TestNumbers(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for _, e := range []uint64{0, 1, branch - 2, branch - 1, family, family + 1, family + branch - 1, family + branch, 2 * family} {

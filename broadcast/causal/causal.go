@@ -6,7 +6,7 @@
 // correct process delivers m' unless it has delivered m before. Messages of which neither precedes the other
 // may be delivered in any order, which may differ between processes.
 //
-// The model is that of the broadcast beneath: asynchronous, with crashes and without liars, because a process
+// The model of the broadcast beneath holds: asynchronous, with crashes and without liars, because a process
 // that piggybacks a message could forge it. The validity and agreement of the broadcast beneath, uniform or
 // not, hold here as well.
 //

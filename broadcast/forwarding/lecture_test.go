@@ -214,7 +214,7 @@ func TestTrust(t *testing.T) {
 	expect(t, "later", p.request("o"), "data 0.1#3 to 1", "deliver o")
 }
 
-// The tree is that of the root; in the broadcasts of another process the two change places.
+// The configured tree is for broadcasts of its root. For another sender, the root and the sender change places.
 func TestAnyInitiator(t *testing.T) {
 	c := forwarding.Config{N: 6, Tree: [][]parley.ID{0: {1, 2}, 1: {3, 4}, 2: {5}}}
 	for initiator, want := range map[parley.ID][][2]parley.ID{

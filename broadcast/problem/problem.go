@@ -3,7 +3,7 @@
 //
 // A process broadcasts upon a [Request], and delivers a message of kind Carried with the sender and the
 // payload. Sender and payload identify a broadcast. One sender may broadcast a payload twice; then the k-th
-// delivery at a process is that of the k-th broadcast.
+// delivery at a process belongs to the k-th broadcast.
 //
 // A process that restarts after a crash begins another incarnation. Each incarnation is a sender of its own
 // with respect to order, as in any system in which a member is a process together with its incarnation: there
@@ -73,7 +73,7 @@ var (
 	errNobody = errors.New("broadcast: a request to nobody")
 )
 
-// Delivered returns the sender and the payload of a delivery, and reports whether it is that of a broadcast.
+// Delivered returns the sender and the payload of a delivery, and reports whether it delivers a broadcast.
 func Delivered(d *parley.ExternalEvent) (sender parley.ID, payload []byte, ok bool) {
 	return d.From, d.Msg.Body, d.Msg.Kind == parley.Carried
 }

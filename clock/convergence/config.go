@@ -63,8 +63,8 @@ type Config struct {
 // Plan holds what follows from a Config.
 type Plan struct {
 	Config // with defaults filled in
-	// Theorem is the smallest delta of the theorem, for clocks that tick; Config.Delta is the one in use. If n
-	// <= 3m there is none, and Theorem is that of a system with n = 3m+1.
+	// Theorem is the smallest delta of the theorem, for clocks that tick; Config.Delta is the one in use. If
+	// n <= 3m the theorem has none, and Theorem is the delta for n = 3m+1.
 	Theorem parley.Tick
 	// Error is eps with everything that reading drifting clocks in ticks adds to it.
 	Error parley.Tick

@@ -22,8 +22,8 @@ import (
 
 // Run is a run between real processes.
 type Run struct {
-	// Options are those of a simulation, except More and whatever counts the steps of a whole run. A liar
-	// crashes by Crashes; its other behavior is that of its machine. Promised has no default.
+	// Options has the options of a simulation. More, and options that count the steps of a whole run, have no
+	// effect here. A liar crashes by Crashes; its machine decides all else that it does. Promised has no default.
 	sim.Options
 	Header trace.Header // of the trace to be made, without facts
 	Dir    string       // an empty folder for certificates and traces

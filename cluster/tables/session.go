@@ -147,7 +147,7 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// KeyValue is a client of a table of keys and values. Errors of commands are those of [Session.Do] and of package
+// KeyValue is a client of a table of keys and values. Its commands return the errors of [Session.Do] and of package
 // keyvalue. A version, as in package keyvalue, counts the changes of a key: a caller that holds one can tell
 // whether the key has changed since.
 type KeyValue struct {
@@ -155,7 +155,7 @@ type KeyValue struct {
 	other bool // the table has another machine
 }
 
-// KeyValue returns a new client of a table whose machine is that of package keyvalue. With another machine it
+// KeyValue returns a new client of a table that runs the machine of package keyvalue. With another machine it
 // refuses all commands.
 func (t *Table) KeyValue() KeyValue {
 	_, keys := t.c.New().(*keyvalue.Table)

@@ -5,7 +5,7 @@
 // abort, and they commit only if each of them has voted yes. A faulty process may prevent a commit, because
 // its no looks like that of a correct process; it cannot make correct processes differ.
 //
-// The bound, the rounds, the messages and the fault model are those of the agreement that is used: n > 3m and
+// The agreement that is used sets the bound, the rounds, the messages and the fault model: n > 3m and
 // m+1 rounds over oral messages. The model is synchronous: rounds end by the clock, and no process waits for
 // another. A process that crashes counts as faulty, and takes no part after a restart; the properties do not
 // cover its decision. There is no coordinator and no log.

@@ -7,7 +7,7 @@
 // The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes
 // deliver the same in the same order, and find the outcome in it: a transaction commits as soon as all votes
 // are yes. It aborts with the first no, or when more than m processes have broadcast that they have waited too
-// long. The requests and deliveries are those of package commit/service.
+// long. It has the requests and deliveries of package commit/service.
 //
 // A process makes its yes durable before it broadcasts it. One that restarts receives nothing more of the
 // order: it reads its yes votes from the log, asks all others for the outcomes, and accepts what more than m

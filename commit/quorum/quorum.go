@@ -18,7 +18,7 @@
 // proposes commit only if it has a yes of all. No process decides alone, not even to abort: an uncertain
 // process needs to know only what a majority accepted, not what the coordinator was about to do.
 //
-// Source: the idea is that of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest
+// Source: the idea of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest
 // form: one instance instead of one for each vote. It has one message delay more than theirs.
 package quorum
 

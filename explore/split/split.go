@@ -30,7 +30,7 @@ const most = explore.MaxProcesses
 // Search is [explore.Search] by rounds with the last round split. After it has tried everything that the
 // coalition may send in the earlier rounds, it takes each correct process through the last round
 // separately, once for each set of lies to it, and checks the properties on all combinations of the
-// different results. The verdict is that of [explore.Search].
+// different results. The verdict is the same as from [explore.Search].
 //
 // No history contains what faulty processes deliver. Search returns an error if the protocol does not fit:
 // a process that acts within a round, such as one that closes it early, or that calls Choose itself, and a

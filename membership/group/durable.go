@@ -131,7 +131,7 @@ func (g *machine) State(v *parley.Vars) {
 	g.joiner.State(v)
 }
 
-// durableState visits who the process is and what it knows of its view. The order is that of the disk format.
+// durableState visits who the process is and what it knows of its view. The disk format sets the order.
 func (g *machine) durableState(v *parley.Vars) {
 	parley.Num(v, "disk", &g.own.disk)
 	parley.Num(v, "incarnation", &g.own.life)
