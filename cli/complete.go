@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // completeValues has the shell complete the values of flags and arguments of all commands. The values of a flag stand
-// in its usage, between backquotes and bars; a flag of a list takes several, with commas between.
+// in its usage, with bars between them; a flag of a list takes several, with commas between.
 func completeValues(a *console.App, root *cobra.Command) {
 	behaviors := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
 	for _, cmd := range commands(root) {
@@ -53,9 +54,15 @@ func commands(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
+// aSet is a closed set of values in a usage.
+var aSet = regexp.MustCompile(`[a-z0-9-]+(\|[a-z0-9-]+)+`)
+
 // valuesOf returns the values that a flag takes, if these are a closed set.
 func valuesOf(f *pflag.Flag) []string {
-	if kind, _ := pflag.UnquoteUsage(f); strings.Contains(kind, "|") {
+	if set := aSet.FindString(f.Usage); set != "" {
+		return strings.Split(set, "|")
+	}
+	if kind := f.Value.Type(); strings.Contains(kind, "|") {
 		return strings.Split(kind, "|")
 	}
 	return nil

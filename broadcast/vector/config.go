@@ -74,7 +74,7 @@ func (c Config) checked() (Config, error) {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
-	level := fs.String("level", c.Level.String(), "promise for messages: `reliable|uniform|fifo|causal`")
+	level := fs.String("level", c.Level.String(), "`level` of the promise for messages: reliable|uniform|fifo|causal")
 	fs.IntVar(&c.Window, "window", c.Window, "how many own `messages` may not be known to be with all")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
 	return func(c *Config, naming parley.Naming) error {

@@ -74,7 +74,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.IntVar(&s.Window, "window", 1024, "`messages` of a sender under way")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "time measured in each phase")
 	f.StringSliceVar(&s.Phases, "phases", order.Usual,
-		"phases to measure, separated by commas: `"+strings.Join(order.Phases, "|")+"`")
+		"`phases` to measure, separated by commas: "+strings.Join(order.Phases, "|"))
 	f.IntVar(&s.Rate, "rate", 50_000, "`messages` a second of an open loop, of all senders together")
 	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in, for the time of the run (default: in memory)")
 	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")

@@ -70,7 +70,7 @@ func Agree(a *console.App) *cobra.Command {
 	}
 	f.Declare(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.algorithm, "algorithm", "eig", "algorithm: `eig|om|sm|phaseking`")
+	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking")
 	flags.Uint32VarP(&f.m, "m", "m", 0, "how many `nodes` may lie (default: as many as the algorithm tolerates)")
 	flags.BoolVar(&f.evidence, "evidence", false, "print what nodes say they heard")
 	flags.StringVar(&f.name, "name", "", "agree on the nodes' values under this `name`, one never used before")

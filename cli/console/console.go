@@ -41,7 +41,7 @@ func (a *App) Width(given int) int {
 // DeclareColor declares --color.
 func (a *App) DeclareColor(fs *pflag.FlagSet) {
 	a.color = autoColor
-	fs.Var(&a.color, "color", "color reports: `auto|always|never`; auto colors them on a terminal, unless NO_COLOR is set")
+	fs.Var(&a.color, "color", "`when` to color reports: auto|always|never; auto is on a terminal, unless NO_COLOR is set")
 }
 
 // Colors reports whether reports are in color.

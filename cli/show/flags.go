@@ -24,7 +24,7 @@ type Flags struct {
 // Declare adds the flags to fs.
 func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&v.show, "show", nil,
-		"parts to show, separated by commas: `"+strings.Join(sections, "|")+"` (default: all but very long ones)")
+		"`parts` to show, separated by commas: "+strings.Join(sections, "|")+" (default: all but very long ones)")
 	fs.StringVar(&v.Tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
 	fs.IntVar(&v.Rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
 	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
