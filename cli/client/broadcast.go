@@ -63,7 +63,7 @@ func Broadcast(a *console.App) *cobra.Command {
 	}
 	f.Declare(cmd)
 	cmd.Flags().StringVar(&level, "level", "",
-		"`level` of the promise for this text: reliable|uniform|fifo|causal|atomic|total|byzantine (default: the group's level)")
+		"`level` of the promise: reliable|uniform|fifo|causal|atomic|total|byzantine (default: the group's level)")
 	return cmd
 }
 
