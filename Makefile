@@ -116,7 +116,7 @@ bench: ## run the benchmarks; BENCH selects some by a regular expression
 
 .PHONY: bench-spin
 bench-spin: ## search one model with SPIN and with parley; needs spin, gcc and GNU time
-	bash docs/spin/run.sh
+	bash docs/explanation/spin/run.sh
 
 .PHONY: test-net
 test-net: ## the tests of cut networks and full disks; needs Linux, root, /dev/net/tun, loop devices, mount, mkfs.ext4

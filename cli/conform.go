@@ -18,7 +18,7 @@ func conformCommand(a *console.App) *cobra.Command {
 		Long: "Conform runs worked cases, from JSON files or folders of them, against the machines\n" +
 			"themselves: a line for each expectation that is not met, then a count a family. The\n" +
 			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
-			"that docs/vectors.md gives; the others are run.",
+			"that docs/reference/vectors.md gives; the others are run.",
 		Example: "  parley conform internal/conform/testdata",
 		Args:    console.Args(1, 0, "a PATH was expected, of a file or a folder"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 
 // The page on guarantees contains the table as printed, and mentions every protocol and no other.
 func TestGuaranteesPage(t *testing.T) {
-	const file = "../docs/guarantees.md"
+	const file = "../docs/reference/guarantees.md"
 	const begin, end = "<!-- guarantees -->\n", "<!-- end -->"
 	page, err := os.ReadFile(file)
 	if err != nil {

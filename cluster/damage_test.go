@@ -19,7 +19,7 @@ import (
 	"parley/cluster/store"
 )
 
-var updateDamage = flag.Bool("update", false, "rewrite docs/damage.md")
+var updateDamage = flag.Bool("update", false, "rewrite docs/reference/damage.md")
 
 // Outcomes of damage to the folder of one node, while one other node of three is down.
 const (
@@ -233,7 +233,7 @@ func (rec recording) find(t *testing.T, text string, f kinds) (file string, at i
 // TestDamageMatrix damages each kind of file of a node's folder in each way, while one other node of three is
 // down. Either the node refuses to start, with an advice, or it has everything that it acknowledged. Only if the
 // end of the newest log is damaged, which looks like a power failure, it starts without that end; then a node
-// that has received its position refuses it, and nothing else is lost. docs/damage.md has the table.
+// that has received its position refuses it, and nothing else is lost. docs/reference/damage.md has the table.
 func TestDamageMatrix(t *testing.T) {
 	var table strings.Builder
 	bubble(t, func(t *testing.T) {
@@ -396,7 +396,7 @@ func number(payload string) (n int) {
 // compareDamage compares the table with the one in docs.
 func compareDamage(t *testing.T, table string) {
 	t.Helper()
-	const file, head = "../docs/damage.md", "| --- | --- | --- | --- | --- |\n"
+	const file, head = "../docs/reference/damage.md", "| --- | --- | --- | --- | --- |\n"
 	b, err := os.ReadFile(file)
 	must(t, err)
 	text, kept, ok := strings.Cut(string(b), head)

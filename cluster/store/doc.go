@@ -31,7 +31,7 @@
 // raft-wal 136 us, pebble 189 us. cluster/store is built of 2 modules, pebble of 31, etcd's log of 25,
 // raft-wal of 17. Measured on 2026-11-23 by tools/storebench (go run . damage, faults, commits), on two
 // cores of an AMD EPYC virtual machine that other programs used too, Linux, Go 1.26.8; the tables are in
-// docs/performance.md. Cost: 1,450 lines to maintain; a test makes every disk call fail, and others damage
+// docs/reference/performance.md. Cost: 1,450 lines to maintain; a test makes every disk call fail, and others damage
 // every file.
 //
 // A disk call that does not return is abandoned. Go cannot take a goroutine back from the kernel, so calls

@@ -56,7 +56,7 @@ func TestList(t *testing.T) {
 
 // TestDocument compares the tables of the document with the lists.
 func TestDocument(t *testing.T) {
-	written, err := os.ReadFile(filepath.Join("..", "..", "docs", "explored.md"))
+	written, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "explored.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := os.ReadFile(made); err != nil || !bytes.Equal(again, written) {
-		t.Errorf("%v: go run ./internal/explorecases -document docs/explored.md makes another one of the lists", err)
+		t.Errorf("%v: go run ./internal/explorecases -document docs/reference/explored.md makes another one of the lists", err)
 	}
 }
 

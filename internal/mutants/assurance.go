@@ -12,7 +12,7 @@ import (
 	"parley/internal/must"
 )
 
-// promise is a row of the tables in docs/assurance.md: a promise to users, its assumption, the tests that check it,
+// promise is a row of the tables in docs/explanation/assurance.md: a promise to users, its assumption, the tests that check it,
 // and the seeded bugs that these tests catch.
 type promise struct {
 	says, assumes string
@@ -25,7 +25,7 @@ type promise struct {
 type testName struct{ folder, function string }
 
 // assurance is the page of the promises.
-const assurance = "docs/assurance.md"
+const assurance = "docs/explanation/assurance.md"
 
 var ticked = regexp.MustCompile("`([^`]+)`")
 

@@ -43,7 +43,7 @@ var six = []struct{ name, tests string }{
 func main() {
 	short := flag.Bool("short", false, "try only six mutants, each by a few tests")
 	only := flag.String("only", "", "try only the mutants whose name matches the `glob`, as in agreement/eig/*, or\n"+
-		"with \"assurance\" those that docs/assurance.md names, each by the tests beside it")
+		"with \"assurance\" those that docs/explanation/assurance.md names, each by the tests beside it")
 	jobs := flag.Int("j", runtime.NumCPU(), "how `many` to try at a time")
 	flag.Parse()
 	if err := run(os.Stdout, *short, *only, max(1, *jobs)); err != nil {

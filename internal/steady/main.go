@@ -30,7 +30,7 @@ func main() {
 	s := series{out: os.Stdout}
 	short := flag.Bool("short", false, "run what has changed, three times")
 	base := flag.String("base", "", "with -short: changed since this `commit`; by default where the branch left main")
-	page := flag.String("page", "docs/testing.md", "the `file` that gets the table")
+	page := flag.String("page", "docs/explanation/testing.md", "the `file` that gets the table")
 	flag.IntVar(&s.runs, "runs", 20, "how `many` times")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

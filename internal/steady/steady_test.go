@@ -117,9 +117,9 @@ func TestSeriesTable(t *testing.T) {
 
 // The repository's page has the lines for the table.
 func TestPageHasPlace(t *testing.T) {
-	text, err := os.ReadFile("../../docs/testing.md")
+	text, err := os.ReadFile("../../docs/explanation/testing.md")
 	if err != nil || !bytes.Contains(text, []byte(begins)) || !bytes.Contains(text, []byte(ends)) {
-		t.Errorf("docs/testing.md has no place for the table: %v", err)
+		t.Errorf("docs/explanation/testing.md has no place for the table: %v", err)
 	}
 }
 

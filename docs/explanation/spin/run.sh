@@ -4,15 +4,15 @@
 # apt-get install spin gcc time brings, beside Go, and about 1 GiB of memory. Each search
 # is made TIMES times, 3 unless given, on one core; the one with the least CPU time counts.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
 for tool in spin gcc /usr/bin/time go; do
-	command -v "$tool" >/dev/null || { echo "docs/spin/run.sh: $tool is not installed" >&2; exit 1; }
+	command -v "$tool" >/dev/null || { echo "docs/explanation/spin/run.sh: $tool is not installed" >&2; exit 1; }
 done
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 go build -o "$made/parley" ./cmd/parley
-(cd "$made" && spin -a -DN=5 "$OLDPWD/docs/spin/om1.pml" >/dev/null)
+(cd "$made" && spin -a -DN=5 "$OLDPWD/docs/explanation/spin/om1.pml" >/dev/null)
 
 # least makes a command several times, and leaves what it printed when it took the least
 # CPU time in $made/out, and in $seconds and $mebibytes what it took.
