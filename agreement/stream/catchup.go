@@ -83,7 +83,7 @@ func (m *vectorMachine) rejoin(s *parley.Step) {
 	}
 }
 
-// forgetNames records that this process does not know what is agreed on from now on. Requests stay pending,
+// forgetNames records that this process does not know the agreed value from now on. Requests stay pending,
 // until the names of the others say that they were decided, or they are decided.
 func (m *vectorMachine) forgetNames() {
 	m.catchUp.whole, m.catchUp.asked, m.catchUp.heldVectors = false, false, nil

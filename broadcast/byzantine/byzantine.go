@@ -21,7 +21,7 @@
 // others and waits: it never skips. That needs no rounds.
 //
 // Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
-// one batch; so what is delivered is a function of what is agreed on. The batch of a correct process is in
+// one batch; so what is delivered is a function of the agreed value. The batch of a correct process is in
 // every vector, because its frames are in time. If a slot begins at one correct process, it begins at all,
 // and its rounds end by the clock. A process without a batch has it two message delays after its request.
 //

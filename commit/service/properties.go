@@ -295,7 +295,7 @@ func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, n
 			continue
 		}
 		if t.votes != votes && t.votes != "" {
-			return fmt.Errorf("%s asked for %s %s, and is told what became of %s", h.Name(d.At),
+			return fmt.Errorf("%s asked for %s %s, and receives the outcome of %s", h.Name(d.At),
 				parley.Printable([]byte(name)), votes, t.votes)
 		}
 		for _, e := range t.history.Deliveries {
