@@ -282,7 +282,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		e := p.open(s, uint64(s.Epoch))
 		if e == nil {
 			if !p.keep(from, uint64(s.Epoch), m) {
-				s.Refuse(from, "frame of an era that does not go on")
+				s.Refuse(from, "frame of an era that has ended")
 			}
 			return
 		}
@@ -317,7 +317,7 @@ func (p *process) fetched(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 		return
 	}
-	s.Refuse(from, "batch of an era that does not go on")
+	s.Refuse(from, "batch of an era that has ended")
 }
 
 // progress follows every event: it delivers what it can, and opens slots for what waits.

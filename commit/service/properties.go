@@ -300,7 +300,7 @@ func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, n
 		}
 		for _, e := range t.history.Deliveries {
 			if string(e.Msg.Body) != outcome && e.Order < d.Order {
-				return fmt.Errorf("%s is told %s of %s, and %s decided %s", h.Name(d.At), outcome,
+				return fmt.Errorf("%s receives %s for %s, and %s decided %s", h.Name(d.At), outcome,
 					parley.Printable([]byte(name)), h.Name(e.At), e.Msg.Body)
 			}
 		}

@@ -174,7 +174,7 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	}
 	liar := b.effects[0].To
 	// The source sends other bytes than it reported.
-	for at := 0; b.refused["pieces of another state than it told of"] == 0; at += 8 {
+	for at := 0; b.refused["pieces of another state than it reported"] == 0; at += 8 {
 		size := min(8, int(told.Body[0])-at)
 		b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
 	}
