@@ -171,7 +171,7 @@ func TestHostileHello(t *testing.T) {
 	}
 }
 
-// A truncated hello.
+// A hello that ends early closes the connection.
 func TestTruncatedHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, nil)
