@@ -336,7 +336,8 @@ func (o *Options) Check() error {
 	case o.Alike.Minus(parley.Everyone(p.N)).Len() > 0:
 		return fmt.Errorf("a process is alike that is none of the %d", p.N)
 	case o.Alike.Len() > 1 && o.Model.Restarts > 0:
-		return fmt.Errorf("processes that restart are not symmetric: the protocol does not say how their records change with the names")
+		return fmt.Errorf("processes that restart are not symmetric: " +
+			"the protocol does not say how their records change with the names")
 	case (p.Timing == parley.Synchronous || o.Model.InTime) && o.Model.Timeouts > 0:
 		return fmt.Errorf("timers run out when their time has come, and not a number of times")
 	case o.Order == RandomOrder && o.Walks < 1:

@@ -218,7 +218,8 @@ func (j streamJudge) values(h *parley.History) error {
 			return fmt.Errorf("%s decides %s in slot %d, and the correct source said %s", h.Name(d.At), said, d.Msg.Seq,
 				parley.Printable(in.value))
 		case in.answers[0].Msg.Kind == Undecided:
-			return fmt.Errorf("%s decides %s in slot %d, and the source is notified that no process does", h.Name(d.At), said, d.Msg.Seq)
+			return fmt.Errorf("%s decides %s in slot %d, and the source is notified that no process does",
+				h.Name(d.At), said, d.Msg.Seq)
 		}
 	}
 	return nil

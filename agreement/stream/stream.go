@@ -157,8 +157,8 @@ func (t Key) Check(n int) error {
 	case !t.All() && int(t.Source) >= n:
 		return fmt.Errorf("there is no node %d among %d", t.Source, n)
 	case t.All() && t.oral() && t.M > 2:
-		return fmt.Errorf("all nodes can propose at the same time with phaseking or sm although m = %d are faulty, but not with %v, "+
-			"whose messages are too many", t.M, t.Algorithm)
+		return fmt.Errorf("all nodes can propose at the same time with phaseking or sm although m = %d are faulty, "+
+			"but not with %v, which sends too many messages", t.M, t.Algorithm)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	return err
 }
 
-const legend = `held: no run broke anything, and something was promised; held*: no run broke anything, and nothing was promised.
+const legend = `held: no run broke anything, and something was promised; held*: the same, and nothing was promised.
 broke N: N runs broke something that was not promised.
 Failed: VIOLATED: a promise was broken. NOT FOUND: what must break there did not. NO FAULT: none came.
 NOTHING: nothing was delivered, or what is promised to be seen sometimes never was.
