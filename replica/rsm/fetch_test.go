@@ -269,7 +269,7 @@ func TestFetchedStateReplacesTheLog(t *testing.T) {
 }
 
 // A joiner neither waits for a process that leaves the view nor asks it: the other members suffice at once.
-func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
+func TestFetchContinuesWithoutExcludedProcess(t *testing.T) {
 	out := func(b *bench, members ...parley.ID) {
 		b.receive(2, parley.Msg{Kind: parley.View, Seq: 5, Body: parley.AppendSet(nil, parley.SetOf(members...))})
 	}
