@@ -151,8 +151,12 @@ soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a membe
 failover-short: ## kill each of three nodes that broadcast, and tell what that costs the others
 	$(GO) run ./cmd/parley bench failover --reps 1 --before 300ms --after 500ms
 
+.PHONY: tutorials
+tutorials: ## run the tutorials, between real processes; needs bash, curl, git and python3; ONLY selects one: build
+	$(GO) test ./cli -run 'TestTutorials$(if $(ONLY),/$(ONLY))' -count=1 -v -tutorials
+
 .PHONY: real
-real: mutants-short audit-short chaos-short failover-short demo ## what needs real processes and real time, in its short form
+real: mutants-short audit-short chaos-short failover-short demo tutorials ## what needs real processes and real time, in its short form
 
 .PHONY: demo
 demo: ## four processes agree although one of them lies, and go on when one is killed

@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,9 +15,13 @@ import (
 )
 
 // example is a command of a page and the output that the page shows below it, where the line "..." stands for any
-// number of lines.
+// number of lines. Or it is a file of a page, with its lines.
 type example struct {
+	head    string // the lines of the page before the output
 	command string
+	file    string // the file that the block contains, or whose change it shows; then there is no command
+	change  bool
+	real    bool // run by a shell, between real processes, in TestTutorials
 	prints  []string
 }
 
@@ -25,22 +31,38 @@ type page struct {
 	examples []example
 }
 
-// readPage reads a page. A command follows "$ "; its output ends at the next command or at the end of the block.
+// fileBlock matches the first line of a block that contains a file, or a change of one.
+var fileBlock = regexp.MustCompile("^```(go|python|yaml|json|diff) ([^ ]+)$")
+
+// readPage reads a page. A command follows "$ ", and continues on the next line after a backslash; its output ends at the
+// next command or at the end of the block. Blocks "console" are for TestTutorials, and so are the files.
 func readPage(text string) page {
 	p := page{between: []string{""}}
-	within := false
+	real := false // within a block "console"
+	var last *example
 	for line := range strings.Lines(text) {
 		bare := strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "```") {
+			if m := fileBlock.FindStringSubmatch(bare); m != nil {
+				p.examples = append(p.examples, example{head: line, file: m[2], change: m[1] == "diff", real: true})
+				p.between = append(p.between, "")
+				last = &p.examples[len(p.examples)-1]
+				continue
+			}
+			last, real = nil, bare == "```console"
+		}
 		command, is := strings.CutPrefix(bare, "$ ")
 		switch {
-		case is:
-			p.examples, within = append(p.examples, example{command: command}), true
+		case is && (last == nil || last.file == ""):
+			p.examples = append(p.examples, example{head: line, command: command, real: real})
 			p.between = append(p.between, "")
-		case within && !strings.HasPrefix(line, "```"):
-			last := &p.examples[len(p.examples)-1]
+			last = &p.examples[len(p.examples)-1]
+		case last != nil && strings.HasSuffix(last.command, "\\"):
+			last.head += line
+			last.command += "\n" + bare
+		case last != nil:
 			last.prints = append(last.prints, bare)
 		default:
-			within = false
 			p.between[len(p.between)-1] += line
 		}
 	}
@@ -52,7 +74,8 @@ func (p page) write() string {
 	var b strings.Builder
 	b.WriteString(p.between[0])
 	for i, e := range p.examples {
-		for _, line := range append([]string{"$ " + e.command}, e.prints...) {
+		b.WriteString(e.head)
+		for _, line := range e.prints {
 			b.WriteString(line + "\n")
 		}
 		b.WriteString(p.between[i+1])
@@ -122,6 +145,17 @@ func TestPageLines(t *testing.T) {
 	if p.write() != text || len(p.examples) != 3 || p.examples[0].prints[0] != "b" {
 		t.Errorf("%+v, written as %q", p, p.write())
 	}
+	const shell = "```console\n$ a \\\n  b\nc\n```\n```go x/y.go\nd\n$ e\n```\n```diff x/y.go\n-d\n+f\n```\n```\n$ g\n```\n"
+	p = readPage(shell)
+	want := []example{
+		{head: "$ a \\\n  b\n", command: "a \\\n  b", real: true, prints: []string{"c"}},
+		{head: "```go x/y.go\n", file: "x/y.go", real: true, prints: []string{"d", "$ e"}},
+		{head: "```diff x/y.go\n", file: "x/y.go", change: true, real: true, prints: []string{"-d", "+f"}},
+		{head: "$ g\n", command: "g"},
+	}
+	if p.write() != shell || !reflect.DeepEqual(p.examples, want) {
+		t.Errorf("%+v, written as %q", p, p.write())
+	}
 	if got := renewed([]string{"a", gap, "y", "z"}, []string{"A", "B", "C", "Y", "Z"}); strings.Join(got, "") != "A...YZ" {
 		t.Errorf("renewed to %q", got)
 	}
@@ -133,15 +167,11 @@ func TestPageLines(t *testing.T) {
 // Durations differ from run to run.
 var took = regexp.MustCompile(`in [0-9]+\.[0-9] s`)
 
-// Every command behind "$ " in a page under docs prints what the page shows. An error is one line and a warning another
-// one: pages fold both. With -update the pages are written anew.
-func TestPages(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := 0
-	err = filepath.WalkDir(filepath.Join(root, "docs"), func(file string, _ fs.DirEntry, err error) error {
+// pages returns the files of docs that have examples for which is holds, by their paths from the root of the repository.
+func pages(t *testing.T, root string, is func(example) bool) map[string]page {
+	t.Helper()
+	all := make(map[string]page)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(file) != ".md" {
 			return err
 		}
@@ -149,20 +179,30 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		p := readPage(string(b))
-		if len(p.examples) == 0 {
-			return nil
-		}
-		commands += len(p.examples)
 		name, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
+		if p := readPage(string(b)); slices.ContainsFunc(p.examples, is) {
+			all[filepath.ToSlash(name)] = p
 		}
-		t.Run(filepath.ToSlash(name), func(t *testing.T) { runPage(t, root, file, p) })
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return all
+}
+
+// Every command behind "$ " in a page under docs prints what the page shows, unless it is for TestTutorials. An error is
+// one line and a warning another one: pages fold both. With -update the pages are written anew.
+func TestPages(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	all := pages(t, root, func(e example) bool { return !e.real })
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		commands += len(all[name].examples)
+		t.Run(name, func(t *testing.T) { runPage(t, root, filepath.Join(root, name), all[name]) })
 	}
 	if commands < 20 {
 		t.Errorf("only %d commands", commands)
@@ -179,6 +219,9 @@ func runPage(t *testing.T, root, file string, p page) {
 	t.Chdir(dir)
 	for i := range p.examples {
 		e := &p.examples[i]
+		if e.real {
+			continue
+		}
 		got := output(t, e.command)
 		shown := e.prints
 		if len(got) == 1 {
