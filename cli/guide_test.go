@@ -3,75 +3,39 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// guideExits are the exit statuses of the commands of docs/cluster.md that do not exit with 0: the Byzantine node's
-// clock is out of step.
-var guideExits = map[string]int{"parley clock --dir bank": 1, "parley status --dir bank": 1}
-
-// The commands in docs/cluster.md run in the order of the page.
-func TestClusterGuide(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "docs", "cluster.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	t.Chdir(dir)
-	var up *process
-	commands := 0
-	for line := range strings.Lines(string(b)) {
-		if !strings.HasPrefix(line, "parley ") {
-			continue
+// Every command that the text of a page under docs names, such as "parley cert", exists.
+func TestPagesNameCommands(t *testing.T) {
+	names := 0
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md"} {
+		files, err := filepath.Glob(filepath.Join("..", "docs", pattern))
+		if err != nil {
+			t.Fatal(err)
 		}
-		commands++
-		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
-		line, file, _ := strings.Cut(line, " > ")
-		args := words(line)[1:]
-		switch {
-		case line == "parley demo": // it has tests of its own
-			continue
-		case strings.HasPrefix(line, "parley cluster up "):
-			up, _ = clusterOf(t, args[2:]...)
-			eventually(t, "the clocks are not in step", func() bool {
-				_, _, status := run("clock", "--at", "node1,node2,node4", "--dir", "bank")
-				return status == 0
-			})
-			continue
-		case line == "parley node --config node.yaml": // like the one before, and it does not end
-			continue
-		case strings.HasPrefix(line, "parley node --config "): // a node of the running cluster
-			t.Chdir(filepath.Join(dir, "bank", "node1"))
-		}
-		out, stderr, status := run(args...)
-		if status != guideExits[line] || out == "" {
-			t.Errorf("%s: status %d, %s", line, status, stderr)
-		}
-		if file != "" {
-			if err := os.WriteFile(strings.TrimSpace(file), []byte(out), 0o600); err != nil {
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
 				t.Fatal(err)
 			}
+			names += namedCommands(t, file, string(b))
 		}
 	}
-	if commands < 15 {
-		t.Errorf("only %d commands", commands)
-	}
-	if up == nil || up.status() != 0 {
-		t.Error("the cluster did not end well")
+	if names < 80 {
+		t.Errorf("only %d commands are named", names)
 	}
 }
 
-// Every command that the text of docs/cluster.md names, such as "parley cert", exists.
-func TestClusterGuideNames(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "docs", "cluster.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, part := range strings.Split(string(b), "`") {
-		if i%2 == 0 || !strings.HasPrefix(part, "parley ") {
+// namedCommands demands that the commands between two backquotes exist, and returns their number.
+func namedCommands(t *testing.T, file, text string) (names int) {
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 0 || !strings.HasPrefix(part, "parley ") || strings.Contains(part, "\n") {
 			continue
 		}
+		names++
 		var args []string
 		for _, word := range strings.Fields(part)[1:] {
 			if word[0] == '-' {
@@ -82,7 +46,39 @@ func TestClusterGuideNames(t *testing.T) {
 			}
 		}
 		if out, stderr, status := run(append(args, "--help")...); status != 0 || !strings.Contains(out, strings.Join(args, " ")) {
-			t.Errorf("%s: status %d, %s", part, status, stderr)
+			t.Errorf("%s: %s: status %d, %s", file, part, status, stderr)
+		}
+	}
+	return names
+}
+
+// The reference of the metrics lists what the source of the API reports, and nothing else.
+func TestMetricsReference(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "reference", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := make(map[string]bool)
+	for _, m := range regexp.MustCompile("(?m)`([a-z]+(?:_[a-z]+)*)`").FindAllStringSubmatch(string(page), -1) {
+		listed[m[1]] = m[1] != "byzantine" // the level of a group
+	}
+	reported := regexp.MustCompile(`\.(?:gauge|count)\("([a-z_]+)"|"parley_([a-z_]+)"`)
+	for _, file := range []string{"figures.go", "counts.go"} {
+		source, err := os.ReadFile(filepath.Join("..", "cluster", "api", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range reported.FindAllStringSubmatch(string(source), -1) {
+			name := m[1] + m[2]
+			if _, ok := listed[name]; !ok {
+				t.Errorf("%s reports %s, which the page does not list", file, name)
+			}
+			listed[name] = false
+		}
+	}
+	for name, missing := range listed {
+		if missing {
+			t.Errorf("the page lists %s, which is not reported", name)
 		}
 	}
 }
