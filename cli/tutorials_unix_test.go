@@ -63,17 +63,7 @@ func TestTutorials(t *testing.T) {
 				return boolInt(path.Base(b) == "index.md") - boolInt(path.Base(a) == "index.md")
 			})
 			for _, name := range sessions[of] {
-				p := all[name]
-				for i := range p.examples {
-					if e := &p.examples[i]; e.real {
-						s.example(name, e)
-					}
-				}
-				if golden.Updating() {
-					if err := os.WriteFile(filepath.Join(root, name), []byte(p.write()), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
+				s.page(root, name, all[name])
 			}
 		})
 	}
@@ -120,12 +110,30 @@ func startShell(t *testing.T, root, bin string) *shell {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	_ = w.Close() // so that reading ends with the shell
 	t.Cleanup(func() {
 		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // all that the page has started
 		_ = s.cmd.Wait()
-		_, _ = w.Close(), r.Close()
+		_ = r.Close()
 	})
 	return s
+}
+
+// page runs the examples of a page, and with -update writes what they have printed, also if one fails.
+func (s *shell) page(root, name string, p page) {
+	s.t.Helper()
+	defer func() {
+		if golden.Updating() {
+			if err := os.WriteFile(filepath.Join(root, name), []byte(p.write()), 0o644); err != nil {
+				s.t.Error(err)
+			}
+		}
+	}()
+	for i := range p.examples {
+		if e := &p.examples[i]; e.real {
+			s.example(name, e)
+		}
+	}
 }
 
 // exits matches the comment of a command that does not exit with 0.
@@ -169,24 +177,19 @@ func (s *shell) example(name string, e *example) {
 
 // await waits until a command in the background has printed what the page shows.
 func (s *shell) await(e *example, log string, got *[]string) {
-	for end := time.Now().Add(patience()); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		b, err := os.ReadFile(log)
 		if err != nil && !os.IsNotExist(err) {
 			s.t.Fatal(err)
 		}
-		if *got = s.lines(string(b)); sameMasked(e.prints, *got, true) || time.Now().After(end) {
+		if *got = s.lines(string(b)); sameMasked(e.prints, *got, true) || time.Now().After(end) || golden.Updating() && len(*got) > len(e.prints) {
 			return
 		}
 	}
 }
 
-// patience is how long a command may take. With -update, a command in the background that prints something else has less.
-func patience() time.Duration {
-	if golden.Updating() {
-		return 10 * time.Second
-	}
-	return 2 * time.Minute
-}
+// patience is how long a command may take.
+const patience = time.Minute
 
 // endMark separates the output of commands.
 const endMark = "=== end of the command, in "
@@ -194,14 +197,15 @@ const endMark = "=== end of the command, in "
 // run has the shell run a command, and returns its output and exit status.
 func (s *shell) run(command string) (out, status string) {
 	s.t.Helper()
-	hung := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
+	hung := time.AfterFunc(patience, func() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
 	defer hung.Stop()
-	fmt.Fprintf(s.in, "%s\nprintf '\\n%s%%s %%s\\n' \"$PWD\" $?\n", command, endMark)
+	// Like a shell at its prompt, it forgets the jobs that have ended.
+	fmt.Fprintf(s.in, "%s\nprintf '\\n%s%%s %%s\\n' \"$PWD\" $?\njobs >/dev/null\n", command, endMark)
 	var b strings.Builder
 	for {
 		line, err := s.out.ReadString('\n')
 		if err != nil {
-			s.t.Fatalf("%s: %v after %s", command, err, b.String())
+			s.t.Fatalf("%s: it has not ended within %v: %v after %s", command, patience, err, b.String())
 		}
 		if rest, ok := strings.CutPrefix(line, endMark); ok {
 			at := strings.LastIndex(rest, " ")

@@ -37,11 +37,13 @@ func Command(a *console.App) *cobra.Command {
 			"go run ./cmd/NAME run NAME --faulty 1=crash@r0:1", "go run ./cmd/NAME explore NAME -n 3 -m 1 --crashes 1"),
 		command(a, "service", "Write a module with a replicated service, its test and its command",
 			"The service is a replicated counter: change it to yours. Its test runs three nodes in memory and kills one.\n"+
-				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it.",
+				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it,\n"+
+				"and serves the client API.",
 			"go build ./cmd/NAME",
 			"parley cluster up -n 3 --dir nodes   # end it by Ctrl-C: it has made certificates and configurations",
 			"rm -r nodes/node*/data               # a cluster with another table begins with empty folders",
-			"./NAME nodes/node1/node.yaml         # in three terminals: node1, node2 and node3"),
+			"./NAME nodes/node1/node.yaml         # in three terminals: node1, node2 and node3",
+			"parley table do NAME 'add 3' --dir nodes"),
 	)
 	return cmd
 }
