@@ -57,7 +57,8 @@ func (r *release) manPages() error {
 	if err := os.MkdirAll(pages, 0o755); err != nil {
 		return err
 	}
-	if _, err := command("source/tools/dist", []string{"GOFLAGS=-trimpath"}, "go", "run", "./man", pages); err != nil {
+	env := []string{"GOFLAGS=-trimpath", fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.binaries[0].date.Unix())}
+	if _, err := command("source/tools/dist", env, "go", "run", "./man", pages); err != nil {
 		return err
 	}
 	names, err := filepath.Glob("stage/man1/*.1")
