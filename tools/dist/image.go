@@ -63,7 +63,8 @@ func (r *release) image() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.out, "parley_"+r.version()+"_image.oci.tar"), tarOf(files, r.binaries[0].date), 0o644)
+	name := filepath.Join(r.out, "parley_"+r.version()+"_image.oci.tar")
+	return os.WriteFile(name, tarOf(files, r.binaries[0].date), 0o644)
 }
 
 // imageFor returns the image for one binary: the program, the licenses, a folder for its records, and one for

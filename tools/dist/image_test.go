@@ -115,7 +115,7 @@ func TestImage(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(files["parley"].data, archive(t, "linux", arch)["parley"]) {
-			t.Errorf("%s: the command is not that of the archive", arch)
+			t.Errorf("%s: the command is not the one in the archive", arch)
 		}
 	}
 }

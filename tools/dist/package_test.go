@@ -24,7 +24,7 @@ var packaged = []string{
 	"usr/share/man/man1/parley.1.gz", "usr/share/man/man1/parley-node.1.gz",
 }
 
-// checkPackaged demands what both packages have, and that the command is that of the archive.
+// checkPackaged demands what both packages have, and that the command is the one in the archive.
 func checkPackaged(t *testing.T, arch string, files map[string][]byte, zsh string) {
 	t.Helper()
 	for _, name := range append(slices.Clone(packaged), zsh) {
@@ -38,7 +38,7 @@ func checkPackaged(t *testing.T, arch string, files map[string][]byte, zsh strin
 		}
 	}
 	if !bytes.Equal(files["usr/bin/parley"], archive(t, "linux", arch)["parley"]) {
-		t.Errorf("%s: the command is not that of the archive", arch)
+		t.Errorf("%s: the command is not the one in the archive", arch)
 	}
 	if !bytes.Contains(files["usr/share/parley/node.yaml"], []byte("\ndata: /var/lib/parley\n")) {
 		t.Errorf("%s: the example does not name the folder of the service", arch)

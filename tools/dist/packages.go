@@ -26,7 +26,8 @@ func (r *release) packages() error {
 
 func (r *release) pack(b *binary, format string) error {
 	variables := map[string]string{"ARCH": b.arch, "VERSION": r.version()}
-	config, err := nfpm.ParseFileWithEnvMapping("source/packaging/nfpm.yaml", func(name string) string { return variables[name] })
+	lookup := func(name string) string { return variables[name] }
+	config, err := nfpm.ParseFileWithEnvMapping("source/packaging/nfpm.yaml", lookup)
 	if err != nil {
 		return err
 	}

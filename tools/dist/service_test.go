@@ -119,12 +119,12 @@ tables:
 // configure makes certificates and a configuration of one node, as docs/how-to/install.md does.
 func configure(t *testing.T, root string) {
 	t.Helper()
-	within(t, root, "parley", "cert", "init", "--cluster", "bank", "--dir", "/root/authority")
-	signer := within(t, root, "parley", "cert", "issue", "a", "--dir", "/root/authority")
+	within(t, root, "parley", "cert", "init", "--cluster", "bank", "--dir", "/srv/authority")
+	signer := within(t, root, "parley", "cert", "issue", "a", "--dir", "/srv/authority")
 	_, signer, _ = strings.Cut(signer, "ed25519:")
 	signer, _, _ = strings.Cut(signer, "\n")
-	within(t, root, "parley", "cert", "client", "admin", "--rights", "read,write,admin", "--dir", "/root/authority")
-	within(t, root, "sh", "-ec", "install -d /etc/parley/certs; cd /root/authority; "+
+	within(t, root, "parley", "cert", "client", "admin", "--rights", "read,write,admin", "--dir", "/srv/authority")
+	within(t, root, "sh", "-ec", "install -d /etc/parley/certs; cd /srv/authority; "+
 		"install -o parley -g parley -m 0400 ca.pem crl.pem node-a.pem node-a.key signer-a.key /etc/parley/certs/")
 	text := fmt.Sprintf(config, "ed25519:"+signer)
 	if err := os.WriteFile(filepath.Join(root, "etc/parley/node.yaml"), []byte(text), 0o644); err != nil {
@@ -161,7 +161,7 @@ func TestDebServes(t *testing.T) {
 	}
 	call := func(args ...string) string {
 		t.Helper()
-		return within(t, root, "parley", append(args, "--at", "127.0.0.1:7101", "--certificates", "/root/authority")...)
+		return within(t, root, "parley", append(args, "--at", "127.0.0.1:7101", "--certificates", "/srv/authority")...)
 	}
 	end := func(node *exec.Cmd) {
 		t.Helper()
