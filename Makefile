@@ -68,10 +68,6 @@ dist-check: ## check what make dist has built: install, run, compare; needs Linu
 	$(GO) -C tools/dist vet ./...
 	$(GO) -C tools/dist test . -count=1 -v -dist ../../dist -targets '$(TARGETS)'
 
-.PHONY: dist-short
-dist-short: TARGETS := linux/amd64,windows/arm64
-dist-short: dist dist-check ## both for two systems only, as CI does
-
 .PHONY: storebench
 storebench: ## vet the comparison of logs in tools/storebench; its first build takes a minute
 	$(GO) -C tools/storebench mod tidy -diff

@@ -2,6 +2,8 @@ module parley/tools/dist
 
 go 1.26.0
 
+require parley v0.0.0
+
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
@@ -78,7 +80,6 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.49.0
 	gopkg.in/warnings.v0 v0.1.2 // indirect
-	parley v0.0.0
 )
 
 replace parley => ../..

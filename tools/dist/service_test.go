@@ -47,9 +47,9 @@ func newRoot(t *testing.T) string {
 }
 
 // within runs a command in a root folder, and returns what it prints.
-func within(t *testing.T, root, name string, args ...string) string {
+func within(t *testing.T, root string, command ...string) string {
 	t.Helper()
-	return output(t, "chroot", append([]string{root, name}, args...)...)
+	return output(t, "chroot", append([]string{root}, command...)...)
 }
 
 // unit is a systemd unit: what it sets, the last value for each key.
@@ -70,15 +70,19 @@ func readUnit(t *testing.T, name string) unit {
 	return u
 }
 
-// start runs ExecStart as systemd would: as the user of the unit, in its folder, without privileges and without a way to
-// get any, where nothing but the state directory can be written to. It returns when the node has joined.
+// command returns ExecStart as systemd would run it: as the user of the unit, in its folder, without privileges and
+// without a way to get any.
+func (u unit) command() []string {
+	return append([]string{
+		"setpriv", "--reuid=" + u["User"], "--regid=" + u["Group"], "--clear-groups", "--no-new-privs",
+		"--bounding-set=-all", "--inh-caps=-all", "env", "--chdir=" + u["WorkingDirectory"], "--ignore-environment",
+	}, strings.Fields(u["ExecStart"])...)
+}
+
+// start runs the command in a root folder, and returns when the node has joined.
 func (u unit) start(t *testing.T, root string) *exec.Cmd {
 	t.Helper()
-	args := []string{
-		root, "setpriv", "--reuid=" + u["User"], "--regid=" + u["Group"], "--clear-groups", "--no-new-privs",
-		"--bounding-set=-all", "--inh-caps=-all", "env", "--chdir=" + u["WorkingDirectory"], "--ignore-environment",
-	}
-	cmd := exec.Command("chroot", append(args, strings.Fields(u["ExecStart"])...)...)
+	cmd := exec.Command("chroot", append([]string{root}, u.command()...)...)
 	cmd.Stderr = &syncLog{t: t}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
@@ -150,6 +154,7 @@ func TestDebServes(t *testing.T) {
 	// What systemd makes of StateDirectory and ProtectSystem=strict.
 	state := filepath.Join("/var/lib", u["StateDirectory"])
 	within(t, root, "install", "-d", "-o", u["User"], "-g", u["Group"], "-m", u["StateDirectoryMode"], state)
+	within(t, root, append(u.command(), "--check")...)
 	stateDir := filepath.Join(root, state)
 	for _, err := range []error{
 		syscall.Mount(stateDir, stateDir, "", syscall.MS_BIND, ""),
@@ -161,7 +166,8 @@ func TestDebServes(t *testing.T) {
 	}
 	call := func(args ...string) string {
 		t.Helper()
-		return within(t, root, "parley", append(args, "--at", "127.0.0.1:7101", "--certificates", "/srv/authority")...)
+		return within(t, root, append([]string{"parley"},
+			append(args, "--at", "127.0.0.1:7101", "--certificates", "/srv/authority")...)...)
 	}
 	end := func(node *exec.Cmd) {
 		t.Helper()
