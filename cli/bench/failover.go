@@ -70,6 +70,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 	f.DurationVar(&s.Before, "before", time.Second, "for how long nodes send before one fails")
 	f.DurationVar(&s.After, "after", 3*time.Second, "for how long the others send after that")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	console.Prints(f, "bench-failover", failover.Result{})
 	return cmd
 }
 

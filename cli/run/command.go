@@ -209,7 +209,7 @@ func execute(a *console.App, f *flags) error {
 		}
 	}
 	if f.view.JSON {
-		return r.Finish(a.PrintEscaped(r))
+		return r.Finish(a.PrintJSON(r))
 	}
 	return r.Finish(v.Print(report))
 }

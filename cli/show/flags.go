@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 )
 
 // Flags select what of a run is shown, and how.
@@ -30,6 +31,7 @@ func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
 	fs.IntVar(&v.Width, "width", 0, "columns to fold to (default: the terminal's)")
 	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
+	console.Prints(fs, "run", Report{})
 }
 
 // sections are the parts of a report.
