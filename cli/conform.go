@@ -35,8 +35,8 @@ func conformCommand(a *console.App) *cobra.Command {
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
-					fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
 					status = console.Usage
+					a.Complain(status, err)
 					continue
 				}
 				all = append(all, r)

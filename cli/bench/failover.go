@@ -48,7 +48,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 				return child.Start(ctx, id, "bench", "failover-node")
 			}
 			r, err := failover.Run(ctx, s, start, func(node string, first time.Duration) {
-				fmt.Fprintf(a.Err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
+				a.Notice("%s fails: the others go on after %.1f ms", node, first.Seconds()*1e3)
 			})
 			switch {
 			case ctx.Err() != nil:

@@ -103,8 +103,8 @@ func showFiles(a *console.App, f flags, files []string) error {
 		}
 		found, err := cert.Inspect(file, trust)
 		if err != nil {
-			fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
 			status = console.Usage
+			a.Complain(status, err)
 			continue
 		}
 		for _, d := range found {

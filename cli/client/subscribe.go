@@ -39,7 +39,7 @@ func Subscribe(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
-	console.Prints(cmd.Flags(), "subscribe", &parleyv1.SubscribeResponse{})
+	console.Prints(cmd.Flags(), "subscribe", &parleyv1.Delivery{})
 	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for the group's first delivery; what is "+
 		"kept no more is an error, which says where that which is kept begins (default: what is new)")
 	cmd.Flags().IntVar(&count, "count", 0, "how many `deliveries` to print (default: no end)")

@@ -5,6 +5,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,9 +26,9 @@ func OneOf(cmd *cobra.Command, args []string) error {
 		of = cmd.CommandPath() + ": "
 	}
 	if len(args) > 0 {
-		return fmt.Errorf("%sunknown command %q: %s", of, args[0], nearest.Names(args[0], names))
+		return Hint(nearest.Names(args[0], names), "%sunknown command %q", of, args[0])
 	}
-	return fmt.Errorf("%sname a command: %s", of, nearest.Names("", names))
+	return Hint(nearest.Names("", names), "%sname a command", of)
 }
 
 // UnknownFlag is ParseError as the FlagErrorFunc of the whole command line.
@@ -56,12 +57,12 @@ func ParseError(command string, flags *pflag.FlagSet, err error) error {
 	if list := nearest.Similar(name, names); len(list) > 0 && len(name) > 3 {
 		hint = nearest.Meant(list)
 	}
-	return fmt.Errorf("unknown flag %s: %s", name, hint)
+	return &hinted{"unknown flag " + name, hint, strings.TrimLeft(name, "-")}
 }
 
 // NoProtocol is the error of a command that was given no protocol.
 func NoProtocol(cmd *cobra.Command) error {
-	return fmt.Errorf(`%s: name a protocol: "parley list" names all`, cmd.CommandPath())
+	return Hint(`"parley list" names all`, "%s: name a protocol", cmd.CommandPath())
 }
 
 // Args returns a check for least to most arguments, or for any number from least up if most is 0. expected describes

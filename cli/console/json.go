@@ -2,9 +2,15 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
+
+	"parley"
 )
 
 // JSONVersion is the first key of every JSON object that a command prints. It rises when a key goes or gets another
@@ -94,4 +100,90 @@ func Forms(fs *pflag.FlagSet) []Printed {
 type Answered struct {
 	Node   string          `json:"node"`
 	Answer json.RawMessage `json:"answer"`
+}
+
+// ErrorOutput is what a command prints on the standard error for an error if it got --json: one object on one line.
+type ErrorOutput struct {
+	Error Failure `json:"error"`
+}
+
+// Failure is an error as a program reads it. What is not known is left out.
+type Failure struct {
+	Status   int    `json:"status"`             // the exit status that belongs to the error
+	Message  string `json:"message"`            // the whole error in words
+	Flag     string `json:"flag,omitempty"`     // the flag that it is about, without dashes
+	Variable string `json:"variable,omitempty"` // the environment variable that has set the flag
+	File     string `json:"file,omitempty"`     // the file that it is about
+	Line     int    `json:"line,omitempty"`     // the line of the file, from 1
+	Hint     string `json:"hint,omitempty"`     // what to do, as far as the message says it
+	Node     string `json:"node,omitempty"`     // the node whose error it is
+	Code     string `json:"code,omitempty"`     // the API's code of a node's error, such as unavailable
+	Reason   string `json:"reason,omitempty"`   // the API's reason of a node's error
+	Outcome  string `json:"outcome,omitempty"`  // "unknown" if the request may have taken effect
+}
+
+// Complain prints an error on the standard error: one line of text, or one JSON object if the command got --json.
+func (a *App) Complain(status int, err error) {
+	f := a.failure(status, err)
+	if !a.JSON {
+		fmt.Fprintf(a.Err, "parley: %s\n", f.Message)
+		return
+	}
+	b, err := versioned(ErrorOutput{f})
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	fmt.Fprintf(a.Err, "%s\n", b)
+}
+
+// failure describes an error.
+func (a *App) failure(status int, err error) Failure {
+	f := Failure{Status: status, Message: Plain(err)}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: ValueError(bad)}
+	}
+	if about, ok := errors.AsType[*parley.FlagError](err); ok {
+		f.Flag, f.Variable = about.Flag, a.variables[about.Flag]
+		if f.Variable != "" {
+			f.Message = strings.Replace(f.Message, Plain(about), f.Variable+": "+Plain(about.Err), 1)
+		}
+	}
+	if in, ok := errors.AsType[interface {
+		error
+		Place() (string, int)
+	}](err); ok {
+		f.File, f.Line = in.Place()
+	}
+	if said, ok := errors.AsType[*hinted](err); ok {
+		f.Hint = said.hint
+		f.Flag = cmp.Or(f.Flag, said.flag)
+	}
+	if of, ok := errors.AsType[CallError](err); ok {
+		f.Node, f.Code, f.Reason, f.Outcome = of.Call()
+	}
+	return f
+}
+
+// Notice prints a line on the standard error that is no error. Programs that asked for JSON do not get it.
+func (a *App) Notice(format string, args ...any) {
+	if !a.JSON {
+		fmt.Fprintf(a.Err, format+"\n", args...)
+	}
+}
+
+// WantsJSON reports whether a command line has --json. It does not parse the flags, because it must know what to do
+// with an error of that.
+func WantsJSON(args []string) bool {
+	wants := false
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return wants
+		case "--json", "--json=true":
+			wants = true
+		case "--json=false":
+			wants = false
+		}
+	}
+	return wants
 }

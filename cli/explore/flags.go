@@ -104,6 +104,7 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	console.Prints(fs, "explore", exploreOutput{})
 	console.Prints(fs, "explore-indistinguishable", pairsOutput{})
 	fs.IntVar(&f.width, "width", 0, "columns to fold to (default: the terminal's)")
+	console.Common(fs, "width")
 	return f
 }
 

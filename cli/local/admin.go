@@ -137,6 +137,7 @@ func askItself(a *console.App,
 		},
 	}
 	f.Declare(cmd)
+	cmd.Flags().Lookup("at").Annotations = nil // PARLEY_AT is for calls of any node
 	console.Prints(cmd.Flags(), "cluster-node", doneOutput{})
 	return cmd
 }

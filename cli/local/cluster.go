@@ -88,6 +88,7 @@ func up(a *console.App) *cobra.Command {
 	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster (default: a temporary one)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all are in")
 	console.Prints(cmd.Flags(), "cluster-up", upOutput{})
+	console.Common(cmd.Flags(), "dir")
 	return cmd
 }
 
@@ -201,7 +202,7 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 		end()
 	}
 	if well := AwaitEnded(ctx, a, nodes); err == nil && !well {
-		fmt.Fprintf(a.Err, "parley: what is left is in %s\n", dir)
+		a.Complain(console.Violated, fmt.Errorf("what is left is in %s", dir))
 		return console.ExitError(console.Violated)
 	}
 	return err
@@ -260,7 +261,8 @@ func down(a *console.App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", os.Getenv(client.DirVariable),
+	cmd.Flags().StringVar(&dir, "dir", "",
 		"the `folder` of the cluster (default: "+client.DirVariable+" of the environment)")
+	console.Common(cmd.Flags(), "dir")
 	return cmd
 }

@@ -108,6 +108,9 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	if fs.NArg() > 0 {
 		return fmt.Errorf("parley sweep: %q was not expected", fs.Arg(0))
 	}
+	if err := a.SetFromEnvironment("parley sweep", fs); err != nil {
+		return err
+	}
 	var given []string
 	fs.Visit(func(g *pflag.Flag) { given = append(given, g.Name) })
 	if err := file.apply(f); err != nil {

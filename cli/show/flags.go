@@ -30,6 +30,7 @@ func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.IntVar(&v.Rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
 	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
 	fs.IntVar(&v.Width, "width", 0, "columns to fold to (default: the terminal's)")
+	console.Common(fs, "width")
 	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
 	console.Prints(fs, "run", Report{})
 }

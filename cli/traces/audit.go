@@ -137,7 +137,7 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	}
 	s, err := run.Remake(a, t.Header)
 	if err != nil {
-		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
+		return audited{}, &console.FileError{File: t.Name, Line: 1, Err: err}
 	}
 	r := show.NewReport(s, t.Log, t.Header.Facts)
 	who := s.Names.List(s.Down())
