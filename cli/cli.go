@@ -61,7 +61,6 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 		completeValues(a, root)
 	}
 	root.SetArgs(run.Arguments(args))
-	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if failed := out.Failed(); failed != nil && (err == nil || errors.Is(err, failed)) {
@@ -150,6 +149,8 @@ func rootCommand(a *console.App) *cobra.Command {
 		}
 	}
 	root.AddCommand(run.Member(a), environment())
+	root.SetOut(a.Out)
+	nameCompletion(root)
 	return root
 }
 

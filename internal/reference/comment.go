@@ -24,7 +24,7 @@ func (m *maker) comment(t reflect.Type, field string) string {
 	return ""
 }
 
-// commentsOf returns the comments on the fields of all structs of a package, as TYPE.FIELD.
+// commentsOf returns the comments on the fields of all structs of a package, as TYPE.FIELD. It fails by must.
 func (m *maker) commentsOf(dir string) map[string]string {
 	if known, ok := m.comments[dir]; ok {
 		return known
@@ -34,7 +34,8 @@ func (m *maker) commentsOf(dir string) map[string]string {
 		if filepath.Ext(e.Name()) != ".go" || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file := must.Get(parser.ParseFile(token.NewFileSet(), filepath.Join(m.root, dir, e.Name()), nil, parser.ParseComments))
+		name := filepath.Join(m.root, dir, e.Name())
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments))
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok {

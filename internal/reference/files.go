@@ -3,18 +3,19 @@ package main
 import (
 	"reflect"
 
-	"github.com/spf13/cobra"
-
 	"parley/cli/console"
 	"parley/internal/conform"
 	"parley/trace"
 )
 
+// failure is what commands print for an error.
+var failure = console.Printed{Schema: "error", Value: console.ErrorOutput{}}
+
 // schemas returns the schemas of all formats, by name.
 func (r *reference) schemas() map[string][]byte {
 	out := map[string][]byte{
-		"error":    document("What commands print on the standard error with --json", r.outputSchema(console.Printed{Schema: "error", Value: console.ErrorOutput{}})),
-		"scenario": document("A scenario file, as YAML", r.scenarioSchema()),
+		"error":    document("What commands print on the standard error with --json", r.outputSchema(failure)),
+		"scenario": document("A scenario file, as YAML", scenarioSchema(r.commands)),
 		"trace":    document("A line of a trace file", r.traceSchema()),
 		"vectors":  document("A file of worked cases", r.conformSchema()),
 	}
@@ -24,17 +25,6 @@ func (r *reference) schemas() map[string][]byte {
 		}
 	}
 	return out
-}
-
-// everyCommand returns a command and all below it that are not hidden, in order.
-func everyCommand(c *cobra.Command) []*cobra.Command {
-	all := []*cobra.Command{c}
-	for _, sub := range c.Commands() {
-		if !sub.Hidden && sub.Name() != "help" {
-			all = append(all, everyCommand(sub)...)
-		}
-	}
-	return all
 }
 
 // omittable makes every key of the objects within a schema one that may be left out.

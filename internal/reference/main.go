@@ -37,12 +37,10 @@ func main() {
 func write(root, man string) (err error) {
 	defer must.Return(&err)
 	r := newReference(root)
-	files, err := r.files()
+	files := r.files()
 	if man != "" {
-		root = man
-		files, err = r.manual(), nil
+		root, files = man, manualPages(r.commands)
 	}
-	must.Do(err)
 	for name, b := range files { // order: each file is written by itself
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, b) {
@@ -81,10 +79,9 @@ func newReference(root string) *reference {
 	return r
 }
 
-// files returns all files, by their paths below the root.
-func (r *reference) files() (files map[string][]byte, err error) {
-	defer must.Return(&err)
-	files = make(map[string][]byte)
+// files returns all files, by their paths below the root. It fails by must.
+func (r *reference) files() map[string][]byte {
+	files := make(map[string][]byte)
 	for name, b := range r.schemas() { // order: a map is made of a map
 		files["docs/reference/schema/"+name+".json"] = b
 	}
@@ -92,7 +89,7 @@ func (r *reference) files() (files map[string][]byte, err error) {
 		old := must.Get(os.ReadFile(filepath.Join(r.root, "docs/reference", name)))
 		files["docs/reference/"+name] = must.Get(fill(name, old, parts))
 	}
-	return files, nil
+	return files
 }
 
 // fill replaces the generated parts of a page. Each must occur once.

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"parley/cli/console"
@@ -30,7 +31,8 @@ var (
 var planSchema = schema{
 	"delay": delay, "fifo": yes, "loss": chance, "twice": chance, "graph": graph,
 	"requests": listOf(schema{
-		"at": process, "when": moment, "broadcast": scalar, "propose": scalar, "command": scalar, "leave": schema{"const": true},
+		"at": process, "when": moment, "broadcast": scalar, "propose": scalar, "command": scalar,
+		"leave": schema{"const": true},
 		"setup": object(schema{"active": processes, "wrong": whole, "checked": yes}, "active"),
 		"to":    processes, "client": whole, "number": whole,
 	}, "at"),
@@ -71,10 +73,10 @@ func listOf(keys schema, needed ...string) schema {
 }
 
 // scenarioSchema is the schema of a scenario file: the protocol, and the flags of all protocols that a file may set.
-func (r *reference) scenarioSchema() schema {
+func scenarioSchema(root *cobra.Command) schema {
 	properties := schema{}
 	var names []string
-	parent, _, err := r.commands.Find([]string{"run"})
+	parent, _, err := root.Find([]string{"run"})
 	if err != nil {
 		panic(err) // there is such a command
 	}
@@ -100,7 +102,8 @@ func flagSchema(f *pflag.Flag, other any) schema {
 	values := console.Values(f)
 	switch kind := f.Value.Type(); {
 	case f.Name == "faulty":
-		s = schema{"anyOf": []schema{{"type": "string"}, {"type": "object", "additionalProperties": schema{"type": "string"}}}}
+		behaviors := schema{"type": "object", "additionalProperties": schema{"type": "string"}}
+		s = schema{"anyOf": []schema{{"type": "string"}, behaviors}}
 	case run.TakesList(f.Name):
 		s = schema{"anyOf": []schema{scalar, {"type": "array", "items": scalar}}}
 	case kind == "bool":
