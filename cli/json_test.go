@@ -190,6 +190,25 @@ func clientJSON(t *testing.T) {
 			seen[name] = true
 		}
 	}
+	for line, want := range map[string]console.Failure{
+		"table get table nothing":         {Status: 1, Node: "node1", Code: "not_found", Reason: "no value"},
+		"table put nowhere a b":           {Status: 2, Code: "not_found", Reason: "no table"},
+		"agree x -m 2 --at node1":         {Status: 2, Node: "node1", Code: "invalid_argument", Reason: "invalid"},
+		"status --as nobody":              {Status: 2, Flag: "as"},
+		"status --at node1 --timeout 1ns": {Status: 3, Node: "node1", Code: "deadline_exceeded"},
+	} {
+		_, stderr, status := run(append(words(line), "--json")...)
+		got := checkErrors(t, stderr)
+		if len(got) != 1 || status != want.Status {
+			t.Errorf("%s: status %d, %s", line, status, stderr)
+			continue
+		}
+		one := got[0]
+		one.Message = ""
+		if one != want {
+			t.Errorf("%s: got %+v, want %+v", line, one, want)
+		}
+	}
 	for _, name := range clusterForms {
 		if slices.Contains([]string{"cluster-up", "cluster-node", "doctor", "node-check", "node-verify"}, name) {
 			continue // each has a test of its own

@@ -62,7 +62,7 @@ type reference struct {
 // newReference reads what the reference is made from. It fails by must.
 func newReference(root string) *reference {
 	r := &reference{
-		maker:    maker{root, make(map[string]string), make(map[string]map[string]string)},
+		maker:    maker{root, make(map[string]string), make(map[string]map[string]string), make(map[string]bool)},
 		commands: cli.Commands(catalog.All()),
 	}
 	names := must.Get(filepath.Glob(filepath.Join(root, "cluster/api/parley/v1/*.proto")))

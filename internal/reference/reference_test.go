@@ -58,7 +58,12 @@ func TestFill(t *testing.T) {
 
 // Every object in a schema either has named keys and no others, or is a map.
 func TestSchemasAreClosed(t *testing.T) {
-	for name, b := range newReference("../..").schemas() {
+	r := newReference("../..")
+	schemas := r.schemas()
+	if len(r.used) != len(words) {
+		t.Errorf("got %v, want the words of all of %v", r.used, words)
+	}
+	for name, b := range schemas {
 		var s any
 		if err := json.Unmarshal(b, &s); err != nil {
 			t.Fatal(err)

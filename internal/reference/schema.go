@@ -21,6 +21,7 @@ type maker struct {
 	// folder and then TYPE.FIELD.
 	protoComments map[string]string
 	comments      map[string]map[string]string
+	used          map[string]bool // the entries of words that a schema has
 }
 
 // schema is a JSON Schema, or a part of one.
@@ -125,6 +126,10 @@ func (m *maker) addFields(properties schema, t reflect.Type) (required []string)
 		s := m.typeSchema(f.Type)
 		if strings.Contains(options, "string") {
 			s = schema{"type": "string", "pattern": "^-?[0-9]+$"}
+		}
+		if closed := words[t.String()+"."+f.Name]; closed != nil {
+			s["enum"] = closed
+			m.used[t.String()+"."+f.Name] = true
 		}
 		if f.Tag.Get("null") != "" {
 			s = schema{"anyOf": []schema{s, {"type": "null"}}}
