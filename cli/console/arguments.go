@@ -1,5 +1,16 @@
 // Package console holds what all commands share: their output, exit statuses, the names of processes, argument
-// checks, and output files.
+// checks, output files, and flags from the environment.
+//
+// # Decisions
+//
+// The variable of a flag names its command, PARLEY_RUN_SEED. Only flags that mean the same in every command have a
+// variable without it, PARLEY_DIR, and [Common] marks each. Motive: PARLEY_N, PARLEY_HOST or PARLEY_PORT, which
+// Kubernetes sets for a service called parley, must not change a run, and --dir of "cert" is another folder than --dir
+// of "status". Cost: a variable for each command where one would often do.
+//
+// With --json an error is an object on the standard error, and not on the standard output. Motive: what a program reads
+// on the standard output always fits one schema, also if the command fails after some of its output. Cost: a program
+// reads two streams.
 package console
 
 import (

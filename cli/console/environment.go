@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -17,8 +18,9 @@ counts if the first is not set: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFI
 PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has one, so that a variable that was
 meant for something else, such as PARLEY_HOST, changes nothing.
 
-A variable comes before a scenario file, and a flag before both. A variable that is set and empty
-sets the empty value. An error about a value from the environment names the variable.`
+A flag on the command line comes before a variable, and a variable before a scenario file, which
+only --scenario names. A variable that is set and empty sets the empty value. An error about a value
+from the environment names the variable.`
 
 // common marks a flag that has a variable for all commands.
 const common = "parley_common_variable"
@@ -36,8 +38,8 @@ func Common(fs *pflag.FlagSet, names ...string) {
 // order in which they count. It is empty for flags that have none.
 func Variables(command string, f *pflag.Flag) []string {
 	words := strings.Fields(command)
-	if f.Hidden || f.Name == "help" || f.Name == "version" || len(words) < 2 {
-		return nil
+	if f.Hidden || len(words) < 2 || slices.Contains([]string{"help", "version", "scenario"}, f.Name) {
+		return nil // a scenario names the protocol, and so which flags there are
 	}
 	name := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 	out := []string{"PARLEY_" + strings.ToUpper(words[1]) + "_" + name}

@@ -71,12 +71,8 @@ func writeFlags(b *strings.Builder, command string, flags []*pflag.Flag) {
 			continue
 		}
 		kind, usage := pflag.UnquoteUsage(f)
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
 		rows = append(rows, []string{
-			code(strings.TrimSpace(name + " " + kind)), usage + defaultOf(f), code(console.Variables(command, f)...),
+			code(strings.TrimSpace(flagName(f) + " " + kind)), usage + defaultOf(f), code(console.Variables(command, f)...),
 		})
 	}
 	if len(rows) > 0 {
@@ -128,7 +124,7 @@ func describeProtocols(b *strings.Builder, parent *cobra.Command) {
 		if len(of[i])*2 > all {
 			who = fmt.Sprintf("%d of %d protocols", len(of[i]), all)
 		}
-		rows = append(rows, []string{code(strings.TrimSpace("--" + f.Name + " " + kind)), usage + defaultOf(f), who})
+		rows = append(rows, []string{code(strings.TrimSpace(flagName(f) + " " + kind)), usage + defaultOf(f), who})
 	}
 	b.WriteString(table([]string{"flag", "meaning", "protocols"}, rows) + "\n")
 }

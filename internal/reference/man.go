@@ -42,6 +42,7 @@ func manualPage(cmd *cobra.Command) string {
 	line := func(form string, args ...any) { fmt.Fprintf(&b, form+"\n", args...) }
 	verbatim := func(text string) { line(".PP\n.nf\n%s\n.fi", roff(strings.Trim(text, "\n"))) }
 	line(`.TH "%s" "1" "" "Parley" "Parley Manual"`, roff(strings.ToUpper(manualName(cmd))))
+	line(".nh\n.ad l")
 	line(".SH NAME\n%s \\- %s", roff(manualName(cmd)), roff(cmd.Short))
 	line(".SH SYNOPSIS")
 	if cmd.Runnable() {
@@ -64,11 +65,7 @@ func manualPage(cmd *cobra.Command) string {
 			options = true
 		}
 		kind, usage := pflag.UnquoteUsage(f)
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
-		line(".TP\n\\fB%s\\fR %s\n%s", roff(name), roff(kind), roff(usage+defaultOf(f)))
+		line(".TP\n%s\n%s", strings.TrimSpace(`\fB`+roff(flagName(f))+`\fR `+roff(kind)), roff(usage+defaultOf(f)))
 		if names := console.Variables(cmd.CommandPath(), f); len(names) > 0 {
 			line("(%s)", roff(strings.Join(names, ", ")))
 		}
@@ -97,6 +94,17 @@ func manualPage(cmd *cobra.Command) string {
 	}
 	line("%s", strings.Join(others, ", "))
 	return b.String()
+}
+
+// flagName returns the ways to write a flag: "-m", "--seed" or "-v, --version".
+func flagName(f *pflag.Flag) string {
+	switch f.Shorthand {
+	case "":
+		return "--" + f.Name
+	case f.Name:
+		return "-" + f.Name
+	}
+	return "-" + f.Shorthand + ", --" + f.Name
 }
 
 // defaultOf returns the default of a flag as its help shows it.

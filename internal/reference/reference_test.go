@@ -141,7 +141,7 @@ func TestManualPages(t *testing.T) {
 	}
 	for _, cmd := range commands {
 		page := string(pages[manualName(cmd)+".1"])
-		if !strings.HasPrefix(page, ".TH ") || !strings.Contains(page, ".SH NAME\n"+roff(manualName(cmd))+" \\- ") {
+		if !strings.HasPrefix(page, ".TH ") || !strings.Contains(page, "\n.SH NAME\n"+roff(manualName(cmd))+" \\- ") {
 			t.Errorf("%s: %.200s", cmd.CommandPath(), page)
 		}
 		if len(console.Forms(cmd.LocalFlags())) > 0 && !strings.Contains(page, `\-\-json`) {
@@ -167,5 +167,5 @@ func TestManualPages(t *testing.T) {
 
 // manualRequest reports whether a line is one of the requests that the pages use.
 func manualRequest(line string) bool {
-	return slices.Contains([]string{".TH", ".SH", ".TP", ".PP", ".nf", ".fi"}, strings.Fields(line)[0])
+	return slices.Contains([]string{".TH", ".nh", ".ad", ".SH", ".TP", ".PP", ".nf", ".fi"}, strings.Fields(line)[0])
 }
