@@ -22,7 +22,7 @@ import (
 // last line. It returns the error of [Report.Finish].
 func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
 	if flags.JSON {
-		return r.Finish(a.PrintEscaped(r))
+		return r.Finish(a.PrintJSON(r))
 	}
 	flags.Color = a.Colors()
 	v, err := NewView(r, log, flags, a.Width(flags.Width), nil)
