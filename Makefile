@@ -7,6 +7,7 @@ FUZZTIME ?= 30s
 BENCH    ?= .
 SOAK     ?= 10000000
 SOAK_FOR ?= 8h
+TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 CHAOS_FOR ?= 4m
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
@@ -56,6 +57,16 @@ staticcheck: ## staticcheck
 lint: ## golangci-lint; its first build takes minutes
 	$(GO) -C tools/lint mod tidy -diff
 	$(LINT) run ./...
+
+.PHONY: dist
+dist: ## build a release of the last commit into dist: binaries, .deb, .rpm, image, module lists, checksums; TARGETS selects
+	$(GO) -C tools/dist run . -out ../../dist -targets '$(TARGETS)'
+
+.PHONY: dist-check
+dist-check: ## check what make dist has built: install, run, compare; needs Linux, root, dpkg, systemd-analyze
+	$(GO) -C tools/dist mod tidy -diff
+	$(GO) -C tools/dist vet ./...
+	$(GO) -C tools/dist test . -count=1 -v -dist ../../dist -targets '$(TARGETS)'
 
 .PHONY: storebench
 storebench: ## vet the comparison of logs in tools/storebench; its first build takes a minute

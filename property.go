@@ -168,7 +168,7 @@ func (a RunConditions) missedRounds(rejoins bool) string {
 	case a.Network.Late:
 		return "messages were late"
 	case a.Processes.Paused:
-		return "a process stood still or its clock was wrong"
+		return "a process was paused or its clock was wrong"
 	case !rejoins && (a.Processes.Restarted || a.Processes.LostDisk):
 		return "a process was down for a time"
 	}
@@ -189,7 +189,7 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 	for _, property := range p.Properties {
 		promise, known := promises[property.Name]
 		if !known {
-			promise = Promise{Property: property.Name, Because: "no theorem speaks of it"}
+			promise = Promise{Property: property.Name, Because: "no theorem covers it"}
 		}
 		if promise.Holds && a.Faulty > 0 && a.Worst > p.Faults {
 			promise.Holds = false
@@ -197,7 +197,7 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 		}
 		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
-			promise.Because = "rounds assume that what is sent in one arrives in it, and " + why
+			promise.Because = "rounds assume that a message arrives in the round in which it is sent, and " + why
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
 		if v.Broken == nil && property.Vacuous != nil {

@@ -52,7 +52,7 @@ func All() []parley.Protocol {
 		meshed(diffusion.Config{N: 4}),
 		named("uniform", "reliable broadcast by diffusion, delivered when a majority holds it",
 			diffusion.New(diffusion.Config{N: 5, Uniform: true})),
-		detecting(named("forwarding", "reliable broadcast along a tree, with takeover from those who crash",
+		detecting(named("forwarding", "reliable broadcast along a tree, with takeover from crashed processes",
 			forwarding.New(forwarding.Config{N: 7}))),
 		costing(named("fifo", "FIFO broadcast over diffusion", fifo.Tower(diffusion.Config{N: 4}))),
 		costing(named("causal", "causal broadcast over FIFO broadcast",

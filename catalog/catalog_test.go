@@ -107,7 +107,7 @@ var byDesign = map[string][]string{
 
 // Without faults each property is promised by some protocol, and by all that have it, except byDesign. Those
 // give a reason.
-func TestPromisedBySomebody(t *testing.T) {
+func TestPromisedByAnyProtocol(t *testing.T) {
 	promised := make(map[string]bool)
 	for _, p := range catalog.All() {
 		for _, v := range parley.Judge(p, parley.RunConditions{N: p.N, M: p.M}, &parley.History{N: p.N}) {

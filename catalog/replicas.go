@@ -95,7 +95,7 @@ func newsOver(name string, on orderedBroadcast, n int) parley.Protocol {
 				p.Holds, p.Because = false, "FIFO order does not relate messages of two authors, even if "+
 					"one has read the other's (lecture)"
 			case p.Holds && (a.Processes.Restarted || a.Processes.LostDisk):
-				p.Holds, p.Because = false, "a copy that comes back has forgotten what it read"
+				p.Holds, p.Because = false, "a replica that restarts has forgotten what it read"
 			case p.Holds:
 				p.Because = "the author of a response has read the article, and causal order preserves that (lecture)"
 			}
@@ -195,7 +195,7 @@ func (r replicatedService) protocol() parley.Protocol {
 // flags declares the flags of a replicated service.
 func flags(fs *flag.FlagSet, c *rsm.Config) func(*rsm.Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Uint64Var(&c.Every, "every", c.Every, "compare states after so many `commands` (0: never)")
+	fs.Uint64Var(&c.Every, "every", c.Every, "number of `commands` between comparisons of states (0: none)")
 	active := fs.String("active", "", "the `copies` that answer, as in 1,2; the others are spares (default: all)")
 	tolerate := fs.Int("wrong", 0, "how many active `copies` may be wrong")
 	checked := fs.Bool("checked", false, "answer only when one copy more than may be wrong has the same state")

@@ -138,7 +138,7 @@ func meshed(c diffusion.Config) parley.Protocol {
 	p := diffusion.New(c)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *diffusion.Config) func(*diffusion.Config, parley.Naming) error {
 		complete := diffusion.Flags(fs, c)
-		edges := fs.String("edges", "", "who is whose `neighbour`, as in 1-2,2-3,3-1 (default: all of all)")
+		edges := fs.String("edges", "", "the `links` between processes, as in 1-2,2-3,3-1 (default: all)")
 		return func(c *diffusion.Config, naming parley.Naming) error {
 			if err := complete(c, naming); err != nil || *edges == "" {
 				return err

@@ -90,7 +90,7 @@ var inGroup = phrases{
 	group.Excluded:          "is out",
 	group.SnapshotWanted:    "gives its state at position SEQ to ORIGIN",
 	group.SnapshotInstalled: "has the state at position SEQ",
-	group.ReplayStarted:     "goes on from its log behind position SEQ",
+	group.ReplayStarted:     "continues from its log after position SEQ",
 }
 
 // ofTransactions returns the words of transactions.

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -79,14 +78,6 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 		return ended.Status
 	}
 	return console.Usage
-}
-
-// version returns the version of the module that the go command wrote into the program.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }
 
 func rootCommand(a *console.App) *cobra.Command {

@@ -17,14 +17,14 @@ import (
 // called is a command of the README, with its answer if the README gives one.
 type called struct{ command, answer string }
 
-// callExamples returns the commands of the section "Call it": the one that starts the cluster, and the calls.
+// callExamples returns the commands of the section "Build with it": the one that starts the cluster, and the calls.
 func callExamples(t *testing.T) (up string, calls []called) {
 	t.Helper()
 	b, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(b), "\n## Call it\n")
+	_, section, _ := strings.Cut(string(b), "\n## Build with it\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for i, block := range strings.Split(section, "```\n") {
 		if i%2 == 0 {
@@ -35,6 +35,7 @@ func callExamples(t *testing.T) (up string, calls []called) {
 			switch {
 			case strings.HasPrefix(line, "parley "):
 				up = line
+			case line == ". bank/env":
 			case strings.HasPrefix(line, "{"):
 				calls[len(calls)-1].answer = line
 			default:
@@ -42,7 +43,7 @@ func callExamples(t *testing.T) (up string, calls []called) {
 			}
 		}
 	}
-	if up == "" || len(calls) < 9 {
+	if up == "" || len(calls) < 3 {
 		t.Fatalf("the README calls %d times a cluster started by %q", len(calls), up)
 	}
 	return up, calls

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,8 +92,22 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s: status %d, %s", line, status, stderr)
 		}
 	}
-	if commands < 10 {
+	if commands < 6 {
 		t.Errorf("only %d commands", commands)
+	}
+	scenarios, err := filepath.Glob("docs/scenarios/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, counted := range []string{
+		fmt.Sprintf("all %d protocols", len(catalog.All())), fmt.Sprintf("on %d [scenarios]", len(scenarios)),
+	} {
+		if !strings.Contains(string(b), counted) {
+			t.Errorf("the README does not say %q", counted)
+		}
+	}
+	if lines := strings.Count(string(b), "\n"); lines > 150 {
+		t.Errorf("the README has %d lines, more than 150", lines)
 	}
 	drawn := filepath.Join(dir, "article.svg")
 	if _, stderr, status := run("run", "eig", "--scenario", "docs/scenarios/article.yaml", "--svg", drawn); status != 0 {

@@ -163,3 +163,14 @@ func TestSweepInterrupted(t *testing.T) {
 		t.Errorf("status %d, %v\n%s", status, err, out)
 	}
 }
+
+// The demonstration describes the cluster before it starts the nodes: a reader sees something at once.
+func TestDemoDescribesClusterFirst(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var out, stderr bytes.Buffer
+	status := runContext(ctx, catalog.All(), []string{"demo", "--once"}, &out, &stderr)
+	if status != console.Interrupted || !strings.HasPrefix(out.String(), "Four processes, one cluster\n") {
+		t.Errorf("status %d, stderr %q, got:\n%s", status, &stderr, &out)
+	}
+}

@@ -11,6 +11,39 @@ import (
 // lessonScenario finds the scenarios that a command names.
 var lessonScenario = regexp.MustCompile(`docs/scenarios/([a-z0-9-]+\.yaml)`)
 
+// The index of each tutorial links its pages in their order, and each page but the last links the next one.
+func TestTutorialPagesAreLinked(t *testing.T) {
+	indexes, err := filepath.Glob("../docs/tutorials/*/index.md")
+	if err != nil || len(indexes) < 2 {
+		t.Fatalf("got %d tutorials and error %v", len(indexes), err)
+	}
+	for _, file := range indexes {
+		index, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := filepath.Glob(filepath.Join(filepath.Dir(file), "[0-9][0-9]-*.md"))
+		if err != nil || len(pages) < 2 {
+			t.Fatalf("%s: got %d pages and error %v", file, len(pages), err)
+		}
+		linked := -1
+		for i, page := range pages {
+			at := strings.Index(string(index), "("+filepath.Base(page)+")")
+			if at <= linked {
+				t.Errorf("%s: no link to %s after the one before it", file, filepath.Base(page))
+			}
+			linked = at
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i+1 < len(pages) && !strings.Contains(string(text), "]("+filepath.Base(pages[i+1])+")") {
+				t.Errorf("%s: no link to the next page", page)
+			}
+		}
+	}
+}
+
 // TestLessonsRunEveryScenario holds the commands of docs/tutorials/learn to the scenarios: each file of docs/scenarios
 // is named by a command of a lesson, each lesson has commands, and the index links each lesson.
 func TestLessonsRunEveryScenario(t *testing.T) {

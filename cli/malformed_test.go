@@ -31,7 +31,7 @@ func TestMalformedScenarios(t *testing.T) {
 		"protocol: eig\nfaulty: [1, 2]":                     ":2: faulty: a list: PROCESS: BEHAVIOUR was expected, as in {1: twofaced",
 		"protocol: eig\nfaulty: {1: {a: b}}":                ":2: faulty: PROCESS: BEHAVIOUR was expected",
 		"protocol: eig\nfaulty: {9: flip}":                  `:2: faulty: "9" is no process: allowed are P1 to P7`,
-		"protocol: eig\nfaulty: {2: fly}":                   `:2: faulty: behaviour "fly": allowed are honest, silent, `,
+		"protocol: eig\nfaulty: {2: fly}":                   `:2: faulty: behavior "fly": allowed are honest, silent, `,
 		"protocol: eig\nvalues: {1: 0}":                     ":2: values: a mapping: a plain value was expected, or a list",
 		"protocol: consensus\nvalues: [1, 2]":               ":2: values: 2 values: allowed are 1, or 4",
 		"protocol: eig\nshow: [tables]":                     `:2: show: "tables": allowed are messages, `,

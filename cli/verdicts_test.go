@@ -93,7 +93,7 @@ func TestNotApplicableIsAVerdict(t *testing.T) {
 
 // An exhausted search names the properties that no run promised and those that were never tested. The default search
 // of the news includes reading a response.
-func TestExploreSaysWhatWasTested(t *testing.T) {
+func TestExploreSaysWhichPromisesWereTested(t *testing.T) {
 	judge(t, []judged{
 		{"explore news-fifo --beyond-bound --property understanding", 1, []string{"found: understanding breaks, which is not promised"}, nil},
 		{"explore news-fifo --beyond-bound --property understanding --requests '[{at: 1, broadcast: article a}]'", 0,

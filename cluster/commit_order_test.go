@@ -101,7 +101,7 @@ func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 
 // A participant that voted yes and crashed before it learned the outcome asks the others after its restart, and
 // believes m+1 of them.
-func TestAgreedCommitParticipantComesBack(t *testing.T) {
+func TestAgreedCommitParticipantRestarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, ledgers := agreeing(t, 4, true, agreed)
 		ctx := soon(t, 30*time.Second)

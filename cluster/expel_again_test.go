@@ -57,7 +57,7 @@ func TestExpulsionIsNotRepeated(t *testing.T) {
 }
 
 // A node that was expelled, and stopped before it had heard that from its groups, is a member again after one start.
-func TestExpelledUnheardComesBack(t *testing.T) {
+func TestExpelledUnheardRejoins(t *testing.T) {
 	each(t, func(t *testing.T, n int) {
 		r := durable(t, n)
 		r.cut(2)

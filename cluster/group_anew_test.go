@@ -11,7 +11,7 @@ import (
 
 // In a Byzantine group of four, two members at a time, or all, are closed and rejoin, twice. The order continues,
 // and is the same at all members.
-func TestByzantineGroupBeginsAnew(t *testing.T) {
+func TestByzantineGroupBeginsAgain(t *testing.T) {
 	each(t, func(t *testing.T, count int) {
 		var mu sync.Mutex
 		places := make(map[uint64]string) // since the last time that all were closed

@@ -212,7 +212,7 @@ func TestByzantineGroup(t *testing.T) {
 
 // A restarted node in a group in memory is a new member: it delivers what is broadcast from then on, including
 // its own payloads, and nothing that it has missed.
-func TestComesBack(t *testing.T) {
+func TestRejoins(t *testing.T) {
 	each(t, func(t *testing.T, level cluster.Level) {
 		var first cluster.Config
 		var heard, again []*told

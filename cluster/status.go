@@ -40,7 +40,7 @@ type Status struct {
 	Strange   uint64            `json:"strange"`
 }
 
-// NodeState is the state of a node.
+// NodeState says whether a node is running, or on its way out of the cluster.
 type NodeState = kernel.State
 
 // The states of a node.

@@ -107,7 +107,7 @@ func TestKeyValueOfAnotherMachine(t *testing.T) {
 }
 
 // Two callers wait for one command that is not sent yet; the one that owns the bytes leaves, and reuses them.
-func TestCommandOfWhoHasLeft(t *testing.T) {
+func TestSessionCommandSurvivesCanceledCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 3, withTable(true))
 		ctx := soon(t, 20*time.Second)

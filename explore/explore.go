@@ -324,7 +324,7 @@ func (o *Options) Check() error {
 	case len(o.Roots) == 0:
 		return fmt.Errorf("nothing to begin with")
 	case len(o.Roots) > maxGroup:
-		return fmt.Errorf("%d ways to begin: at most %d can be told apart", len(o.Roots), maxGroup)
+		return fmt.Errorf("%d initial states: at most %d can be distinguished", len(o.Roots), maxGroup)
 	case o.Order == DepthFirst && o.Depth > 0:
 		return fmt.Errorf("a search in depth first knows no bound on the depth")
 	case o.Step == Rounds && p.Timing != parley.Synchronous:
@@ -336,7 +336,8 @@ func (o *Options) Check() error {
 	case o.Alike.Minus(parley.Everyone(p.N)).Len() > 0:
 		return fmt.Errorf("a process is alike that is none of the %d", p.N)
 	case o.Alike.Len() > 1 && o.Model.Restarts > 0:
-		return fmt.Errorf("processes that come back are not alike: nobody says how their records change with the names")
+		return fmt.Errorf("processes that restart are not symmetric: " +
+			"the protocol does not say how their records change with the names")
 	case (p.Timing == parley.Synchronous || o.Model.InTime) && o.Model.Timeouts > 0:
 		return fmt.Errorf("timers run out when their time has come, and not a number of times")
 	case o.Order == RandomOrder && o.Walks < 1:

@@ -323,7 +323,7 @@ func TestRefused(t *testing.T) {
 		"a process is faulty that is none of": {Protocol: p, Roots: []explore.Root{{
 			Faulty: map[parley.ID]faulty.Behavior{3: faulty.Any}}}},
 		"a process is alike that is none of": {Protocol: p, Roots: asking(), Alike: parley.SetOf(2, 3)},
-		"processes that come back are not": {Protocol: p, Roots: asking(), Alike: parley.SetOf(1, 2),
+		"processes that restart are not": {Protocol: p, Roots: asking(), Alike: parley.SetOf(1, 2),
 			Model: explore.Model{Crashes: 1, Restarts: 1}},
 		"needs to know how many runs": {Protocol: p, Roots: asking(), Order: explore.RandomOrder},
 	} {

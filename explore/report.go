@@ -101,6 +101,6 @@ func (x *search) clauses() []Clause {
 	for _, kind := range slices.Sorted(maps.Keys(sum.kinds)) {
 		out = append(out, Clause{fmt.Sprintf("receive kind %d", kind), sum.kinds[kind]})
 	}
-	return append(out, Clause{"timeout", sum.clauses[expire>>28]}, Clause{"told of a suspicion", sum.clauses[suspect>>28]},
+	return append(out, Clause{"timeout", sum.clauses[expire>>28]}, Clause{"suspicion", sum.clauses[suspect>>28]},
 		Clause{"restart", sum.clauses[restart>>28]})
 }

@@ -161,7 +161,7 @@ func Parse(text string) (Behavior, error) {
 		}
 		names = append(names, b.Name)
 	}
-	unknown := fmt.Errorf("behaviour %q: allowed are %s, crash@rR, crash@rR:K and crash@DURATION",
+	unknown := fmt.Errorf("behavior %q: allowed are %s, crash@rR, crash@rR:K and crash@DURATION",
 		text, strings.Join(names, ", "))
 	when, isCrash := strings.CutPrefix(text, "crash@")
 	if !isCrash {

@@ -44,7 +44,7 @@ func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg)
 		}
 		b.positions[from] = peerPosition{stage: q.Seq, slot: q.Value}
 	default:
-		s.Refuse(from, "no message of who comes back")
+		s.Refuse(from, "no message of a process that rejoins")
 		return
 	}
 	b.catchUp(s)

@@ -153,7 +153,7 @@ func (panics) Request(*parley.Step, parley.Msg) { panic("no") }
 func (panics) State(*parley.Vars)               {}
 
 // A machine that panics ends its run but not the sweep. A sweep whose context ends counts the completed runs.
-func TestSweepGoesOn(t *testing.T) {
+func TestSweepContinues(t *testing.T) {
 	p := diffusion.New(diffusion.Config{N: 2})
 	p.New = func(parley.ID) parley.Machine { return panics{} }
 	s := run.Spec{Protocol: p, Plan: run.Plan{Workload: run.Workload{Broadcasts: 1}}}

@@ -79,10 +79,10 @@ type Breach struct {
 
 // Tally counts how often a property held.
 type Tally struct {
-	Held              uint64 `json:"held"`                   // promised, and held
-	Broken            uint64 `json:"broken"`                 // promised, and broken
-	NotPromisedHeld   uint64 `json:"not_promised_held"`      // not promised, and held
-	NotPromisedBroken uint64 `json:"not_promised_broken"`    // not promised, and broken
+	Held              uint64 `json:"held"`   // promised, and held
+	Broken            uint64 `json:"broken"` // promised, and broken
+	NotPromisedHeld   uint64 `json:"not_promised_held"`
+	NotPromisedBroken uint64 `json:"not_promised_broken"`
 	Seen              uint64 `json:"seen,omitempty"`         // runs that show a property of mode Sometimes
 	Unseen            uint64 `json:"never_in_run,omitempty"` // runs that do not
 }

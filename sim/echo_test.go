@@ -139,7 +139,7 @@ func (c *client) State(v *parley.Vars) {
 	})
 }
 
-// server is the server.
+// server adds what clients ask for, once for each number, and answers with the sum.
 type server struct {
 	parley.Base
 	every   int

@@ -145,7 +145,7 @@ func (p *replayer) happens(e *trace.Event, follows []trace.Event, crashes bool) 
 		return false, err
 	}
 	if p.drew {
-		return false, errors.New("it draws by lot, and a trace does not have what was drawn")
+		return false, errors.New("it draws random values, which a trace does not contain")
 	}
 	return true, p.demand(q, follows, crashes)
 }

@@ -131,7 +131,7 @@ func TestReplayCatches(t *testing.T) {
 }
 
 // A machine that makes a request to a missing layer beneath does not follow its trace.
-func TestReplayOfWhatNothingServes(t *testing.T) {
+func TestReplayOfUnservedEffect(t *testing.T) {
 	p := parley.Protocol{Name: "asking", N: 1, New: func(parley.ID) parley.Machine { return asking{} }}
 	events := []trace.Event{{ID: 1, Op: trace.Start}, {ID: 2, Op: trace.Request}}
 	if _, err := (sim.Replay{Protocol: p}).Run(events); err == nil || !strings.Contains(err.Error(), "no layer beneath") {

@@ -312,7 +312,7 @@ func TestDeliversLinkKind(t *testing.T) {
 
 // A carried message for a layer that could not have asked for it, or one that does not
 // parse, comes from a faulty process.
-func TestCarriedForNobody(t *testing.T) {
+func TestCarriedForUnknownProcess(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"nothing":             nil,
 		"cut short":           {2, 1},

@@ -140,7 +140,7 @@ func TestSuspicionPasses(t *testing.T) {
 
 // A faulty process lies in what is carried as the layer above would: order's Lies lie in
 // what flood carries, and pass's Lies in what order carries.
-func TestLiesInWhatIsCarried(t *testing.T) {
+func TestLiesInCarriedMessages(t *testing.T) {
 	n := 4
 	top := newPass(n)
 	top.Lies = func(s *parley.Step, t *parley.Turn) []parley.Outgoing {

@@ -61,9 +61,9 @@ func differences(a, b *Event) []string {
 func (p *Divergence) String() string {
 	switch {
 	case len(p.A) == 0:
-		return fmt.Sprintf("the first trace ends after event %d, and the second goes on", p.At)
+		return fmt.Sprintf("the first trace ends after event %d, and the second continues", p.At)
 	case len(p.B) == 0:
-		return fmt.Sprintf("the second trace ends after event %d, and the first goes on", p.At)
+		return fmt.Sprintf("the second trace ends after event %d, and the first continues", p.At)
 	}
 	return fmt.Sprintf("event %d differs in %s", p.At+1, strings.Join(p.Fields, ", "))
 }

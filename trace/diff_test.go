@@ -77,7 +77,7 @@ func TestPartingString(t *testing.T) {
 		want string
 	}{
 		{events, "event 4 differs in t, seq"},
-		{l.Events[:2], "the second trace ends after event 2, and the first goes on"},
+		{l.Events[:2], "the second trace ends after event 2, and the first continues"},
 	} {
 		if have := trace.Diff(l, logOf(c.b), 1).String(); have != c.want {
 			t.Errorf("%s; %s was to be said", have, c.want)

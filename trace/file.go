@@ -118,7 +118,7 @@ func Read(from io.Reader) (Header, *Log, error) {
 	r := newReader(from)
 	h, log, err := r.trace(false)
 	if err == nil && r.scan() {
-		err = r.wrong(errors.New("the trace goes on after its end"))
+		err = r.wrong(errors.New("the trace continues after its end"))
 	}
 	return h, log, err
 }
@@ -262,7 +262,7 @@ func (r *reader) wrong(err error) error {
 // missing returns the error that a line is missing or cannot be read.
 func (r *reader) missing(why error) error {
 	if err := r.lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		why = fmt.Errorf("more than %d bytes: no line is so long", maxLine)
+		why = fmt.Errorf("more than %d bytes: at most that many are allowed in a line", maxLine)
 	} else if err != nil {
 		why = err
 	}

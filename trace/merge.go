@@ -124,7 +124,7 @@ type nodeTrace struct {
 	killed   []bool // by incarnation: it ended by a crash
 }
 
-// nodeEvent is an event of a node.
+// nodeEvent is an event of one trace, as merging links it with the events of others.
 type nodeEvent struct {
 	Event
 	life   int

@@ -168,7 +168,7 @@ func TestOffset(t *testing.T) {
 		{"lines that end otherwise", strings.ReplaceAll(text[:line(6)], "\n", "\r\n"), 6, line(6) + 5},
 		{"nothing", "", 1, 0},
 		{"another header", strings.Replace(text, `"test"`, `"toast"`, 1), 1, 0},
-		{"goes on", text + "{}", 15, len(text)},
+		{"continues", text + "{}", 15, len(text)},
 	} {
 		_, _, err := trace.Read(strings.NewReader(c.text))
 		where := new(trace.ReadError)
@@ -248,7 +248,7 @@ func TestRefused(t *testing.T) {
 	refused(t, "no processes", strings.Replace(text, `"n":4`, `"n":0`, 1), 1, "n is 0")
 	refused(t, "too many processes", strings.Replace(text, `"n":4`, `"n":257`, 1), 1, "n is 257")
 	refused(t, "fewer processes than act", strings.Replace(text, `"n":4`, `"n":1`, 1), 0, "there are 1 processes")
-	refused(t, "goes on", text+lines[1], last+1, "goes on")
+	refused(t, "continues", text+lines[1], last+1, "continues")
 	refused(t, "another hash", strings.Replace(text, `"hash":"`, `"hash":"0`, 1), last, "was changed")
 	refused(t, "another hash of the header", strings.Replace(text, `"header":"`, `"header":"0`, 1), 1, "was changed")
 	unsealed := regexp.MustCompile(`,"header":"[0-9a-f]*"`).ReplaceAllString(text, "")

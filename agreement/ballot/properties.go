@@ -105,7 +105,7 @@ func checkIntegrity(h *parley.History) error {
 func promises(a parley.RunConditions) []parley.Promise {
 	safe, because := true, "any two majorities share a process (Lamport 1998)"
 	if a.Processes.LostDisk {
-		safe, because = false, "a process came back without its promises"
+		safe, because = false, "a process restarted without its promises"
 	}
 	ends, why := true, "a majority is up, and the times between ballots double"
 	switch err := Bound(a.N, a.M); {
@@ -118,7 +118,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		ends, why = false, "messages were lost, and nothing says when the next ballot is heard"
 	case a.Processes.LostDisk || a.Processes.Paused:
-		ends, why = false, "a process stood still, or forgot what it was to propose"
+		ends, why = false, "a process was paused, or forgot the value that it should propose"
 	}
 	return []parley.Promise{
 		{Property: UniformAgreement, Holds: safe, Because: because},

@@ -170,7 +170,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 		}
 		return []parley.Promise{
 			agreement, validity,
-			{Property: problem.Termination, Holds: true, Because: "rounds end at fixed times, whatever messages arrive"},
+			{Property: problem.Termination, Holds: true, Because: "rounds end at fixed times, no matter which messages arrive"},
 			{Property: problem.Integrity, Holds: true, Because: "the vector is delivered once, when the last round closes"},
 		}
 	}

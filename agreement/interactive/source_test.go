@@ -20,7 +20,7 @@ import (
 
 // Byzantine agreement from consensus (question 3) is the consensus on what each
 // process received from the source, the default if that was nothing.
-func TestIsConsensusOnWhatWasSaid(t *testing.T) {
+func TestIsConsensusOnReceivedValues(t *testing.T) {
 	in := problem.Instance{N: 7, M: 2, Source: 3, Default: []byte("0")}
 	king := func(in problem.Instance) lockstep.Protocol { return phaseking.Rounds(phaseking.Config{Instance: in}) }
 	for seed := range uint64(50) {

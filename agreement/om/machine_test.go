@@ -19,7 +19,7 @@ import (
 // Slide "Algorithm OM(m), m > 0", step 2: to each of the n-2 other processes.
 // No process sends to itself, to the source, or to a process on the path; and the
 // others all get the same body.
-func TestNobodySendsToThoseOnThePath(t *testing.T) {
+func TestNoProcessSendsToProcessesOnThePath(t *testing.T) {
 	tb := newTable(om.Config{N: 7, M: 2, Source: 3, Default: []byte("0")})
 	tb.propose("1")
 	for r := range 3 {

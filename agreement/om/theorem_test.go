@@ -14,7 +14,7 @@ import (
 // Slides "Oral Messages Algorithm OM(m)", "Message complexity?" and "The upper
 // bound": m+1 rounds, in round r (n-1)(n-2)...(n-1-r) messages. The closed
 // figures are the lecture's for its examples, and computed for the others.
-func TestCostIsWhatAnHonestRunSends(t *testing.T) {
+func TestCostEqualsMessagesOfAnHonestRun(t *testing.T) {
 	for _, count := range []struct {
 		n, m     int
 		messages []uint64

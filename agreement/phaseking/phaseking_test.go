@@ -106,7 +106,7 @@ func inputs(rng *rand.Rand, n int, words ...string) []string {
 // What the package does not promise: in both runs agreement and validity hold,
 // and all decide on a value that no correct process had. Correct processes start
 // with 1, 2, 3 and so on, and the first king is faulty.
-func TestMayDecideWhatNobodyHeld(t *testing.T) {
+func TestMayDecideAValueThatNoProcessHeld(t *testing.T) {
 	for _, f := range forms {
 		n := 4 + int(f)
 		kings := func(word string, speaks bool) map[parley.ID]string {

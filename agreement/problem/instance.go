@@ -57,7 +57,7 @@ func (in Instance) Costing(cost func(n, last int) parley.Cost) func(n, m int) pa
 // the rounds of an instance.
 func RoundsFlag(fs *flag.FlagSet, in *Instance) func(*Instance) error {
 	fs.IntVar(&in.Rounds, "rounds", in.Rounds,
-		"make so many `rounds`, at most m+1 (default: m+1, as many as are necessary)")
+		"number of `rounds`, at most m+1 (default: m+1, the number that the bound needs)")
 	return func(in *Instance) error {
 		if in.Rounds < 0 || in.Rounds > in.M+1 {
 			return parley.FlagErrorf("rounds", "%d rounds: allowed are 1 to m+1 = %d", in.Rounds, in.M+1)
@@ -131,7 +131,7 @@ func (in Instance) Check() error {
 		return parley.CheckN(in.N, 2)
 	case in.M < 0 || in.M > in.N-2:
 		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, "+
-			"for one correct process has nobody to agree with", in.M, in.N, in.N-2)
+			"because one correct process has no other to agree with", in.M, in.N, in.N-2)
 	case int(in.Source) >= in.N:
 		return parley.FlagErrorf("source", "there is no such process among %d", in.N)
 	case len(in.Default) > MaxValue:
@@ -256,7 +256,7 @@ func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string
 	return []parley.Promise{
 		{Property: Agreement, Holds: holds, Because: because},
 		{Property: Validity, Holds: holds, Because: because},
-		{Property: Termination, Holds: true, Because: "rounds end at fixed times, whatever messages arrive"},
+		{Property: Termination, Holds: true, Because: "rounds end at fixed times, no matter which messages arrive"},
 		{Property: Integrity, Holds: true, Because: "a process decides once, when the last round closes"},
 	}
 }

@@ -88,7 +88,7 @@ type process struct {
 	self     parley.ID
 
 	value  []byte     // the source's value
-	given  bool       // value is set
+	given  bool       // it has a value to propose
 	v      [][]byte   // V, in order
 	relay  []relayed  // values new in this round, to relay in the next
 	caught parley.Set // senders of a bad signature in this round; RelayTwo only

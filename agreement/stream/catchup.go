@@ -83,7 +83,7 @@ func (m *vectorMachine) rejoin(s *parley.Step) {
 	}
 }
 
-// forgetNames records that this process does not know what is agreed on from now on. Requests stay pending,
+// forgetNames records that this process does not know the agreed value from now on. Requests stay pending,
 // until the names of the others say that they were decided, or they are decided.
 func (m *vectorMachine) forgetNames() {
 	m.catchUp.whole, m.catchUp.asked, m.catchUp.heldVectors = false, false, nil
@@ -240,7 +240,7 @@ func (l *nameCatchUp) state(v *parley.Vars) {
 	parley.Num(v, "base", &l.base)
 	v.Time("since", &l.since)
 	v.Time("again", &l.retryAt)
-	parley.PerProcess(v, "told", l.replies, func(_ parley.ID, t *nameListReply) {
+	parley.PerProcess(v, "reported", l.replies, func(_ parley.ID, t *nameListReply) {
 		v.Bool("has", &t.has)
 		v.Bool("cut", &t.cut)
 		parley.Slice(v, "names", &t.names, func(_ int, o *nameOutcome) {
@@ -254,5 +254,5 @@ func (l *nameCatchUp) state(v *parley.Vars) {
 		v.Bytes("vector", &h.body)
 	})
 	parley.PerProcess(v, "waiting", l.askedBy, func(_ parley.ID, slot *uint64) { parley.Num(v, "slot", slot) })
-	parley.PerProcess(v, "next", l.replyAfter, func(_ parley.ID, t *parley.Tick) { v.Time("told again", t) })
+	parley.PerProcess(v, "next", l.replyAfter, func(_ parley.ID, t *parley.Tick) { v.Time("next reply", t) })
 }

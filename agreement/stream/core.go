@@ -91,10 +91,10 @@ type slotRounds struct {
 // process, that process may have been late; but if its own value was not decided, it was itself late
 // in sending and perhaps in receiving, and its decision counts only if it received from all others.
 type timeliness struct {
-	heardTooFew, missedSome bool   // in some round it received from fewer than n-1-m others; than all others
-	proposed                bool   // it had a value
-	value                   []byte // the value
-	overruled               bool   // in some round it did not receive from all, and its value was not decided
+	heardTooFew, missedSome bool // in some round it received from fewer than n-1-m others; than all others
+	proposed                bool // it had a value
+	value                   []byte
+	overruled               bool // in some round it did not receive from all, and its value was not decided
 }
 
 func (a *timeliness) says(value []byte) { a.proposed, a.value = true, value }

@@ -143,7 +143,7 @@ func (j streamJudge) properties() []parley.Property {
 		Check: j.termination,
 	}, {
 		Name: Rejoining, Mode: parley.Eventually,
-		Says:    "a correct process that has been up again for the time of three slots decides on what is requested",
+		Says:    "a correct process that has been up again for three slots decides on each request",
 		Check:   j.rejoining,
 		Vacuous: j.stayed,
 	}}
@@ -212,13 +212,14 @@ func (j streamJudge) values(h *parley.History) error {
 		}
 		switch said := parley.Printable(d.Msg.Body); {
 		case any == nil:
-			return fmt.Errorf("%s decides %s in slot %d, and nobody asked for that", h.Name(d.At), said, d.Msg.Seq)
+			return fmt.Errorf("%s decides %s in slot %d, which no process requested", h.Name(d.At), said, d.Msg.Seq)
 		case in == nil:
 		case !bytes.Equal(in.value, d.Msg.Body):
 			return fmt.Errorf("%s decides %s in slot %d, and the correct source said %s", h.Name(d.At), said, d.Msg.Seq,
 				parley.Printable(in.value))
 		case in.answers[0].Msg.Kind == Undecided:
-			return fmt.Errorf("%s decides %s in slot %d, and the source is told that nobody does", h.Name(d.At), said, d.Msg.Seq)
+			return fmt.Errorf("%s decides %s in slot %d, and the source is notified that no process does",
+				h.Name(d.At), said, d.Msg.Seq)
 		}
 	}
 	return nil
@@ -388,5 +389,5 @@ func (j streamJudge) stayed(h *parley.History) string {
 	for range j.late(h, list) {
 		return ""
 	}
-	return "nobody restarts, or nothing is asked for after that"
+	return "no process restarts, or nothing is requested after a restart"
 }

@@ -248,7 +248,7 @@ func TestSignsOnceInASlot(t *testing.T) {
 
 // Processes that all find no record on the disk take no part: they could
 // send a second time in a slot.
-func TestNobodyKnows(t *testing.T) {
+func TestNoProcessKnows(t *testing.T) {
 	opt := returning(Key{EIG, 1, 0}, 4, 1)
 	for id := range parley.ID(4) {
 		opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 5000, Back: 500, LostDisk: true})
@@ -264,7 +264,7 @@ func TestNobodyKnows(t *testing.T) {
 
 // A name that was decided while a process was down is not decided again, and all decide
 // a name that is requested later.
-func TestNamesOfWhoReturns(t *testing.T) {
+func TestNamesAfterRestart(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, cut := range []bool{false, true} {
 			one, n, those := Key{EIG, 1, Everyone}, 4, []parley.ID{0, 2}
@@ -444,7 +444,7 @@ func TestHostileReturns(t *testing.T) {
 }
 
 // A process that rejoins is saved and loaded in every phase, and continues as it would have.
-func TestStateOfWhoReturns(t *testing.T) {
+func TestStateAfterRestart(t *testing.T) {
 	for _, one := range []Key{{EIG, 1, 0}, {EIG, 1, Everyone}} {
 		run := func(reload bool) string {
 			opt := returning(one, 4, 3)

@@ -222,7 +222,7 @@ func TestQuestionElsewhere(t *testing.T) {
 
 // A slot that no correct process requested is not reported, and the next request still comes to its
 // slot.
-func TestSlotsThatNobodyAskedFor(t *testing.T) {
+func TestSlotsWithoutRequest(t *testing.T) {
 	calls := faulty.Behavior{Name: "calls", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := slices.Clone(t.Honest)
 		for _, one := range t.Honest {

@@ -148,7 +148,7 @@ func (t Key) Check(n int) error {
 	case int(t.Algorithm) >= len(algorithms):
 		return fmt.Errorf("there is no %v: there are %s", t.Algorithm, strings.Join(algorithms[:], ", "))
 	case n < 2:
-		return errors.New("one node has nobody to agree with")
+		return errors.New("one node has no other node to agree with")
 	case n > MaxProcesses:
 		return fmt.Errorf("%d nodes: at most %d agree, for their messages grow like n to the power of m", n, MaxProcesses)
 	case t.M > most, t.M < min(1, most):
@@ -157,8 +157,8 @@ func (t Key) Check(n int) error {
 	case !t.All() && int(t.Source) >= n:
 		return fmt.Errorf("there is no node %d among %d", t.Source, n)
 	case t.All() && t.oral() && t.M > 2:
-		return fmt.Errorf("all nodes at once agree in spite of m = %d with phaseking or sm, but not with %v, "+
-			"whose messages are too many", t.M, t.Algorithm)
+		return fmt.Errorf("all nodes can propose at the same time with phaseking or sm although m = %d are faulty, "+
+			"but not with %v, which sends too many messages", t.M, t.Algorithm)
 	}
 	return nil
 }

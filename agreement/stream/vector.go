@@ -55,7 +55,7 @@ func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 // consistency. In a slot a process proposes all its requests, by name, and says for
 // each name whether it is ripe: whether a request has waited for its time to gather. A name gets
 // its vector in the first slot in which more than M processes say that it is ripe. So the vector
-// is a function of what is agreed on, and faulty processes alone cannot use up a name.
+// is a function of the agreed value, and faulty processes alone cannot use up a name.
 //
 // A process opens a slot when a name is ripe, and again, at growing intervals, until that name
 // is decided.

@@ -102,7 +102,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Suspected:
 		order = "a process was suspected that had not crashed, and others took over from it"
 	case a.Processes.Restarted:
-		order = "a process that comes back takes no further part, and what it delivered may be lost"
+		order = "a process that restarts takes no further part, and its deliveries may be lost"
 	}
 	end := order
 	switch {
@@ -110,13 +110,13 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		end = "messages are lost, and nothing is sent again"
 	case a.Faulty > 0 && !c.Detector:
-		end = "nobody tells of crashes, and the sender waits for all receivers"
+		end = "no detector reports crashes, and the sender waits for all receivers"
 	}
 	const uniform = "a process that delivers and crashes may be the only one to know the final priority"
 	return []parley.Promise{
 		parley.Promised(problem.Validity, "a sender that is up hears from all receivers that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
-		parley.Promised(problem.Integrity, "what was delivered is remembered with its final priority", ""),
+		parley.Promised(problem.Integrity, "each delivered message is remembered with its final priority", ""),
 		parley.Promised(problem.TotalOrder, "a final priority is higher than any that its receivers have delivered", order),
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),

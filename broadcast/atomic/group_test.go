@@ -195,7 +195,7 @@ func TestSendsToOthersAlone(t *testing.T) {
 }
 
 // Which promises hold in views, and under which conditions some do not.
-func TestWhatIsPromisedInViews(t *testing.T) {
+func TestPromisesInViews(t *testing.T) {
 	safe := []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.Integrity, problem.UniformTotalOrder}
 	whole := append(slices.Clone(safe), problem.UniformPrefix)
 	everything := append(slices.Clone(whole), problem.UniformAgreement, problem.Validity)

@@ -96,7 +96,7 @@ PROP P0#9 at 1.P2 (ballot 4)`
 }
 
 // Which promises of the lecture's form hold, and under which conditions some do not.
-func TestWhatIsPromised(t *testing.T) {
+func TestPromisesWithoutViews(t *testing.T) {
 	order := []string{problem.Integrity, problem.TotalOrder}
 	everything := append([]string{problem.Agreement, problem.Validity, problem.Delivery}, order...)
 	for name, c := range map[string]struct {

@@ -161,7 +161,7 @@ func TestUnknownGetTheFinalMessage(t *testing.T) {
 }
 
 // A message that only crashed processes received is lost.
-func TestNobodyHolds(t *testing.T) {
+func TestNoProcessHolds(t *testing.T) {
 	w := newWorld(t, 3)
 	w.cast(0, "m", 0, 1, 2)
 	w.receive(0, 1)

@@ -60,15 +60,15 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	mute := a.Network.Lost || a.Network.Cut || a.Network.Disconnected
 	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) ||
 		c.Initial != parley.Everyone(c.N)) {
-		lacks = "a process that joins gets its sponsor's state, and not what was delivered before"
+		lacks = "a process that joins gets its sponsor's state, and not the earlier deliveries"
 	}
 	out = append(out, parley.Promised(problem.UniformPrefix, logged, lacks))
 	switch {
 	case lacks != "":
 	case slow:
-		lacks = "a process that lives may be excluded, and is then told nothing more"
+		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
-		lacks = "a majority of the view is needed to go on"
+		lacks = "the group stalls without a majority of all processes"
 	case mute:
 		lacks = "a process that cannot be heard may be excluded"
 	}

@@ -18,7 +18,7 @@ type hall struct {
 	parley.Host
 	n       int
 	layers  []group.Layer
-	links   [][][]parley.Msg // from, to
+	links   [][][]parley.Msg // in flight, by sender and receiver
 	logs    [][]byte         // what member 1 made durable
 	said    [][]string       // by process: its deliveries
 	refused []string

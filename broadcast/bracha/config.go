@@ -45,7 +45,7 @@ func New(c Config) parley.Protocol {
 	}
 	return parley.Protocol{
 		Name:   "bracha",
-		Title:  "reliable broadcast with lying processes, by echo and ready messages",
+		Title:  "reliable broadcast among processes that lie, by echo and ready messages",
 		Paper:  "Bracha, Asynchronous Byzantine agreement protocols (1987)",
 		Faults: parley.OralByzantineFaults,
 		Kinds:  []string{"", "INITIAL", "ECHO", "READY"},
@@ -114,7 +114,7 @@ func missing(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages, and nothing is sent again"
 	case a.Processes.Restarted:
-		return "a process that comes back is silent, and does not deliver"
+		return "a process that restarts is silent, and does not deliver"
 	}
 	return ""
 }

@@ -13,8 +13,8 @@ import (
 	"parley/sim"
 )
 
-// behaviours returns everything that a faulty process may do.
-func behaviours() []faulty.Behavior {
+// behaviors returns everything that a faulty process may do.
+func behaviors() []faulty.Behavior {
 	first := func(k int) faulty.Behavior { // always the same lie
 		return faulty.Behavior{Name: fmt.Sprint("lie ", k), Model: parley.OralByzantineFaults,
 			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return min(k, n-2) }}
@@ -28,7 +28,7 @@ func behaviours() []faulty.Behavior {
 func lying(c bracha.Config, seed uint64, liars int) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 1))
 	opt := sim.Options{Protocol: bracha.New(c), Seed: seed, Faulty: make(map[parley.ID]faulty.Behavior)}
-	all := behaviours()
+	all := behaviors()
 	how := all[r.IntN(len(all))]
 	for _, i := range r.Perm(c.N)[:liars] {
 		if r.IntN(2) == 0 {

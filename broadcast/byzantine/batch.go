@@ -107,7 +107,7 @@ func markOf(before uint64, decided []parley.Effect) uint64 {
 	return max(1, beginning(digest(body)))
 }
 
-// digest returns what is agreed on in place of a batch. Hashing is the largest part of the cost of the order,
+// digest returns the agreed value in place of a batch. Hashing is the largest part of the cost of the order,
 // and BLAKE2b takes a quarter of the time of SHA-256 on processors without an instruction for the latter.
 func digest(body []byte) []byte {
 	d := blake2b.Sum256(body)

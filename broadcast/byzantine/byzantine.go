@@ -21,7 +21,7 @@
 // others and waits: it never skips. That needs no rounds.
 //
 // Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
-// one batch; so what is delivered is a function of what is agreed on. The batch of a correct process is in
+// one batch; so what is delivered is a function of the agreed value. The batch of a correct process is in
 // every vector, because its frames are in time. If a slot begins at one correct process, it begins at all,
 // and its rounds end by the clock. A process without a batch has it two message delays after its request.
 //
@@ -282,7 +282,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		e := p.open(s, uint64(s.Epoch))
 		if e == nil {
 			if !p.keep(from, uint64(s.Epoch), m) {
-				s.Refuse(from, "frame of an era that does not go on")
+				s.Refuse(from, "frame of an era that has ended")
 			}
 			return
 		}
@@ -317,7 +317,7 @@ func (p *process) fetched(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 		return
 	}
-	s.Refuse(from, "batch of an era that does not go on")
+	s.Refuse(from, "batch of an era that has ended")
 }
 
 // progress follows every event: it delivers what it can, and opens slots for what waits.

@@ -98,7 +98,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	slots := mux.InSlots(lockstep.Of(one, when))
 	p := slots
 	p.Name = "byzantine"
-	p.Title = "total order with lying processes, by slots of interactive consistency on digests"
+	p.Title = "total order among processes that lie, by slots of interactive consistency on digests"
 	p.Paper = "Lamport, The implementation of reliable distributed multiprocess systems (1978); article"
 	p.Faults = parley.OralByzantineFaults
 	p.Kinds = []string{"", "FRAME", "FETCH", "BYTES", "WHERE", "JOIN", "READY", "STATE"}

@@ -101,7 +101,7 @@ func from(when parley.Tick, how faulty.Behavior) faulty.Behavior {
 
 // A process that crashed, or was paused at the end of a round, rejoins, whatever liars say about eras: it
 // delivers the rest at the same positions, and its own requests too.
-func TestComesBack(t *testing.T) {
+func TestRejoins(t *testing.T) {
 	for name, when := range map[string]parley.Tick{"at once": 0, "when it is back": 60_000} {
 		t.Run(name, func(t *testing.T) {
 			gaps := 0
@@ -150,7 +150,7 @@ var ofEras = faulty.Behavior{Name: "lies about eras", Model: parley.OralByzantin
 	}}
 
 // Seven processes: one rejoins, and then another one, while one lies in all that it sends.
-func TestComesBackTo7(t *testing.T) {
+func TestRejoinsSeven(t *testing.T) {
 	for seed := range uint64(8) {
 		s := returns(seed, Config{N: 7, M: 2, Window: 8}, 250_000, func(r *rand.Rand, opt *sim.Options) {
 			who := r.Perm(7)

@@ -234,7 +234,7 @@ func (p *vouch) State(v *parley.Vars) {
 	v.Set("heard", &p.heard)
 	v.Set("came", &p.came)
 	v.Set("before", &p.before)
-	v.Set("told", &p.told)
+	v.Set("reported", &p.told)
 	parley.Num(v, "sure", &p.sure)
 	v.Bool("apart", &p.apart)
 	v.Set("strays", &p.strays)

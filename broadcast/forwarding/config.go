@@ -49,8 +49,9 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n, fanout := c.N, c.Fanout
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.Fanout, "fanout", c.Fanout, "how many `children` a process has in the tree")
-	fs.IntVar(&c.Window, "window", c.Window, "how many `broadcasts` of a process are under way at a time")
-	fs.BoolVar(&c.Notice, "notice", c.Notice, "say in a message that a broadcast is complete, not in the next one")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum number of `broadcasts` of a process in flight")
+	fs.BoolVar(&c.Notice, "notice", c.Notice,
+		"report the completion of a broadcast in a message of its own, not in the next broadcast")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n || c.Fanout != fanout {
 			c.Tree, c.Root = nil, 0

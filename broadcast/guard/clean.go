@@ -17,7 +17,7 @@ const NoContamination = "no contamination"
 func Clean(grace parley.Tick) parley.Property {
 	return parley.Property{
 		Name: NoContamination, Mode: parley.Eventually,
-		Says: "no correct process delivers what was broadcast by a process that had missed a delivery",
+		Says: "no correct process delivers a broadcast of a process that had missed a delivery",
 		Check: func(h *parley.History) error {
 			if !h.Over {
 				return nil

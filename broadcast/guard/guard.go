@@ -86,7 +86,7 @@ func New(c Config) parley.Protocol {
 	}
 	c.Bound = cmp.Or(c.Bound, Time)
 	return parley.Protocol{
-		Name: "guard", Title: "broadcast that keeps out who missed a delivery",
+		Name: "guard", Title: "broadcast that excludes a process that missed a delivery",
 		Paper:  "lecture, remarks on broadcasts: inconsistency and contamination",
 		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA", "TALLY"}, N: c.N, M: 1,
 		Serves: true, Hears: parley.HearsBeneath,

@@ -15,7 +15,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Late:
 		late = "messages were late"
 	case a.Processes.Paused:
-		late = "a process stood still or its clock was wrong"
+		late = "a process was paused or its clock was wrong"
 	}
 	var out []parley.Promise
 	for _, name := range []string{problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery} {
@@ -34,7 +34,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case c.Off:
 		lacks = "the guard is off"
 	case a.Processes.LostDisk || a.Processes.Restarted:
-		lacks = "a process that comes back begins to count anew"
+		lacks = "a process that restarts counts from the beginning again"
 	case several:
 		lacks = "more than one process omits"
 	case a.Faulty > 0 && Bound(a.N, 1) != nil:
@@ -42,7 +42,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case !beneath.Holds:
 		lacks = "correct processes do not deliver the same: " + beneath.Because
 	case late != "":
-		lacks = "without a bound on time an omission cannot be told, and " + late
+		lacks = "without a bound on delays an omission cannot be detected, and " + late
 	}
 	return append(out, parley.Promised(NoContamination,
 		"each message lists what its sender had delivered, and is refused if something is missing", lacks))

@@ -30,7 +30,7 @@ func losses(a parley.RunConditions) string {
 	case a.Processes.LostDisk:
 		return "a process that lost its disk uses its old sequence numbers again"
 	case a.Processes.Restarted:
-		return "a process was down, and nobody repeats what it missed"
+		return "a process was down, and no process repeats what it missed"
 	}
 	return ""
 }

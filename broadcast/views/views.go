@@ -84,15 +84,15 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
 	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded ||
 		c.Initial != parley.Everyone(c.N)) {
-		lacks = "a process that joins gets its sponsor's state, and goes on from there"
+		lacks = "a process that joins gets its sponsor's state, and continues from there"
 	}
 	say(whole)
 	switch {
 	case lacks != "":
 	case excluded:
-		lacks = "a process that lives may be excluded, and is then told nothing more"
+		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
-		lacks = "a majority of the view is needed to go on"
+		lacks = "the group stalls without a majority of all processes"
 	}
 	say(live)
 	return append(out, problem.Promise(a, problem.Delivery, ""))

@@ -22,13 +22,13 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// algorithms are the values of --algorithm.
+// algorithms lists what --algorithm accepts.
 var algorithms = map[string]parleyv1.Algorithm{
 	"eig": parleyv1.Algorithm_ALGORITHM_EIG, "om": parleyv1.Algorithm_ALGORITHM_OM,
 	"sm": parleyv1.Algorithm_ALGORITHM_SM, "phaseking": parleyv1.Algorithm_ALGORITHM_PHASE_KING,
 }
 
-// rules are the values of --rule.
+// rules lists what --rule accepts.
 var rules = map[string]parleyv1.Rule{
 	"majority": parleyv1.Rule_RULE_MAJORITY, "median": parleyv1.Rule_RULE_MEDIAN,
 	"minimum": parleyv1.Rule_RULE_MINIMUM, "maximum": parleyv1.Rule_RULE_MAXIMUM,

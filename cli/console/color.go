@@ -9,7 +9,7 @@ const (
 	neverColor  = "never"
 )
 
-// colorFlag is the value of --color.
+// colorFlag parses --color.
 type colorFlag string
 
 // Set and String and Type make it a flag.

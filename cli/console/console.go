@@ -38,7 +38,7 @@ func (a *App) Width(given int) int {
 	return 100
 }
 
-// DeclareColor declares --color.
+// DeclareColor adds --color to fs, with "auto" as its default.
 func (a *App) DeclareColor(fs *pflag.FlagSet) {
 	a.color = autoColor
 	fs.Var(&a.color, "color", "`when` to color reports: auto|always|never; auto is on a terminal, unless NO_COLOR is set")

@@ -82,6 +82,9 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	if err := d.introduce(); err != nil { // before the nodes start, which takes a while
+		return err
+	}
 	began := time.Now()
 	p := local.Plan{N: 4, M: 1, Traces: true, Round: longRound, Traitors: map[string]string{"3": "twofaced"}}
 	if err := p.Make(context.WithoutCancel(ctx), d.dir); err != nil {
@@ -152,7 +155,7 @@ func (d *demonstration) end(end func()) {
 
 // show shows the parts in their order.
 func (d *demonstration) show(ctx context.Context, after time.Duration) error {
-	if err := d.introduce(after); err != nil {
+	if err := d.table(after); err != nil {
 		return err
 	}
 	calls := client.Flags{Dir: d.dir, As: "admin", Timeout: 30 * time.Second}
@@ -171,13 +174,14 @@ func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 }
 
 // introduce describes the cluster.
-func (d *demonstration) introduce(after time.Duration) error {
-	err := d.say("Four processes, one cluster", "Each of these is a process of its own on this machine. Each has a "+
+func (d *demonstration) introduce() error {
+	return d.say("Four processes, one cluster", "Each of these is a process of its own on this machine. Each has a "+
 		"certificate, and every two are joined by mutual TLS. Up to one of them may be a traitor, and P3 is: it "+
 		"says one thing to P1 and P2, and another to P4.")
-	if err != nil {
-		return err
-	}
+}
+
+// table lists the nodes.
+func (d *demonstration) table(after time.Duration) error {
 	w := tabwriter.NewWriter(d.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "\tname\tprocess\tlistens at\tserves clients at")
 	for i, n := range d.nodes {
@@ -190,7 +194,7 @@ func (d *demonstration) introduce(after time.Duration) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.Out, "made, started and joined in %.1f s\n\n", after.Seconds())
+	_, err := fmt.Fprintf(d.Out, "made, started and joined in %.1f s\n\n", after.Seconds())
 	return err
 }
 

@@ -177,7 +177,7 @@ func (e *result) never() string {
 		m := e.options.Model
 		switch {
 		case c.Runs > 0, c.Name == "restart" && m.Restarts == 0,
-			c.Name == "told of a suspicion" && m.FalseSuspicions == 0 && (!m.Detect || m.Crashes == 0):
+			c.Name == "suspicion" && m.FalseSuspicions == 0 && (!m.Detect || m.Crashes == 0):
 		default:
 			parts = append(parts, c.Name)
 		}

@@ -213,7 +213,7 @@ func warn(c cluster.Config, file *nodefile.File) {
 		c.Log.Warn("this node's clock is wrong, for a laboratory", "ahead", file.Offset, "parts in a million", file.Drift)
 	}
 	if c.FaultInjection != nil {
-		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.FaultInjection.Traitor.Name)
+		c.Log.Warn("this node is a traitor, for a laboratory", "behavior", c.FaultInjection.Traitor.Name)
 	}
 }
 

@@ -66,7 +66,7 @@ func Command(a *console.App) *cobra.Command {
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
-	behaviours := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
+	behaviors := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
 	crashes := "\ncrash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION."
 	if p.Timing != parley.Synchronous {
 		crashes = "\nor crash@DURATION: 1 ns is a tick, if --host cluster does not say otherwise."
@@ -75,7 +75,7 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 		Use:   p.Name,
 		Short: p.Title,
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,%s",
-			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviours, ", "), crashes),
+			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviors, ", "), crashes),
 		Example: "  parley run " + p.Name + example(p),
 		Args:    cobra.NoArgs,
 	}

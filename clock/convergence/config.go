@@ -220,7 +220,7 @@ func (c Config) check() error {
 	case int(c.Begin) >= len(begins):
 		return parley.FlagErrorf("begin", "there is no beginning number %d", c.Begin)
 	case c.Resyncs < 0 || c.Resyncs > maxResyncs:
-		return parley.FlagErrorf("resyncs", "%d: allowed are 0, for no end, to %d", c.Resyncs, maxResyncs)
+		return parley.FlagErrorf("resyncs", "%d: allowed are 0 (no end) to %d", c.Resyncs, maxResyncs)
 	case c.Readings < 0 || c.Readings > maxAsked:
 		return parley.FlagErrorf("readings", "%d: allowed are 0, for 1, to %d", c.Readings, maxAsked)
 	case c.Slew > 0 && c.Slew < minSlew:

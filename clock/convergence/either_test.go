@@ -67,7 +67,7 @@ func TestEither(t *testing.T) {
 }
 
 // All processes restart, or lose each other for a time: no process has a clock, and they begin from scratch.
-func TestEitherBeginsAnew(t *testing.T) {
+func TestEitherBeginsAgain(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
 	p, plan := convergence.New(c), planned(t, c)
 	for seed := range uint64(20) {
@@ -126,7 +126,7 @@ func TestEitherLiarsDoNotStart(t *testing.T) {
 
 // A process that has just got its clock from others that then give theirs up begins again with them. It does
 // not continue alone until no clock is near its own.
-func TestEitherGoesWithThoseWhoBeginAnew(t *testing.T) {
+func TestEitherJoinsProcessesThatBeginAgain(t *testing.T) {
 	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
 	h := newHand(t, c, 0)
 	h.start(0, false)
@@ -182,7 +182,7 @@ func (h *hand) answerFrom(now parley.Tick, id parley.ID, ahead parley.Tick) {
 }
 
 // A process that gets Anew joins again.
-func TestAnew(t *testing.T) {
+func TestRestartFromScratch(t *testing.T) {
 	h := newHand(t, four, 0)
 	h.start(70, false)
 	effects := h.at(500, func(m parley.Machine, s *parley.Step) { m.Request(s, parley.Msg{Kind: convergence.Anew}) })

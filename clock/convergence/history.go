@@ -194,7 +194,7 @@ func (p *Plan) evenly(a, b corner) error {
 	if apart(b.logical-a.logical, passed) <= million(passed, rate)+grain {
 		return nil
 	}
-	return fmt.Errorf("from time %d to %d, goes on by %d ticks and not by %d, give or take %d in a million",
+	return fmt.Errorf("from time %d to %d, advances by %d ticks and not by %d, within %d parts in a million",
 		a.when, b.when, b.logical-a.logical, passed, rate)
 }
 
@@ -257,10 +257,10 @@ func (p *Plan) lacks(a parley.RunConditions) string {
 	case !p.proved():
 		return fmt.Sprintf("delta = %d, and the theorem needs %d", p.Delta, p.Theorem)
 	case a.Network.Late:
-		return fmt.Sprintf("a message took longer than %d ticks, and who is read too slowly counts as faulty",
+		return fmt.Sprintf("a message took longer than %d ticks, and a process that is read too slowly counts as faulty",
 			p.Least+p.Eps)
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		return "messages were lost, and who cannot be read counts as faulty"
+		return "messages were lost, and a process that cannot be read counts as faulty"
 	case a.Processes.Restarted:
 		return "a process that was down counts as faulty until it is in"
 	case a.Processes.Paused:
@@ -269,7 +269,7 @@ func (p *Plan) lacks(a parley.RunConditions) string {
 	return ""
 }
 
-const wrongClock = "a process stood still, or its hardware clock ran wrong"
+const wrongClock = "a process was paused, or its hardware clock ran wrong"
 
 // proved reports whether the theorem holds for the plan.
 func (p *Plan) proved() bool { return p.Delta >= p.Theorem }

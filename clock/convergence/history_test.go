@@ -63,9 +63,9 @@ func TestPropertiesCanBreak(t *testing.T) {
 		{"back", []testCorner{{0, enters, 0, 0}, {0, settles, 100, 100}, {0, reads, 200, 95}}, convergence.ClockMonotone,
 			"the clock of process 0, which showed 100 at time 100, shows 95 at time 200"},
 		{"fast", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 10_507}}, convergence.ClockRate,
-			"from time 0 to 10000, goes on by 10507 ticks and not by 10000"},
+			"from time 0 to 10000, advances by 10507 ticks and not by 10000"},
 		{"as fast as may be", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 10_506}}, "", ""},
-		{"slow", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 9_493}}, convergence.ClockRate, "goes on by 9493"},
+		{"slow", []testCorner{{0, enters, 0, 0}, {0, settles, 10_000, 9_493}}, convergence.ClockRate, "advances by 9493"},
 	} {
 		h := history(2, c.corners...)
 		for _, property := range p.Properties {

@@ -118,7 +118,7 @@ func TestStartInSteps(t *testing.T) {
 }
 
 // If the theorem's conditions hold, all clocks become checked by the time in the plan, whatever liars show.
-func TestLiarsKeepNobodyUnchecked(t *testing.T) {
+func TestLiarsKeepNoProcessUnchecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []convergence.Config{{N: 4, M: 1}, {N: 5, M: 1}, {N: 7, M: 2}} {
 		c.Begin, c.Readings = convergence.Either, 2

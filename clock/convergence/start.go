@@ -50,7 +50,7 @@ const Anew parley.Kind = parley.Local + 0x30
 // Request makes the process begin, if it has not begun, or give up its clock.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == Anew && p.phase != outside {
-		p.leave(s, "told to join anew")
+		p.leave(s, "asked to join again")
 	}
 	if m.Kind == parley.Propose && p.Begin == Cold && p.phase == outside && !p.starts.by.Has(p.self) {
 		p.say(s)

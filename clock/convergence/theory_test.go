@@ -19,7 +19,7 @@ func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 		Protocol: p, Seed: seed, Until: p.Span,
 		Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
 	}
-	behaviours := append(faulty.Named(), faulty.Crash(0, 1), faulty.CrashAt(3*plan.Period/2))
+	behaviors := append(faulty.Named(), faulty.Crash(0, 1), faulty.CrashAt(3*plan.Period/2))
 	for i := range plan.N {
 		clock := sim.Clock{At: parley.ID(i), Drift: r.Int64N(2*plan.Rho+1) - plan.Rho}
 		if half := plan.Initial / 2; half > 0 {
@@ -34,7 +34,7 @@ func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 		if opt.Faulty == nil {
 			opt.Faulty = make(map[parley.ID]faulty.Behavior)
 		}
-		opt.Faulty[parley.ID(i)] = behaviours[r.IntN(len(behaviours))]
+		opt.Faulty[parley.ID(i)] = behaviors[r.IntN(len(behaviors))]
 	}
 	return opt
 }

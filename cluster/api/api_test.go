@@ -129,7 +129,7 @@ func TestSession(t *testing.T) {
 }
 
 // A session gives up a node that pauses during a request.
-func TestStandsStill(t *testing.T) {
+func TestPausedProcess(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		still := s.client(t, 1, all)
 		session := client.NewSession("table", still, s.client(t, 2, all))

@@ -62,7 +62,7 @@ func (s *served) closed(t *testing.T, i int) {
 
 // A subscription continues at the next node when its own ends or becomes silent, or after a pause of the reader,
 // without a gap or repetition. It fails while no node can be reached.
-func TestSubscriptionGoesOn(t *testing.T) {
+func TestSubscriptionContinues(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {
 		sub := s.subscribe(t, "total", 3, 2, 1)
 		s.cast(t, "total", 0, 10)

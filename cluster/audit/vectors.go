@@ -130,11 +130,11 @@ func (n *named) answer(d parley.ExternalEvent, h *parley.History) {
 	d.Msg.Seq, d.Msg.Value, d.Msg.Body = 0, 0, interactive.EncodeVector(values)
 	for i, before := range n.answers {
 		if n.slots[i] != slot {
-			n.differs = fmt.Errorf("%s was told slot %d and %s slot %d", h.Name(before.At), n.slots[i], h.Name(d.At), slot)
+			n.differs = fmt.Errorf("%s delivered slot %d and %s slot %d", h.Name(before.At), n.slots[i], h.Name(d.At), slot)
 		}
 		if before.At == d.At {
 			if !bytes.Equal(before.Msg.Body, d.Msg.Body) {
-				n.differs = fmt.Errorf("%s was told two vectors", h.Name(d.At))
+				n.differs = fmt.Errorf("%s delivered two vectors", h.Name(d.At))
 			}
 			return
 		}

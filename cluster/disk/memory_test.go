@@ -83,7 +83,7 @@ func TestDisksAreAlike(t *testing.T) {
 }
 
 // A crash loses what was not synced, and names in folders that were not synced.
-func TestMemoryForgetsWhatIsNotSynced(t *testing.T) {
+func TestMemoryForgetsUnsyncedData(t *testing.T) {
 	d := disk.NewMemory(-1)
 	must(t, d.MkdirAll("d"))
 	file, err := d.Create("d/a")

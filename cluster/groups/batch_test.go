@@ -61,7 +61,7 @@ func within(t *testing.T, what string, f func() error) error {
 
 // Payloads that had gathered when a member was excluded are sent when it has rejoined: otherwise they would block
 // all later ones.
-func TestPackerGoesOn(t *testing.T) {
+func TestPackerContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, sent := heldUp(t, kernel.Packs+1)
 		g := Group{k: new(kernel.Kernel), batcher: p}
@@ -77,7 +77,7 @@ func TestPackerGoesOn(t *testing.T) {
 }
 
 // A caller that waits for room gets the error of an exclusion, even if the member has rejoined by then.
-func TestPackerTellsWhoWaits(t *testing.T) {
+func TestPackerNotifiesWaitingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := heldUp(t, kernel.Packs+1)
 		told := make(chan error, 1)
@@ -178,7 +178,7 @@ func TestTraitorsPacksAreBounded(t *testing.T) {
 }
 
 // A payload at the end of a batch that looks like a tag is not taken for one.
-func TestTagsArePayloadsOfNobody(t *testing.T) {
+func TestTagsBelongToNoPayload(t *testing.T) {
 	p, sent := heldUp(t, 0)
 	payload := appendTag(nil, 5)
 	if err := p.post(payload, kernel.Total); err != nil {

@@ -34,7 +34,7 @@ func (m *slow) State(*parley.Vars) {}
 // While a machine takes a long step nothing else waits for it: neither the readers of connections, for it
 // or for other machines, nor the commits of others. It then receives the messages in each sender's order,
 // as many as there is space for.
-func TestLongStepHoldsUpNobody(t *testing.T) {
+func TestLongStepDelaysNoOther(t *testing.T) {
 	synctest.Test(t, longStep)
 }
 

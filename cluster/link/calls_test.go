@@ -271,7 +271,7 @@ func TestCallsRevokedAndBack(t *testing.T) {
 
 // A node that is closed at any time, also while it connects or waits for an answer, leaves no connection:
 // otherwise the bubble would not end.
-func TestCallsCloseWhatIsUnderWay(t *testing.T) {
+func TestCallsCloseOpenCalls(t *testing.T) {
 	for after := time.Duration(0); after < 2*time.Millisecond; after += 50 * time.Microsecond {
 		synctest.Test(t, func(t *testing.T) {
 			s, m := calls(t, 2, nil)

@@ -171,7 +171,7 @@ func TestHostileHello(t *testing.T) {
 	}
 }
 
-// A truncated hello.
+// A hello that ends early closes the connection.
 func TestTruncatedHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, nil)
@@ -281,7 +281,7 @@ func TestUnknownByesAreOne(t *testing.T) {
 }
 
 // A node refuses a peer, and the peer gets the reason, so that its own log informs the operator.
-func TestTheRefusedPeerIsTold(t *testing.T) {
+func TestRefusedPeerIsNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, 2, func(c *link.Config) { c.Hello.Config[31] = byte(c.Self) })
 		s.start(0, 1)

@@ -221,7 +221,7 @@ func TestNotesAreBounded(t *testing.T) {
 }
 
 // After a pause of this process, no peer is blamed for its silence meanwhile.
-func TestPauseIsNobodysFault(t *testing.T) {
+func TestPauseIsNotPeerSilence(t *testing.T) {
 	m := testMesh(t)
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
@@ -244,7 +244,7 @@ func TestPauseIsNobodysFault(t *testing.T) {
 }
 
 // Nor is a peer blamed while the handler is at work, neither for silence nor for an unfinished frame.
-func TestOurWorkIsNobodysFault(t *testing.T) {
+func TestBusyHandlerIsNotPeerSilence(t *testing.T) {
 	m := testMesh(t)
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
@@ -266,7 +266,7 @@ func TestOurWorkIsNobodysFault(t *testing.T) {
 }
 
 // A concurrent write, such as a ping, does not keep the peer from receiving the reason of the end.
-func TestByeWhileSomebodyWrites(t *testing.T) {
+func TestByeDuringWrite(t *testing.T) {
 	server := httptest.NewTLSServer(nil) // for its certificate
 	server.Close()
 	synctest.Test(t, func(t *testing.T) {

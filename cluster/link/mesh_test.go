@@ -226,7 +226,7 @@ func TestUrgentOvertakesBulk(t *testing.T) {
 }
 
 // A peer does not count as silent while the handler is busy with its frame.
-func TestSlowHandlerBlamesNobody(t *testing.T) {
+func TestSlowHandlerBlamesNoPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const silence = 300 * time.Millisecond
 		work := make(chan struct{})
@@ -280,7 +280,7 @@ func TestRestart(t *testing.T) {
 }
 
 // Close writes queued frames first, and the peer learns that the end was intended.
-func TestCloseWritesWhatIsQueued(t *testing.T) {
+func TestCloseWritesQueuedFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pair(t, nil)
 		const n = 500

@@ -79,7 +79,7 @@ func TestStoreDurableIsOnDisk(t *testing.T) {
 }
 
 // A merge relies only on what is on the disk, and not on a state appended as it began.
-func TestStoreMergesWhatIsDurable(t *testing.T) {
+func TestStoreMergesDurableRecords(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()
 	var o owner
 	var s *Store
@@ -140,7 +140,7 @@ func TestStoreClosed(t *testing.T) {
 
 // What a store contains when it is opened is on the disk, even if the process before ended during the sync,
 // or the sync had failed.
-func TestStoreSyncsWhatItFinds(t *testing.T) {
+func TestStoreSyncsFoundRecords(t *testing.T) {
 	for seed := range uint64(20) {
 		d, m := disk.NewMemory(-1), newModel()
 		var o owner

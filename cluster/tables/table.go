@@ -122,7 +122,7 @@ type Table struct {
 	diverged        map[parley.ID]bool // nodes whose replicas differ from the majority's, or from this one
 	closed          error
 	inspectors      []chan parley.Msg // callers of Inspect
-	positionCallers []chan uint64     // callers of position
+	positionCallers []chan uint64     // requests for the position
 	lastPosition    atomic.Uint64     // the last known position
 }
 

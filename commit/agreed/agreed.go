@@ -130,7 +130,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			trivial = "a process is faulty, and its vote may count as a no"
 		}
 		if a.Processes.Restarted || a.Processes.Paused {
-			absent = "who was down or stood still while a round ended takes no part any more"
+			absent = "a process that was down or paused when a round ended takes no further part"
 		}
 		return []parley.Promise{
 			out(problem.Atomicity, agreement.Agreement, "equal vectors give equal outcomes", late),
@@ -149,9 +149,9 @@ func missed(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "a message was lost: its sender or its receiver counts as faulty"
 	case a.Network.Late:
-		return "a message came after the end of its round: its sender or its receiver counts as faulty"
+		return "a message arrived after the end of its round: its sender or its receiver counts as faulty"
 	case a.Processes.Paused || a.Processes.Restarted:
-		return "a process was down, or stood still, while a round ended: it counts as faulty"
+		return "a process was down or paused when a round ended: it counts as faulty"
 	}
 	return ""
 }

@@ -194,7 +194,7 @@ func TestFlags(t *testing.T) {
 		{"-over nobody", "--over: agreement \"nobody\": allowed are eig, om, sm, phaseking"},
 		{"-n 1", "-n: 1 processes: allowed are 2 to 256"},
 		{"-m -2", "-m: a number from 0 was expected"},
-		{"-m 3", "-m: 3 faults of 4 processes: allowed are 0 to n-2 = 2, for one correct process has nobody to agree with"},
+		{"-m 3", "-m: 3 faults of 4 processes: allowed are 0 to n-2 = 2, because one correct process has no other to agree with"},
 	} {
 		fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 		fs.SetOutput(io.Discard)

@@ -67,7 +67,7 @@ func (g *given) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local:
 	case g.out:
-		s.Refuse(from, "the order goes on without this process")
+		s.Refuse(from, "the order continues without this process")
 	case m.Kind == giveNumber && g.self == 0 && m.Origin == 0 && m.Seq == 0 && m.Value == 0:
 		g.number(s, from, m.Body)
 	case m.Kind != numbered || from != 0 || int(m.Origin) >= s.N || m.Value != 0 || m.Seq <= g.last:

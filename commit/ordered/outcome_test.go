@@ -173,7 +173,7 @@ func TestWaitsInOneState(t *testing.T) {
 
 // A process that learned an outcome from others before the order brought the transaction delivers it once. A
 // caller that requests that transaction again is answered at once.
-func TestToldOnce(t *testing.T) {
+func TestNotifiedOnce(t *testing.T) {
 	of := transfer()
 	of.Members = []parley.ID{3, 0}
 	commit := parley.Msg{Kind: service.Commit, Body: of.Encode()}

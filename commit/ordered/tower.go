@@ -104,7 +104,7 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	case failed > a.M:
 		safe = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
 	case t.given && a.Network.Doubled:
-		safe = "a link doubled what was to be broadcast"
+		safe = "a link doubled a payload for broadcast"
 	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:
 		safe = "the process that makes the order lies"
 	}
@@ -120,11 +120,11 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		live = "links lost messages of the order"
 	case a.Processes.LostDisk:
-		live = "who lost its disk has forgotten what it voted on"
+		live = "a process that lost its disk has forgotten its votes"
 	}
 	answered, trivial := live, live
 	if answered == "" && a.Away > 0 {
-		answered = "who was down for a time can begin nothing any more"
+		answered = "a process that was down for a time can begin nothing any more"
 	}
 	switch {
 	case trivial != "":
@@ -143,6 +143,6 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 		say(problem.Termination, "m+1 correct processes report that they have waited too long, and report outcomes", live),
 		say(problem.NonBlocking, "no process waits for a single other one", ""),
 		say(service.Names, "all know the same transaction by a name", safe),
-		say(service.Answers, "what is broadcast is delivered, and every transaction ends", answered),
+		say(service.Answers, "every broadcast is delivered, and every transaction ends", answered),
 	}
 }

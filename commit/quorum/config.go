@@ -131,7 +131,7 @@ func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID)
 func promises(a parley.RunConditions) []parley.Promise {
 	disk := ""
 	if a.Processes.LostDisk {
-		disk = "a process came back without its promises"
+		disk = "a process restarted without its promises"
 	}
 	ends := disk
 	switch err := ballot.Bound(a.N, a.M); {

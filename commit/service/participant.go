@@ -24,7 +24,7 @@ import (
 // begin a transaction as Refused (Body: the name).
 func NewParticipant(n int, slow bool) parley.Protocol {
 	return parley.Protocol{
-		Name: "participant", Title: "participants that vote as they are told", Paper: "Parley's own",
+		Name: "participant", Title: "participants that vote as the request says", Paper: "Parley's own",
 		N: n, M: n - 1, Faults: parley.OralByzantineFaults, Kinds: []string{""},
 		New:     func(self parley.ID) parley.Machine { return &participant{n: n, self: self, slow: slow} },
 		Explain: explainBlocked(n),

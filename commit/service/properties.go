@@ -295,12 +295,12 @@ func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, n
 			continue
 		}
 		if t.votes != votes && t.votes != "" {
-			return fmt.Errorf("%s asked for %s %s, and is told what became of %s", h.Name(d.At),
+			return fmt.Errorf("%s asked for %s %s, and receives the outcome of %s", h.Name(d.At),
 				parley.Printable([]byte(name)), votes, t.votes)
 		}
 		for _, e := range t.history.Deliveries {
 			if string(e.Msg.Body) != outcome && e.Order < d.Order {
-				return fmt.Errorf("%s is told %s of %s, and %s decided %s", h.Name(d.At), outcome,
+				return fmt.Errorf("%s receives %s for %s, and %s decided %s", h.Name(d.At), outcome,
 					parley.Printable([]byte(name)), h.Name(e.At), e.Msg.Body)
 			}
 		}

@@ -102,7 +102,7 @@ func size(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Message
 var words = problem.Words{
 	VoteRequest: {"vote?"}, Vote: {"no", "yes"}, Precommit: {"precommit"}, Ack: {"precommitted"},
 	Decision: {"abort", "commit"}, Elect: {"you coordinate"}, StateRequest: {"how far are you?"},
-	Report: problem.StateNames(), Ask: {"what was decided?"}, CameBack: {"I came back too"},
+	Report: problem.StateNames(), Ask: {"what was decided?"}, CameBack: {"I restarted too"},
 }
 
 // promises returns the promises of the theory.
@@ -113,14 +113,14 @@ func promises(a parley.RunConditions) []parley.Promise {
 		crashed = "a process crashed"
 	}
 	if mistaken == "" && a.Faulty > 0 && a.Processes.Restarted {
-		gone = "if all have crashed at some time, those that came back wait for those that did not"
+		gone = "if all have crashed at some time, the processes that restarted wait for the others"
 	}
 	return []parley.Promise{
 		parley.Promised(problem.Atomicity, "no process commits while one that is up is uncertain, "+
 			"and a process that does not answer has crashed (section 7.5)", mistaken),
 		parley.Promised(problem.Validity, "PRECOMMIT is sent only after all have voted yes", mistaken),
 		parley.Promised(problem.NonTriviality, "every vote and every acknowledgement arrives in time", crashed),
-		parley.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
+		parley.Promised(problem.Stability, "a decision is logged, or presumed by an empty log", mistaken),
 		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and the others ask it", gone),
 		parley.Promised(problem.NonBlocking, "the states of the processes that are up suffice to decide", mistaken),
 	}
@@ -133,9 +133,9 @@ func mistakes(a parley.RunConditions) string {
 	case a.Network.Cut || a.Network.Disconnected:
 		return "the network parted: two groups take each other for crashed, and each decides for itself"
 	case a.Network.Lost:
-		return "a message was lost: who is waited for in vain is taken for crashed"
+		return "a message was lost: a process that does not answer is suspected"
 	case a.Network.Late || a.Processes.Paused:
-		return "a message or a process was slow: who is not there in time is taken for crashed"
+		return "a message or a process was slow: a process that does not answer in time is suspected"
 	case a.Processes.Suspected:
 		return "a process was suspected that had not crashed"
 	case a.Processes.LostDisk:

@@ -261,7 +261,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	want := "? ? vote? ? no yes precommit ? precommitted ? abort commit you coordinate ? how far are you? ? " +
-		"initial uncertain what was decided? ? I came back too ? ? ?"
+		"initial uncertain what was decided? ? I restarted too ? ? ?"
 	if got := strings.Join(all, " "); got != want {
 		t.Error(got)
 	}

@@ -121,11 +121,11 @@ func promises(a parley.RunConditions) []parley.Promise {
 	switch {
 	case disk != "":
 	case a.Faulty > 0:
-		ends = "a process is gone for good: if it coordinates, those who voted yes are blocked"
+		ends = "a process crashed for good: if it coordinates, the participants that voted yes are blocked"
 	case a.Network.Cut || a.Network.Disconnected:
-		ends = "who is cut off from the coordinator after a yes is blocked as long as that lasts"
+		ends = "a participant that is cut off from the coordinator after its yes is blocked until it is connected again"
 	case a.Network.Lost:
-		ends = "what was lost is asked for again, and no run is long enough if all of that is lost"
+		ends = "lost messages are requested again, and no run is long enough if all of these are lost"
 	case a.Network.Late || a.Processes.Paused:
 		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
@@ -134,7 +134,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 			"and no process decides on its own in between (section 7.4)", disk),
 		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
 		parley.Promised(problem.NonTriviality, "the coordinator hears every yes in time", failed),
-		parley.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", disk),
+		parley.Promised(problem.Stability, "a decision is logged, or presumed by an empty log", disk),
 		parley.Promised(problem.Termination, "every process restarts, asks, and is answered from the log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
 	}

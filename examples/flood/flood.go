@@ -22,7 +22,7 @@ func flood(n, m, rounds int) parley.Protocol {
 			Faults: parley.CrashFaults, Kinds: []string{"", "VALUE"}, N: n, M: m,
 			Proposers: parley.SetOf(source), Properties: problem.Byzantine(source), Bound: bound,
 			Promises: func(a parley.RunConditions) []parley.Promise {
-				return problem.Promises(a, bound, "in one of m+1 rounds nobody crashes")
+				return problem.Promises(a, bound, "in one of m+1 rounds no process crashes")
 			},
 		},
 		Last: rounds - 1,

@@ -21,7 +21,7 @@ const Help = `A goal describes a state, by what has happened at processes so far
                  P2 delivers a before b  both, and a first
   P2 asked       P2 asked a              from above, for anything or for this
   P2 suspects P1                         it has said so to those above it
-  P2 says "is blocked"                   it has told those above it something with these words
+  P2 says "is blocked"                   it has reported something with these words
   P2 down                                it has crashed, and is not back
   P2 correct                             it is not down, and does not lie
   P2.round = 1                           a variable of its machine has this value

@@ -186,7 +186,7 @@ func TestRaw(t *testing.T) {
 				t.Errorf("%+v: %x is decided, by the recursion %x", w, d[i], want)
 			}
 			if uint64(ran[i+1]-'0') != d[i]>>lane&1 {
-				t.Errorf("%+v, behaviour %d: the machines decide %s", w, lane, ran)
+				t.Errorf("%+v, behavior %d: the machines decide %s", w, lane, ran)
 			}
 		}
 	}
@@ -243,10 +243,10 @@ func BenchmarkRaw(b *testing.B) {
 			enumerate(said, func(w *seven) { broken += bits.OnesCount64(w.disagree()) })
 		}
 		if broken != 0 {
-			b.Fatal(broken, "behaviours break agreement")
+			b.Fatal(broken, "behaviors break agreement")
 		}
 	}
-	b.ReportMetric(float64(b.N)*(1<<30)/b.Elapsed().Seconds(), "behaviours/s")
+	b.ReportMetric(float64(b.N)*(1<<30)/b.Elapsed().Seconds(), "behaviors/s")
 	b.ReportMetric((processor()-before).Seconds()/float64(b.N), "cpu-s/op")
 }
 

@@ -195,7 +195,7 @@ func (w *worker) learnClock(number int) {
 	case len(clock) < 2:
 		x.fail("it has no rounds")
 	case x.clock != nil && !slices.Equal(clock, x.clock):
-		x.fail("its rounds depend on what is asked")
+		x.fail("its rounds depend on the requests")
 	}
 	x.clock, x.wait = clock, explore.Rush(x.p)
 }

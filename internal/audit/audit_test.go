@@ -98,7 +98,7 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 // total order hold with m traitors of every behavior. Everything is promised, because in virtual time no computer is
 // too slow for the rounds.
 func TestHolds(t *testing.T) {
-	how := behaviours()
+	how := behaviors()
 	var trials []spec
 	for i := 0; i < len(how); i += 2 {
 		trials = append(trials, spec{part: part{M: 2}, n: 7, how: []string{how[i], how[(i+1)%len(how)]}})

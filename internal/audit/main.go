@@ -43,8 +43,8 @@ func (s spec) String() string { return fmt.Sprintf("(%d,%d) %s", s.n, s.M, strin
 // sizes are the numbers of nodes and traitors.
 var sizes = [][2]int{{4, 1}, {7, 2}}
 
-// behaviours returns the names of all behaviors that a traitor may have.
-func behaviours() []string {
+// behaviors returns the names of all behaviors that a traitor may have.
+func behaviors() []string {
 	var out []string
 	for _, b := range faulty.Named() {
 		if b.Name != faulty.Honest.Name {
@@ -72,7 +72,7 @@ func main() {
 	flag.Parse()
 	var specs []spec
 	for _, size := range sizes {
-		for _, how := range behaviours() {
+		for _, how := range behaviors() {
 			one := spec{
 				part: part{M: size[1], Instances: *instances, AtOnce: 4, Round: *round, Verbose: *verbose},
 				n:    size[0], how: []string{how}, each: max(1, *each), within: *within,
@@ -83,8 +83,8 @@ func main() {
 		}
 	}
 	if len(specs) == 0 {
-		fmt.Fprintf(os.Stderr, "audit: no cluster's name has %q: behaviours are %s\n", *only,
-			strings.Join(behaviours(), ", "))
+		fmt.Fprintf(os.Stderr, "audit: no cluster's name has %q: behaviors are %s\n", *only,
+			strings.Join(behaviors(), ", "))
 		os.Exit(2)
 	}
 	good, err := runAll(specs, *keep, os.Stdout)

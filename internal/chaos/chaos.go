@@ -255,7 +255,7 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 	verdict("one order of deliveries everywhere, none lost, none twice", r.load.orders.Settle())
 	if ended {
 		verdict("what a node has said that it delivered was delivered by all", forgotten(lost))
-		verdict("what was delivered can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
+		verdict("all deliveries can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
 	}
 	verdict(r.promise(r.heal), r.slow(r.heal))
 	verdict("enough was asked and enough befell", r.enough(o, took, answered))

@@ -57,7 +57,7 @@ func diskFlipped(ctx context.Context, r *run) string {
 	what := r.dice.flip(r.w.data(i))
 	must.Do(r.back(i))
 	must.Do(r.refused(ctx, i))
-	said := "came back with it"
+	said := "restarted with it"
 	if !r.nodes[i].runs() {
 		r.rejoin(i)
 		said = "rejoined with an empty disk"

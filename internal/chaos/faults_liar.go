@@ -50,7 +50,7 @@ func lied(ctx context.Context, r *run) string {
 	}
 	told := n.now().last()
 	if !strings.Contains(told, "lies of") {
-		must.Failf("%s has told no lie, but says %q: see %s", nodeName(i), told, n.log)
+		must.Failf("%s has not lied, but says %q: see %s", nodeName(i), told, n.log)
 	}
 	must.Do(n.kill())
 	late, end := within(ctx, 4*r.heal)

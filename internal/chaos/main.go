@@ -59,7 +59,7 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 	list := false
 	f := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	f.SetOutput(errOut)
-	f.DurationVar(&o.long, "for", 4*time.Minute, "how `long` to go on")
+	f.DurationVar(&o.long, "for", 4*time.Minute, "how `long` to run")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()%1e6), "what faults and loads are drawn from")
 	f.DurationVar(&o.heal, "heal", 10*time.Second, "how `long` it may take after a harm until all is well")
 	f.StringVar(&o.only, "only", "", "the kinds of faults to use, with commas between")
@@ -128,7 +128,7 @@ func do(ctx context.Context, out io.Writer, o options, kinds []fault) (err error
 	}
 	err = errors.Join(err, r.tearDown())
 	if err != nil || o.keep {
-		fmt.Fprintf(out, "what is left of the nodes is in %s\n", dir)
+		fmt.Fprintf(out, "the nodes' folders are kept in %s\n", dir)
 		return err
 	}
 	return os.RemoveAll(dir)

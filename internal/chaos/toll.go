@@ -30,7 +30,7 @@ type event struct {
 // promise says how soon all nodes must recover.
 func (t *toll) promise(heal time.Duration) string {
 	if slices.ContainsFunc(t.events, func(e event) bool { return e.fault == liarName }) {
-		return fmt.Sprintf("well within %v after every harm, who lied within %v", heal, 2*heal)
+		return fmt.Sprintf("well within %v after every fault, the node that lied within %v", heal, 2*heal)
 	}
 	return fmt.Sprintf("well within %v after every harm", heal)
 }

@@ -30,7 +30,7 @@ func TestCard(t *testing.T) {
 				true, "n > 3m", errors.New("P3 decided 0, and the correct source said 1")),
 			verdict("termination", "every correct process decides",
 				false, "3 processes are faulty, and m = 2", errors.New("P4 did not decide")),
-			verdict("integrity", "no correct process decides twice", false, "no theorem speaks of it", nil),
+			verdict("integrity", "no correct process decides twice", false, "no theorem covers it", nil),
 		},
 		Cost: parley.Cost{Rounds: 3, PerRound: []parley.Traffic{
 			{Messages: 6, Bits: 24}, {Messages: 36, Bits: 252}, {Messages: 13366080, Bits: math.MaxUint64, Signatures: 5},
@@ -89,7 +89,7 @@ func TestDecisions(t *testing.T) {
 		id := parley.ID(i)
 		many[i] = reading.Outcome{Process: id, Starts: []byte(strings.Repeat("long ", 40)), Decides: []byte{}, Role: "correct"}
 		if s.Faulty.Has(id) {
-			many[i] = reading.Outcome{Process: id, Role: "faulty: a behaviour with a name that goes on for long"}
+			many[i] = reading.Outcome{Process: id, Role: "faulty: a behavior with a name that goes on for long"}
 		}
 	}
 	for _, width := range widths {

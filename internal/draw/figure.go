@@ -170,7 +170,7 @@ func (l *legend) add(used bool, text string, by sign) {
 	}
 }
 
-// lineSign returns a sign that is a line.
+// lineSign draws the line of a legend.
 func lineSign(lie, faulty bool) sign {
 	return func(s *sketch, x, y int) {
 		m := s.line("line-sign", x, y, x+26, y)

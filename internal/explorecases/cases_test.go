@@ -116,7 +116,7 @@ func TestUnreadable(t *testing.T) {
 		"case a\nprotokol eig":             ":2: protokol eig: no such word",
 		"case a\nask P0 cast a":            `"P0" is no process`,
 		"case a\nask P1 sing a":            "nobody can be asked to sing",
-		"case a\nliars 1 loud":             "behaviour \"loud\"",
+		"case a\nliars 1 loud":             "behavior \"loud\"",
 		"case a\nliars P0 any":             `liars P0 any: "P0" is no process`,
 		"case a\ndepth deep":               "invalid syntax",
 		"case a\nprotocol eig n=4 fast":    "settings of another protocol",

@@ -25,8 +25,8 @@ func write(path, list string) (err error) {
 	return os.WriteFile(path, []byte(above+below+document(list)), 0o644)
 }
 
-// document returns the tables of docs/reference/explored.md: the cases of a module's list explore/testdata/cases.txt under
-// their headings, and the results for the module's seeded bugs. It fails by must.
+// document returns the tables of docs/reference/explored.md: the cases of a module's list explore/testdata/cases.txt
+// under their headings, and the results for the module's seeded bugs. It fails by must.
 func document(list string) string {
 	cases := must.Get(read(list))
 	bugs := must.Get(seeded(filepath.Dir(filepath.Dir(filepath.Dir(list)))))

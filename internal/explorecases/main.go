@@ -37,7 +37,7 @@ func command() error {
 	flag.StringVar(&c.only, "only", "", "only the cases whose name matches the `glob`")
 	flag.IntVar(&c.workers, "workers", 0, "how many `threads` search; 0: one for each processor")
 	flag.Uint64Var(&c.states, "states", 0, "how many `states` a case visits at most; 0: all")
-	update := flag.Bool("update", false, "write what is found into the list")
+	update := flag.Bool("update", false, "write the results into the list")
 	doc := flag.String("document", "", "write the tables into this `file`, below its line of dashes")
 	bug := flag.String("bug", "", "try cases for the seeded bugs of a `folder`, until one is not as it should be")
 	flag.Parse()

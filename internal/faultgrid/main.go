@@ -31,7 +31,7 @@ func main() {
 		os.Exit(cli.Run(protocols(rows()), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	var c choice
-	flag.Uint64Var(&c.seeds, "seeds", 240, "how many `seeds` a cell has; slow protocols have a part of it")
+	flag.Uint64Var(&c.seeds, "seeds", 240, "number of `seeds` for each cell; slow protocols get a fraction of it")
 	flag.Uint64Var(&c.first, "first", 0, "the first `seed`")
 	flag.StringVar(&c.rows, "only", "", "only the protocols whose name matches the `glob`")
 	flag.StringVar(&c.columns, "column", "", "only the kinds of fault whose name matches the `glob`")

@@ -40,6 +40,6 @@ func Compare(t *testing.T, file string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is printed now; -update accepts it:\n%s", file, got)
+		t.Errorf("%s differs from what is printed now; -update accepts it:\n%s", file, got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"parley/internal/must"
 )
 
-// promise is a row of the tables in docs/explanation/assurance.md: a promise to users, its assumption, the tests that check it,
-// and the seeded bugs that these tests catch.
+// promise is a row of the tables in docs/explanation/assurance.md: a promise to users, its assumption, the tests that
+// check it, and the seeded bugs that these tests catch.
 type promise struct {
 	says, assumes string
 	tests         []testName

@@ -100,7 +100,7 @@ func crash(c *sim.Crash, _ []sim.Crash) entry {
 			case (c.Step > 0) == timed:
 				return errors.New("either step, from 1, or when, from 0, was expected")
 			case c.Back == 0 && disk != "":
-				return errors.New("disk: this is of a process that comes back")
+				return errors.New("disk: only a process that restarts has one")
 			}
 			c.LostDisk = disk == "lost"
 			return nil
@@ -138,7 +138,7 @@ func suspicion(v *sim.Suspicion, _ []sim.Suspicion) entry {
 		[]string{"process", "suspects"},
 		func() error {
 			if v.At == v.Of {
-				return errors.New("nobody suspects itself")
+				return errors.New("a process does not suspect itself")
 			}
 			return nil
 		},

@@ -73,7 +73,7 @@ func git(ctx context.Context, args ...string) ([]string, error) {
 func clean(ctx context.Context, page string) string {
 	for _, line := range must.Get(git(ctx, "status", "--porcelain")) {
 		if line[3:] != page {
-			must.Failf("%s is not committed: the table is that of a commit", line[3:])
+			must.Failf("%s is not committed: the table belongs to a commit", line[3:])
 		}
 	}
 	return must.Get(git(ctx, "rev-parse", "HEAD"))[0]

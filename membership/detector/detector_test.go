@@ -186,7 +186,7 @@ func TestSuspicionComesLast(t *testing.T) {
 
 // A paused process suspects no process, although it has heard nothing; the others suspect it, and later trust
 // it again.
-func TestPausedProcessSuspectsNobody(t *testing.T) {
+func TestPausedProcessSuspectsNoOther(t *testing.T) {
 	c := detector.Config{N: 4, Beats: 60}
 	for seed := range uint64(20) {
 		// The pause begins just before the process would check the others.

@@ -69,7 +69,7 @@ func TestHysteresis(t *testing.T) {
 }
 
 // Heartbeats count as consecutive only since the suspicion.
-func TestHysteresisStartsAnew(t *testing.T) {
+func TestHysteresisRestarts(t *testing.T) {
 	c := config()
 	c.Again = 3
 	m := detector.NewMonitor(c, 0)

@@ -60,7 +60,7 @@ var properties = []parley.Property{
 			if !slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool {
 				return i.Msg.Kind == parley.Suspect && !h.Correct(i.Msg.Origin)
 			}) {
-				return errors.New("nobody who crashed is suspected")
+				return errors.New("no crashed process is suspected")
 			}
 			return nil
 		},
@@ -161,7 +161,7 @@ func guess(c Config, a parley.RunConditions) string {
 	case a.Network.Late:
 		return "a message took longer than the bound: a suspicion is then a guess"
 	case a.Processes.Paused:
-		return "a process stood still, or its clock ran wrong: the others cannot know that it lives"
+		return "a process was paused, or its clock ran wrong: the others cannot know that it is up"
 	}
 	return missing(a)
 }
@@ -172,7 +172,7 @@ func missing(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages, and heartbeats may be among them"
 	case a.Processes.Restarted:
-		return "a process that comes back has not heard who rests, and is not heard while it is down"
+		return "a process that restarts does not know which processes rest, and sends nothing while it is down"
 	}
 	return ""
 }

@@ -237,11 +237,11 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		live = "links lost messages, and without a new link nothing is said again"
 	case a.Processes.Restarted || a.Processes.LostDisk:
-		live = "a process forgets in a crash what it was asked, and comes back as one that nobody expelled"
+		live = "a process forgets its requests in a crash, and restarts as one that no process has expelled"
 	}
 	return []parley.Promise{
 		parley.Promised(Accuracy, "of m+1 processes that ask or report, one is correct", safe),
 		parley.Promised(Completeness, "every correct process hears m+1 requests to expel", live),
-		parley.Promised(Notice, "all correct processes report it, and m+1 of them were asked to expel", live),
+		parley.Promised(Notice, "all correct processes report it, and m+1 of them were requested to expel it", live),
 	}
 }

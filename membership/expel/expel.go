@@ -221,7 +221,7 @@ func (p *process) State(v *parley.Vars) {
 		v.Bool("mine", &q.mine)
 		v.Bool("excluded", &q.excluded)
 	})
-	v.Set("told", &p.told)
-	v.Set("told of all", &p.toldAll)
+	v.Set("reported", &p.told)
+	v.Set("reported by all", &p.toldAll)
 	parley.Num(v, "expelled", &p.expelled)
 }

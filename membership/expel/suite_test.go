@@ -103,7 +103,7 @@ func TestLinked(t *testing.T) {
 
 // A process does not believe a message to another incarnation. It believes one to no particular incarnation
 // only if the host does not report incarnations.
-func TestToldOfAnEarlierLife(t *testing.T) {
+func TestReportOfAnEarlierIncarnation(t *testing.T) {
 	for _, c := range []struct {
 		value           uint64
 		knows, believes bool

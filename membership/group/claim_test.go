@@ -156,7 +156,7 @@ func TestOutnumbers(t *testing.T) {
 
 // A liar has joined in the name of a process with a false disk. The process restarts with an empty disk and
 // knows neither that view nor that disk number. The others inform it and admit it.
-func TestComesBackAfterALiar(t *testing.T) {
+func TestRejoinsAfterALiar(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 50, Value: 7000}})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 50}})

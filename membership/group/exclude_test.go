@@ -24,7 +24,7 @@ func TestExclude(t *testing.T) {
 }
 
 // A request to exclude oneself, a process that is no member, or all members has no effect.
-func TestExcludeNobody(t *testing.T) {
+func TestExcludeNoProcess(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Initial: parley.SetOf(0, 1)})
 	for _, id := range []parley.ID{0, 2, 9} {
 		p.ask(0, parley.Msg{Kind: group.Exclude, Origin: id})

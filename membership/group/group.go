@@ -287,7 +287,7 @@ func New(c Config, services ...LayerSpec) parley.Protocol {
 	}
 	return parley.Protocol{
 		Name:       "group",
-		Title:      "agreed views, with what was delivered in each",
+		Title:      "agreed views, with the deliveries of each",
 		Paper:      "Birman and Joseph 1987; Lamport 1998",
 		Faults:     parley.CrashFaults,
 		Kinds:      kinds(services),

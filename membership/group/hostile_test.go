@@ -54,7 +54,7 @@ func TestConfig(t *testing.T) {
 }
 
 // A joiner abandons a lying sponsor, and delivers nothing in the name of a process that does not exist.
-func TestForwardOfNobody(t *testing.T) {
+func TestForwardOfUnknownMessageIsRefused(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
 	p.put(1, 3, letter{epoch: 1, msg: parley.Msg{Kind: group.Forward, Origin: 4, Seq: 3, Value: 1, Body: []byte{'x'}}})

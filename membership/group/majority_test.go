@@ -34,7 +34,7 @@ func shrunk(t *testing.T) *post {
 
 // More than half of all processes continue, with whatever they have after a restart: at least one of them was
 // in the last view, and has all that was delivered.
-func TestAnyMajorityGoesOn(t *testing.T) {
+func TestAnyMajorityContinues(t *testing.T) {
 	for _, alone := range []parley.ID{0, 1} {
 		p := shrunk(t)
 		p.down(0)

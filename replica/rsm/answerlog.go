@@ -122,7 +122,7 @@ func (x *answerLog) answer(d *parley.ExternalEvent) error {
 	case twice && before.client == client && client != x.clients[d.At]:
 		return nil
 	case twice:
-		return fmt.Errorf("position %d is that of two commands: %s is answered %s, and %s is answered %s", position,
+		return fmt.Errorf("position %d has two commands: %s is answered %s, and %s is answered %s", position,
 			named(x.h, before.client), parley.Printable(before.answer), named(x.h, client), parley.Printable(d.Msg.Body))
 	case len(x.asked[client]) == 0:
 		return fmt.Errorf("%s answers %s at position %d, and was not asked", x.h.Name(d.At),

@@ -254,7 +254,7 @@ func (g *garbler) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // A report that was sent wrongly once, or that the broadcast beneath refused, is sent again. Otherwise no
 // process would answer until the view ends.
-func TestWordIsToldAgain(t *testing.T) {
+func TestReportIsRepeated(t *testing.T) {
 	c := rsm.Config{
 		N: 3, Liars: 1, Piece: 16, Retry: 3000, Order: []string{timestamp.OneSequence}, Transfer: true,
 		New: func() rsm.Application { return new(echo) },
@@ -315,7 +315,7 @@ func TestBehindWeighsLess(t *testing.T) {
 
 // If no replica is better than one that was found to differ, the service continues from it and indicates that
 // something may be lost. A replica that lacks nothing does not indicate that.
-func TestSaysWhatMayBeLost(t *testing.T) {
+func TestReportsPossibleLoss(t *testing.T) {
 	for _, differs := range []bool{false, true} {
 		b, own := doubter(t, doubting())
 		if differs {

@@ -177,7 +177,7 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 		case Alike:
 			yield(fmt.Sprintf("has the state of the others, at position %d", m.Seq))
 		case Lacks:
-			yield(fmt.Sprintf("goes on at position %d with a state that lacks what the others had", m.Seq))
+			yield(fmt.Sprintf("continues at position %d with a state that lacks what the others had", m.Seq))
 		case Diverged:
 			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:

@@ -276,7 +276,7 @@ func (p *process) fetched(s *parley.Step) {
 	f := p.fetch
 	hash := sha256.Sum256(f.state)
 	if !bytes.Equal(hash[:], f.hash) {
-		s.Refuse(f.from, "pieces of another state than it told of")
+		s.Refuse(f.from, "pieces of another state than it reported")
 		p.fetches(s, f.other(s))
 		return
 	}
@@ -327,7 +327,7 @@ func (f *fetch) State(v *parley.Vars) {
 	parley.Num(v, "number", &f.number)
 	v.Bool("here", &f.here)
 	v.Time("since", &f.since)
-	parley.Slice(v, "told", &f.told, func(_ int, t *stateReport) {
+	parley.Slice(v, "reported", &f.told, func(_ int, t *stateReport) {
 		v.ID("who", &t.who)
 		parley.Num(v, "size", &t.size)
 		v.Bytes("hash", &t.hash)

@@ -174,7 +174,7 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	}
 	liar := b.effects[0].To
 	// The source sends other bytes than it reported.
-	for at := 0; b.refused["pieces of another state than it told of"] == 0; at += 8 {
+	for at := 0; b.refused["pieces of another state than it reported"] == 0; at += 8 {
 		size := min(8, int(told.Body[0])-at)
 		b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
 	}
@@ -269,7 +269,7 @@ func TestFetchedStateReplacesTheLog(t *testing.T) {
 }
 
 // A joiner neither waits for a process that leaves the view nor asks it: the other members suffice at once.
-func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
+func TestFetchContinuesWithoutExcludedProcess(t *testing.T) {
 	out := func(b *bench, members ...parley.ID) {
 		b.receive(2, parley.Msg{Kind: parley.View, Seq: 5, Body: parley.AppendSet(nil, parley.SetOf(members...))})
 	}

@@ -57,7 +57,7 @@ func TestLivesAreClients(t *testing.T) {
 }
 
 // No process can use up the numbers of another process or client.
-func TestNobodyAsksForAnother(t *testing.T) {
+func TestNoProcessRequestsForAnother(t *testing.T) {
 	b := newBench(t, rsm.Config{N: 2, New: account}, 0)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
 	own := b.effects[0].Msg

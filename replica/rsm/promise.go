@@ -14,7 +14,7 @@ import (
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	lost := ""
 	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
-		lost = "a copy that comes back has lost its state, and nobody gives it another"
+		lost = "a replica that restarts has lost its state, and no replica sends it another"
 	}
 	ordered := cmp.Or(lost, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
 	once := lost
@@ -23,7 +23,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	asOne := ordered
 	if a.Faulty > 0 && (slices.Contains(c.Order, problem.TotalOrder) || slices.Contains(c.Order, problem.Agreement)) {
-		asOne = cmp.Or(ordered, "the order is that of correct processes: one that crashes may have answered out of it")
+		asOne = cmp.Or(ordered, "only correct processes share the order: one that crashes may have answered in another")
 	}
 	const function = "the state is a function of the commands in their order (Schneider 1990)"
 	return []parley.Promise{
@@ -31,7 +31,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(OneMachine, function, asOne),
 		parley.Promised(Once,
 			fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
-		parley.Promised(Completion, "what is broadcast is delivered, applied and answered", c.unanswered(a)),
+		parley.Promised(Completion, "every broadcast is delivered, applied, and answered", c.unanswered(a)),
 		parley.Promised(Answers, "", "a single run need not show it"),
 	}
 }

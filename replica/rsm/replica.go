@@ -76,7 +76,7 @@ func (r *replica) one(x entry) Reply {
 // save returns everything that later answers depend on.
 func (r *replica) save() []byte { return parley.Save(&state{of: r}, 0, nil) }
 
-// hash returns the hash of that.
+// hash returns a fingerprint of the state that replicas compare.
 func (r *replica) hash() uint64 { return hashOf(parley.Save(&state{of: r, hashed: true}, 0, nil)) }
 
 // load takes over what another replica saved. It returns whether body is valid.

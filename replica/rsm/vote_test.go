@@ -182,7 +182,7 @@ func TestElectorate(t *testing.T) {
 }
 
 // Answers of a spare, and checked answers of too few replicas, are not promised.
-func TestWhoAnswers(t *testing.T) {
+func TestWhichProcessAnswers(t *testing.T) {
 	all := parley.Everyone(3)
 	for _, c := range []struct {
 		setup  rsm.Setup
@@ -205,7 +205,7 @@ func TestWhoAnswers(t *testing.T) {
 // Total order and agreement speak of correct processes: the answers of one that crashes may be out of order. A
 // process that restarts without a state counts its positions from scratch. Without a known order, nothing that
 // needs one is promised.
-func TestWhatOrderPromises(t *testing.T) {
+func TestPromisesOfEachOrder(t *testing.T) {
 	calm, crash := parley.RunConditions{N: 3}, parley.RunConditions{N: 3, Faulty: 1}
 	back := parley.RunConditions{N: 3, Processes: parley.ProcessFaults{Restarted: true}}
 	all := []string{rsm.Consistency, rsm.OneMachine, rsm.Once, rsm.Completion}

@@ -48,7 +48,7 @@ func faultTable(dir string, chosen []candidate) {
 
 // asked is the start of what harm prints once an append has failed; the number of acknowledged records
 // follows.
-const asked = "told; asked again:"
+const asked = "reported; asked again:"
 
 // harmed lets another process harm a candidate, and reads the folder when that process has ended.
 func (c candidate) harmed(dir, how string) string {
@@ -105,9 +105,9 @@ func harm(c candidate, dir, how string) string {
 	}
 	switch _ = os.Remove(ballast); {
 	case err == nil:
-		return "not told"
+		return "not reported"
 	case how == "stall":
-		return fmt.Sprintf("told after %.0f s", time.Since(began).Seconds())
+		return fmt.Sprintf("reported after %.0f s", time.Since(began).Seconds())
 	}
 	fmt.Println(asked, done)
 	before := done

@@ -80,7 +80,7 @@ func runApart(c candidate, command, dir, more string) string {
 // Verdicts on a folder that was opened and read.
 const (
 	whole   = "all there"
-	told    = "told"
+	told    = "reported"
 	crashed = "crashes"   // the process ends, which is not silent either
 	tail    = "tail lost" // silent: only a prefix of the acknowledged records is there
 	wrong   = "wrong"     // silent: a record is changed, or missing between others

@@ -102,7 +102,7 @@ func TestEnginesAgreeOnWideSystems(t *testing.T) {
 }
 
 // Every engine asks for each lie once, and passes the liar what the sender holds.
-func TestLiarIsToldWhatTheSenderHolds(t *testing.T) {
+func TestLiarSeesWhatTheSenderHolds(t *testing.T) {
 	for _, s := range []System{
 		{N: 9, M: 3, Faulty: 0b10010010, SourceFaulty: true},
 		{N: 13, M: 2, Faulty: 0xff7, Value: 1, SourceFaulty: true},

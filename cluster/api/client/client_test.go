@@ -60,7 +60,7 @@ func TestUnknown(t *testing.T) {
 }
 
 // A session without nodes calls none.
-func TestNobody(t *testing.T) {
+func TestNoMember(t *testing.T) {
 	err := client.NewSession("table").Do(t.Context(), func(context.Context, *client.Client, *parleyv1.Call) error {
 		t.Error("somebody was asked")
 		return nil

@@ -329,10 +329,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.setDeadlines(t, &c.in.reading, &c.out.writing)
 }
 
-// SetReadDeadline sets the deadline of Read.
+// SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.in.reading) }
 
-// SetWriteDeadline sets the deadline of Write.
+// SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.out.writing) }
 
 func (c *Conn) setDeadlines(t time.Time, which ...*deadline) error {

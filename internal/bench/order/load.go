@@ -70,7 +70,7 @@ func (l *load) begin(lone bool) *phase {
 	return p
 }
 
-// message returns a message.
+// message returns the payload number seq of a sender: the phase, the sender, the number, and padding.
 func (l *load) message(p *phase, sender int, seq uint64) []byte {
 	m := make([]byte, l.spec.Size)
 	m[0], m[1] = p.number, byte(sender)

@@ -69,7 +69,7 @@ func (s Spec) Check() error {
 		}
 	}
 	if s.Silent > 0 && s.Level != cluster.Byzantine {
-		return parley.FlagErrorf("silent", "who is silent is excluded, unless the level is byzantine")
+		return parley.FlagErrorf("silent", "a silent process is excluded, unless the level is byzantine")
 	}
 	if s.Duration <= 0 || s.Duration > time.Hour {
 		return parley.FlagErrorf("dur", "%v: allowed is up to an hour", s.Duration)

@@ -56,7 +56,7 @@ type Mark struct {
 	// tree. If there are several runs it begins with the run, as in c2/P2.
 	Ref    string `json:"ref,omitempty"`
 	Value  string `json:"value,omitempty"` // the value shown
-	Ink    Ink    `json:"ink,omitempty"`   // the ink of that value
+	Ink    Ink    `json:"ink,omitempty"`
 	Lie    bool   `json:"lie,omitempty"`
 	Faulty bool   `json:"faulty,omitempty"`
 	// Since and Until are event numbers of the trace: what the mark shows begins with the one and has ended with the
