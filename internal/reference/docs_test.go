@@ -304,7 +304,7 @@ func TestPagesReferCatches(t *testing.T) {
 	d := readDocs(t)
 	d.pages["docs/other.md"] = "# One thing, `two`\n\n## Same\n\n## Same\n"
 	for text, want := range map[string]string{
-		"[a](cluster.md) [b](../README.md) [c](https://example.org/x)": "",
+		"[a](index.md) [b](../README.md) [c](https://example.org/x)": "",
 		"[a](nowhere.md)": "there is no such file",
 		"[a](other.md#one-thing-two) [b](other.md#same-1) [c](#here)\n\n# Here": "",
 		"[a](other.md#three)":                             "the page has no such heading",
