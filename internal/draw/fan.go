@@ -34,7 +34,7 @@ func (c *canvas) fit(b band, room int) labels {
 		for _, s := range b.slots {
 			if a, alike := s.common(); alike {
 				some = true
-				fits = fits && monoWidth(l.write(a.label()), 10) <= room
+				fits = fits && wide("words", l.write(a.label())) <= room
 			}
 		}
 		if some && fits {
@@ -169,7 +169,7 @@ func (c *canvas) legend() (out legend) {
 
 // valueEntry returns the legend entry of one value.
 func valueEntry(inks scene.Palette, v string) legendEntry {
-	wide := max(26, pillWidth(v))
-	by := func(s *sketch, x, y int) { s.pill(x+wide/2, y, v, inks.Of(v)) }
-	return legendEntry{by, "value " + prose.Cut(v, 24), wide}
+	room := max(26, pillWidth(v))
+	by := func(s *sketch, x, y int) { s.pill(x+room/2, y, v, inks.Of(v)) }
+	return legendEntry{by, "value " + prose.Cut(v, 24), room}
 }

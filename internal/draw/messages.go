@@ -16,7 +16,6 @@ import (
 // an arrow for each message, and the rounds side by side.
 type Diagram struct {
 	reading.Style
-	Title, Subtitle string
 	// Lives are the lifelines, from top to bottom.
 	Lives  []reading.Outcome
 	Rounds []reading.Round
@@ -118,8 +117,8 @@ func (d Diagram) bands(rows map[parley.ID]int) (out []band) {
 	return out
 }
 
-// arrivals returns the events of the arrivals at a process, by round and sender.
-func (d Diagram) arrivals(at parley.ID) map[string]uint64 {
+// Arrivals returns the events of the arrivals at a process, by round and sender.
+func (d Diagram) Arrivals(at parley.ID) map[string]uint64 {
 	out := make(map[string]uint64)
 	for _, r := range d.Rounds {
 		for _, said := range r.Said {

@@ -10,7 +10,7 @@ import (
 )
 
 // picture draws the boxes of a tree and the lines between them.
-func (l *treeLayout) picture(inks scene.Palette) picture {
+func (l *treeLayout) draw(inks scene.Palette) picture {
 	captions := l.captions()
 	height := l.height
 	if len(captions) > 0 {
@@ -113,7 +113,7 @@ func (l *treeLayout) box(s *sketch, inks scene.Palette, b *box) {
 		right := b.x + b.width - 7
 		if note := l.stackNote(n); note != "" {
 			s.text("note", right, b.y+15, end, note)
-			right -= sansWidth(note, 11) + 4
+			right -= wide("note", note) + 4
 		}
 		s.parts("io", right, b.y+15, end, io...)
 	case n.Rest > 0:
