@@ -214,6 +214,7 @@ func (c *canvas) ends(s *sketch) {
 		v, from := prose.Value(l.Decides), len(s.marks)
 		s.line("decision", c.right+4, c.y(i), x, c.y(i)).Ink = c.value(v)
 		s.pill(x, c.y(i), v, c.value(v))
+		s.tip(from, c.Called(l.Process)+" decides "+v)
 		s.about(from, c.reference(l.Process), l.Decided, 0)
 	}
 	if some {

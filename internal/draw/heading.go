@@ -60,7 +60,7 @@ func figure(h Heading, parts ...picture) scene.Scene {
 			body.line("rule", margin, height+18, margin+width, height+18)
 			height += 38
 		}
-		body.group(margin+(width-p.width)/2, height, p.marks)
+		body.group(margin, height, p.marks)
 		height += p.height
 	}
 	if len(h.Verdicts) > 0 {

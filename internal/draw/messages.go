@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/internal/draw/prose"
@@ -35,6 +36,23 @@ type arrow struct {
 // missing reports whether a message was due and did not arrive.
 func (a *arrow) missing() bool { return a.Total == 0 }
 
+// words returns the first rows and the number of the others.
+func (a *arrow) words() string {
+	if a.missing() {
+		return "did not come"
+	}
+	const most = 6
+	rows := a.Rows[:min(len(a.Rows), most)]
+	text := strings.Join(rows, " ")
+	if left := a.Total - uint64(len(rows)); left > 0 {
+		text = strings.TrimSpace(text + " and " + prose.Number(left) + " more")
+	}
+	if a.Lie {
+		text += " (a lie)"
+	}
+	return text
+}
+
 // label returns a single row, or the number of rows if there are several.
 func (a *arrow) label() string {
 	switch {
@@ -46,9 +64,10 @@ func (a *arrow) label() string {
 	return ""
 }
 
-// mark sets the arrow as the reference of marks.
-func (a *arrow) mark(s *sketch, from int) {
+// mark sets the arrow as the reference of marks, and describes it.
+func (a *arrow) mark(s *sketch, from int, style reading.Style) {
 	span := a.Spans[a.to]
+	s.tip(from, fmt.Sprintf("%s to %s, round %d: %s", style.Called(a.From), style.Called(a.to), a.round, a.words()))
 	s.about(from, scene.Message(a.round, a.From, a.to), span.Since, span.Until)
 }
 

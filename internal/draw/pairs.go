@@ -232,7 +232,7 @@ func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sk
 	if value := t.Values.One(); value != "" {
 		first := len(pills.marks)
 		pills.pill(x1+(x2-x1)*3/10, y1+(y2-y1)*3/10, value, d.value(value))
-		a.mark(pills, first)
+		a.mark(pills, first, d.Style)
 	}
 }
 

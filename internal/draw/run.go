@@ -37,19 +37,21 @@ func (r *Run) parts() (parts []Part) {
 	if staged {
 		parts = append(parts, Stages{r.Style, stages, r.Protocol, unit})
 	}
-	if order, ok := reading.Sequence(r.Protocol, r.Events, r.Style); ok {
+	rounds := r.Protocol.Timing == parley.Synchronous
+	events := !rounds && !staged && len(parts) == 0 // messages say less than states and clocks
+	order, ok := reading.Sequence(r.Protocol, r.Events, r.Style)
+	if ok && (order.Delivered || !events) { // otherwise the picture of the events shows all of it
 		parts = append(parts, Order{r.Style, order})
 	}
 	switch {
-	case r.Protocol.Timing == parley.Synchronous:
+	case rounds:
 		d := Diagram{Style: r.Style, Lives: r.Lives, Rounds: r.Rounds}
 		parts = append(parts, d)
 		for _, t := range r.Trees {
 			t.Filled = d.Arrivals(t.Of)
 			parts = append(parts, t)
 		}
-	case staged || r.Protocol.Clock != nil && len(parts) > 0: // their messages say less than these pictures
-	default:
+	case events:
 		parts = append(parts, SpaceTime{r.SpaceTimeOptions, r.Protocol, r.Events, unit})
 	}
 	return parts

@@ -85,9 +85,11 @@ const (
 	leastStep  = 15 // minimum pixels between two times with events
 	mostStep   = 40 // the maximum for the time between them
 	noteHeight = 14
-	noteLines  = 3   // maximum lines of a note
-	mostTimes  = 150 // maximum times with events in one picture
-	spaceTop   = 44  // the position of the first time
+	noteLines  = 3 // maximum lines of a note
+	// messageLines is the maximum for a message, which otherwise is named by its kind.
+	messageLines = 2
+	mostTimes    = 150 // maximum times with events in one picture
+	spaceTop     = 72  // the position of the first time
 )
 
 // choose selects the moments to draw: all, or the first ones if there are too many.
@@ -159,15 +161,16 @@ func (c *space) note() {
 		labelled[once] = true
 		part, ink := scene.Part{Text: m.Says, Tone: "ink"}, c.inks.Of(m.Says)
 		part.Ink = ink
-		if prose.Width(part.Text) > c.room() {
-			part.Text = c.kind(m)
+		lines := prose.Lines(part.Text, c.room())
+		if len(lines) > messageLines {
+			lines = []string{c.kind(m)}
 			c.brief = true
 		}
-		if part.Text == "" || prose.Width(part.Text) > c.room() {
+		if prose.Width(lines[0]) > c.room() {
 			c.bare = true
 			continue
 		}
-		c.say(m.Peer, m.Sent.Time, note{[]string{part.Text}, part, m.Sent.ID, c.Called(m.Peer) + " sends " + m.Says})
+		c.say(m.Peer, m.Sent.Time, note{lines, part, m.Sent.ID, c.Called(m.Peer) + " sends " + m.Says})
 	}
 	for _, lane := range c.notes {
 		for _, list := range lane { // order: each list by itself
@@ -179,12 +182,13 @@ func (c *space) note() {
 // room returns how many characters have room between two lanes.
 func (c *space) room() int { return max(columns("says", c.lane-26), 4) }
 
-// kind returns the name of a message's kind.
+// kind returns the name of a message's kind, or the first word about it if several layers use the kind.
 func (c *space) kind(m *reading.Moment) string {
-	if k := int(m.Msg.Kind); k < len(c.Protocol.Kinds) {
+	if k := int(m.Msg.Kind); k < len(c.Protocol.Kinds) && !strings.Contains(c.Protocol.Kinds[k], "/") {
 		return c.Protocol.Kinds[k]
 	}
-	return ""
+	word, _, _ := strings.Cut(m.Says, " ")
+	return word
 }
 
 func (c *space) say(id parley.ID, at parley.Tick, n note) {
@@ -304,6 +308,7 @@ func (c *space) ground(s *sketch) {
 		s.process(x, spaceTop-26, c.Called(id), faulty)
 		s.about(from, scene.Process(id), 0, 0)
 	}
+	s.text("head", 0, 16, start, "Messages and other events")
 	names := wide("name", c.Called(0))/2 + 14
 	s.text("note", c.first-names, spaceTop-22, end, c.unit())
 	for _, t := range c.times {

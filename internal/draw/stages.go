@@ -79,10 +79,7 @@ func (d Stages) picture(scene.Palette, int) picture {
 }
 
 // end returns the time at which the picture ends: some time after the last change.
-func (l *lanes) end() parley.Tick {
-	last := max(l.Changed, 1)
-	return max(min(last+last/6, max(l.Over, last)), 1)
-}
+func (l *lanes) end() parley.Tick { return max(l.Changed+l.Changed/7, 1) }
 
 // place sets the places of the lanes, and names them.
 func (l *lanes) place(s *sketch) {

@@ -44,7 +44,7 @@ func Sequence(p parley.Protocol, events []trace.Event, s Style) (out Sequences, 
 		var item Item
 		switch {
 		case e.Op == trace.Deliver && e.Msg.Kind != parley.Decide && !shownElsewhere(p, e.Msg):
-			item = Item{e.Peer, words.Payload(e.Path, e.Msg), true}
+			item = Item{e.Peer, words.passed(e), true}
 		case e.Op == trace.Indicate && !shownElsewhere(p, e.Msg), e.Op == trace.Restart:
 			item = Item{Text: words.Does(e)}
 		default:
@@ -61,6 +61,14 @@ func Sequence(p parley.Protocol, events []trace.Event, s Style) (out Sequences, 
 		ok = ok || e.Op != trace.Restart
 	}
 	return out, ok
+}
+
+// passed describes a delivery by its payload, which is the same at all processes; other fields may be a position.
+func (w Words) passed(e trace.Event) string {
+	if len(e.Msg.Body) > 0 {
+		return w.carried(e.Msg.Body)
+	}
+	return w.Payload(e.Path, e.Msg)
 }
 
 // shownElsewhere reports whether a delivery or indication is part of another picture.

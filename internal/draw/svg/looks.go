@@ -77,7 +77,7 @@ var looks = map[string]string{
 	"lane":        "stroke-width:1.5;stroke:$line",
 	"lane faulty": "stroke-width:1.5;stroke-dasharray:5 3;stroke:$faulty",
 	"gap":         "stroke:$card;stroke-width:3", // in the lane of a process that is down
-	"down":        "stroke:$faulty;stroke-width:1;stroke-dasharray:1 5",
+	"down":        "stroke:$border;stroke-width:1.4;stroke-dasharray:2 5",
 	"arrow":       "stroke:$ink;stroke-width:1.3",
 	"asked":       "r:4.5;fill:$card;stroke:$text;stroke-width:1.4",
 	"deliver":     "fill:$text;stroke:$text;stroke-width:1.2",
