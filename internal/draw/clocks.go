@@ -20,6 +20,7 @@ type Clocks struct {
 func (Clocks) values() []string { return nil }
 
 const (
+	smallDiamond = "M%d,%d l4,4 l-4,4 l-4,-4 Z"
 	skewHeight   = 110
 	offsetHeight = 220
 )
@@ -117,7 +118,8 @@ func (c *dials) skew(s *sketch) {
 		c.axis.at(c.Spread[0].When), low)
 	s.path("skew-area", "%s", area.String()).Ink = 1
 	m := s.path("skew", "M%s", line.String())
-	m.Ink, m.Tip = 1, fmt.Sprintf("correct clocks differ by up to %s ticks, at %s", clockTime(most.Apart), clockTime(most.When))
+	m.Ink, m.Tip = 1, fmt.Sprintf("correct clocks differ by up to %s ticks, at %s",
+		clockTime(most.Apart), clockTime(most.When))
 	s.line("axis", c.axis.left, low, c.axis.left+c.axis.width, low)
 	b := s.line("bound", c.axis.left, y(c.Apart), c.axis.left+c.axis.width, y(c.Apart))
 	b.Tip = fmt.Sprintf("promised: at most %s ticks", clockTime(c.Apart))
@@ -225,7 +227,7 @@ func (c *dials) corner(s *sketch, at parley.ID, p reading.ClockPoint) {
 		s.circle("begins", x, y)
 		c.used["begins"] = true
 	case parley.CornerAdjusts:
-		s.path("adjusts", "M%d,%d l4,4 l-4,4 l-4,-4 Z", x, y-4)
+		s.path("adjusts", smallDiamond, x, y-4)
 		c.used["adjusts"] = true
 	case parley.CornerEnds:
 		s.cross(x, y)
@@ -241,10 +243,14 @@ func (c *dials) corner(s *sketch, at parley.ID, p reading.ClockPoint) {
 }
 
 func (c *dials) legend() (out legend) {
-	out.add(c.used["bound"], "promised bound", func(s *sketch, x, y int) { s.line("bound", x, y, x+26, y) })
-	out.add(c.used["resync"], "a resynchronization begins", func(s *sketch, x, y int) { s.line("resync", x+13, y-8, x+13, y+8) })
+	out.add(c.used["bound"], "promised bound", dash("bound"))
+	out.add(c.used["resync"], "a resynchronization begins", func(s *sketch, x, y int) {
+		s.line("resync", x+13, y-8, x+13, y+8)
+	})
 	out.add(c.used["begins"], "the clock counts from here", func(s *sketch, x, y int) { s.circle("begins", x+13, y) })
-	out.add(c.used["adjusts"], "begins to adjust", func(s *sketch, x, y int) { s.path("adjusts", "M%d,%d l4,4 l-4,4 l-4,-4 Z", x+13, y-4) })
+	out.add(c.used["adjusts"], "begins to adjust", func(s *sketch, x, y int) {
+		s.path("adjusts", smallDiamond, x+13, y-4)
+	})
 	out.add(c.used["ends"], "no longer counts", func(s *sketch, x, y int) { s.cross(x+13, y) })
 	out.add(c.used["faulty"], "clock of a faulty process", func(s *sketch, x, y int) {
 		s.path("clock", "M%d,%d h26", x, y).Faulty = true
@@ -253,7 +259,8 @@ func (c *dials) legend() (out legend) {
 		out.remark("The trace has no clock of " + c.List(c.Silent) + ": a faulty process may show any time.")
 	}
 	if last := c.axis.to; c.Over > last {
-		out.remark(fmt.Sprintf("The last corner of a correct clock is at %s; the run ends at %s.", clockTime(last), clockTime(c.Over)))
+		out.remark(fmt.Sprintf("All correct clocks are known until %s; the run ends at %s.",
+			clockTime(last), clockTime(c.Over)))
 	}
 	out.remark("The messages are not drawn: --show spacetime prints them.")
 	return out

@@ -178,6 +178,14 @@ func lineSign(lie, faulty bool) sign {
 	}
 }
 
+// dash returns a sign that is a line of a role, and box one that is a rectangle.
+func dash(role string) sign { return func(s *sketch, x, y int) { s.line(role, x, y, x+26, y) } }
+
+func box(role string) sign { return func(s *sketch, x, y int) { s.rect(role, x, y-7, 26, 14) } }
+
+// faultyName is the sign of a faulty process that has no lifeline.
+func faultyName(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true }
+
 // addFaulty adds the line of faulty processes if it is used.
 func (l *legend) addFaulty(used bool) {
 	l.add(used, "faulty process", lineSign(false, true))

@@ -205,10 +205,10 @@ func (r *rank) joins(s *sketch) {
 }
 
 func (r *rank) legend(longest int) (out legend) {
-	out.add(r.used["cell"], "delivered message", func(s *sketch, x, y int) { s.rect("cell", x, y-7, 26, 14) })
-	out.add(r.used["join"], "the same message", func(s *sketch, x, y int) { s.line("join", x, y, x+26, y) })
-	out.add(r.used["other"], "indication or restart", func(s *sketch, x, y int) { s.rect("cell-other", x, y-7, 26, 14) })
-	out.add(r.used["faulty"], "faulty process", func(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true })
+	out.add(r.used["cell"], "delivered message", box("cell"))
+	out.add(r.used["join"], "the same message", dash("join"))
+	out.add(r.used["other"], "indication or restart", box("cell-other"))
+	out.add(r.used["faulty"], "faulty process", faultyName)
 	if r.Delivered {
 		correct := parley.Everyone(len(r.Rows)).Minus(r.Faulty)
 		text := "Any two correct processes deliver what both deliver in the same order."

@@ -262,7 +262,7 @@ func (d *chart) legend() legend {
 	d.used["lie"] = false
 	out := d.canvas.legend()
 	out.add(lie, "a lie", lineSign(true, false))
-	out.add(liar, "faulty process", func(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true })
+	out.add(liar, "faulty process", faultyName)
 	out.add(true, "to whom both look the same", func(s *sketch, x, y int) {
 		s.rect("same-sign", x, y-9, 26, 18)
 		s.rect("actor-sign", x+3, y-6, 20, 12)

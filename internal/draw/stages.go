@@ -164,10 +164,10 @@ func (l *lanes) lane(s *sketch, at int) {
 			l.used["down"] = true
 		} else {
 			look := stageLooks[span.Stage]
-			s.bar(look, x, y-barHeight/2, w, barHeight)
+			look.bar(s, x, y-barHeight/2, w, barHeight)
 			l.stages[span.Stage] = true
 			if wide("state", look.name)+10 <= w {
-				s.barText(look, x, y, w)
+				look.label(s, x, y, w)
 			}
 			_, what, _ = strings.Cut(look.name, " ")
 			if !look.solid {
@@ -189,7 +189,7 @@ func (l *lanes) lane(s *sketch, at int) {
 }
 
 // bar draws a rectangle with the look of a stage.
-func (s *sketch) bar(look stageLook, x, y, w, h int) {
+func (look stageLook) bar(s *sketch, x, y, w, h int) {
 	role := "stage"
 	if look.solid {
 		role = "stage-solid"
@@ -206,8 +206,8 @@ func (s *sketch) bar(look stageLook, x, y, w, h int) {
 	}
 }
 
-// barText writes the name of a stage into its bar.
-func (s *sketch) barText(look stageLook, x, y, w int) {
+// label writes the name of a stage into its bar.
+func (look stageLook) label(s *sketch, x, y, w int) {
 	tone := scene.Part{Text: look.name, Tone: "text"}
 	role := "stage-plate"
 	if look.solid {
@@ -251,7 +251,7 @@ func hatching(directions string, x, y, w, h int) string {
 func (l *lanes) legend() (out legend) {
 	for stage := parley.StageWaiting; stage <= parley.StageAborted; stage++ {
 		look := stageLooks[stage]
-		out.add(l.stages[stage], look.means, func(s *sketch, x, y int) { s.bar(look, x, y-7, 26, 14) })
+		out.add(l.stages[stage], look.means, func(s *sketch, x, y int) { look.bar(s, x, y-7, 26, 14) })
 	}
 	out.add(l.used["message"], "message", func(s *sketch, x, y int) { s.line("light", x, y, x+26, y).Arrow = true })
 	out.add(l.used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
@@ -259,7 +259,7 @@ func (l *lanes) legend() (out legend) {
 		s.line("down", x+5, y, x+26, y)
 		s.cross(x+5, y)
 	})
-	out.add(l.used["faulty"], "faulty process", func(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true })
+	out.add(l.used["faulty"], "faulty process", faultyName)
 	if l.Over > l.axis.to {
 		out.remark(fmt.Sprintf("The run ends at %s; no process changes its state after %s.",
 			clockTime(l.Over), clockTime(l.Changed)))

@@ -38,7 +38,7 @@ type treeLayout struct {
 	root   *reading.Node
 	whole  bool
 	form   form
-	boxes  []box
+	boxes  []treeBox
 	width  int
 	height int
 	left   int               // width of the names of the ranks
@@ -58,8 +58,8 @@ type form struct {
 	gap   int // between adjacent boxes
 }
 
-// box is a node with its position.
-type box struct {
+// treeBox is a node with its position.
+type treeBox struct {
 	n             *reading.Node
 	rank          int
 	x, y          int
@@ -183,14 +183,14 @@ func (l *treeLayout) put(n *reading.Node, rank, x, y, parent int) {
 		l.tops = append(l.tops, y)
 	}
 	at := len(l.boxes)
-	own := box{n: n, rank: rank, y: y, width: l.form.wide[rank], height: boxHeight, parent: parent}
+	own := treeBox{n: n, rank: rank, y: y, width: l.form.wide[rank], height: boxHeight, parent: parent}
 	own.x = x + (l.span(n, rank)-own.width)/2
 	l.boxes = append(l.boxes, own)
 	next := y + boxHeight + rankGap
 	if l.stacks(n) {
 		for i, kid := range n.Kids {
 			pile, row := i/l.form.high, i%l.form.high
-			l.boxes = append(l.boxes, box{
+			l.boxes = append(l.boxes, treeBox{
 				n: kid, rank: rank + 1, stacked: true, parent: at, width: l.form.small, height: stackHeight,
 				x: x + trunk + pile*(l.form.small+trunk+l.form.gap), y: next - 14 + row*stackStep,
 			})

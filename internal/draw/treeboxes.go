@@ -60,7 +60,7 @@ func valueOf(n *reading.Node) string {
 }
 
 // line draws the line from a node to its parent, in the color of the node's vote.
-func (l *treeLayout) line(s *sketch, inks scene.Palette, b *box) {
+func (l *treeLayout) line(s *sketch, inks scene.Palette, b *treeBox) {
 	if b.parent < 0 {
 		return
 	}
@@ -81,7 +81,7 @@ func (l *treeLayout) line(s *sketch, inks scene.Palette, b *box) {
 }
 
 // box draws a node with its path, input and output.
-func (l *treeLayout) box(s *sketch, inks scene.Palette, b *box) {
+func (l *treeLayout) box(s *sketch, inks scene.Palette, b *treeBox) {
 	n, value := b.n, valueOf(b.n)
 	if n.Times > 1 {
 		s.rect("shadow", b.x+3, b.y+3, b.width, b.height).Ink = inks.Of(value)

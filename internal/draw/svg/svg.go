@@ -193,7 +193,7 @@ func (w *writer) findHeads(marks []scene.Mark, found map[string]string) {
 	}
 }
 
-// head returns the head of an arrow, whose class is that of the color of its line.
+// head returns the head of an arrow, whose class is named after the color of its line.
 func (w *writer) head(m *scene.Mark) (id, class string) {
 	for property, value := range declarations(looks[lookOf(m)]) {
 		if property == "stroke" {
