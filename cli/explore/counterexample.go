@@ -136,7 +136,11 @@ func (s *search) picture(f *counterexample) ([]byte, error) {
 	if p.Timing == parley.Synchronous {
 		return v.SVG(), nil
 	}
-	return v.Found(oneByOne(f.log.Events), s.broken(f.finding), true), nil
+	what := s.broken(f.finding)
+	if what == f.finding.Property {
+		what = "breaks " + what
+	}
+	return v.Found(oneByOne(f.log.Events), "found by exploration: "+what, true), nil
 }
 
 // oneByOne gives each step of a run a time of its own, because many steps have the same time where nothing determines

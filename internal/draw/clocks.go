@@ -87,6 +87,9 @@ func (c *dials) resynchronizations(s *sketch) {
 		}
 	}
 	for i, t := range first {
+		if t > c.axis.to {
+			continue
+		}
 		x := c.axis.at(t)
 		m := s.line("resync", x, 28, x, c.top+offsetHeight)
 		m.Tip = fmt.Sprintf("resynchronization %d begins at %s", i+1, clockTime(t))
@@ -133,6 +136,9 @@ func (c *dials) y(offset parley.Tick) int {
 	const edge = 12
 	half := offsetHeight / 2
 	at := c.top + half - int(float64(offset)/float64(c.scale)*float64(half-edge))
+	if at < c.top || at > c.top+offsetHeight {
+		c.used["beyond"] = true
+	}
 	return min(max(at, c.top+2), c.top+offsetHeight-2)
 }
 
@@ -257,6 +263,9 @@ func (c *dials) legend() (out legend) {
 	})
 	if len(c.Silent) > 0 {
 		out.remark("The trace has no clock of " + c.List(c.Silent) + ": a faulty process may show any time.")
+	}
+	if c.used["beyond"] {
+		out.remark("A clock that is further away is drawn at the edge.")
 	}
 	if last := c.axis.to; c.Over > last {
 		out.remark(fmt.Sprintf("All correct clocks are known until %s; the run ends at %s.",

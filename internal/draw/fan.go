@@ -161,7 +161,7 @@ func (c *canvas) legend() (out legend) {
 	}
 	out.add(c.used["mixed"], "several values", lineSign(false, false))
 	out.add(c.used["lie"], "a lie that the trace shows", lineSign(true, false))
-	out.add(c.used["missing"], "did not come", func(s *sketch, x, y int) {
+	out.add(c.used["missing"], "did not arrive", func(s *sketch, x, y int) {
 		s.line("missing-sign", x, y, x+26, y)
 		s.cross(x+13, y)
 	})

@@ -188,5 +188,5 @@ func faultyName(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Fa
 
 // addFaulty adds the line of faulty processes if it is used.
 func (l *legend) addFaulty(used bool) {
-	l.add(used, "faulty process", lineSign(false, true))
+	l.add(used, "lifeline of a faulty process", lineSign(false, true))
 }

@@ -39,7 +39,7 @@ func (a *arrow) missing() bool { return a.Total == 0 }
 // words returns the first rows and the number of the others.
 func (a *arrow) words() string {
 	if a.missing() {
-		return "did not come"
+		return "did not arrive"
 	}
 	const most = 6
 	rows := a.Rows[:min(len(a.Rows), most)]

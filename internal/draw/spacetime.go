@@ -128,7 +128,7 @@ func (c *space) columns() {
 	for _, t := range c.times {
 		axis = max(axis, wide("words", clockTime(t)))
 	}
-	c.lane = min(max((figureWidth-axis-16)/max(n, 1), names+10), 220)
+	c.lane = min(max((figureWidth-axis-16)/max(n, 1), names+10), 300)
 	c.first = axis + 16 + names/2
 	c.right = c.first + (n-1)*c.lane + max(c.lane-10, names/2)
 }

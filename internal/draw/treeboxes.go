@@ -161,7 +161,7 @@ func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 	}
 	out.add(brief && l.survey.Dotted, "last step of the path, output", note(".3 1"))
 	out.add(brief && !l.survey.Dotted, "path, output", note("12 1"))
-	out.add(faulty, "told by a faulty process", func(s *sketch, x, y int) {
+	out.add(faulty, "relayed by a faulty process", func(s *sketch, x, y int) {
 		s.rect("node-sign", x, y-7, 26, 14).Faulty = true
 	})
 	out.add(alike, "several alike", func(s *sketch, x, y int) {
