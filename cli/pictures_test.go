@@ -253,3 +253,26 @@ func (e *element) legend() bool {
 	}
 	return true
 }
+
+// Pictures show what protocols say of states and clocks.
+func TestPicturesOfStatesAndClocks(t *testing.T) {
+	for line, want := range map[string][]string{
+		"twophase":             {"P2 is waiting from 0 to 898", "P2 is in doubt from 898 to 2,471"},
+		"twophase --values no": {"is aborted from"},
+		"--scenario ../docs/scenarios/twophase-blocks.yaml": {"P2 is blocked from 7,400<", "P1 is down from 790<"},
+		"threephase":   {"P1 is prepared from 1,739", "P2 is prepared from 2,471"},
+		"quorum":       {"P2 is in doubt from 0", "P1 is committed from"},
+		"agreed":       {"P1 is in doubt from 0", "P1 is committed from"},
+		"transactions": {"P3 is in doubt from 93 to 1,738"},
+		"ordered":      {"P2 is in doubt from", "P4 is committed from"},
+		"convergence":  {"213 ticks, of 5,893 promised", "P1 adjusts by +138", "resynchronization 4 begins"},
+		"dated":        {"of 5,893 promised", "has the date 1000000000"},
+	} {
+		stdout, stderr, _ := run(append(append([]string{"run"}, strings.Fields(line)...), "--svg", "-")...)
+		for _, text := range want {
+			if !strings.Contains(stdout, text) {
+				t.Errorf("%s: no %s; %s", line, text, stderr)
+			}
+		}
+	}
+}
