@@ -178,6 +178,11 @@ func TestPictures(t *testing.T) {
 	for _, file := range files {
 		args[filepath.Base(file)] = []string{"run", "--scenario", file, "--svg", "-"}
 	}
+	for _, big := range []string{
+		"diffusion --n 60", "twophase --n 60", "convergence --n 31 --m 10", "timestamp --n 20", "eig --n 40 --m 2",
+	} {
+		args[big] = append(strings.Fields("run "+big), "--svg", "-")
+	}
 	for _, search := range []string{
 		"eig -n 3 -m 1", "twophase -n 3 --crashes 1 --property non-blocking",
 		"diffusion -n 3 --crashes 1 --losses 1 --property agreement",
@@ -198,6 +203,9 @@ func TestPictures(t *testing.T) {
 			if p.root.attr("role") != "img" || p.root.Elements[0].XMLName.Local != "title" ||
 				p.root.Elements[1].XMLName.Local != "desc" {
 				t.Error("no words for readers who do not see it")
+			}
+			if p.root.number("width") > 1100 || p.root.number("height") > 5000 {
+				t.Errorf("%d by %d pixels", p.root.number("width"), p.root.number("height"))
 			}
 			messages += p.check(t)
 		})

@@ -23,6 +23,7 @@ const (
 	smallDiamond = "M%d,%d l4,4 l-4,4 l-4,-4 Z"
 	skewHeight   = 110
 	offsetHeight = 220
+	mostNames    = 14 // maximum clocks with their names
 )
 
 // dials is the picture of clocks under construction.
@@ -177,6 +178,10 @@ func (c *dials) offsets(s *sketch) {
 	}
 	s.marks = append(s.marks, signs.marks...)
 	slices.SortStableFunc(ends, func(a, b ending) int { return a.y - b.y })
+	if len(ends) > mostNames {
+		ends = []ending{ends[0], ends[len(ends)-1]}
+		c.used["unnamed"] = true
+	}
 	y := c.top - 14
 	for i, e := range ends { // names have room below one another, and above those that follow
 		y = min(max(e.y, y+15), c.top+offsetHeight-15*(len(ends)-1-i))
@@ -263,6 +268,9 @@ func (c *dials) legend() (out legend) {
 	})
 	if len(c.Silent) > 0 {
 		out.remark("The trace has no clock of " + c.List(c.Silent) + ": a faulty process may show any time.")
+	}
+	if c.used["unnamed"] {
+		out.remark("Of many clocks the first and the last are named: point at a line to read whose it is.")
 	}
 	if c.used["beyond"] {
 		out.remark("A clock that is further away is drawn at the edge.")

@@ -26,6 +26,7 @@ const (
 	cellGap    = 8
 	cellText   = 14 // maximum characters in a cell; longer texts are replaced by numbers
 	orderPitch = 38
+	mostRows   = 32 // maximum processes
 	mostKeys   = 16 // maximum texts explained below
 )
 
@@ -39,10 +40,13 @@ type rank struct {
 	shown    int // cells in a row
 	used     map[string]bool
 	unlisted int
+	all      reading.Sequences // also of the processes that are not drawn
 }
 
 func (d Order) picture(scene.Palette, int) picture {
-	r := rank{Order: d, used: make(map[string]bool)}
+	all := d.Sequences
+	d.Rows = d.Rows[:min(len(d.Rows), mostRows)]
+	r := rank{Order: d, all: all, used: make(map[string]bool)}
 	for id := range d.Rows {
 		r.left = max(r.left, wide("name", d.Called(parley.ID(id)))+14)
 	}
@@ -210,13 +214,14 @@ func (r *rank) legend(longest int) (out legend) {
 	out.add(r.used["other"], "indication or restart", box("cell-other"))
 	out.add(r.used["faulty"], "faulty process", faultyName)
 	if r.Delivered {
-		correct := parley.Everyone(len(r.Rows)).Minus(r.Faulty)
+		correct := parley.Everyone(len(r.all.Rows)).Minus(r.Faulty)
 		text := "Any two correct processes deliver what both deliver in the same order."
-		if !r.OneOrder(correct) {
+		if !r.all.OneOrder(correct) {
 			text = "Some correct processes deliver the same messages in different orders: their lines cross."
 		}
 		out.remark(text)
 	}
+	out.remark(hiddenProcesses(r.Style, len(r.Rows), len(r.all.Rows)))
 	if longest > r.shown {
 		out.remark(fmt.Sprintf("Of long rows, the first %d and the last are drawn: --show deliveries prints all.", r.shown-2))
 	}

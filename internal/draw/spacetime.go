@@ -36,8 +36,8 @@ func (d SpaceTime) values() []string {
 
 func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
 	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
-	c := space{SpaceTime: d, alive: run.Alive, inks: inks, at: make(map[parley.Tick]int),
-		used: make(map[string]bool), signs: make(map[place][]string)}
+	c := space{SpaceTime: d, lanes: min(d.Protocol.N, mostLanes), alive: run.Alive, inks: inks,
+		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string)}
 	c.choose(run.Moments)
 	c.columns()
 	c.note()
@@ -49,6 +49,7 @@ func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
 type space struct {
 	SpaceTime
 	shown []reading.Moment // the drawn moments, in order
+	lanes int              // the number of drawn processes
 	left  int              // the number of moments not drawn
 	alive uint64           // the number of heartbeats not drawn
 
@@ -64,7 +65,7 @@ type space struct {
 	notes       []map[parley.Tick][]note // by lane and time
 	signs       map[place][]string       // the signs at a lane and a height
 	brief       bool                     // some messages are named only by their kind
-	bare        bool                     // some messages have no text
+	bare        bool                     // some texts are left out
 }
 
 // place is the position of a sign.
@@ -89,6 +90,7 @@ const (
 	// messageLines is the maximum for a message, which otherwise is named by its kind.
 	messageLines = 2
 	mostTimes    = 150 // maximum times with events in one picture
+	mostLanes    = 20  // maximum processes in one picture
 	spaceTop     = 72  // the position of the first time
 )
 
@@ -96,7 +98,10 @@ const (
 func (c *space) choose(all []reading.Moment) {
 	seen := make(map[parley.Tick]bool)
 	for _, m := range all {
-		if len(seen) >= mostTimes {
+		switch hidden := parley.ID(c.lanes); {
+		case m.At >= hidden || m.Message() && m.Peer >= hidden:
+			continue
+		case len(seen) >= mostTimes:
 			c.left++
 			continue
 		}
@@ -120,7 +125,7 @@ func (d SpaceTime) unit() string { return cmp.Or(d.Unit, "ticks") }
 
 // columns sets the places of the lanes.
 func (c *space) columns() {
-	n := c.Protocol.N
+	n := c.lanes
 	names, axis := 0, wide("note", c.unit())
 	for id := range parley.ID(n) {
 		names = max(names, wide("name", c.Called(id))+14)
@@ -140,7 +145,7 @@ func (c *space) x(id parley.ID) int { return c.first + int(id)*c.lane }
 
 // note puts what happens into words. A message has its text once, where it was sent.
 func (c *space) note() {
-	c.notes = make([]map[parley.Tick][]note, c.Protocol.N)
+	c.notes = make([]map[parley.Tick][]note, c.lanes)
 	type label struct {
 		from  parley.ID
 		at    parley.Tick
@@ -151,6 +156,10 @@ func (c *space) note() {
 		m := &c.shown[i]
 		if !m.Message() {
 			part := wordsOf(m)
+			if !c.fits(part.Text) {
+				c.bare = true
+				continue
+			}
 			c.say(m.At, m.Time, note{prose.Lines(part.Text, c.room()), part, m.ID, c.tip(m)})
 			continue
 		}
@@ -162,11 +171,11 @@ func (c *space) note() {
 		part, ink := scene.Part{Text: m.Says, Tone: "ink"}, c.inks.Of(m.Says)
 		part.Ink = ink
 		lines := prose.Lines(part.Text, c.room())
-		if len(lines) > messageLines {
+		if len(lines) > messageLines || !c.fits(part.Text) {
 			lines = []string{c.kind(m)}
 			c.brief = true
 		}
-		if prose.Width(lines[0]) > c.room() {
+		if !c.fits(lines[0]) {
 			c.bare = true
 			continue
 		}
@@ -181,6 +190,16 @@ func (c *space) note() {
 
 // room returns how many characters have room between two lanes.
 func (c *space) room() int { return max(columns("says", c.lane-26), 4) }
+
+// fits reports whether each word of a text has room on a line.
+func (c *space) fits(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		if prose.Width(word) > c.room() {
+			return false
+		}
+	}
+	return text != ""
+}
 
 // kind returns the name of a message's kind, or the first word about it if several layers use the kind.
 func (c *space) kind(m *reading.Moment) string {
@@ -205,7 +224,7 @@ func (c *space) say(id parley.ID, at parley.Tick, n note) {
 // rows sets the position of each time, so that the texts of a lane have room below one another.
 func (c *space) rows() {
 	y, before := spaceTop, parley.Tick(0)
-	used := make([]int, c.Protocol.N) // by lane: the end of the text so far
+	used := make([]int, c.lanes) // by lane: the end of the text so far
 	for i, t := range c.times {
 		if i > 0 {
 			y += int(min(max((t-before)/8, leastStep), mostStep))
@@ -227,7 +246,7 @@ func (c *space) rows() {
 
 // picture draws the chosen moments: lanes behind, then messages, then signs and words.
 func (c *space) picture() picture {
-	down := make([]reading.Moment, c.Protocol.N) // the crash by which each process is down; zero if up
+	down := make([]reading.Moment, c.lanes) // the crash by which each process is down; zero if up
 	var marks sketch
 	for i := range c.shown {
 		m := &c.shown[i]
@@ -299,7 +318,7 @@ func (c *space) sign(m *reading.Moment, kind string, draw func(x, y int)) {
 
 // ground draws lanes with their names, and the times.
 func (c *space) ground(s *sketch) {
-	for id := range parley.ID(c.Protocol.N) {
+	for id := range parley.ID(c.lanes) {
 		x, faulty, from := c.x(id), c.Faulty.Has(id), len(s.marks)
 		s.line("lane", x, spaceTop-14, x, c.bottom).Faulty = faulty
 		if faulty {
@@ -366,6 +385,15 @@ func messageTip(s reading.Style, m *reading.Moment) string {
 	return text + "arrives at " + clockTime(m.Time)
 }
 
+// hiddenProcesses says which processes are not drawn, if there are more than are shown.
+func hiddenProcesses(s reading.Style, shown, n int) string {
+	if shown >= n {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s and their messages are not drawn: --trace writes all to a file.",
+		s.Called(parley.ID(shown)), s.Called(parley.ID(n-1)))
+}
+
 // ring draws the sign of a request, full that of a delivery, hollow that of an indication, dot that of a restart, and
 // faint that of anything else that happens to a process.
 func (s *sketch) ring(x, y int) { s.circle("asked", x, y) }
@@ -411,16 +439,16 @@ func (c *space) legend() (out legend) {
 	out.add(c.used["down"], "down", func(s *sketch, x, y int) { s.line("down", x, y, x+26, y) })
 	out.addFaulty(c.used["faulty"])
 	out.remark("Time in " + c.unit() + ", from top to bottom: every time at which something happens has a line.")
-	if c.brief || c.bare {
-		text := "Long messages are named by their kind"
-		if c.bare {
-			text = "Long messages have no text, or that of their kind"
-		}
-		out.remark(text + ": point at an arrow to read all of it.")
+	if c.brief {
+		out.remark("Long messages are named by their kind: point at an arrow to read all of it.")
+	}
+	if c.bare {
+		out.remark("Texts without room are left out: point at a sign or an arrow to read them.")
 	}
 	if c.alive > 0 {
 		out.remark(prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn: --alive draws them.")
 	}
+	out.remark(hiddenProcesses(c.Style, c.lanes, c.Protocol.N))
 	if c.left > 0 {
 		out.remark(prose.Count(uint64(c.left), "later event is", "later events are") +
 			" not drawn: --trace writes all to a file.")

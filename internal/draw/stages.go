@@ -42,6 +42,7 @@ var stageLooks = map[parley.Stage]stageLook{
 const (
 	barHeight    = 22
 	mostMessages = 150 // maximum arrows between lanes
+	mostBars     = 48  // maximum lanes
 )
 
 func (Stages) values() []string { return nil }
@@ -55,10 +56,13 @@ type lanes struct {
 	used   map[string]bool
 	stages map[parley.Stage]bool
 	drawn  int // messages
+	hidden int // lanes
 }
 
 func (d Stages) picture(scene.Palette, int) picture {
-	l := lanes{Stages: d, used: make(map[string]bool), stages: make(map[parley.Stage]bool)}
+	hidden := max(len(d.Lanes)-mostBars, 0)
+	d.Lanes = d.Lanes[:len(d.Lanes)-hidden]
+	l := lanes{Stages: d, hidden: hidden, used: make(map[string]bool), stages: make(map[parley.Stage]bool)}
 	names := 0
 	for _, lane := range d.Lanes {
 		names = max(names, wide("name", d.Called(lane.At))+14)
@@ -112,7 +116,7 @@ func (l *lanes) arrows() bool {
 			n++
 		}
 	}
-	return !l.Named && n <= mostMessages
+	return !l.Named && n <= mostMessages && l.hidden == 0
 }
 
 func (l *lanes) messages(s *sketch) {
@@ -263,6 +267,10 @@ func (l *lanes) legend() (out legend) {
 	if l.Over > l.axis.to {
 		out.remark(fmt.Sprintf("The run ends at %s; no process changes its state after %s.",
 			clockTime(l.Over), clockTime(l.Changed)))
+	}
+	if l.hidden > 0 {
+		out.remark(prose.Count(uint64(l.hidden), "more lane is", "more lanes are") +
+			" not drawn: --trace writes all to a file.")
 	}
 	if left := len(l.Messages) - l.drawn; left > 0 {
 		out.remark(prose.Count(uint64(left), "message is", "messages are") + " not drawn: --show spacetime prints them.")

@@ -70,7 +70,7 @@ func stages(l reading.StageLane) string {
 	return strings.Join(out, " ")
 }
 
-// A process goes from stage to stage, is down after a crash, and comes back with what is durable.
+// A process goes from stage to stage, is down after a crash, and restarts with what is durable.
 func TestStages(t *testing.T) {
 	got, ok := reading.StagesOf(voting(4), votes(), reading.Style{})
 	if !ok || len(got.Lanes) != 4 || got.Named {
