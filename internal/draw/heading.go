@@ -140,8 +140,8 @@ func (s *sketch) verdicts(all []parley.Verdict, width, y int) int {
 	f := newFlow(width, y)
 	for _, v := range all {
 		outcome := v.Outcome()
-		head, tail := verdictMarks[outcome]+" "+v.Property.Name, " "+outcome
-		x, y := f.next(wide("verdict", head+tail))
+		text := verdictMarks[outcome] + " " + v.Property.Name + " " + outcome
+		x, y := f.next(wide("verdict", text))
 		tone := "text"
 		switch outcome {
 		case parley.Violated, parley.NotPromisedBroken:
@@ -149,7 +149,7 @@ func (s *sketch) verdicts(all []parley.Verdict, width, y int) int {
 		case parley.NotApplicable, parley.NotSeen:
 			tone = "faint"
 		}
-		m := s.parts("verdict", x, y+4, start, scene.Part{Text: head, Tone: tone}, scene.Part{Text: tail, Tone: tone})
+		m := s.parts("verdict", x, y+4, start, scene.Part{Text: text, Tone: tone})
 		m.Tip = v.Property.Says
 		if v.Broken != nil && v.Property.Mode != parley.Sometimes {
 			m.Tip += "; broken: " + v.Broken.Error()

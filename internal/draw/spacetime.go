@@ -212,6 +212,7 @@ func (c *space) kind(m *reading.Moment) string {
 
 func (c *space) say(id parley.ID, at parley.Tick, n note) {
 	if len(n.lines) > noteLines {
+		c.bare = true
 		n.lines = n.lines[:noteLines]
 		n.lines[noteLines-1] = prose.Cut(n.lines[noteLines-1]+" "+prose.Ellipsis, c.room())
 	}
@@ -443,7 +444,7 @@ func (c *space) legend() (out legend) {
 		out.remark("Long messages are named by their kind: point at an arrow to read all of it.")
 	}
 	if c.bare {
-		out.remark("Texts without room are left out: point at a sign or an arrow to read them.")
+		out.remark("Texts without room are left out or end in …: point at a sign or an arrow to read them.")
 	}
 	if c.alive > 0 {
 		out.remark(prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn: --alive draws them.")
