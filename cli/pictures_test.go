@@ -146,22 +146,22 @@ func (p *picture) labels() (out []label) {
 
 // signs says which marks each legend explains: an entry is there exactly if one of its classes is used.
 var signs = map[string]string{
-	"request":                      `asked`,
-	"delivery or decision":         `deliver`,
-	"indication":                   `indicate`,
-	"restart":                      `restart`,
-	"what befalls a process":       `befalls`,
-	"lifeline of a faulty process": `(lane|lifeline)-faulty`,
-	"promised bound":               `bound`,
-	"a resynchronization begins":   `resync`,
-	"begins to adjust":             `adjusts(-v\d)?`,
-	"clock of a faulty process":    `clock-faulty`,
-	"delivered message":            `cell-v\d`,
-	"the same message":             `join-v\d`,
-	"indication or restart":        `cell-other`,
-	"a lie that the trace shows":   `(message|fat)-lie`,
-	"keeps its own copy":           `own(-v\d|-faulty)?`,
-	"message":                      `light`,
+	"request":              `asked`,
+	"delivery or decision": `deliver`,
+	"indication":           `indicate`,
+	"restart":              `restart`,
+	"pause, resume, or a suspicion by the host": `befalls`,
+	"lifeline of a faulty process":              `(lane|lifeline)-faulty`,
+	"promised bound":                            `bound`,
+	"a resynchronization begins":                `resync`,
+	"begins to adjust":                          `adjusts(-v\d)?`,
+	"clock of a faulty process":                 `clock-faulty`,
+	"delivered message":                         `cell-v\d`,
+	"the same message":                          `join-v\d`,
+	"indication or restart":                     `cell-other`,
+	"a lie that the trace shows":                `(message|fat)-lie`,
+	"keeps its own copy":                        `own(-v\d|-faulty)?`,
+	"message":                                   `light`,
 }
 
 // Every picture of every protocol and of every scenario is well-formed, with words for readers who do not see it;

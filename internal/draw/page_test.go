@@ -40,7 +40,10 @@ func scenes(t *testing.T) map[string]scene.Scene {
 		"spacetime": spaceTime(gossip(4), happenings(),
 			reading.SpaceTimeOptions{Style: reading.Style{Faulty: parley.SetOf(3)}},
 			draw.Heading{Title: "A broadcast with <everything>", Subtitle: "n = 4"}),
-		"pairs": draw.Pairs(pairs.p, pairs.drawn),
+		"pairs":  draw.Pairs(pairs.p, pairs.drawn),
+		"stages": (&draw.Run{Protocol: voting(4), Events: votes()}).Scene(),
+		"clocks": (&draw.Run{Protocol: keeping(3), Events: ticking()}).Scene(),
+		"order":  (&draw.Run{Protocol: gossip(4), Events: delivered()}).Scene(),
 	}
 }
 
@@ -189,7 +192,7 @@ func TestContrast(t *testing.T) {
 				}
 			}
 		}
-		on("text", "card", "band", "plain")
+		on("text", "card", "band", "plain", "liar")
 		on("faint", "card", "band", "plain")
 		on("fault", "card", "band", "liar", "plain")
 		on("value", "mixed")

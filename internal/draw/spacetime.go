@@ -433,7 +433,7 @@ func (c *space) legend() (out legend) {
 	out.add(c.used["asked"], "request", func(s *sketch, x, y int) { s.ring(x+13, y) })
 	out.add(c.used["deliver"], "delivery or decision", func(s *sketch, x, y int) { s.full(x+13, y) })
 	out.add(c.used["indicate"], "indication", func(s *sketch, x, y int) { s.hollow(x+13, y) })
-	out.add(c.used["befalls"], "what befalls a process", func(s *sketch, x, y int) { s.faint(x+13, y) })
+	out.add(c.used["befalls"], "pause, resume, or a suspicion by the host", func(s *sketch, x, y int) { s.faint(x+13, y) })
 	out.add(c.used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
 	out.add(c.used["crash"], "crash", func(s *sketch, x, y int) { s.cross(x+13, y) })
 	out.add(c.used["restart"], "restart", func(s *sketch, x, y int) { s.dot(x+13, y) })
