@@ -173,7 +173,10 @@ func (v *View) Parts() (parts []string) {
 		case "messages":
 			parts = append(parts, term.Rounds(v.rounds(), term.RoundsOptions{Style: v.style, Rows: v.flags.Rows}))
 		case "spacetime":
-			o := reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
+			o := term.SpaceTimeOptions{
+				SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats},
+				All:              "--show spacetime", AllBeats: "--alive",
+			}
 			if len(v.flags.show) == 0 {
 				o.Most = v.flags.Rows * 5
 			}

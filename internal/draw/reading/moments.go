@@ -2,14 +2,13 @@ package reading
 
 import (
 	"parley"
+	"parley/faulty"
 	"parley/trace"
 )
 
 // SpaceTimeOptions configure a space-time diagram.
 type SpaceTimeOptions struct {
 	Style
-	// Most is the maximum number of events written as text; the rest is counted. 0 means 200.
-	Most int
 	// Beats shows heartbeats too. Otherwise they are counted, unless there is nothing else to show.
 	Beats bool
 }
@@ -19,6 +18,8 @@ type Moment struct {
 	trace.Event
 	Says string      // the message, or what the process does
 	Sent trace.Event // the sending of a message; its ID is 0 if unknown
+	// Omitted says that the message arrived, and that its faulty receiver failed to receive it: it counts as lost.
+	Omitted bool
 }
 
 // Message reports whether a message arrived or was lost, so that there is an arrow.
@@ -44,6 +45,9 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 	for _, e := range events {
 		m := Moment{Event: e}
 		switch {
+		case omits(e):
+			out.omit(e)
+			continue
 		case int(e.At) >= p.N || m.Message() && int(e.Peer) >= p.N:
 			continue
 		case e.Op == trace.Send:
@@ -64,4 +68,14 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 		}
 	}
 	return out
+}
+
+// omits reports whether an event says that a faulty process failed to receive what has just arrived.
+func omits(e trace.Event) bool { return e.Op == trace.Refuse && string(e.Msg.Body) == faulty.Omitted }
+
+// omit marks the last message as omitted by its receiver.
+func (m *Moments) omit(e trace.Event) {
+	if i := len(m.Moments) - 1; i >= 0 && m.Moments[i].Op == trace.Receive && m.Moments[i].At == e.At {
+		m.Moments[i].Op, m.Moments[i].Omitted = trace.Lose, true
+	}
 }
