@@ -68,7 +68,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	case slow:
 		lacks = "a process that lives may be excluded, and is then told nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
-		lacks = "a majority of the view is needed to go on"
+		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
 	case mute:
 		lacks = "a process that cannot be heard may be excluded"
 	}

@@ -92,7 +92,7 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	case excluded:
 		lacks = "a process that lives may be excluded, and is then told nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
-		lacks = "a majority of the view is needed to go on"
+		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
 	}
 	say(live)
 	return append(out, problem.Promise(a, problem.Delivery, ""))
