@@ -29,10 +29,6 @@ import (
 // speakTimer is the coalition's own timer. A machine that uses this number panics.
 const speakTimer parley.Timer = 0xFFFF
 
-// Omitted is the reason under which a faulty process refuses a message that it fails to receive, so that traces show
-// the omission.
-const Omitted = "omitted"
-
 // Coalition is the machine of all faulty processes.
 type Coalition struct {
 	protocol  parley.Protocol
@@ -119,7 +115,7 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		return
 	}
 	if m.behavior.Hear != nil && !m.behavior.Hear(s, from, q) {
-		s.Refuse(from, Omitted)
+		s.Refuse(from, parley.Omitted)
 		return
 	}
 	if m.twin == nil {

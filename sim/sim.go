@@ -19,7 +19,6 @@ import (
 	"math/rand/v2"
 
 	"parley"
-	"parley/faulty"
 	"parley/trace"
 )
 
@@ -306,7 +305,7 @@ func (h *host) Verify(id parley.ID, b, sig []byte) bool {
 
 func (h *host) Refused(at, from parley.ID, why string) {
 	omitted := h.faulty.Has(at)
-	if omitted && why != faulty.Omitted {
+	if omitted && why != parley.Omitted {
 		return
 	}
 	if h.opt.Log != nil {

@@ -255,7 +255,8 @@ func (v *View) shown() []string {
 // onlyDelivers reports whether processes deliver something and decide nothing: a proposal only starts them.
 func (v *View) onlyDelivers() bool {
 	all := v.report.history.Deliveries
-	return len(all) > 0 && !slices.ContainsFunc(all, func(d parley.ExternalEvent) bool { return d.Msg.Kind == parley.Decide })
+	decides := func(d parley.ExternalEvent) bool { return d.Msg.Kind == parley.Decide }
+	return len(all) > 0 && !slices.ContainsFunc(all, decides)
 }
 
 // leftOut says which sections are omitted without a request to omit them.
@@ -346,7 +347,8 @@ func (v *View) card() term.Card {
 func (v *View) besides() parley.Traffic {
 	all, correct := total(v.report.Cost.Measured), total(v.report.Cost.Correct)
 	return parley.Traffic{
-		Messages: all.Messages - correct.Messages, Bits: all.Bits - correct.Bits, Signatures: all.Signatures - correct.Signatures,
+		Messages: all.Messages - correct.Messages, Bits: all.Bits - correct.Bits,
+		Signatures: all.Signatures - correct.Signatures,
 	}
 }
 

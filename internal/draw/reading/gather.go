@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"parley"
-	"parley/faulty"
 	"parley/lockstep"
 	"parley/trace"
 )
@@ -182,7 +181,7 @@ func (r *reader) add(e trace.Event) {
 // fateOf returns what a refusal says about the message that has just arrived.
 func fateOf(e trace.Event) Fate {
 	switch string(e.Msg.Body) {
-	case faulty.Omitted:
+	case parley.Omitted:
 		return Omitted
 	case lockstep.LateFrame, lockstep.AfterLastRound:
 		return Late

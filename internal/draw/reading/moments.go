@@ -2,7 +2,6 @@ package reading
 
 import (
 	"parley"
-	"parley/faulty"
 	"parley/trace"
 )
 
@@ -71,7 +70,7 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 }
 
 // omits reports whether an event says that a faulty process failed to receive what has just arrived.
-func omits(e trace.Event) bool { return e.Op == trace.Refuse && string(e.Msg.Body) == faulty.Omitted }
+func omits(e trace.Event) bool { return e.Op == trace.Refuse && string(e.Msg.Body) == parley.Omitted }
 
 // omit marks the last message as omitted by its receiver.
 func (m *Moments) omit(e trace.Event) {

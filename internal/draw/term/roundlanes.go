@@ -72,7 +72,6 @@ func (d *diagram) round(r reading.Round) {
 		line.red = said.Lie || said.Total == 0
 		if said.Total == 0 {
 			line.sign, line.silent = "", true
-			line.says = d.o.Called(said.From) + ": " + line.says
 		}
 		d.add(line)
 	}
@@ -88,11 +87,11 @@ func (d *diagram) wordsOf(s reading.Said) string {
 		return reading.Silence
 	}
 	text := strings.Join(s.Rows, " ")
+	if s.Lie {
+		text = "a lie: " + text
+	}
 	if left := s.Total - uint64(len(s.Rows)); left > 0 {
 		text += fmt.Sprintf(" and %s more", prose.Number(left))
-	}
-	if s.Lie {
-		text += "  a lie"
 	}
 	return text
 }

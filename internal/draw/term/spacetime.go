@@ -56,8 +56,8 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) stri
 		}
 		put(prose.Fold(text, o.Columns()))
 	}
-	if legend := d.legend(); legend != "" {
-		put(prose.Fold(legend, o.Columns()))
+	for _, line := range d.legend() {
+		put(line)
 	}
 	return b.String()
 }
@@ -162,6 +162,9 @@ func (r *row) joins(next *row) bool {
 
 // whole returns the text of a row with the processes that it is about.
 func (d *diagram) whole(r row) row {
+	if r.silent {
+		r.says = d.o.List(r.at) + ": " + r.says
+	}
 	if r.says == "" && len(r.heads)+len(r.bends) == 0 {
 		names := d.o.List(r.at)
 		if len(r.at) > 1 {
@@ -173,19 +176,24 @@ func (d *diagram) whole(r row) row {
 }
 
 // legend explains the signs in the diagram.
-func (d *diagram) legend() string {
+func (d *diagram) legend() (lines []string) {
 	entries := []struct{ sign, text string }{
-		{"○", "request"}, {"●", "sends"}, {"▶", "arrives"}, {lossSign, "lost"}, {"◆", "delivers or decides"},
+		{"○", "request"}, {"●", "sends"}, {"▶", "arrives"}, {lossSign, "does not arrive"}, {"◆", "delivers or decides"},
 		{"◇", "indicates"}, {reading.Cross, "crashes"}, {"◉", "restarts"}, {"!", "is notified of a failure"},
 		{"‖", "is paused, resumes"},
 	}
-	var parts []string
 	for _, e := range entries {
-		if d.used[e.sign] {
-			parts = append(parts, e.sign+"\u00a0"+strings.ReplaceAll(e.text, " ", "\u00a0"))
+		if !d.used[e.sign] {
+			continue
+		}
+		entry := e.sign + " " + e.text
+		if last := len(lines) - 1; last >= 0 && prose.Width(lines[last])+3+prose.Width(entry) <= d.o.Columns() {
+			lines[last] += "   " + entry
+		} else {
+			lines = append(lines, entry)
 		}
 	}
-	return strings.ReplaceAll(strings.Join(parts, "   "), "\u00a0", " ")
+	return lines
 }
 
 // layout sets the columns of the lanes.
@@ -193,10 +201,17 @@ func (d *diagram) layout() {
 	for i := range d.rows {
 		d.margin = max(d.margin, prose.Width(d.rows[i].scale))
 	}
-	pitch := 5
+	names := 0
 	for id := range parley.ID(d.n) {
-		pitch = max(pitch, prose.Width(d.o.Marked(id))+2)
+		names = max(names, prose.Width(d.o.Marked(id)))
 	}
+	if d.place(max(5, names+2)); d.margin+1+d.width+leastWords > d.o.Columns() {
+		d.place(max(4, names+1))
+	}
+}
+
+// place sets the columns of the lanes, at least pitch columns apart.
+func (d *diagram) place(pitch int) {
 	if d.tracks == nil {
 		d.tracks = make([][2]int, d.n)
 	}
@@ -268,7 +283,11 @@ func (d *diagram) listed(r *row) string {
 		for _, h := range r.heads {
 			to = append(to, h.to)
 		}
-		text = d.o.List(r.at) + " ▶ " + d.o.List(to) + ": " + text
+		if r.silent {
+			text += " to " + d.o.List(to)
+		} else {
+			text = d.o.List(r.at) + " ▶ " + d.o.List(to) + ": " + text
+		}
 	}
 	scale := strings.Repeat(" ", d.margin-prose.Width(r.scale)) + r.scale
 	return prose.Cut(scale+"  "+text, d.o.Columns())

@@ -79,9 +79,14 @@ type voter struct {
 func (p *treeText) withOwn(n *reading.Node) (all []voter) {
 	lacks := len(n.Kids) > 0 && n.In != nil && !slices.Contains(n.Path, p.Of)
 	for _, kid := range n.Kids {
-		if kid.Rest == 0 && (kid.Relay() == p.Of || kid.Times > 1 && kid.Relay() < p.Of && p.Of <= kid.Last[len(kid.Last)-1]) {
-			lacks = false
+		if kid.Rest > 0 {
+			continue
 		}
+		last := kid.Relay()
+		if kid.Times > 1 {
+			last = kid.Last[len(kid.Last)-1]
+		}
+		lacks = lacks && (p.Of < kid.Relay() || p.Of > last)
 	}
 	for _, kid := range n.Kids {
 		if lacks && (kid.Rest > 0 || kid.Relay() > p.Of) {
