@@ -67,7 +67,10 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 		return v, nil
 	}
 	if flags.Tree == "" {
-		v.owner = v.firstWithTree()
+		v.owner = v.firstWithTree(v.style.Faulty)
+		if v.owner == parley.All { // all others crashed
+			v.owner = v.firstWithTree(s.Liars())
+		}
 	} else {
 		id, err := s.Names.Parse(flags.Tree, s.Protocol.N)
 		if err == nil && s.Liars().Has(id) {
@@ -86,12 +89,13 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 	return v, nil
 }
 
-// firstWithTree returns the first correct process that is not the only proposer, whose tree is just its own value.
-func (v *View) firstWithTree() parley.ID {
+// firstWithTree returns the first process that is not faulty and not the only proposer, whose tree is just its own
+// value. It returns All if there is none.
+func (v *View) firstWithTree(faulty parley.Set) parley.ID {
 	p := v.run.Protocol
 	var first parley.ID = parley.All
 	for id := range parley.ID(p.N) {
-		if v.style.Faulty.Has(id) {
+		if faulty.Has(id) {
 			continue
 		}
 		if p.Proposers.Len() != 1 || !p.Proposers.Has(id) {
