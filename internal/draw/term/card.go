@@ -42,7 +42,7 @@ func (c Card) Text() string {
 		reasons, before := "", ""
 		for _, v := range c.Verdicts {
 			reasons += c.reasons(v, before)
-			before = v.Promise.Because
+			before = promise(v)
 		}
 		parts = append(parts, c.outcomes(), reasons)
 	}
@@ -89,19 +89,16 @@ func (c Card) reasons(v parley.Verdict, before string) string {
 		broken = len(says)
 		says = append(says, "broken: "+v.Broken.Error())
 	}
-	switch {
-	case sometimes:
-	case outcome == parley.NotApplicable:
-		says = append(says, "not applicable: "+v.Vacuous)
-	case v.Promise.Because == "":
-	case v.Promise.Because == before && v.Promise.Holds:
-		says = append(says, "promised for the same reason")
-	case v.Promise.Because == before:
-		says = append(says, "not promised for the same reason")
-	case v.Promise.Holds:
-		says = append(says, "promised: "+v.Promise.Because)
+	switch why := promise(v); {
+	case why == "":
+	case why == before:
+		head, _, _ := strings.Cut(why, ":")
+		says = append(says, head+" for the same reason")
 	default:
-		says = append(says, "not promised: "+v.Promise.Because)
+		says = append(says, why)
+	}
+	if outcome == parley.NotApplicable {
+		says = append(says, "not applicable: "+v.Vacuous)
 	}
 	var lines []string
 	for i, line := range c.hanging(v.Property.Name+": "+v.Property.Says, "") {
@@ -119,6 +116,17 @@ func (c Card) reasons(v parley.Verdict, before string) string {
 		}
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// promise returns why a property is promised or not, or "" if nothing is said about that.
+func promise(v parley.Verdict) string {
+	switch {
+	case v.Property.Mode == parley.Sometimes, v.Outcome() == parley.NotApplicable, v.Promise.Because == "":
+		return ""
+	case v.Promise.Holds:
+		return "promised: " + v.Promise.Because
+	}
+	return "not promised: " + v.Promise.Because
 }
 
 // hanging folds a paragraph, with two more blanks before all lines but the first.

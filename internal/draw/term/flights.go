@@ -168,17 +168,21 @@ func (d *diagram) follow(steps []step) {
 // send adds the row of a sending.
 func (d *diagram) send(s *sending, flying map[*reading.Moment]*flight) {
 	r := row{scale: timeOf(s.event.Time), at: []parley.ID{s.event.At}, sign: "●", says: s.says}
+	var lost []parley.ID
 	for _, m := range s.to {
 		f := &flight{from: s.event.At, to: m.At, begins: len(d.rows), ends: math.MaxInt}
 		if m.Op == trace.Lose && m.Time == m.Sent.Time && !m.Omitted {
 			f.lost, f.ends = true, f.begins
-			r.says += ", lost on the way to " + d.o.Called(m.At)
+			lost = append(lost, m.At)
 		}
 		flying[m] = f
 		if !f.lost {
 			d.flights = append(d.flights, f)
 		}
 		r.bends = append(r.bends, bend{flight: f})
+	}
+	if len(lost) > 0 {
+		r.sent = "(lost on the way to " + d.o.List(lost) + ")"
 	}
 	d.rows = append(d.rows, r)
 }
