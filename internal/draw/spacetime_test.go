@@ -167,6 +167,18 @@ func deafTo(from parley.ID) faulty.Behavior {
 		Hear: func(_ *parley.Step, sender parley.ID, _ parley.Msg) bool { return sender != from }}
 }
 
+// Without rounds too, a message that its receiver omits ends in a cross, and causes nothing.
+func TestOmittedMessage(t *testing.T) {
+	var s story
+	data := parley.Msg{Kind: 1, Body: []byte("a")}
+	s.come(100, 0, 1, data, s.send(0, 0, 1, data))
+	s.add(trace.Event{Time: 100, Op: trace.Refuse, At: 1, Peer: 0, Msg: parley.Msg{Body: []byte(parley.Omitted)}})
+	text := term.SpaceTime(gossip(2), s.events, timed(reading.Style{}))
+	if !strings.Contains(text, "╰×│   1 says a, omitted by P2\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // A message goes from its sending to its arrival where there is room, and otherwise is straight. Lanes for which there
 // is no room at all are replaced by a list.
 func TestSpaceTimeForms(t *testing.T) {
@@ -218,7 +230,23 @@ func beating(n, times int, data bool) []trace.Event {
 	return s.events
 }
 
-// Heartbeats are counted and not drawn, unless there is nothing else, or they are requested, or they are few.
+// answering makes every receiver of a heartbeat send something at once.
+func answering(events []trace.Event) []trace.Event {
+	var s story
+	renumbered := make(map[uint64]uint64)
+	for _, e := range events {
+		old := e.ID
+		e.Cause = renumbered[e.Cause]
+		renumbered[old] = s.add(e)
+		if e.Op == trace.Receive && e.Msg.Kind == 2 {
+			s.send(e.Time, e.At, e.Peer, parley.Msg{Kind: 1, Body: []byte("here")})
+		}
+	}
+	return s.events
+}
+
+// Heartbeats are counted and not drawn, unless there is nothing else, or they are requested, or they are few, or they
+// are questions that are answered.
 func TestSignsOfLife(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []trace.Event
@@ -229,6 +257,7 @@ func TestSignsOfLife(t *testing.T) {
 		"asked for":    {beating(3, 9, true), true, true},
 		"nothing else": {beating(3, 9, false), false, true},
 		"only a few":   {beating(3, 3, true), false, true},
+		"answered":     {answering(beating(3, 9, true)), false, true},
 	} {
 		o := reading.SpaceTimeOptions{Style: reading.Style{Width: 100}, Beats: c.alive}
 		text := term.SpaceTime(gossip(3), c.events, term.SpaceTimeOptions{SpaceTimeOptions: o, AllBeats: "--alive"})
