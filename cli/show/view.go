@@ -155,7 +155,7 @@ func (v *View) title() string {
 		if v.run.Plan.Faults() > 0 {
 			return text
 		}
-		return text + "; nobody is faulty"
+		return text + "; no process is faulty"
 	}
 	who := lists.Each(v.run.Liars().All(), func(id parley.ID) string {
 		return v.run.Names.Full(id) + " (" + v.behaviour(id) + ")"

@@ -179,6 +179,21 @@ func TestOmittedMessage(t *testing.T) {
 	}
 }
 
+// A message to a process that is down never arrives. One that is merely in flight at the end is not drawn.
+func TestMessageToCrashed(t *testing.T) {
+	var s story
+	data := parley.Msg{Kind: 1, Body: []byte("a")}
+	s.at(10, trace.Crash, 1, parley.Msg{})
+	s.send(20, 0, parley.All, data)
+	s.at(30, trace.Restart, 1, parley.Msg{})
+	s.send(40, 0, 1, data)
+	text := term.SpaceTime(gossip(3), s.events, timed(reading.Style{}))
+	want := "\n20   ●───×     │   1 says a  (missed by P2)\n30   │    ◉    │   P2 restarts\n●"
+	if !strings.Contains(text, want) {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // A message goes from its sending to its arrival where there is room, and otherwise is straight. Lanes for which there
 // is no room at all are replaced by a list.
 func TestSpaceTimeForms(t *testing.T) {

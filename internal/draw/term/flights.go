@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/internal/draw/reading"
@@ -168,10 +169,14 @@ func (d *diagram) follow(steps []step) {
 // send adds the row of a sending.
 func (d *diagram) send(s *sending, flying map[*reading.Moment]*flight) {
 	r := row{scale: timeOf(s.event.Time), at: []parley.ID{s.event.At}, sign: "●", says: s.says}
-	var lost []parley.ID
+	var lost, down []parley.ID
 	for _, m := range s.to {
 		f := &flight{from: s.event.At, to: m.At, begins: len(d.rows), ends: math.MaxInt}
-		if m.Op == trace.Lose && m.Time == m.Sent.Time && !m.Omitted {
+		switch {
+		case m.Down:
+			f.lost, f.ends = true, f.begins
+			down = append(down, m.At)
+		case m.Op == trace.Lose && m.Time == m.Sent.Time && !m.Omitted:
 			f.lost, f.ends = true, f.begins
 			lost = append(lost, m.At)
 		}
@@ -183,6 +188,9 @@ func (d *diagram) send(s *sending, flying map[*reading.Moment]*flight) {
 	}
 	if len(lost) > 0 {
 		r.sent = "(lost on the way to " + d.o.List(lost) + ")"
+	}
+	if len(down) > 0 {
+		r.sent = strings.TrimLeft(r.sent+" (missed by "+d.o.List(down)+")", " ")
 	}
 	d.rows = append(d.rows, r)
 }
@@ -204,6 +212,9 @@ func (d *diagram) arrive(s *step, f *flight) {
 	case m.Omitted:
 		lost, r.red = lossSign, true
 		r.says += ", omitted by " + d.o.Called(m.At)
+	case m.Down:
+		lost, r.red = lossSign, true
+		r.says += ", missed by " + d.o.Called(m.At)
 	case m.Op == trace.Lose:
 		lost, r.red = lossSign, true
 		r.says += ", lost"

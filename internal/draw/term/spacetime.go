@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"parley"
@@ -33,7 +34,7 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) stri
 	if p.Timing == parley.Synchronous {
 		d.rounds(p, events, run.Moments)
 	} else {
-		d.moments(run.Moments)
+		d.moments(slices.Concat(run.Moments, run.Unarrived))
 	}
 	var b strings.Builder
 	put := func(line string) { b.WriteString(strings.TrimRight(line, " ") + "\n") }
