@@ -169,7 +169,7 @@ func (d *diagram) whole(r row) row {
 	if r.says == "" && len(r.heads)+len(r.bends) == 0 {
 		names := d.o.List(r.at)
 		if len(r.at) > 1 {
-			names += ":"
+			names += ": each"
 		}
 		r.does = names + " " + r.does
 	}
