@@ -27,7 +27,7 @@ func (p Plan) Describe(name func(parley.ID) string) []string {
 		out = append(out, ofCrash(c, name))
 	}
 	for _, v := range p.Pauses {
-		say("%s stands still from %d to %d", name(v.At), v.From, v.From+v.For)
+		say("%s is paused from %d to %d", name(v.At), v.From, v.From+v.For)
 	}
 	for _, v := range p.Clocks {
 		if v.Offset != 0 || v.Drift != 0 {
@@ -38,7 +38,7 @@ func (p Plan) Describe(name func(parley.ID) string) []string {
 		say("%s suspects %s at %d", name(v.At), name(v.Of), v.When)
 	}
 	if p.Detect > 0 {
-		say("crashes are told of %d later", p.Detect)
+		say("the others are notified of crashes %d later", p.Detect)
 	}
 	if p.Heal > 0 {
 		say("links are whole from %d on", p.Heal)
@@ -97,7 +97,7 @@ func ofCrash(c sim.Crash, name func(parley.ID) string) string {
 		what += ", before any effect"
 	}
 	if c.Back > 0 {
-		what += fmt.Sprintf(", and comes back %d later", c.Back)
+		what += fmt.Sprintf(", and restarts %d later", c.Back)
 		if c.LostDisk {
 			what += " without its disk"
 		}

@@ -336,12 +336,12 @@ the link from P1 to P2 P3 loses 0.5, doubles 1, takes 7 to 9, from 100 to 900
 the link from anybody to P4 takes 3 to 3, always
 the link from P1 P2 to P3 is cut, from 10 to 20
 the link from P3 to P1 P2 is cut, from 10 to 20
-P2 crashes in what it does first from 500 on, after 1 effect, and comes back 900 later without its disk
+P2 crashes in what it does first from 500 on, after 1 effect, and restarts 900 later without its disk
 P3 crashes in its step 4, before any effect
-P2 stands still from 100 to 1000
+P2 is paused from 100 to 1000
 the clock of P2 is off by -5000000 and runs -100 parts in a million
 P1 suspects P2 at 500
-crashes are told of 1000 later
+the others are notified of crashes 1000 later
 links are whole from 5000 on`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
