@@ -99,7 +99,7 @@ type Gathering struct {
 func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
 	r := reader{p: p, g: g, rounds: make(map[int]*gathered), given: make(map[parley.ID][]byte),
 		arrived: make(map[arrival]uint64), fates: make(map[arrival]Fate),
-		late: make(map[int]parley.Tick)}
+		late: make(map[int]parley.Tick), before: make(map[parley.ID]trace.Event)}
 	for _, e := range events {
 		r.add(e)
 	}
@@ -124,10 +124,10 @@ type reader struct {
 	rounds map[int]*gathered
 	given  map[parley.ID][]byte // initial values
 
-	arrived map[arrival]uint64  // the event of a message's arrival
-	fates   map[arrival]Fate    // of messages that do not arrive in time
-	before  trace.Event         // the last receipt
-	late    map[int]parley.Tick // the first time at which a correct process refused a frame of a round as late
+	arrived map[arrival]uint64        // the event of a message's arrival
+	fates   map[arrival]Fate          // of messages that do not arrive in time
+	before  map[parley.ID]trace.Event // the last receipt of each process
+	late    map[int]parley.Tick       // the first time at which a correct process refused a frame of a round as late
 
 	last []byte // the last bytes digested
 	sum  string // their digest
@@ -152,16 +152,17 @@ func (r *reader) add(e trace.Event) {
 			r.given[e.At] = e.Msg.Body
 		}
 	case trace.Receive:
-		r.arrived[arrival{e.Cause, e.At}], r.before = e.ID, e
+		r.arrived[arrival{e.Cause, e.At}], r.before[e.At] = e.ID, e
 		if round, _ := r.roundOf(e); r.g.Faulty.Has(e.At) && r.late[round] > 0 {
 			r.fates[arrival{e.Cause, e.At}] = Late // traces have no refusals of faulty processes
 		}
 	case trace.Lose:
 		r.fates[arrival{e.Cause, e.At}] = Lost
 	case trace.Refuse:
-		if fate := fateOf(e); fate != Arrives && r.before.At == e.At && r.before.Peer == e.Peer {
-			r.fates[arrival{r.before.Cause, e.At}] = fate
-			if round, _ := r.roundOf(r.before); fate == Late && r.late[round] == 0 {
+		before, known := r.before[e.At]
+		if fate := fateOf(e); fate != Arrives && known && before.Peer == e.Peer {
+			r.fates[arrival{before.Cause, e.At}] = fate
+			if round, _ := r.roundOf(before); fate == Late && r.late[round] == 0 {
 				r.late[round] = e.Time
 			}
 		}

@@ -126,9 +126,14 @@ func (f *fallen) missed(w Words, e trace.Event) (out []Moment) {
 // omits reports whether an event says that a faulty process failed to receive what has just arrived.
 func omits(e trace.Event) bool { return e.Op == trace.Refuse && string(e.Msg.Body) == parley.Omitted }
 
-// omit marks the last message as omitted by its receiver.
+// omit marks the last message that a process received as omitted.
 func (m *Moments) omit(e trace.Event) {
-	if i := len(m.Moments) - 1; i >= 0 && m.Moments[i].Op == trace.Receive && m.Moments[i].At == e.At {
-		m.Moments[i].Op, m.Moments[i].Omitted = trace.Lose, true
+	for i := len(m.Moments) - 1; i >= 0; i-- {
+		if last := &m.Moments[i]; last.At == e.At {
+			if last.Op == trace.Receive && last.Peer == e.Peer {
+				last.Op, last.Omitted = trace.Lose, true
+			}
+			return
+		}
 	}
 }

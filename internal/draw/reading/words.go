@@ -88,6 +88,10 @@ func (w Words) Event(e trace.Event) string {
 	case trace.Timeout:
 		text = fmt.Sprintf("has a timeout, timer %d", e.Msg.Value)
 	case trace.Refuse:
+		if omits(e) {
+			text = "omits to receive that"
+			break
+		}
 		text = fmt.Sprintf("refuses %s of %s", string(e.Msg.Body), w.Called(e.Peer))
 	case trace.Append:
 		text = durable(e.Msg.Body)
