@@ -85,7 +85,8 @@ func TestNotApplicableIsAVerdict(t *testing.T) {
 			[]string{`"outcome": "not applicable", "because": "the source is faulty"`}, nil},
 		{"run twophase --values no", 0, []string{"– commit validity not applicable", "no process commits"}, nil},
 		{"run diffusion --workload '{broadcasts: 0}'", 0,
-			[]string{"– validity not applicable", "no correct process broadcasts anything"}, nil},
+			[]string{"– validity not applicable", "no correct process broadcasts anything", "No process delivers anything."}, nil},
+		{"run convergence --begin cold", 0, []string{"adjusts by"}, []string{"starts with"}},
 		{"run convergence --until 1000", 0, []string{"– clock bound not applicable", "no correct clock is resynchronized"}, nil},
 		{"run detector", 0, []string{"– completeness not applicable", "no process crashes before it rests"}, nil},
 	})

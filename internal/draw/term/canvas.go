@@ -6,6 +6,9 @@ import (
 	"parley/internal/draw/reading"
 )
 
+// plain is the color of what has none, and covers other colors.
+const plain = "plain"
+
 // canvas is one line of a picture made of characters. Lines that meet in a column become the character that joins
 // them.
 type canvas []cellOf
@@ -84,7 +87,7 @@ func (c canvas) text(s reading.Style) string {
 				part += joints[c[j].ways]
 			}
 		}
-		if ink := c[i].ink; ink != "" {
+		if ink := c[i].ink; ink != "" && ink != plain {
 			part = paint(s, ink, part)
 		}
 		b.WriteString(part)

@@ -299,7 +299,7 @@ func (d *diagram) line(i int, r *row, down parley.Set) string {
 	c := make(canvas, d.width)
 	for id, x := range d.lanes {
 		if !down.Has(parley.ID(id)) {
-			c.vertical(x, d.inkOf(parley.ID(id)))
+			c.vertical(x, d.laneInk(parley.ID(id)))
 		}
 	}
 	for _, f := range d.flights {
@@ -328,12 +328,20 @@ func (d *diagram) line(i int, r *row, down parley.Set) string {
 	return paint(d.o.Style, dim, scale) + " " + c.text(d.o.Style) + " " + text
 }
 
-// inkOf returns the color of a process's lane and lines.
+// inkOf returns the color of a process's signs and of the lines of its messages.
 func (d *diagram) inkOf(id parley.ID) string {
 	if d.o.Faulty.Has(id) {
 		return red
 	}
-	return ""
+	return plain
+}
+
+// laneInk returns the color of a process's lane, which stands back behind messages.
+func (d *diagram) laneInk(id parley.ID) string {
+	if d.o.Faulty.Has(id) {
+		return red
+	}
+	return dim
 }
 
 // drawHeads draws the straight lines of a row.
