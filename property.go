@@ -129,7 +129,7 @@ type Verdict struct {
 // The outcomes of a verdict, in the words of reports and of JSON.
 const (
 	Held              = "held"
-	Violated          = "violated"
+	Violated          = "VIOLATED"
 	NotPromisedHeld   = "not promised: held"
 	NotPromisedBroken = "not promised: broken"
 	NotApplicable     = "not applicable"
@@ -197,7 +197,8 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 		}
 		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
-			promise.Because = "rounds assume that a message arrives in the round in which it is sent, and " + why
+			promise.Because = "rounds assume that a message arrives in the round in which it is sent, and " + why +
+				": m counts only faulty processes"
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
 		if v.Broken == nil && property.Vacuous != nil {

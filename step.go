@@ -188,6 +188,9 @@ func (s *Step) SignAs(id ID, b []byte) []byte {
 // Verify reports whether sig is the signature of process id on b.
 func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, sig) }
 
+// Omitted is the reason under which a faulty process refuses a message that it fails to receive. Traces show it.
+const Omitted = "omitted"
+
 // Refuse counts an input that is ignored: its sender is an adversary or late, which
 // is not an error of this process. why is a short constant, such as "late frame".
 func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }

@@ -23,7 +23,7 @@ func TestExploreStatus(t *testing.T) {
 	judge(t, []judged{
 		{"explore om -n 4 -m 1 --step round", 0, []string{"\nexhausted: no promise breaks. In every state: "}, nil},
 		{"explore om -n 4 -m 1 --step round --goal over", 1, []string{"\nfound: over"}, nil},
-		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{"\nviolated: always: not over"}, nil},
+		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{"\nVIOLATED: always: not over"}, nil},
 		{"explore om -n 3 -m 1 --step round --beyond-bound", 1, []string{"\nfound: validity breaks, which is not promised: "}, nil},
 		{"explore om -n 3 -m 1 --step round", 2, nil, nil},
 		{"explore om -n 5 -m 1 --states 100", 3, []string{"\nbudget hit (--states): not proven: "}, nil},
@@ -82,7 +82,7 @@ func TestExplorePromise(t *testing.T) {
 		}
 		var out, stderr bytes.Buffer
 		got := cli.Run([]parley.Protocol{p}, []string{"explore", "promising"}, &out, &stderr)
-		found := strings.Contains(out.String(), "\nviolated: silence: P") && strings.Contains(out.String(), "delivered\n")
+		found := strings.Contains(out.String(), "\nVIOLATED: silence: P") && strings.Contains(out.String(), "delivered\n")
 		clash := strings.Contains(stderr.String(), "has a flag liars, which is one of the command line's own")
 		if got != status || found != (status == 1) || clash != (status == 2) {
 			t.Errorf("with flags %q: status %d\n%s%s", own, got, &out, &stderr)
@@ -113,7 +113,7 @@ func TestExplorePanic(t *testing.T) {
 		var out, stderr bytes.Buffer
 		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
 		if status != 1 || !strings.Contains(out.String(), " run in which a machine panics, 2 moves deep:\n   1 P") ||
-			!strings.Contains(out.String(), "\nviolated: P") ||
+			!strings.Contains(out.String(), "\nVIOLATED: P") ||
 			!strings.Contains(out.String(), " panics on a delivery: told once\n") {
 			t.Errorf("%s: status %d\n%s%s", args, status, out.String(), stderr.String())
 		}
@@ -125,7 +125,7 @@ func TestExplorePanic(t *testing.T) {
 	var out, stderr bytes.Buffer
 	cli.Run([]parley.Protocol{p}, []string{"explore", "falling", "--requests", "[{at: 2, broadcast: a}]",
 		"--workers", "1", "--trace", file, "--svg", drawn}, &out, &stderr)
-	if !strings.Contains(out.String(), "\nviolated: P1 panics on a delivery: told once\n") ||
+	if !strings.Contains(out.String(), "\nVIOLATED: P1 panics on a delivery: told once\n") ||
 		!strings.Contains(out.String(), "\nto see the run: parley trace show "+file) {
 		t.Errorf("%s%s", out.String(), stderr.String())
 	}

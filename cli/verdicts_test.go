@@ -63,7 +63,7 @@ func TestCrashAtTimeIsCrash(t *testing.T) {
 		{"run diffusion -n 3 --faulty 1=crash@2000ns --requests '[{at: 2, when: 5000, broadcast: m}]'", 0, []string{"P1 ✗: nothing"}, nil},
 		{"run ballot --faulty 1=crash@1us --seed 1", 0, []string{"✓ termination held"}, nil},
 		{"run ballot --crashes '[{process: 1, when: 0}]'", 0,
-			[]string{"│ P1 │ – │ – │ faulty │", "✓ termination held"}, nil},
+			[]string{"│ P1 ✗ │ – │ – │ faulty │", "✓ termination held"}, nil},
 		{"run ballot --crashes '[{process: 1, when: 0, step: 1}]'", 2, []string{"either step, from 1, or when, from 0"}, nil},
 	})
 }
@@ -80,12 +80,13 @@ func TestNoBroadcastCostsNothing(t *testing.T) {
 func TestNotApplicableIsAVerdict(t *testing.T) {
 	judge(t, []judged{
 		{"run eig -n 4 -m 1 --faulty 1=twofaced", 0,
-			[]string{"– validity not applicable", "decides on its value the source is faulty"}, []string{"nothing is demanded"}},
+			[]string{"– validity not applicable", "decides on its value not applicable: the source is faulty"}, []string{"nothing is demanded"}},
 		{"run eig -n 4 -m 1 --faulty 1=twofaced --json", 0,
 			[]string{`"outcome": "not applicable", "because": "the source is faulty"`}, nil},
 		{"run twophase --values no", 0, []string{"– commit validity not applicable", "no process commits"}, nil},
 		{"run diffusion --workload '{broadcasts: 0}'", 0,
-			[]string{"– validity not applicable", "no correct process broadcasts anything"}, nil},
+			[]string{"– validity not applicable", "no correct process broadcasts anything", "No process delivers anything."}, nil},
+		{"run convergence --begin cold", 0, []string{"adjusts by"}, []string{"starts with"}},
 		{"run convergence --until 1000", 0, []string{"– clock bound not applicable", "no correct clock is resynchronized"}, nil},
 		{"run detector", 0, []string{"– completeness not applicable", "no process crashes before it rests"}, nil},
 	})

@@ -115,6 +115,7 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		return
 	}
 	if m.behavior.Hear != nil && !m.behavior.Hear(s, from, q) {
+		s.Refuse(from, parley.Omitted)
 		return
 	}
 	if m.twin == nil {

@@ -97,6 +97,12 @@ func (m *Instance) Waits() bool { return m.round < 0 }
 // Over reports whether the last round has ended, or the process takes no part.
 func (m *Instance) Over() bool { return m.round > m.p.Last }
 
+// The reasons for refusing a frame that arrives after its round.
+const (
+	LateFrame      = "late frame"
+	AfterLastRound = "frame after the last round"
+)
+
 // Abstain makes the process take no further part.
 func (m *Instance) Abstain() { m.round = m.p.Last + 1 }
 
@@ -145,7 +151,7 @@ func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	w := &m.now
 	switch {
 	case m.Over():
-		s.Refuse(from, "frame after the last round")
+		s.Refuse(from, AfterLastRound)
 		return
 	case q.Seq > uint64(m.p.Last):
 		s.Refuse(from, "frame of a round there is not")
@@ -154,7 +160,7 @@ func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		s.Refuse(from, "frame too long for its round")
 		return
 	case int(q.Seq) < m.round, s.Now >= m.deadline(int(q.Seq)):
-		s.Refuse(from, "late frame")
+		s.Refuse(from, LateFrame)
 		return
 	case int(q.Seq) == m.round+1:
 		w = &m.next

@@ -38,7 +38,7 @@ func (p Plan) Describe(name func(parley.ID) string) []string {
 		say("%s suspects %s at %d", name(v.At), name(v.Of), v.When)
 	}
 	if p.Detect > 0 {
-		say("crashes are reported %d later", p.Detect)
+		say("the others are notified of crashes %d later", p.Detect)
 	}
 	if p.Heal > 0 {
 		say("links are whole from %d on", p.Heal)

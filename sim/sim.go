@@ -200,7 +200,7 @@ func (s *Sim) arrive(e event) {
 	if e.to == parley.All {
 		first, last = 0, parley.ID(len(s.procs)-1)
 	}
-	faulty := s.faulty.Has(e.from)
+	fromFaulty := s.faulty.Has(e.from)
 	for id := first; id <= last; id++ {
 		if id == e.from && e.to == parley.All {
 			continue
@@ -214,7 +214,7 @@ func (s *Sim) arrive(e event) {
 		}
 		w := &s.wire.slots[e.ref]
 		s.Stats.Deliveries++
-		if faulty && !s.faulty.Has(id) {
+		if fromFaulty && !s.faulty.Has(id) {
 			s.Stats.FromFaulty++
 		}
 		if s.opt.Log != nil {
@@ -304,13 +304,17 @@ func (h *host) Verify(id parley.ID, b, sig []byte) bool {
 }
 
 func (h *host) Refused(at, from parley.ID, why string) {
-	if h.faulty.Has(at) {
+	omitted := h.faulty.Has(at)
+	if omitted && why != parley.Omitted {
 		return
 	}
-	h.Stats.Refused[why]++
 	if h.opt.Log != nil {
 		(*Sim)(h).trace(trace.Event{Op: trace.Refuse, At: at, Peer: from, Msg: parley.Msg{Body: []byte(why)}})
 	}
+	if omitted {
+		return
+	}
+	h.Stats.Refused[why]++
 	if !h.faulty.Has(from) {
 		return
 	}

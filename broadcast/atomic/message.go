@@ -159,6 +159,10 @@ func explain(n int, what string) func(parley.Env, parley.Msg, func(parley.ID) st
 				}
 				row += ": " + parley.Printable(m.body)
 			}
+			if what == "ballot" && m.mark < uint64(n) { // the sender's own, and no takeover
+				yield(row)
+				return
+			}
 			yield(fmt.Sprintf("%s (%s %d)", row, what, m.mark))
 		}
 	}

@@ -84,9 +84,9 @@ func TestExplain(t *testing.T) {
 	look(1, 2)
 	look(2, 1)
 	want := `
-FINAL P1#1 at 2.P2 (ballot 1)
+FINAL P1#1 at 2.P2
 STATUS P0#9 (ballot 4)
-FINAL P0#9 at 9.P0 (ballot 0)
+FINAL P0#9 at 9.P0
 KNOWN P0#9 undeliverable at 1.P2 (ballot 4)
 REQ P0#9 to P0 P1 P2: m (ballot 4)
 PROP P0#9 at 1.P2 (ballot 4)`

@@ -68,7 +68,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	case slow:
 		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
-		lacks = "the group stalls without a majority of all processes"
+		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
 	case mute:
 		lacks = "a process that cannot be heard may be excluded"
 	}

@@ -92,7 +92,7 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	case excluded:
 		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
-		lacks = "the group stalls without a majority of all processes"
+		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
 	}
 	say(live)
 	return append(out, problem.Promise(a, problem.Delivery, ""))

@@ -186,11 +186,11 @@ func (e *result) foundVerdict() []string {
 	case f.finding.Property == "" && e.aim == "goal":
 		out = append(out, "found: "+e.goal.Says)
 	case f.finding.Property == "":
-		out = append(out, "violated: "+e.broken(f.finding))
+		out = append(out, "VIOLATED: "+e.broken(f.finding))
 	case f.finding.Property == explore.NoPanic:
-		out = append(out, "violated: "+f.why)
+		out = append(out, "VIOLATED: "+f.why)
 	case f.finding.Promised:
-		out = append(out, fmt.Sprintf("violated: %s: %s", f.finding.Property, f.why))
+		out = append(out, fmt.Sprintf("VIOLATED: %s: %s", f.finding.Property, f.why))
 	default:
 		out = append(out, fmt.Sprintf("found: %s breaks, which is not promised: %s", f.finding.Property, f.why))
 	}

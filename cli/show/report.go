@@ -39,6 +39,8 @@ type Report struct {
 
 	run      Run
 	violated bool
+	lossy    bool   // a link lost or doubled a message
+	largest  uint64 // bits of a message of a correct process in round 0
 	history  *parley.History
 	explored bool // an explorer found the run
 }
@@ -75,6 +77,7 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
 		run: s, Host: s.Host, HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
 	}
+	r.lossy = facts.Network.Lost || facts.Network.Cut || facts.Network.Doubled
 	header := s.Header(facts)
 	h := log.History(header)
 	h.Naming = s.Names.Full
@@ -84,11 +87,12 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	for id, v := range s.Values {
 		r.Values[s.Names.Full(id)] = parley.Printable(v)
 	}
-	r.count(p, h)
 	for _, e := range log.Events {
 		switch e.Op {
 		case trace.Refuse:
-			r.Refused[string(e.Msg.Body)]++
+			if !s.Liars().Has(e.At) {
+				r.Refused[string(e.Msg.Body)]++
+			}
 		case trace.Send, trace.Keep:
 			r.measure(p, e, h.Correct(e.At))
 		}
@@ -96,6 +100,7 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	for _, rounds := range []*[]parley.Traffic{&r.Cost.Theorem, &r.Cost.Measured, &r.Cost.Correct} {
 		*rounds = append([]parley.Traffic{}, *rounds...) // never null in JSON
 	}
+	r.count(p, h)
 	r.happened(p, h)
 	for id, v := range problem.Decisions(h) {
 		r.Decisions[s.Names.Full(id)] = parley.Printable(v)
@@ -105,14 +110,16 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	return r
 }
 
-// count fills in the theorem's count, for values as large as the largest that was proposed. The theorem's own count
-// is for values of one bit, of which each message of a round has one.
+// count fills in the theorem's count, for values as large as the largest that was proposed, or as the largest that a
+// correct process sent in round 0 if that is smaller, because votes are proposed as words and sent as bits. The
+// theorem's own count is for values of one bit, of which each message of a round has one.
 func (r *Report) count(p parley.Protocol, h *parley.History) {
 	if p.Cost == nil {
 		return
 	}
 	cost := p.Cost(p.N, p.M)
-	r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound, Bits: 1}
+	is := &r.Cost
+	is.Rounds, is.AtMost, is.Theorem, is.Bits = cost.Rounds, cost.AtMost, cost.PerRound, 1
 	if p.Timing != parley.Synchronous {
 		return
 	}
@@ -120,6 +127,10 @@ func (r *Report) count(p parley.Protocol, h *parley.History) {
 		if q.Msg.Kind == parley.Propose {
 			r.Cost.Bits = max(r.Cost.Bits, parley.ValueBits(q.Msg.Body))
 		}
+	}
+	if len(cost.PerRound) > 0 && cost.PerRound[0].Messages > 0 && r.largest > 0 {
+		beside := cost.PerRound[0].Bits/cost.PerRound[0].Messages - 1
+		r.Cost.Bits = min(r.Cost.Bits, max(r.largest, beside+1)-beside)
 	}
 	r.Cost.Theorem = slices.Clone(cost.PerRound)
 	for i := range r.Cost.Theorem {
@@ -165,6 +176,9 @@ func (r *Report) measure(p parley.Protocol, e trace.Event, correct bool) {
 		r.Cost.Correct = append(r.Cost.Correct, parley.Traffic{})
 	}
 	r.Cost.Measured[round] = r.Cost.Measured[round].Plus(size)
+	if correct && round == 0 && size.Messages > 0 {
+		r.largest = max(r.largest, size.Bits/size.Messages)
+	}
 	if correct {
 		r.Cost.Correct[round] = r.Cost.Correct[round].Plus(size)
 	}

@@ -55,6 +55,11 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 	s := r.run
 	v := &View{report: r, run: s, log: log, flags: flags, style: s.Style(width)}
 	v.style.Color = flags.Color
+	for id := range parley.ID(s.Protocol.N) {
+		if !r.history.Correct(id) {
+			v.style.Faulty.Add(id)
+		}
+	}
 	if s.Protocol.Tree == nil {
 		if flags.Tree != "" {
 			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.Protocol.Name)
@@ -62,10 +67,13 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 		return v, nil
 	}
 	if flags.Tree == "" {
-		v.owner = v.firstWithTree()
+		v.owner = v.firstWithTree(v.style.Faulty)
+		if v.owner == parley.All { // all others crashed
+			v.owner = v.firstWithTree(s.Liars())
+		}
 	} else {
 		id, err := s.Names.Parse(flags.Tree, s.Protocol.N)
-		if err == nil && v.style.Faulty.Has(id) {
+		if err == nil && s.Liars().Has(id) {
 			err = fmt.Errorf("%s is faulty: its tree means nothing", s.Names.Full(id))
 		}
 		if err != nil {
@@ -81,12 +89,13 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 	return v, nil
 }
 
-// firstWithTree returns the first correct process that is not the only proposer, whose tree is just its own value.
-func (v *View) firstWithTree() parley.ID {
+// firstWithTree returns the first process that is not faulty and not the only proposer, whose tree is just its own
+// value. It returns All if there is none.
+func (v *View) firstWithTree(faulty parley.Set) parley.ID {
 	p := v.run.Protocol
 	var first parley.ID = parley.All
 	for id := range parley.ID(p.N) {
-		if v.style.Faulty.Has(id) {
+		if faulty.Has(id) {
 			continue
 		}
 		if p.Proposers.Len() != 1 || !p.Proposers.Has(id) {
@@ -146,9 +155,9 @@ func (v *View) title() string {
 		if v.run.Plan.Faults() > 0 {
 			return text
 		}
-		return text + "; nobody is faulty"
+		return text + "; no process is faulty"
 	}
-	who := lists.Each(v.style.Faulty.All(), func(id parley.ID) string {
+	who := lists.Each(v.run.Liars().All(), func(id parley.ID) string {
 		return v.run.Names.Full(id) + " (" + v.behavior(id) + ")"
 	})
 	text += "\nfaulty: " + strings.Join(who, ", ")
@@ -173,13 +182,20 @@ func (v *View) Parts() (parts []string) {
 		case "messages":
 			parts = append(parts, term.Rounds(v.rounds(), term.RoundsOptions{Style: v.style, Rows: v.flags.Rows}))
 		case "spacetime":
-			o := reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
+			o := term.SpaceTimeOptions{
+				SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats},
+				All:              "--show spacetime", AllBeats: "--alive",
+			}
 			if len(v.flags.show) == 0 {
 				o.Most = v.flags.Rows * 5
 			}
 			parts = append(parts, term.SpaceTime(v.run.Protocol, v.log.Events, o))
 		case "deliveries":
-			if text := term.Deliveries(v.run.Protocol, v.report.history, v.style); text != "" {
+			text := term.Deliveries(v.run.Protocol, v.report.history, v.style)
+			if text == "" && (len(v.flags.show) > 0 || v.run.Protocol.Proposers == (parley.Set{})) {
+				text = "No process delivers anything.\n"
+			}
+			if text != "" {
 				parts = append(parts, text)
 			}
 		case "tree":
@@ -225,7 +241,7 @@ func (v *View) shown() []string {
 	}
 	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
-		if p.Proposers == (parley.Set{}) {
+		if p.Proposers == (parley.Set{}) || v.onlyDelivers() {
 			return []string{"spacetime", "deliveries", "verdict"}
 		}
 		return []string{"spacetime", "deliveries", "decisions", "verdict"}
@@ -238,6 +254,13 @@ func (v *View) shown() []string {
 		return []string{"tree", end, "verdict"}
 	}
 	return []string{"messages", "tree", end, "verdict"}
+}
+
+// onlyDelivers reports whether processes deliver something and decide nothing: a proposal only starts them.
+func (v *View) onlyDelivers() bool {
+	all := v.report.history.Deliveries
+	decides := func(d parley.ExternalEvent) bool { return d.Msg.Kind == parley.Decide }
+	return len(all) > 0 && !slices.ContainsFunc(all, decides)
 }
 
 // leftOut says which sections are omitted without a request to omit them.
@@ -309,6 +332,10 @@ func (v *View) card() term.Card {
 		return c
 	}
 	c.Whole, c.Tasks = true, 1
+	c.Counted, c.Beside = "sent by all processes", v.besides()
+	if v.report.lossy {
+		c.Counted += "; a message counts once, when it is sent, also if a link loses or doubles it"
+	}
 	if p.Serves {
 		c.Task, c.Tasks = "one broadcast to all", 0
 		for _, q := range v.report.history.Requests {
@@ -320,19 +347,27 @@ func (v *View) card() term.Card {
 	return c
 }
 
+// besides returns what faulty processes sent.
+func (v *View) besides() parley.Traffic {
+	all, correct := total(v.report.Cost.Measured), total(v.report.Cost.Correct)
+	return parley.Traffic{
+		Messages: all.Messages - correct.Messages, Bits: all.Bits - correct.Bits,
+		Signatures: all.Signatures - correct.Signatures,
+	}
+}
+
 // counted says whose messages are compared with the theorem, and what the other processes sent.
 func (v *View) counted() string {
-	all, correct := total(v.report.Cost.Measured), total(v.report.Cost.Correct)
-	if all == correct {
+	faulty := v.besides()
+	if faulty == (parley.Traffic{}) {
 		return "sent by all processes"
 	}
-	text := "sent by correct processes; the faulty sent " +
-		prose.Count(all.Messages-correct.Messages, "message", "messages")
-	if bits := all.Bits - correct.Bits; bits > 0 {
-		text += ", " + prose.Count(bits, "bit", "bits")
+	text := "sent by correct processes; the faulty sent " + prose.Count(faulty.Messages, "message", "messages")
+	if faulty.Bits > 0 {
+		text += ", " + prose.Count(faulty.Bits, "bit", "bits")
 	}
-	if signatures := all.Signatures - correct.Signatures; signatures > 0 {
-		text += ", " + prose.Count(signatures, "signature", "signatures")
+	if faulty.Signatures > 0 {
+		text += ", " + prose.Count(faulty.Signatures, "signature", "signatures")
 	}
 	return text
 }

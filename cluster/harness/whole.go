@@ -105,7 +105,8 @@ func (r *runRecord) readTrace(id parley.ID, life uint64) (trace.Trace, error) {
 		if e.Op == trace.Restart && r.lost[id] == life {
 			e.Msg.Value = 1
 		}
-		if e.Op != trace.Refuse || !r.Liars.Has(id) { // what a liar refuses does not matter
+		// What a liar refuses does not matter, except that it omits to receive a message.
+		if e.Op != trace.Refuse || !r.Liars.Has(id) || string(e.Msg.Body) == parley.Omitted {
 			log.Add(e)
 		}
 	}

@@ -8,9 +8,13 @@ import (
 	"testing"
 
 	"parley"
+	"parley/agreement/eig"
 	"parley/broadcast/problem"
+	"parley/faulty"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
+	"parley/lockstep"
+	"parley/sim"
 	"parley/trace"
 )
 
@@ -89,18 +93,133 @@ func TestSpaceTime(t *testing.T) {
 	style := reading.Style{Faulty: parley.SetOf(3)}
 	for _, width := range widths {
 		style.Width = width
-		text := term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: style})
+		text := term.SpaceTime(gossip(4), happenings(), timed(style))
 		lines(t, "space and time", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
 	golden(t, "spacetime.txt", out.String())
 }
 
-// Events beyond the requested number are counted.
+// timed returns the options of a diagram without a limit.
+func timed(style reading.Style) term.SpaceTimeOptions {
+	return term.SpaceTimeOptions{SpaceTimeOptions: reading.SpaceTimeOptions{Style: style}, All: "--show spacetime"}
+}
+
+// Events beyond the requested number of lines are counted, with the flag that shows all.
 func TestSpaceTimeMost(t *testing.T) {
-	text := term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: reading.Style{Width: 100}, Most: 3})
-	if !strings.Contains(text, "and 15 events more") || strings.Count(text, "\n") != 2+3+1+1 {
-		t.Errorf("three lines of eighteen:\n%s", text)
+	o := timed(reading.Style{Width: 100})
+	all := strings.Count(term.SpaceTime(gossip(4), happenings(), o), "\n")
+	o.Most = 3
+	text := term.SpaceTime(gossip(4), happenings(), o)
+	if !strings.Contains(text, "… 15 more events: --show spacetime shows all") || strings.Count(text, "\n") != 2+3+1+1 || all < 20 {
+		t.Errorf("three lines of %d:\n%s", all, text)
+	}
+}
+
+// In a protocol with rounds, a line has what one process sends with one content, with a head at each receiver. Lies,
+// silence, lateness, and omissions are marked.
+func TestSpaceTimeOfRounds(t *testing.T) {
+	var out strings.Builder
+	for _, p := range []play{liars(), crashed(), random(1)} {
+		s := p.style
+		for _, width := range widths {
+			s.Width = width
+			text := term.SpaceTime(p.protocol, p.log.Events, timed(s))
+			lines(t, "rounds in space and time", text, width)
+			fmt.Fprintf(&out, "--- n = %d, width %d\n%s\n", p.n, width, text)
+		}
+		plain := term.SpaceTime(p.protocol, p.log.Events, timed(s))
+		s.Color = true
+		colored := term.SpaceTime(p.protocol, p.log.Events, timed(s))
+		if colored == plain || escapes.ReplaceAllString(colored, "") != plain {
+			t.Errorf("another text with colors:\n%s", colored)
+		}
+	}
+	golden(t, "spacetime-rounds.txt", out.String())
+}
+
+// A message that a correct process refuses as late, or that a faulty one fails to receive, is marked in the table and in
+// the diagram.
+func TestMissedMessages(t *testing.T) {
+	for want, c := range map[string]sim.Options{
+		"late":    {Links: []sim.Link{{From: parley.SetOf(1), Delay: sim.Delay{Least: 5000, Most: 5000}}}},
+		"omitted": {Faulty: map[parley.ID]faulty.Behavior{2: deafTo(1)}},
+	} {
+		log := &trace.Log{Keep: true}
+		c.Protocol, c.Log = eig.New(eig.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated), log
+		c.Requests = []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}}
+		sim.Run(c)
+		style := reading.Style{Width: 100}
+		for id := range c.Faulty {
+			style.Faulty.Add(id)
+		}
+		table := term.Rounds(reading.Gather(c.Protocol, log.Events, reading.Gathering{Style: style}), term.RoundsOptions{Style: style})
+		diagram := term.SpaceTime(c.Protocol, log.Events, timed(style))
+		if !strings.Contains(table, "("+want+")") || !strings.Contains(diagram, ", "+want) || !strings.Contains(diagram, "×") {
+			t.Errorf("%s:\n%s\n%s", want, table, diagram)
+		}
+	}
+}
+
+// deafTo receives nothing from one process.
+func deafTo(from parley.ID) faulty.Behavior {
+	return faulty.Behavior{Name: "deaf", Model: parley.OmissionFaults,
+		Hear: func(_ *parley.Step, sender parley.ID, _ parley.Msg) bool { return sender != from }}
+}
+
+// Without rounds too, a message that its receiver omits ends in a cross, and causes nothing.
+func TestOmittedMessage(t *testing.T) {
+	var s story
+	data := parley.Msg{Kind: 1, Body: []byte("a")}
+	s.come(100, 0, 1, data, s.send(0, 0, 1, data))
+	s.add(trace.Event{Time: 100, Op: trace.Refuse, At: 1, Peer: 0, Msg: parley.Msg{Body: []byte(parley.Omitted)}})
+	text := term.SpaceTime(gossip(2), s.events, timed(reading.Style{}))
+	if !strings.Contains(text, "╰×│   1 says a, omitted by P2\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A message to a process that is down never arrives. One that is merely in flight at the end is not drawn.
+func TestMessageToCrashed(t *testing.T) {
+	var s story
+	data := parley.Msg{Kind: 1, Body: []byte("a")}
+	s.at(10, trace.Crash, 1, parley.Msg{})
+	s.send(20, 0, parley.All, data)
+	s.at(30, trace.Restart, 1, parley.Msg{})
+	s.send(40, 0, 1, data)
+	text := term.SpaceTime(gossip(3), s.events, timed(reading.Style{}))
+	want := "\n20   ●───×     │   1 says a  (missed by P2)\n30   │    ◉    │   P2 restarts\n●"
+	if !strings.Contains(text, want) {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A message goes from its sending to its arrival where there is room, and otherwise is straight. Lanes for which there
+// is no room at all are replaced by a list.
+func TestSpaceTimeForms(t *testing.T) {
+	var s story
+	data := parley.Msg{Kind: 1, Origin: 0, Body: []byte("a")}
+	var sent [6]uint64
+	for i := range sent {
+		sent[i] = s.send(parley.Tick(10*i), 0, 1, data)
+	}
+	for i := range 4 {
+		s.come(parley.Tick(100+i), 0, 1, data, sent[i])
+	}
+	few := term.SpaceTime(gossip(2), s.events, timed(reading.Style{}))
+	for i := 4; i < 6; i++ {
+		s.come(parley.Tick(100+i), 0, 1, data, sent[i])
+	}
+	many := term.SpaceTime(gossip(2), s.events, timed(reading.Style{}))
+	listed := term.SpaceTime(gossip(30), s.events, timed(reading.Style{}))
+	if strings.Count(few, "╮") != 4 || strings.Count(few, "╰") != 4 || strings.Contains(few, "sent at") {
+		t.Errorf("four messages in flight:\n%s", few)
+	}
+	if strings.Contains(many, "╮") || strings.Count(many, "├───▶│   1 says a  (sent at ") != 6 {
+		t.Errorf("six messages in flight:\n%s", many)
+	}
+	if !strings.Contains(listed, "30 lanes need") || !strings.Contains(listed, "\n100  P1 ▶ P2: 1 says a") {
+		t.Errorf("thirty lanes:\n%s", listed)
 	}
 }
 
@@ -126,7 +245,23 @@ func beating(n, times int, data bool) []trace.Event {
 	return s.events
 }
 
-// Heartbeats are counted and not drawn, unless there is nothing else, or they are requested, or they are few.
+// answering makes every receiver of a heartbeat send something at once.
+func answering(events []trace.Event) []trace.Event {
+	var s story
+	renumbered := make(map[uint64]uint64)
+	for _, e := range events {
+		old := e.ID
+		e.Cause = renumbered[e.Cause]
+		renumbered[old] = s.add(e)
+		if e.Op == trace.Receive && e.Msg.Kind == 2 {
+			s.send(e.Time, e.At, e.Peer, parley.Msg{Kind: 1, Body: []byte("here")})
+		}
+	}
+	return s.events
+}
+
+// Heartbeats are counted and not drawn, unless there is nothing else, or they are requested, or they are few, or they
+// are questions that are answered.
 func TestSignsOfLife(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []trace.Event
@@ -137,13 +272,14 @@ func TestSignsOfLife(t *testing.T) {
 		"asked for":    {beating(3, 9, true), true, true},
 		"nothing else": {beating(3, 9, false), false, true},
 		"only a few":   {beating(3, 3, true), false, true},
+		"answered":     {answering(beating(3, 9, true)), false, true},
 	} {
 		o := reading.SpaceTimeOptions{Style: reading.Style{Width: 100}, Beats: c.alive}
-		text := term.SpaceTime(gossip(3), c.events, o)
-		if drawn := strings.Contains(text, "▶   1 is alive"); drawn != c.drawn {
+		text := term.SpaceTime(gossip(3), c.events, term.SpaceTimeOptions{SpaceTimeOptions: o, AllBeats: "--alive"})
+		if drawn := strings.Contains(text, "│   1 is alive"); drawn != c.drawn {
 			t.Errorf("%s: drawn %v\n%s", name, drawn, text)
 		}
-		counted := strings.Contains(text, `not drawn: 54 signs of life, such as "1 is alive"`)
+		counted := strings.Contains(text, `not drawn: 54 signs of life, such as "1 is alive": --alive draws them`)
 		if counted == c.drawn {
 			t.Errorf("%s: counted %v\n%s", name, counted, text)
 		}
@@ -198,7 +334,7 @@ func TestSpaceTimeStrange(t *testing.T) {
 		{{Op: trace.Receive, At: 1, Peer: 0, Cause: 99, Msg: parley.Msg{Kind: 1}, Time: -5}},
 	} {
 		well(t, spaceTimeSVG(gossip(2), events, reading.SpaceTimeOptions{}, "", ""))
-		term.SpaceTime(gossip(2), events, reading.SpaceTimeOptions{})
+		term.SpaceTime(gossip(2), events, term.SpaceTimeOptions{})
 	}
 }
 
@@ -220,7 +356,7 @@ func TestDeliveries(t *testing.T) {
 	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")})
 	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Decide, Body: []byte("no delivery of this kind")})
 	got := term.Deliveries(gossip(3), h, reading.Style{})
-	want := "Deliveries, in the order of each process\nP1: a\nP2: a, (suspects P3), (comes back), b\nP3: nothing\n"
+	want := "Deliveries, in the order of each process\nP1: a\nP2: a, (suspects P3), (restarts), b\nP3: nothing\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -238,11 +374,12 @@ func TestCardSometimes(t *testing.T) {
 		verdict("uniform total order", "all in one order", true, "a theorem", nil),
 	}}.Text()
 	want := `✓ delivery            seen
-  something is delivered
 · delivery            not seen
-  something is delivered
 ✓ uniform total order held
-  all in one order
+
+delivery: something is delivered
+delivery: something is delivered
+uniform total order: all in one order
   promised: a theorem
 `
 	if text != want {

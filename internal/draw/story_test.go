@@ -56,10 +56,10 @@ func TestStory(t *testing.T) {
 		"P3 receives 1 says a from P4",
 		"P3 crashes",
 		"timer 9 of P4 runs out: makes 2 bytes durable; tells P1, P2 ✗ and P3 2 says b",
-		"P1 comes back without its disk",
-		"P4 is told that P1 has failed: suspects P1",
+		"P1 restarts without its disk",
+		"P4 is notified that P1 has failed: suspects P1",
 		"P2 ✗ receives 2 says b from P4: tells P1 1 says a",
-		"P4 stands still", "P4 goes on",
+		"P4 is paused", "P4 resumes",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

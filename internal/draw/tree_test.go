@@ -7,9 +7,13 @@ import (
 	"testing"
 
 	"parley"
+	"parley/agreement/om"
+	"parley/faulty"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
+	"parley/lockstep"
+	"parley/sim"
 )
 
 // fake is an information tree of n processes with the ranks 0..m and values by a rule. It counts its calls.
@@ -166,5 +170,22 @@ func TestBigTrees(t *testing.T) {
 		if *f.asked > budget+20_000 {
 			t.Errorf("n=%d m=%d: %d nodes were looked at for the picture", c.n, c.m, *f.asked)
 		}
+	}
+}
+
+// In a tree of OM(m) the owner's own vote at a node is what it received there itself.
+func TestOwnVote(t *testing.T) {
+	p := om.New(om.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
+	s := sim.Run(sim.Options{Protocol: p, Faulty: map[parley.ID]faulty.Behavior{1: faulty.Flip}, Requests: []sim.Request{
+		{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}},
+	}})
+	got := term.Tree(p.Tree(s.Machine(2)), reading.TreeOptions{Style: reading.Style{Faulty: parley.SetOf(1)}, Of: 2})
+	want := `1        in 1  out 1
+├─ 12 ✗  in 0  out 0
+├─ 13    in 1  out 1  (own vote)
+└─ 14    in 1  out 1
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

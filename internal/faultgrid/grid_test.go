@@ -156,7 +156,7 @@ func TestAPromiseTooMuchIsFound(t *testing.T) {
 	for _, args := range [][]string{b.again, b.least} {
 		verdicts, status := rerun(t, []parley.Protocol{p}, args)
 		broken := slices.ContainsFunc(verdicts, func(v line) bool {
-			return v.Property == b.property && v.Outcome == "violated"
+			return v.Property == b.property && v.Outcome == parley.Violated
 		})
 		if status != 1 || !broken {
 			t.Errorf("%s: status %d, %+v", command(args), status, verdicts)

@@ -341,7 +341,7 @@ P3 crashes in its step 4, before any effect
 P2 is paused from 100 to 1000
 the clock of P2 is off by -5000000 and runs -100 parts in a million
 P1 suspects P2 at 500
-crashes are reported 1000 later
+the others are notified of crashes 1000 later
 links are whole from 5000 on`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -179,7 +179,7 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 		case Lacks:
 			yield(fmt.Sprintf("continues at position %d with a state that lacks what the others had", m.Seq))
 		case Diverged:
-			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
+			yield(fmt.Sprintf("finds that %s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:
 			yield(fmt.Sprintf("state of %s differs at position %d", name(m.Origin), m.Seq))
 		case Stopped:

@@ -33,7 +33,7 @@ func (r *reader) each(from parley.ID, c content) iter.Seq[string] {
 // explain describes a content with at most rows of its rows, and with the values in all of them. With rows 0 it only
 // determines whether there are any.
 func (r *reader) explain(from parley.ID, c content, rows int) Said {
-	said := Said{From: from, To: c.to, Spans: c.spans}
+	said := Said{From: from, To: c.to, Spans: c.spans, Fate: c.fate}
 	values, known := make(map[string]uint64), true
 	for row := range r.each(from, c) {
 		if said.Total++; rows == 0 {

@@ -35,6 +35,8 @@ type Said struct {
 	Values Shares
 	// Spans says when it was in flight to each receiver.
 	Spans map[parley.ID]Span
+	// Fate is what became of it at the receivers.
+	Fate Fate
 	// Lie reports whether a faulty process does not send the honest messages, as far as the trace shows them: its own
 	// copy, or the initial value that it was given.
 	Lie bool
@@ -42,6 +44,30 @@ type Said struct {
 
 // Span is when a message was in flight, as event numbers of the trace. Until is 0 if it did not arrive.
 type Span struct{ Since, Until uint64 }
+
+// Fate is what becomes of a message.
+type Fate uint8
+
+// The fates of messages.
+const (
+	Arrives Fate = iota
+	Lost         // on its link
+	Late         // it arrived after its round, and was refused
+	Omitted      // its faulty receiver failed to receive it
+)
+
+// String returns the beginning of a phrase that the receivers end.
+func (f Fate) String() string {
+	switch f {
+	case Lost:
+		return "lost on the way to"
+	case Late:
+		return "late at"
+	case Omitted:
+		return "omitted by"
+	}
+	return "to"
+}
 
 // Share is the number of rows with a value.
 type Share struct {
@@ -72,7 +98,8 @@ type Gathering struct {
 // bytes are equal. Long messages are not expanded for that, and only the kept number of their rows is produced.
 func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
 	r := reader{p: p, g: g, rounds: make(map[int]*gathered), given: make(map[parley.ID][]byte),
-		arrived: make(map[arrival]uint64)}
+		arrived: make(map[arrival]uint64), fates: make(map[arrival]Fate),
+		late: make(map[int]parley.Tick), before: make(map[parley.ID]trace.Event)}
 	for _, e := range events {
 		r.add(e)
 	}
@@ -97,7 +124,10 @@ type reader struct {
 	rounds map[int]*gathered
 	given  map[parley.ID][]byte // initial values
 
-	arrived map[arrival]uint64 // the event of a message's arrival
+	arrived map[arrival]uint64        // the event of a message's arrival
+	fates   map[arrival]Fate          // of messages that do not arrive in time
+	before  map[parley.ID]trace.Event // the last receipt of each process
+	late    map[int]parley.Tick       // the first time at which a correct process refused a frame of a round as late
 
 	last []byte // the last bytes digested
 	sum  string // their digest
@@ -122,7 +152,20 @@ func (r *reader) add(e trace.Event) {
 			r.given[e.At] = e.Msg.Body
 		}
 	case trace.Receive:
-		r.arrived[arrival{e.Cause, e.At}] = e.ID
+		r.arrived[arrival{e.Cause, e.At}], r.before[e.At] = e.ID, e
+		if round, _ := r.roundOf(e); r.g.Faulty.Has(e.At) && r.late[round] > 0 {
+			r.fates[arrival{e.Cause, e.At}] = Late // traces have no refusals of faulty processes
+		}
+	case trace.Lose:
+		r.fates[arrival{e.Cause, e.At}] = Lost
+	case trace.Refuse:
+		before, known := r.before[e.At]
+		if fate := fateOf(e); fate != Arrives && known && before.Peer == e.Peer {
+			r.fates[arrival{before.Cause, e.At}] = fate
+			if round, _ := r.roundOf(before); fate == Late && r.late[round] == 0 {
+				r.late[round] = e.Time
+			}
+		}
 	case trace.Send, trace.Keep:
 		if e.At >= parley.MaxProcesses {
 			return
@@ -134,6 +177,27 @@ func (r *reader) add(e trace.Event) {
 		round := r.rounds[number]
 		round.from[e.At] = append(round.from[e.At], e)
 	}
+}
+
+// fateOf returns what a refusal says about the message that has just arrived.
+func fateOf(e trace.Event) Fate {
+	switch string(e.Msg.Body) {
+	case parley.Omitted:
+		return Omitted
+	case lockstep.LateFrame, lockstep.AfterLastRound:
+		return Late
+	}
+	return Arrives
+}
+
+// RoundOf returns the round of an event that sends something in a protocol with rounds.
+func RoundOf(p parley.Protocol, e trace.Event) (number int, is bool) {
+	if e.Op != trace.Send && e.Op != trace.Keep {
+		return 0, false
+	}
+	r := reader{p: p}
+	number, _ = r.roundOf(e)
+	return number, true
 }
 
 // roundOf returns the round of a message, and its title. The messages of a synchronous protocol carry their round in
@@ -156,9 +220,16 @@ func (r *reader) kind(m parley.Msg) string {
 // content is what one process sends to all receivers of the same content.
 type content struct {
 	key    string
+	fate   Fate
 	events []trace.Event
 	to     []parley.ID
 	spans  map[parley.ID]Span
+}
+
+// contentKey distinguishes contents by their bytes and by what became of them.
+type contentKey struct {
+	key  string
+	fate Fate
 }
 
 // span returns when the messages to one receiver in a round are in flight.
@@ -188,16 +259,18 @@ func (r *reader) contents(round int, from parley.ID) []content {
 				continue
 			}
 			mine[to].key += digest
+			mine[to].fate = max(mine[to].fate, r.fates[arrival{e.ID, to}])
 			mine[to].events = append(mine[to].events, e)
 		}
 	}
 	var out []content
-	places := make(map[string]int)
+	places := make(map[contentKey]int)
 	for to := range parley.ID(r.p.N) {
-		at, known := places[mine[to].key]
+		key := contentKey{mine[to].key, mine[to].fate}
+		at, known := places[key]
 		if !known {
 			at = len(out)
-			places[mine[to].key] = at
+			places[key] = at
 			mine[to].spans = make(map[parley.ID]Span)
 			out = append(out, mine[to])
 		}

@@ -15,7 +15,7 @@ type beatKind struct {
 }
 
 // heartbeatsOf returns the heartbeats in a run of n processes: messages without content that most processes send
-// repeatedly.
+// repeatedly, and that are not answered.
 func heartbeatsOf(n int, events []trace.Event) heartbeatFilter {
 	const often = 3 // a protocol needs fewer on average
 	type count struct {
@@ -38,11 +38,34 @@ func heartbeatsOf(n int, events []trace.Event) heartbeatFilter {
 			counts[k].times++
 		}
 	}
+	answers := answered(events)
 	out := make(heartbeatFilter)
 	// order: a set has none
 	for k, c := range counts {
 		from := c.from.Len()
-		out[k] = 2*from > n && c.times > often*from*(n-1)
+		out[k] = 2*from > n && c.times > often*from*(n-1) && !answers[k]
+	}
+	return out
+}
+
+// answered returns the kinds of messages without content that mostly make their receiver send something: those ask.
+func answered(events []trace.Event) map[beatKind]bool {
+	balance := make(map[beatKind]int)
+	for i, e := range events {
+		if e.Op != trace.Receive || !empty(e.Msg) {
+			continue
+		}
+		k := beatKind{e.Path, e.Msg.Kind}
+		if i+1 < len(events) && events[i+1].Op == trace.Send && events[i+1].At == e.At {
+			balance[k]++
+		} else {
+			balance[k]--
+		}
+	}
+	out := make(map[beatKind]bool)
+	// order: a set has none
+	for k, n := range balance {
+		out[k] = n > 0
 	}
 	return out
 }

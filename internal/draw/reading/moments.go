@@ -1,6 +1,9 @@
 package reading
 
 import (
+	"math"
+	"slices"
+
 	"parley"
 	"parley/trace"
 )
@@ -8,8 +11,6 @@ import (
 // SpaceTimeOptions configure a space-time diagram.
 type SpaceTimeOptions struct {
 	Style
-	// Most is the maximum number of events written as text; the rest is counted. 0 means 200.
-	Most int
 	// Beats shows heartbeats too. Otherwise they are counted, unless there is nothing else to show.
 	Beats bool
 }
@@ -19,6 +20,10 @@ type Moment struct {
 	trace.Event
 	Says string      // the message, or what the process does
 	Sent trace.Event // the sending of a message; its ID is 0 if unknown
+	// Omitted says that the message arrived, and that its faulty receiver failed to receive it: it counts as lost.
+	Omitted bool
+	// Down says that the message never arrives because its receiver is down.
+	Down bool
 }
 
 // Message reports whether a message arrived or was lost, so that there is an arrow.
@@ -27,6 +32,8 @@ func (m *Moment) Message() bool { return m.Op == trace.Receive || m.Op == trace.
 // Moments are the events of a run shown in a space-time diagram, in order.
 type Moments struct {
 	Moments []Moment
+	// Unarrived are messages whose receivers are down: each is a loss with the number and the time of its sending.
+	Unarrived []Moment
 	// Alive is the number of heartbeats that are not shown, and Sign describes the first.
 	Alive uint64
 	Sign  string
@@ -40,10 +47,14 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 		beating = heartbeatFilter{}
 	}
 	var out Moments
-	sent := make(map[uint64]trace.Event)
+	sent, falls := make(map[uint64]trace.Event), newFalls()
 	for _, e := range events {
 		m := Moment{Event: e}
+		falls.add(e)
 		switch {
+		case omits(e):
+			out.omit(e)
+			continue
 		case int(e.At) >= p.N || m.Message() && int(e.Peer) >= p.N:
 			continue
 		case e.Op == trace.Send:
@@ -63,5 +74,66 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 			out.Moments = append(out.Moments, m)
 		}
 	}
+	for _, e := range events {
+		if e.Op == trace.Send && !beating.has(e) {
+			out.Unarrived = append(out.Unarrived, falls.missed(words, e)...)
+		}
+	}
 	return out
+}
+
+// fallen follows which processes are down when, and which messages arrive.
+type fallen struct {
+	down    map[parley.ID][][2]uint64 // the numbers of the events between which a process is down
+	arrived map[arrival]bool
+}
+
+func newFalls() *fallen {
+	return &fallen{down: make(map[parley.ID][][2]uint64), arrived: make(map[arrival]bool)}
+}
+
+// add follows an event.
+func (f *fallen) add(e trace.Event) {
+	switch e.Op {
+	case trace.Crash:
+		f.down[e.At] = append(f.down[e.At], [2]uint64{e.ID, math.MaxUint64})
+	case trace.Restart:
+		if last := len(f.down[e.At]) - 1; last >= 0 {
+			f.down[e.At][last][1] = e.ID
+		}
+	case trace.Receive, trace.Lose:
+		f.arrived[arrival{e.Cause, e.At}] = true
+	}
+}
+
+// missed returns what becomes of a message at the receivers that are down after its sending and never get it.
+func (f *fallen) missed(w Words, e trace.Event) (out []Moment) {
+	for to := range parley.ID(w.Protocol.N) {
+		misses := to != e.At && (e.Peer == to || e.Peer == parley.All) && !f.arrived[arrival{e.ID, to}] &&
+			slices.ContainsFunc(f.down[to], func(between [2]uint64) bool { return e.ID < between[1] })
+		if !misses {
+			continue
+		}
+		m := Moment{Event: e, Sent: e, Down: true}
+		m.Op, m.At, m.Peer = trace.Lose, to, e.At
+		if m.Says = w.arrived(m.Event); m.Says != "" {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// omits reports whether an event says that a faulty process failed to receive what has just arrived.
+func omits(e trace.Event) bool { return e.Op == trace.Refuse && string(e.Msg.Body) == parley.Omitted }
+
+// omit marks the last message that a process received as omitted.
+func (m *Moments) omit(e trace.Event) {
+	for i := len(m.Moments) - 1; i >= 0; i-- {
+		if last := &m.Moments[i]; last.At == e.At {
+			if last.Op == trace.Receive && last.Peer == e.Peer {
+				last.Op, last.Omitted = trace.Lose, true
+			}
+			return
+		}
+	}
 }

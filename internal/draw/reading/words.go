@@ -53,15 +53,15 @@ func (w Words) Does(e trace.Event) string {
 		return "crashes"
 	case trace.Restart:
 		if e.Msg.Value == 1 {
-			return "comes back without its disk"
+			return "restarts without its disk"
 		}
-		return "comes back"
+		return "restarts"
 	case trace.Suspect:
-		return "is told that " + w.Called(e.Msg.Origin) + " has failed"
+		return "is notified that " + w.Called(e.Msg.Origin) + " has failed"
 	case trace.Pause:
-		return "stands still"
+		return "is paused"
 	case trace.Resume:
-		return "goes on"
+		return "resumes"
 	}
 	return ""
 }
@@ -88,6 +88,10 @@ func (w Words) Event(e trace.Event) string {
 	case trace.Timeout:
 		text = fmt.Sprintf("has a timeout, timer %d", e.Msg.Value)
 	case trace.Refuse:
+		if omits(e) {
+			text = "omits to receive that"
+			break
+		}
 		text = fmt.Sprintf("refuses %s of %s", string(e.Msg.Body), w.Called(e.Peer))
 	case trace.Append:
 		text = durable(e.Msg.Body)

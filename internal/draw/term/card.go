@@ -9,7 +9,8 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// Card is the verdict on a run: what held, what was promised and why, and the measured costs next to the theorem's.
+// Card is the verdict on a run: what held in one line each, then what that means and why it was promised, and the
+// measured costs next to the theorem's.
 type Card struct {
 	reading.Style
 	// Title is written above the card, if there is one.
@@ -22,6 +23,8 @@ type Card struct {
 	Measured  []parley.Traffic
 	// Counted says which messages were measured, as in "sent by all processes".
 	Counted string
+	// Beside is what faulty processes sent, and is not in Measured.
+	Beside parley.Traffic
 	// Whole is for protocols without rounds: the measured cost is one sum, and the theorem's is for one task, such as
 	// a broadcast. Tasks is the number of tasks, and Task describes one, as in "one broadcast".
 	Whole bool
@@ -36,11 +39,12 @@ func (c Card) Text() string {
 		parts = append(parts, heading(c.Style, c.Title))
 	}
 	if len(c.Verdicts) > 0 {
-		var verdicts []string
+		reasons, before := "", ""
 		for _, v := range c.Verdicts {
-			verdicts = append(verdicts, c.verdict(v))
+			reasons += c.reasons(v, before)
+			before = promise(v)
 		}
-		parts = append(parts, strings.Join(verdicts, ""))
+		parts = append(parts, c.outcomes(), reasons)
 	}
 	switch {
 	case len(c.Cost.PerRound)+len(c.Measured) == 0:
@@ -54,50 +58,86 @@ func (c Card) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// heads returns the width of the names of the properties with their marks.
-func (c Card) heads() int {
+// outcomes returns one line for each property: its mark, its name and the outcome.
+func (c Card) outcomes() string {
 	wide := 14
 	for _, v := range c.Verdicts {
 		wide = max(wide, prose.Width(v.Property.Name)+2)
 	}
-	return min(wide, c.Columns()/2)
+	wide = min(wide, c.Columns()/2)
+	var b strings.Builder
+	for _, v := range c.Verdicts {
+		mark, outcome, colour := verdictOf(v)
+		room := wide - prose.Width(mark) - 1
+		name := prose.Pad(prose.Cut(v.Property.Name, room), room)
+		b.WriteString(paint(c.Style, colour, mark) + " " + name + " " + paint(c.Style, colour, outcome) + "\n")
+	}
+	return b.String()
 }
 
-// verdict returns the paragraph on one property.
-func (c Card) verdict(v parley.Verdict) string {
-	mark, outcome, colour := verdictOf(v)
-	broken := v.Broken != nil
-	head := mark + " " + v.Property.Name
-	line := prose.Pad(head, c.heads()) + " " + outcome
-	lines := []string{prose.Cut(line, c.Columns())}
-	if c.Color {
-		lines[0] = strings.Replace(lines[0], mark, paint(c.Style, colour, mark), 1)
-		if i := strings.LastIndex(lines[0], outcome); i >= 0 {
-			lines[0] = lines[0][:i] + paint(c.Style, colour, outcome)
-		}
-	}
-	says := []string{v.Property.Says}
+// reasons returns the paragraph on one property: what it says, what was measured, what broke it, and why it is promised
+// or not, unless that was said before.
+func (c Card) reasons(v parley.Verdict, before string) string {
+	_, outcome, colour := verdictOf(v)
+	var says []string
 	if v.Measured != "" {
 		says = append(says, "measured: "+v.Measured)
 	}
 	sometimes := v.Property.Mode == parley.Sometimes // no single run breaks it
-	if broken && !sometimes {
+	broken := -1
+	if v.Broken != nil && !sometimes {
+		broken = len(says)
 		says = append(says, "broken: "+v.Broken.Error())
 	}
-	switch {
-	case sometimes:
-	case outcome == parley.NotApplicable:
-		says = append(says, v.Vacuous)
-	case v.Promise.Because == "":
-	case v.Promise.Holds:
-		says = append(says, "promised: "+v.Promise.Because)
+	switch why := promise(v); {
+	case why == "":
+	case why == before:
+		head, _, _ := strings.Cut(why, ":")
+		says = append(says, head+" for the same reason")
 	default:
-		says = append(says, "not promised: "+v.Promise.Because)
+		says = append(says, why)
 	}
-	for _, paragraph := range says {
-		lines = append(lines, prose.Lines("  "+paragraph, c.Columns())...)
+	if outcome == parley.NotApplicable {
+		says = append(says, "not applicable: "+v.Vacuous)
+	}
+	var lines []string
+	for i, line := range c.hanging(v.Property.Name+": "+v.Property.Says, "") {
+		if name := v.Property.Name + ":"; i == 0 && strings.HasPrefix(line, name) {
+			line = paint(c.Style, bold, name) + strings.TrimPrefix(line, name)
+		}
+		lines = append(lines, line)
+	}
+	for i, paragraph := range says {
+		for _, line := range c.hanging(paragraph, "  ") {
+			if i == broken {
+				line = paint(c.Style, colour, line)
+			}
+			lines = append(lines, line)
+		}
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// promise returns why a property is promised or not, or "" if nothing is said about that.
+func promise(v parley.Verdict) string {
+	switch {
+	case v.Property.Mode == parley.Sometimes, v.Outcome() == parley.NotApplicable, v.Promise.Because == "":
+		return ""
+	case v.Promise.Holds:
+		return "promised: " + v.Promise.Because
+	}
+	return "not promised: " + v.Promise.Because
+}
+
+// hanging folds a paragraph, with two more blanks before all lines but the first.
+func (c Card) hanging(text, margin string) []string {
+	lines := prose.Lines(text, c.Columns()-len(margin)-2)
+	for i := range lines {
+		if lines[i] = margin + lines[i]; i > 0 {
+			lines[i] = "  " + lines[i]
+		}
+	}
+	return lines
 }
 
 // verdictOf puts a verdict into words.
@@ -108,7 +148,7 @@ func verdictOf(v parley.Verdict) (mark, outcome, colour string) {
 	case parley.NotApplicable:
 		return "–", outcome, dim
 	case parley.Violated:
-		return reading.Cross, strings.ToUpper(outcome), red
+		return reading.Cross, outcome, red
 	case parley.NotPromisedBroken:
 		return "!", outcome, yellow
 	}
@@ -191,10 +231,14 @@ func (c Card) whole() string {
 	var lines []string
 	for _, m := range measures {
 		have, task := m.of(c.measured()), m.of(c.Cost.Total())
-		if have == 0 && task == 0 {
+		if have == 0 && task == 0 && m.of(c.Beside) == 0 {
 			continue
 		}
 		text := m.name + ": " + prose.Number(have)
+		if beside := m.of(c.Beside); beside > 0 {
+			text = fmt.Sprintf("%s: %s, of which faulty processes sent %s", m.name,
+				prose.Number(reading.Sum(have, beside)), prose.Number(beside))
+		}
 		switch {
 		case len(c.Cost.PerRound) == 0:
 		case c.Task == "" || c.Tasks == 1:

@@ -38,7 +38,7 @@ func Deliveries(p parley.Protocol, h *parley.History, o reading.Style) string {
 		all = append(all, entry{d.Order, d.At, "(" + words.Indicated(d.Path, d.Msg) + ")"})
 	}
 	for _, d := range h.Restarts {
-		all = append(all, entry{d.Order, d.At, "(comes back)"})
+		all = append(all, entry{d.Order, d.At, "(restarts)"})
 	}
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.order, b.order) })
 	for _, e := range all {

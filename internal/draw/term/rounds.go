@@ -22,7 +22,7 @@ type RoundsOptions struct {
 // process sends only to itself.
 func Rounds(rounds []reading.Round, o RoundsOptions) string {
 	var out []string
-	faulty, silent := false, false
+	faulty, silent, late := false, false, false
 	for _, r := range rounds {
 		r.Said = slices.DeleteFunc(slices.Clone(r.Said), func(s reading.Said) bool {
 			return o.Faulty.Has(s.From) && len(s.To) == 1 && s.To[0] == s.From
@@ -30,15 +30,21 @@ func Rounds(rounds []reading.Round, o RoundsOptions) string {
 		out = append(out, o.round(r))
 		for _, said := range r.Said {
 			faulty = faulty || o.Faulty.Has(said.From)
-			silent = silent || said.Total == 0
+			silent, late = silent || said.Total == 0, late || said.Fate == reading.Late
 		}
 	}
+	var legend []string
 	if faulty {
-		legend := reading.Cross + " faulty"
-		if silent {
-			legend += "\n" + reading.Silence + ": nothing came where something was due"
-		}
-		out = append(out, prose.Fold(legend, o.Columns())+"\n")
+		legend = append(legend, reading.Cross+" faulty")
+	}
+	if faulty && silent {
+		legend = append(legend, reading.Silence+": nothing came where something was due")
+	}
+	if late {
+		legend = append(legend, marked(reading.Late)+": it came after its round, and counts as missing")
+	}
+	if len(legend) > 0 {
+		out = append(out, prose.Fold(strings.Join(legend, "\n"), o.Columns())+"\n")
 	}
 	return strings.Join(out, "\n")
 }
@@ -145,8 +151,16 @@ func (o RoundsOptions) byContent(mine []reading.Said, room int, common bool) []s
 			cells = append(cells, prose.Lines(to, min(room, max(wide, 16)))...)
 		}
 		cells = append(cells, o.rowsOf(said, room)...)
+		if said.Fate != reading.Arrives && said.Total > 0 {
+			cells = append(cells, paint(o.Style, red, prose.Cut(marked(said.Fate), room)))
+		}
 	}
 	return cells
+}
+
+// marked returns the mark of messages that do not arrive in time.
+func marked(f reading.Fate) string {
+	return map[reading.Fate]string{reading.Lost: "(lost)", reading.Late: "(late)", reading.Omitted: "(omitted)"}[f]
 }
 
 // shown returns the rows to show.

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"slices"
 	"strings"
 
 	"parley"
@@ -52,13 +53,63 @@ func (p *treeText) lines(n *reading.Node, first, other string) {
 		row.label += " " + prose.Ellipsis + " " + p.Path(n.Last, p.dotted) + "  " + prose.Number(n.Times) + " nodes"
 	}
 	p.rows = append(p.rows, row)
-	for i, kid := range n.Kids {
-		if i < len(n.Kids)-1 {
+	kids := p.withOwn(n)
+	for i, kid := range kids {
+		if kid.own {
+			p.own(n, other, i == len(kids)-1)
+			continue
+		}
+		kid := kid.Node
+		if i < len(kids)-1 {
 			p.lines(kid, other+"├─ ", other+"│  ")
 		} else {
 			p.lines(kid, other+"└─ ", other+"   ")
 		}
 	}
+}
+
+// voter is a child of a node, or the owner of the tree, whose vote is what it received itself.
+type voter struct {
+	*reading.Node
+	own bool
+}
+
+// withOwn returns the drawn children of a node. If the owner of the tree is none of them, it is added in its place: in
+// OM(m) its own vote at a node is the node's input.
+func (p *treeText) withOwn(n *reading.Node) (all []voter) {
+	lacks := len(n.Kids) > 0 && n.In != nil && !slices.Contains(n.Path, p.Of)
+	for _, kid := range n.Kids {
+		if kid.Rest > 0 {
+			continue
+		}
+		last := kid.Relay()
+		if kid.Times > 1 {
+			last = kid.Last[len(kid.Last)-1]
+		}
+		lacks = lacks && (p.Of < kid.Relay() || p.Of > last)
+	}
+	for _, kid := range n.Kids {
+		if lacks && (kid.Rest > 0 || kid.Relay() > p.Of) {
+			all, lacks = append(all, voter{own: true}), false
+		}
+		all = append(all, voter{Node: kid})
+	}
+	if lacks {
+		all = append(all, voter{own: true})
+	}
+	return all
+}
+
+// own adds the line of the owner's own vote at a node.
+func (p *treeText) own(n *reading.Node, other string, last bool) {
+	branch := other + "├─ "
+	if last {
+		branch = other + "└─ "
+	}
+	path := append(slices.Clone(n.Path), p.Of)
+	row := treeRow{branch: branch, label: p.Path(path, p.dotted), in: p.Value(n.In), rest: "own vote"}
+	row.out = row.in
+	p.rows = append(p.rows, row)
 }
 
 func (p *treeText) output(v []byte) string {
