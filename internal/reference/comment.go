@@ -13,7 +13,7 @@ import (
 	"parley/internal/must"
 )
 
-// modulePath is the path of this module.
+// modulePath is what go.mod calls this module.
 var modulePath = reflect.TypeFor[parley.ID]().PkgPath()
 
 // comment returns what the source says of a field of a struct of this module, behind it or above it.
