@@ -182,6 +182,14 @@ cover: ## the share of statements that tests reach, by function, to cover.out
 generate: ## write the generated files anew
 	$(GO) generate ./...
 
+.PHONY: reference
+reference: ## write the generated parts of docs/reference, and the JSON Schemas
+	$(GO) run ./internal/reference
+
+.PHONY: man
+man: ## write a manual page for each command to man/
+	$(GO) run ./internal/reference -man man
+
 .PHONY: rename
 rename: ## give the module another path everywhere: make rename MODULE=example.org/parley
 	@test -n "$(MODULE)" || { echo 'make rename: say which: make rename MODULE=example.org/parley' >&2; exit 2; }

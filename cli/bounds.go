@@ -15,6 +15,13 @@ import (
 	"parley/internal/draw/prose"
 )
 
+// boundsOutput is the JSON output of "parley bounds".
+type boundsOutput struct {
+	N          int      `json:"n"`
+	M          int      `json:"m"`
+	Algorithms []limits `json:"algorithms"`
+}
+
 // limits is what one algorithm can do with n processes and m faults.
 type limits struct {
 	Name      string           `json:"name"`
@@ -49,7 +56,7 @@ func boundsCommand(a *console.App) *cobra.Command {
 			}
 			all := limitsOf(a, n, m)
 			if asJSON {
-				return a.PrintEscaped(all)
+				return a.PrintJSON(boundsOutput{n, m, all})
 			}
 			return printBounds(a, n, m, all)
 		},
@@ -57,6 +64,7 @@ func boundsCommand(a *console.App) *cobra.Command {
 	cmd.Flags().IntVarP(&n, "n", "n", 7, "number of `processes`")
 	cmd.Flags().IntVarP(&m, "m", "m", 2, "number of `faults`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	console.Prints(cmd.Flags(), "bounds", boundsOutput{})
 	return cmd
 }
 

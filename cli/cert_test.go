@@ -40,8 +40,11 @@ func TestCertJSON(t *testing.T) {
 	if made.Cluster != "bank" || made.Dir != "x" || len(made.Serial) != 32 || made.Until == "" {
 		t.Errorf("%+v", made)
 	}
-	var nodes []struct{ Kind, Name, Serial, Certificate, Key, Signer string }
-	into(&nodes, 0, "cert", "issue", "b", "a", "--dir", "x")
+	var issued struct {
+		Certificates []struct{ Kind, Name, Serial, Certificate, Key, Signer string }
+	}
+	into(&issued, 0, "cert", "issue", "b", "a", "--dir", "x")
+	nodes := issued.Certificates
 	if len(nodes) != 2 || nodes[0].Name != "b" || nodes[0].Kind != "node" || nodes[1].Key != filepath.Join("x", "node-a.key") {
 		t.Errorf("%+v", nodes)
 	}
@@ -49,18 +52,27 @@ func TestCertJSON(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(pinned)) != nodes[0].Signer {
 		t.Errorf("%q, %v; it is %q", pinned, err, nodes[0].Signer)
 	}
-	var revoked []struct{ Kind, Name, Serial, Revoked string }
-	into(&revoked, 0, "cert", "revoke", "a", "--dir", "x")
+	var gone struct {
+		Certificates []struct{ Kind, Name, Serial, Revoked string }
+	}
+	into(&gone, 0, "cert", "revoke", "a", "--dir", "x")
+	revoked := gone.Certificates
 	if len(revoked) != 1 || revoked[0].Serial != nodes[1].Serial || revoked[0].Revoked == "" {
 		t.Errorf("%+v", revoked)
 	}
-	var listed []struct{ Kind, Name, State, Rights string }
-	into(&listed, 0, "cert", "show", "--dir", "x")
+	var list struct {
+		Certificates []struct{ Kind, Name, State, Rights string }
+	}
+	into(&list, 0, "cert", "show", "--dir", "x")
+	listed := list.Certificates
 	if len(listed) != 2 || listed[0].State != "valid" || listed[1].State != "revoked" {
 		t.Errorf("%+v", listed)
 	}
-	var shown []struct{ File, What, Name, Problem string }
-	into(&shown, 1, "cert", "show", nodes[0].Certificate, nodes[1].Certificate)
+	var files struct {
+		Found []struct{ File, What, Name, Problem string }
+	}
+	into(&files, 1, "cert", "show", nodes[0].Certificate, nodes[1].Certificate)
+	shown := files.Found
 	if len(shown) != 2 || shown[0].Problem != "" || shown[1].Name != "parley://bank/node/a" ||
 		!strings.HasPrefix(shown[1].Problem, "revoked: ") {
 		t.Errorf("%+v", shown)

@@ -49,17 +49,17 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 // runContext is Run with a context whose end interrupts the command as a signal does.
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{To: stdout}
-	a := &console.App{Protocols: protocols, Out: out, Err: stderr}
+	args = bench.LongFlags(args)
+	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args)}
 	if err := clashes(a); err != nil {
-		fmt.Fprintf(stderr, "parley: %v\n", err)
+		a.Complain(console.Usage, err)
 		return console.Usage
 	}
 	root := rootCommand(a)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeValues(a, root)
 	}
-	root.SetArgs(run.Arguments(bench.LongFlags(args)))
-	root.SetOut(out)
+	root.SetArgs(run.Arguments(args))
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if failed := out.Failed(); failed != nil && (err == nil || errors.Is(err, failed)) {
@@ -73,11 +73,18 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	case ended:
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "parley: %s\n", console.Plain(err))
+	status := console.Usage
 	if ended, ok := errors.AsType[*console.EndedError](err); ok {
-		return ended.Status
+		status = ended.Status
 	}
-	return console.Usage
+	a.Complain(status, err)
+	return status
+}
+
+// Commands returns the command line as a tree of commands, for programs that document it. Its commands must not be
+// executed.
+func Commands(protocols []parley.Protocol) *cobra.Command {
+	return rootCommand(&console.App{Protocols: protocols, Out: io.Discard, Err: io.Discard})
 }
 
 func rootCommand(a *console.App) *cobra.Command {
@@ -100,8 +107,16 @@ func rootCommand(a *console.App) *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(console.UnknownFlag)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.DisableFlagParsing { // it does so itself, when it knows its flags
+			return nil
+		}
+		return a.SetFromEnvironment(cmd.CommandPath(), cmd.Flags())
+	}
 	a.DeclareColor(root.PersistentFlags())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
+	console.Common(root.PersistentFlags(), "color")
+	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages |", ".FlagUsagesWrapped 100 |",
+		"{{if .HasHelpSubCommands}}", flagsByVariables+"{{if .HasHelpSubCommands}}").Replace(root.UsageTemplate()))
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -124,8 +139,22 @@ func rootCommand(a *console.App) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(run.Member(a))
+	root.AddCommand(run.Member(a), environment())
+	root.SetOut(a.Out)
+	nameCompletion(root)
 	return root
+}
+
+// flagsByVariables is the line of the help of every command that has flags.
+const flagsByVariables = `{{if and .HasParent .HasAvailableLocalFlags}}
+
+Flags can be set by environment variables too: "parley help environment" says how.{{end}}`
+
+// environment is the help on variables of the environment.
+func environment() *cobra.Command {
+	return &cobra.Command{
+		Use: "environment", Short: "How environment variables set flags", Long: console.Environment,
+	}
 }
 
 // clashes returns an error if two protocols have the same name, or if a protocol has a flag that the command line

@@ -31,7 +31,12 @@ func TestClientExamples(t *testing.T) {
 	for _, command := range clientCommands {
 		if command == "cluster expel" {
 			otherCommands(t)
+			clientJSON(t)
 			listenUnwritten(t)
+		}
+		if command == "cluster leave" { // node2 has ended
+			out, _, _ := run("cluster", "forget", "node2", "--json", "--dir", "bank")
+			checkJSON(t, []string{"cluster", "forget"}, out)
 		}
 		for _, line := range helpExamples(t, command) {
 			if other, ok := clientOthers[command]; ok {
@@ -73,16 +78,16 @@ func otherCommands(t *testing.T) {
 		"log get table nothing":                           {1, "the key has no value"},
 		"agree x -m 2":                                    {2, "node1: refused: m = 2: "},
 		"cast total x --level fifo":                       {2, "no payloads of level fifo"},
-		"cast total x --json":                             {0, `{"node":"node1","sent":1,"position":"`},
+		"cast total x --json":                             {0, `{"version":1,"node":"node1","sent":1,"position":"`},
 		"commit t9 node9=x":                               {2, `there is no member "node9"`},
 		"commit t8 node1=x":                               {1, "t8: aborted: node1: has no participant\n"},
-		"agree --name v --json node1=a node2=b":           {0, `{"node":"node2","vector":{"name":"v",`},
+		"agree --name v --json node1=a node2=b":           {0, `{"version":1,"node":"node2","answer":{"vector":{"name":"v",`},
 		"agree --name w --rule maximum node1=-5 node2=-7": {0, `maximum "0"` + "\nnone counts as 0 in the maximum"},
 		"agree --name u --rule maximum --otherwise -9 node1=-5 node2=-7": {0, `maximum "-5"`},
 		"cluster drain node9": {2, `parley cluster drain: NODE: "node9": allowed are node1, `},
 		"cluster leave node9": {2, `parley cluster leave: NODE: "node9": allowed are node1, `},
 		"clock":               {1, "  not in step  "},
-		"clock --json":        {1, `{"node":"node4","time":`},
+		"clock --json":        {1, `{"version":1,"node":"node4","answer":{"time":`},
 		"status":              {1, "; not durable: "},
 		"status --at node2":   {0, "  position "},
 		"listen total --from 999999999 --count 1 --timeout 200ms": {3, "parley: node1: nothing was delivered for as long as"},

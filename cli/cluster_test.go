@@ -108,6 +108,7 @@ func clusterOf(t *testing.T, args ...string) (*process, upJSON) {
 	if err := json.Unmarshal([]byte(p.printed()), &up); err != nil {
 		t.Fatalf("%v: %s", err, p.printed())
 	}
+	checkJSON(t, []string{"cluster", "up"}, p.printed())
 	return p, up
 }
 
@@ -161,11 +162,15 @@ func TestClusterUp(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	out, _, status = run("node", "--config", file, "--check", "--json")
-	var found []struct {
-		Key, Text string
-		Problem   bool
+	var checked struct {
+		Findings []struct {
+			Key, Text string
+			Problem   bool
+		}
 	}
-	if err := json.Unmarshal([]byte(out), &found); status != 1 || err != nil || len(found) < 4 || !found[1].Problem ||
+	checkJSON(t, []string{"node"}, out)
+	err := json.Unmarshal([]byte(out), &checked)
+	if found := checked.Findings; status != 1 || err != nil || len(found) < 4 || !found[1].Problem ||
 		found[1].Key != "certificates" || !strings.HasPrefix(found[1].Text, "line 4: revoked: ") {
 		t.Errorf("status %d, %v, %s", status, err, out)
 	}
@@ -187,7 +192,7 @@ func TestClusterNodeEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.wait("parley: node2 has ended: ")
+	p.wait(`"message":"node2 has ended: `)
 	if !listens(up.Nodes[0].Address) {
 		t.Error("the others have ended too")
 	}
@@ -236,7 +241,7 @@ func TestNodeReloads(t *testing.T) {
 	n, certs := up.Nodes[0], filepath.Join(up.Dir, "certs")
 	p = begin(t, "node node1 of cluster local is in, at "+n.Address+"\n", "node", "--config", n.Config)
 	out, stderr, status := run("cert", "issue", n.Name, "--renew", "--json", "--dir", certs)
-	var renewed []struct{ Serial string }
+	var renewed struct{ Certificates []struct{ Serial string } }
 	if err := json.Unmarshal([]byte(out), &renewed); status != 0 || err != nil {
 		t.Fatal(err, stderr)
 	}
@@ -246,7 +251,7 @@ func TestNodeReloads(t *testing.T) {
 		}
 	}
 	signal()
-	p.wait("certificates are read again\" serial=" + renewed[0].Serial)
+	p.wait("certificates are read again\" serial=" + renewed.Certificates[0].Serial)
 	if err := os.Remove(filepath.Join(certs, "node-node1.key")); err != nil {
 		t.Fatal(err)
 	}

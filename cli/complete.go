@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ func completeValues(a *console.App, root *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			complete := cobra.CompletionFunc(nil)
 			kind, _ := pflag.UnquoteUsage(f)
-			switch values := valuesOf(f); {
+			switch values := console.Values(f); {
 			case values != nil && takesList(f):
 				complete = inList(values)
 			case values != nil:
@@ -52,20 +51,6 @@ func commands(root *cobra.Command) []*cobra.Command {
 		all = append(all, commands(c)...)
 	}
 	return all
-}
-
-// aSet is a closed set of values in a usage.
-var aSet = regexp.MustCompile(`[a-z0-9-]+(\|[a-z0-9-]+)+`)
-
-// valuesOf returns the values that a flag takes, if these are a closed set.
-func valuesOf(f *pflag.Flag) []string {
-	if set := aSet.FindString(f.Usage); set != "" {
-		return strings.Split(set, "|")
-	}
-	if kind := f.Value.Type(); strings.Contains(kind, "|") {
-		return strings.Split(kind, "|")
-	}
-	return nil
 }
 
 // takesList reports whether a flag takes a list of values.

@@ -24,7 +24,7 @@ func TestClosedSets(t *testing.T) {
 	sets := 0
 	for _, cmd := range commands(rootCommand(a)) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			values := valuesOf(f)
+			values := console.Values(f)
 			if values == nil {
 				return
 			}

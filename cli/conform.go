@@ -9,6 +9,11 @@ import (
 	"parley/internal/conform"
 )
 
+// conformOutput is the JSON output of "parley conform".
+type conformOutput struct {
+	Files []conform.Result `json:"files"`
+}
+
 // conformCommand is "parley conform".
 func conformCommand(a *console.App) *cobra.Command {
 	var asJSON bool
@@ -30,8 +35,8 @@ func conformCommand(a *console.App) *cobra.Command {
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
-					fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
 					status = console.Usage
+					a.Complain(status, err)
 					continue
 				}
 				all = append(all, r)
@@ -40,12 +45,13 @@ func conformCommand(a *console.App) *cobra.Command {
 				}
 			}
 			if asJSON {
-				return console.End(status, a.PrintEscaped(all))
+				return console.End(status, a.PrintJSON(conformOutput{all}))
 			}
 			return console.End(status, printConform(a, all))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	console.Prints(cmd.Flags(), "conform", conformOutput{})
 	return cmd
 }
 

@@ -30,6 +30,7 @@ func TestDoctor(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &got); err != nil || status > 1 {
 			t.Fatalf("%v: status %d, %s, %v", how, status, stderr, err)
 		}
+		checkJSON(t, args, out)
 		round, err := time.ParseDuration(got.Round)
 		if err != nil || round < time.Millisecond || got.M != 1 || len(got.Reasons) < 3 || len(got.Peers) != 3 {
 			t.Errorf("%v: %+v", how, got)

@@ -14,6 +14,11 @@ import (
 	"parley/internal/lists"
 )
 
+// listOutput is the JSON output of "parley list".
+type listOutput struct {
+	Protocols []listed `json:"protocols"`
+}
+
 // listed is one protocol as "parley list" prints it.
 type listed struct {
 	Name       string   `json:"name"`
@@ -54,17 +59,18 @@ func listCommand(a *console.App) *cobra.Command {
 			default:
 				return printList(a, a.Out)
 			}
-			return a.PrintEscaped(lists.Of(protocols, func(p parley.Protocol) listed {
+			return a.PrintJSON(listOutput{lists.Of(protocols, func(p parley.Protocol) listed {
 				return listed{
 					Name: p.Name, Title: p.Title, Paper: p.Paper, Timing: p.Timing.String(), Faults: p.Faults.String(),
 					Properties: lists.Of(p.Properties, func(q parley.Property) string { return q.Name }),
 					Bound:      smallest(p), Guarantees: guarantees(p),
 				}
-			}))
+			})})
 		},
 	}
 	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	console.Prints(cmd.Flags(), "list", listOutput{})
 	return cmd
 }
 

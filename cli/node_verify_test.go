@@ -69,6 +69,7 @@ func TestNodeVerify(t *testing.T) {
 		}
 	}
 	stdout, _, status = verify(dir, "--json")
+	checkJSON(t, []string{"node", "verify"}, stdout)
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || status != 1 || found.Damage.File != log || found.Damage.Offset != 64 {
 		t.Errorf("damaged: status %d, %s", status, stdout)
 	}

@@ -27,6 +27,7 @@ func TestRunProcesses(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || stderr != "" || r.Host != "cluster" {
 				t.Fatalf("status %d, %v, %s%s", status, err, stderr, out)
 			}
+			checkJSON(t, append([]string{"run"}, args...), out)
 			for _, v := range r.Verdicts {
 				if (v.Property == "atomicity" || v.Property == "agreement") && !strings.HasSuffix(v.Outcome, "held") {
 					t.Errorf("%s: %s", v.Property, v.Outcome)

@@ -17,7 +17,7 @@ import (
 // TestMain runs the command line instead of the tests when a command under test starts this program as a node or
 // process.
 func TestMain(m *testing.M) {
-	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && slices.Contains([]string{"node", "member", "list"}, os.Args[1]) {
+	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && slices.Contains([]string{"node", "member", "list", "bench"}, os.Args[1]) {
 		cli.Main(catalog.All())
 	}
 	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})

@@ -53,6 +53,10 @@ type gap struct {
 	Dropped uint64 `json:"dropped"`
 }
 
+// Lines returns a value of each kind of line of a file: a header, an event, a gap, and a footer. It is for programs
+// that describe the format.
+func Lines() []any { return []any{Header{}, line{}, gap{}, footer{}} }
+
 // hash returns the hash of a header that was read. It covers every field, not its encoding.
 func (h Header) hash() (string, error) {
 	b, err := json.Marshal(h)

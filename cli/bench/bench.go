@@ -2,7 +2,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -53,7 +52,7 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 			r := s.Run()
 			stop()
 			if asJSON {
-				return json.NewEncoder(a.Out).Encode(r)
+				return a.PrintLine(r)
 			}
 			nodes := ""
 			if r.Nodes > 0 {
@@ -80,6 +79,7 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	}
 	f.Uint64Var(&memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	console.Prints(f, "bench", bench.Result{})
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 				return child.Start(ctx, id, "bench", "failover-node")
 			}
 			r, err := failover.Run(ctx, s, start, func(node string, first time.Duration) {
-				fmt.Fprintf(a.Err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
+				a.Notice("%s fails: the others go on after %.1f ms", node, first.Seconds()*1e3)
 			})
 			switch {
 			case ctx.Err() != nil:
@@ -70,6 +70,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 	f.DurationVar(&s.Before, "before", time.Second, "for how long nodes send before one fails")
 	f.DurationVar(&s.After, "after", 3*time.Second, "for how long the others send after that")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	console.Prints(f, "bench-failover", failover.Result{})
 	return cmd
 }
 

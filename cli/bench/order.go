@@ -79,6 +79,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in, for the time of the run (default: in memory)")
 	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	console.Prints(f, "bench-order", order.Result{})
 	return cmd
 }
 

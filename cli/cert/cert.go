@@ -52,6 +52,7 @@ func (f *flags) declare(cmd *cobra.Command) {
 // declareIssue adds the flags of the commands that create certificates.
 func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.declare(cmd)
+	console.Prints(cmd.Flags(), "cert-issue", issuedOutput{})
 	f.valid = durationFlag(90 * day)
 	cmd.Flags().Var(&f.valid, "valid", "for how long the certificates are valid: `time` as in 24h, 90d or 1y")
 	cmd.Flags().BoolVar(&f.renew, "renew", false,
@@ -127,6 +128,14 @@ func someNames(cmd *cobra.Command, args []string) error {
 	return console.Args(1, 0, "a NAME or more were expected")(cmd, args)
 }
 
+// authorityOutput is the JSON output of "parley cert init".
+type authorityOutput struct {
+	Cluster string    `json:"cluster"`
+	Dir     string    `json:"dir"`
+	Serial  string    `json:"serial"`
+	Until   time.Time `json:"until"`
+}
+
 // initCommand is "parley cert init".
 func initCommand(a *console.App) *cobra.Command {
 	var f flags
@@ -146,12 +155,7 @@ func initCommand(a *console.App) *cobra.Command {
 			}
 			until := made.Certificate().NotAfter
 			if f.asJSON {
-				return a.PrintJSON(struct {
-					Cluster string    `json:"cluster"`
-					Dir     string    `json:"dir"`
-					Serial  string    `json:"serial"`
-					Until   time.Time `json:"until"`
-				}{cluster, f.dir, cert.Serial(made.Certificate()), until})
+				return a.PrintJSON(authorityOutput{cluster, f.dir, cert.Serial(made.Certificate()), until})
 			}
 			_, err = fmt.Fprintf(a.Out, "authority of cluster %s, valid until %s\n"+
 				"%s and %s: for every node and client\n%s: its key, for nobody\n", cluster, dated(until),
@@ -160,6 +164,7 @@ func initCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f.declare(cmd)
+	console.Prints(cmd.Flags(), "cert-init", authorityOutput{})
 	f.valid = durationFlag(10 * 365 * day)
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the `name` of the cluster")
 	cmd.Flags().Var(&f.valid, "valid", "for how long the authority is valid: `time` as in 90d or 10y")
@@ -220,6 +225,11 @@ func clientCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
+// issuedOutput is the JSON output of the commands that create certificates.
+type issuedOutput struct {
+	Certificates []issued `json:"certificates"`
+}
+
 // issued is a new certificate as the commands print it.
 type issued struct {
 	cert.Record
@@ -268,7 +278,7 @@ func issueAll(a *console.App, f flags, kind cert.Kind, names []string,
 		out = append(out, i)
 	}
 	if f.asJSON {
-		return a.PrintJSON(out)
+		return a.PrintJSON(issuedOutput{out})
 	}
 	for _, i := range out {
 		fmt.Fprintf(a.Out, "%s %s: %s and %s, valid until %s\n", kind, i.Name, i.Certificate, i.Key, dated(i.Until))
@@ -316,6 +326,11 @@ func initFirst(err error) error {
 	return err
 }
 
+// revokedOutput is the JSON output of "parley cert revoke".
+type revokedOutput struct {
+	Certificates []cert.Record `json:"certificates"`
+}
+
 // revokeCommand is "parley cert revoke".
 func revokeCommand(a *console.App) *cobra.Command {
 	var f flags
@@ -344,7 +359,7 @@ func revokeCommand(a *console.App) *cobra.Command {
 				return initFirst(err)
 			}
 			if f.asJSON {
-				return a.PrintJSON(all)
+				return a.PrintJSON(revokedOutput{all})
 			}
 			for _, r := range all {
 				who := "a certificate that is not in the index"
@@ -358,6 +373,7 @@ func revokeCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f.declare(cmd)
+	console.Prints(cmd.Flags(), "cert-revoke", revokedOutput{})
 	return cmd
 }
 

@@ -37,7 +37,25 @@ func showCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f.declare(cmd)
+	console.Prints(cmd.Flags(), "cert-show", recordsOutput{})
+	console.Prints(cmd.Flags(), "cert-show-files", filesOutput{})
 	return cmd
+}
+
+// recordsOutput is the JSON output of "parley cert show" without files.
+type recordsOutput struct {
+	Certificates []record `json:"certificates"`
+}
+
+// record is an entry of the authority's index.
+type record struct {
+	cert.Record
+	State string `json:"state"`
+}
+
+// filesOutput is the JSON output of "parley cert show" with files. A file may hold several things.
+type filesOutput struct {
+	Found []cert.Description `json:"found"`
 }
 
 func showAuthority(a *console.App, f flags) error {
@@ -45,16 +63,12 @@ func showAuthority(a *console.App, f flags) error {
 	if err != nil {
 		return initFirst(err)
 	}
-	type row struct {
-		cert.Record
-		State string `json:"state"`
-	}
-	now, rows := time.Now(), []row{}
+	now, rows := time.Now(), []record{}
 	for _, r := range by.Records() {
-		rows = append(rows, row{r, r.State(now)})
+		rows = append(rows, record{r, r.State(now)})
 	}
 	if f.asJSON {
-		return a.PrintJSON(rows)
+		return a.PrintJSON(recordsOutput{rows})
 	}
 	own := by.Certificate()
 	text := "valid until " + dated(own.NotAfter)
@@ -89,8 +103,8 @@ func showFiles(a *console.App, f flags, files []string) error {
 		}
 		found, err := cert.Inspect(file, trust)
 		if err != nil {
-			fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
 			status = console.Usage
+			a.Complain(status, err)
 			continue
 		}
 		for _, d := range found {
@@ -101,7 +115,7 @@ func showFiles(a *console.App, f flags, files []string) error {
 		all = append(all, found...)
 	}
 	if f.asJSON {
-		return console.End(status, a.PrintJSON(all))
+		return console.End(status, a.PrintJSON(filesOutput{all}))
 	}
 	for _, d := range all {
 		printDescription(a, d)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 
 	"parley"
 	"parley/cluster/harness"
@@ -36,7 +38,8 @@ func LockThread() (unlock func()) {
 	return runtime.UnlockOSThread
 }
 
-// Command prepares a process of this program with the given name and arguments. The process ends with this one. The
+// Command prepares a process of this program with the given name and arguments. No variable of the environment sets a
+// flag of it. The process ends with this one. The
 // calling goroutine must be locked to its thread.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
@@ -44,7 +47,8 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Env = append(os.Environ(), variable+"="+name)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PARLEY_") })
+	cmd.Env = append(cmd.Env, variable+"="+name)
 	dieWithParent(cmd)
 	return cmd, nil
 }

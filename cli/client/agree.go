@@ -69,6 +69,9 @@ func Agree(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "agree", &parleyv1.AgreeResponse{})
+	console.Prints(cmd.Flags(), "agree-name", &parleyv1.ProposeResponse{})
+	console.Prints(cmd.Flags(), "agree-rule", &parleyv1.ConsensusResponse{})
 	flags := cmd.Flags()
 	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking")
 	flags.Uint32VarP(&f.m, "m", "m", 0, "how many `nodes` may lie (default: as many as the algorithm tolerates)")
@@ -133,7 +136,7 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 			return err
 		}
 		if f.AsJSON {
-			return printProto(a, r)
+			return printAnswer(a, n.Name, r)
 		}
 		d := r.GetDecision()
 		fmt.Fprintf(a.Out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
@@ -194,7 +197,7 @@ func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) 
 			continue
 		}
 		if f.AsJSON {
-			if err := PrintOf(a, n.Name, answers[i]); err != nil {
+			if err := printAnswer(a, n.Name, answers[i]); err != nil {
 				return err
 			}
 			continue

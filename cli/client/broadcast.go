@@ -62,6 +62,7 @@ func Broadcast(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "broadcast", broadcastOutput{})
 	cmd.Flags().StringVar(&level, "level", "",
 		"`level` of the promise: reliable|uniform|fifo|causal|atomic|total|byzantine (default: the group's level)")
 	return cmd
@@ -83,14 +84,17 @@ func (c *Flags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at plac
 	return at, err
 }
 
+// broadcastOutput is the JSON output of "parley broadcast".
+type broadcastOutput struct {
+	Node     string `json:"node"`
+	Sent     int    `json:"sent"`
+	Position uint64 `json:"position,string"` // a string, as in "parley subscribe --json"
+}
+
 // delivered prints where the last of the texts was delivered.
 func delivered(a *console.App, f *Flags, at place, texts int) error {
 	if f.AsJSON {
-		return a.PrintLine(struct {
-			Node     string `json:"node"`
-			Sent     int    `json:"sent"`
-			Position uint64 `json:"position,string"` // a string, as in "parley subscribe --json"
-		}{at.node, texts, at.position})
+		return a.PrintLine(broadcastOutput{at.node, texts, at.position})
 	}
 	what := ""
 	if texts > 1 {

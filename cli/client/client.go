@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,13 +36,14 @@ type Flags struct {
 // Declare adds the flags to a command.
 func (c *Flags) Declare(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.Dir, "dir", os.Getenv(DirVariable),
+	f.StringVar(&c.Dir, "dir", "",
 		"the `folder` of a cluster that \"parley cluster up\" runs (default: "+DirVariable+" of the environment)")
 	f.StringSliceVar(&c.At, "at", nil, "the nodes to call: with --dir by name (default: all), else by HOST:PORT")
 	f.StringVar(&c.certificates, "certificates", "", "the `folder` with ca.pem, client-NAME.pem and client-NAME.key")
 	f.StringVar(&c.As, "as", "admin", "the `name` of the client whose certificate is used")
 	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer")
 	f.BoolVar(&c.AsJSON, "json", false, "print JSON")
+	console.Common(f, "dir", "at", "certificates", "as", "timeout")
 }
 
 // Node is a node that can be called.
@@ -216,9 +216,13 @@ func everyNode(nodes []Node) ([]Node, error) { return nodes, nil }
 
 // Said rewords an error of a node, with the node's name.
 func Said(n Node, err error) error {
+	node := n.Name
+	if n.Client == nil { // no node's: several were tried
+		node = ""
+	}
 	wrong, ok := errors.AsType[*connect.Error](err)
 	if !ok {
-		return fmt.Errorf("%s: %w", n.Name, err)
+		return &rewordedError{err, n.Name + ": " + err.Error(), node}
 	}
 	outcome, message := "", wrong.Message()
 	if late(err) { // by the clock of the node or by ours, and so in different words
@@ -227,7 +231,7 @@ func Said(n Node, err error) error {
 	if client.Unknown(err) && !strings.Contains(message, "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
 	}
-	return &rewordedError{err, fmt.Sprintf("%s: %s (%v%s)", n.Name, message, wrong.Code(), outcome)}
+	return &rewordedError{err, fmt.Sprintf("%s: %s (%v%s)", n.Name, message, wrong.Code(), outcome), node}
 }
 
 // late reports whether a call ended because its time was up, by the clock of the node or by ours.
@@ -236,13 +240,24 @@ func late(err error) bool { return connect.CodeOf(err) == connect.CodeDeadlineEx
 // rewordedError is an error with another text.
 type rewordedError struct {
 	error
-	text string
+	text, node string
 }
 
 func (e *rewordedError) Error() string { return e.text }
 
 // Unwrap returns the error itself.
 func (e *rewordedError) Unwrap() error { return e.error }
+
+// Call implements [console.CallError].
+func (e *rewordedError) Call() (node, code, reason, outcome string) {
+	if wrong, ok := errors.AsType[*connect.Error](e.error); ok {
+		code = wrong.Code().String()
+	}
+	if client.Unknown(e.error) {
+		outcome = "unknown"
+	}
+	return e.node, code, client.Detail(e.error).GetReason(), outcome
+}
 
 // failedCall is an error of calls to nodes.
 type failedCall struct {
@@ -270,16 +285,21 @@ func Report(a *console.App, err error) error {
 	if !ok {
 		return err
 	}
-	for _, one := range strings.Split(failed.Error(), "\n") {
-		fmt.Fprintf(a.Err, "parley: %s\n", one)
-	}
+	status := console.Violated
 	switch {
 	case badInput(failed.error):
-		return console.ExitError(console.Usage)
+		status = console.Usage
 	case failed.late, unanswered(failed.error) && !failed.partly:
-		return console.ExitError(console.Unfinished)
+		status = console.Unfinished
 	}
-	return console.ExitError(console.Violated)
+	each := []error{failed.error}
+	if all, ok := failed.error.(interface{ Unwrap() []error }); ok {
+		each = all.Unwrap()
+	}
+	for _, one := range each {
+		a.Complain(status, one)
+	}
+	return console.ExitError(status)
 }
 
 // unanswered reports whether an error, or each of several, means that there was no answer: no node could be called,

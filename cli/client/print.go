@@ -1,9 +1,6 @@
 package client
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,32 +22,13 @@ func printed(text []byte) string {
 	return s
 }
 
-// printProto prints an answer in the API's JSON form.
-func printProto(a *console.App, m proto.Message) error { return PrintOf(a, "", m) }
-
-// PrintOf is printProto with the name of the answering node. An empty name is omitted.
-func PrintOf(a *console.App, node string, m proto.Message) error {
-	b := []byte("{}")
-	if m != nil {
-		var err error
-		if b, err = (protojson.MarshalOptions{EmitUnpopulated: true}).Marshal(m); err != nil {
-			return err
-		}
-	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, b); err != nil {
+// printAnswer prints a node's answer in the API's JSON form.
+func printAnswer(a *console.App, node string, m proto.Message) error {
+	answer, err := protojson.MarshalOptions{EmitUnpopulated: true}.Marshal(m)
+	if err != nil {
 		return err
 	}
-	text := line.String()
-	if node != "" {
-		comma := ","
-		if text == "{}" {
-			comma = ""
-		}
-		text = `{"node":` + strconv.Quote(node) + comma + text[1:]
-	}
-	_, err := fmt.Fprintln(a.Out, text)
-	return err
+	return a.PrintLine(console.Answered{Node: node, Answer: answer})
 }
 
 // valueText returns a value as text, and "none" for nil.

@@ -33,13 +33,13 @@ func Status(a *console.App) *cobra.Command {
 		Example: "  parley status --dir bank\n  parley status --at node2 --json --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
+			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
 			if err != nil {
 				return err
 			}
-			for _, r := range answers {
+			for i, r := range answers {
 				if r != nil && f.AsJSON {
-					err = errors.Join(err, printProto(a, r))
+					err = errors.Join(err, printAnswer(a, nodes[i].Name, r))
 				}
 			}
 			if !f.AsJSON {
@@ -52,6 +52,7 @@ func Status(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "status", &parleyv1.StatusResponse{})
 	return cmd
 }
 
@@ -219,7 +220,7 @@ func Clock(a *console.App) *cobra.Command {
 				switch {
 				case r == nil:
 				case f.AsJSON:
-					err = errors.Join(err, PrintOf(a, nodes[i].Name, r))
+					err = errors.Join(err, printAnswer(a, nodes[i].Name, r))
 				default:
 					within := "not in step"
 					if r.GetSynchronized() {
@@ -236,6 +237,7 @@ func Clock(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "clock", &parleyv1.NowResponse{})
 	return cmd
 }
 
@@ -271,7 +273,7 @@ func Commit(a *console.App) *cobra.Command {
 				}
 				aborted = !r.GetCommitted()
 				if f.AsJSON {
-					return printProto(a, r)
+					return printAnswer(a, n.Name, r)
 				}
 				word := "committed"
 				if aborted {
@@ -290,6 +292,7 @@ func Commit(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "commit", &parleyv1.CommitResponse{})
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
 )
 
 // Subscribe is "parley subscribe".
@@ -38,6 +39,7 @@ func Subscribe(a *console.App) *cobra.Command {
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "subscribe", &parleyv1.Delivery{})
 	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for the group's first delivery; what is "+
 		"kept no more is an error, which says where that which is kept begins (default: what is new)")
 	cmd.Flags().IntVar(&count, "count", 0, "how many `deliveries` to print (default: no end)")
@@ -66,7 +68,7 @@ func (l *deliveryPrinter) run(ctx context.Context) error {
 	at := nodes[0]
 	if err == nil {
 		defer func() { _ = sub.Close() }()
-		err = l.print(ctx, sub)
+		err = l.print(ctx, nodes, sub)
 		at = nodeOf(nodes, sub.Node())
 	}
 	switch {
@@ -88,7 +90,7 @@ func (l *deliveryPrinter) soon(ctx context.Context) (context.Context, context.Ca
 }
 
 // print prints deliveries. A write error is not blamed on a node.
-func (l *deliveryPrinter) print(ctx context.Context, sub *client.Subscription) error {
+func (l *deliveryPrinter) print(ctx context.Context, nodes []Node, sub *client.Subscription) error {
 	for n := 1; ; n++ {
 		soon, cancel := ctx, context.CancelFunc(func() {})
 		if l.count > 0 {
@@ -100,7 +102,7 @@ func (l *deliveryPrinter) print(ctx context.Context, sub *client.Subscription) e
 			return err
 		}
 		if l.f.AsJSON {
-			err = printProto(l.a, d)
+			err = printAnswer(l.a, nodeOf(nodes, sub.Node()).Name, d)
 		} else {
 			_, err = fmt.Fprintf(l.a.Out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), printed(d.GetPayload()))
 		}

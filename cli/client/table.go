@@ -66,12 +66,19 @@ func Table(a *console.App) *cobra.Command {
 	return cmd
 }
 
+// tableAnswers has an answer to each command.
+var tableAnswers = map[string]proto.Message{
+	"get": &parleyv1.GetResponse{}, "put": &parleyv1.PutResponse{}, "add": &parleyv1.AddResponse{},
+	"delete": &parleyv1.DeleteResponse{}, "do": &parleyv1.DoResponse{}, "query": &parleyv1.QueryResponse{},
+}
+
 // tableCall is one command for a table.
 type tableCall struct {
 	table string
 	args  []string
 	call  *parleyv1.Call // if it changes something
 
+	node    string // that answered
 	answer  proto.Message
 	text    string // the answer as text
 	refused bool   // the table did not execute it
@@ -88,7 +95,7 @@ func (t *tableCall) got(r proto.Message, err error, text string) error {
 // print prints the answer. It returns an error if the table refused the command.
 func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 	if asJSON {
-		if err := printProto(a, t.answer); err != nil || !t.refused {
+		if err := printAnswer(a, t.node, t.answer); err != nil || !t.refused {
 			return err
 		}
 		return console.ExitError(console.Violated)
@@ -127,7 +134,10 @@ func logOne(a *console.App, use, short, example string, changes bool,
 				err = changeOnce(cmd.Context(), &f, words[0], t, call)
 			} else {
 				reads := words[0] == "get" // unknown for a query
-				err = f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
+				err = f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error {
+					t.node = n.Name
+					return call(ctx, n, t)
+				})
 			}
 			if err == nil {
 				err = t.print(a, words[0], f.AsJSON)
@@ -136,6 +146,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "table-"+words[0], tableAnswers[words[0]])
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
 			return fmt.Errorf("parley table %s: %w; what begins with - comes behind --, as in "+
@@ -158,8 +169,9 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	err = anyOf(nodes).Session(t.table).Do(ctx, func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
-		t.call = as
-		return call(ctx, Node{Client: c}, t)
+		n := nodeOf(nodes, c)
+		t.call, t.node = as, n.Name
+		return call(ctx, n, t)
 	})
 	switch {
 	case err != nil && ctx.Err() != nil &&

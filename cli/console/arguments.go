@@ -1,10 +1,22 @@
 // Package console holds what all commands share: their output, exit statuses, the names of processes, argument
-// checks, and output files.
+// checks, output files, and flags from the environment.
+//
+// # Decisions
+//
+// The variable of a flag names its command, PARLEY_RUN_SEED. Only flags that mean the same in every command have a
+// variable without it, PARLEY_DIR, and [Common] marks each. Motive: PARLEY_N, PARLEY_HOST or PARLEY_PORT, which
+// Kubernetes sets for a service called parley, must not change a run, and --dir of "cert" is another folder than --dir
+// of "status". Cost: a variable for each command where one would often do.
+//
+// With --json an error is an object on the standard error, and not on the standard output. Motive: what a program reads
+// on the standard output always fits one schema, also if the command fails after some of its output. Cost: a program
+// reads two streams.
 package console
 
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,9 +37,9 @@ func OneOf(cmd *cobra.Command, args []string) error {
 		of = cmd.CommandPath() + ": "
 	}
 	if len(args) > 0 {
-		return fmt.Errorf("%sunknown command %q: %s", of, args[0], nearest.Names(args[0], names))
+		return Hint(nearest.Names(args[0], names), "%sunknown command %q", of, args[0])
 	}
-	return fmt.Errorf("%sname a command: %s", of, nearest.Names("", names))
+	return Hint(nearest.Names("", names), "%sname a command", of)
 }
 
 // UnknownFlag is ParseError as the FlagErrorFunc of the whole command line.
@@ -56,12 +68,12 @@ func ParseError(command string, flags *pflag.FlagSet, err error) error {
 	if list := nearest.Similar(name, names); len(list) > 0 && len(name) > 3 {
 		hint = nearest.Meant(list)
 	}
-	return fmt.Errorf("unknown flag %s: %s", name, hint)
+	return &hinted{"unknown flag " + name, hint, strings.TrimLeft(name, "-")}
 }
 
 // NoProtocol is the error of a command that was given no protocol.
 func NoProtocol(cmd *cobra.Command) error {
-	return fmt.Errorf(`%s: name a protocol: "parley list" names all`, cmd.CommandPath())
+	return Hint(`"parley list" names all`, "%s: name a protocol", cmd.CommandPath())
 }
 
 // Args returns a check for least to most arguments, or for any number from least up if most is 0. expected describes

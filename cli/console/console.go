@@ -20,6 +20,9 @@ import (
 type App struct {
 	Protocols []parley.Protocol
 	Out, Err  io.Writer
+	JSON      bool // errors are printed as JSON
+
+	variables map[string]string // the environment variables that have set flags, by flag
 
 	color colorFlag
 }
@@ -120,5 +123,28 @@ func (a *App) Find(name string) (parley.Protocol, error) {
 	if list := nearest.Similar(name, all); len(list) > 0 {
 		hint = nearest.Meant(list)
 	}
-	return parley.Protocol{}, fmt.Errorf("unknown protocol %q: %s", name, hint)
+	return parley.Protocol{}, Hint(hint, "unknown protocol %q", name)
+}
+
+// SetFromEnvironment sets the flags of a command that were not given and have a variable.
+func (a *App) SetFromEnvironment(command string, fs *pflag.FlagSet) error {
+	a.variables = make(map[string]string)
+	var wrong error
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || wrong != nil {
+			return
+		}
+		for _, name := range Variables(command, f) {
+			text, set := os.LookupEnv(name)
+			if !set {
+				continue
+			}
+			a.variables[f.Name] = name
+			if wrong = fs.Set(f.Name, text); f.Name == "json" {
+				a.JSON = a.JSON || f.Value.String() == "true"
+			}
+			return
+		}
+	})
+	return wrong
 }

@@ -49,3 +49,38 @@ func tooLong(text string) bool {
 	}, text))
 	return err == nil && strings.ContainsAny(text, "smh") // a 0 needs no unit
 }
+
+// FileError is an error in a line of a file.
+type FileError struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
+
+// Unwrap returns the error without its place.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Place returns the file and the line.
+func (e *FileError) Place() (file string, line int) { return e.File, e.Line }
+
+// hinted is an error that ends with a hint.
+type hinted struct {
+	what, hint string
+	flag       string // the flag that it is about, if it is about one
+}
+
+func (e *hinted) Error() string { return e.what + ": " + e.hint }
+
+// Hint returns an error that says what is wrong, and then what to do.
+func Hint(hint, format string, args ...any) error {
+	return &hinted{what: fmt.Sprintf(format, args...), hint: hint}
+}
+
+// CallError is an error of a node.
+type CallError interface {
+	error
+	// Call returns what is known of it: fields that are not known are empty.
+	Call() (node, code, reason, outcome string)
+}

@@ -2,6 +2,8 @@ package console
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -31,6 +33,14 @@ func (a *App) ReportTo(asJSON bool, files ...OutputFile) (io.Writer, error) {
 		}
 	}
 	return to, nil
+}
+
+// InTrace adds the place to an error of reading the trace in a file.
+func InTrace(file string, err error) error {
+	if in, ok := errors.AsType[*trace.ReadError](err); ok {
+		return &FileError{File: file, Line: in.Line, Err: fmt.Errorf("%w (at byte %d)", in.Err, in.Offset)}
+	}
+	return fmt.Errorf("%s:%w", file, err)
 }
 
 // WriteTrace writes the trace of a run to the file of --trace. It does nothing if name is empty.

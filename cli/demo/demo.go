@@ -47,6 +47,7 @@ func Command(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&d.once, "once", false, "end, and remove everything, when all has been shown")
 	cmd.Flags().IntVar(&width, "width", 0, "columns to fold to (default: the terminal's)")
+	console.Common(cmd.Flags(), "width")
 	return cmd
 }
 

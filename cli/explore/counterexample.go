@@ -2,7 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,9 +11,7 @@ import (
 	"parley/cli/show"
 	"parley/explore"
 	"parley/faulty"
-	"parley/internal/draw"
 	"parley/internal/draw/reading"
-	"parley/internal/draw/svg"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
@@ -126,23 +123,24 @@ func (s *search) facts(f *explore.Finding) trace.Facts {
 func (s *search) picture(f *counterexample) ([]byte, error) {
 	p := s.protocol
 	const width = 100
+	before := trace.Log{Events: f.log.Events} // a panic
+	if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
+		before.Events = before.Events[:last]
+	}
+	v, err := show.NewView(f.report, f.log, show.Flags{Rows: 12}, width, func(id parley.ID) parley.Tree {
+		return p.Tree(show.Replay(f.run, &before, id))
+	})
+	if err != nil {
+		return nil, err
+	}
 	if p.Timing == parley.Synchronous {
-		before := trace.Log{Events: f.log.Events} // a panic
-		if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
-			before.Events = before.Events[:last]
-		}
-		v, err := show.NewView(f.report, f.log, show.Flags{Rows: 12}, width, func(id parley.ID) parley.Tree {
-			return p.Tree(show.Replay(f.run, &before, id))
-		})
-		if err != nil {
-			return nil, err
-		}
 		return v.SVG(), nil
 	}
-	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
-	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, s.broken(f.finding))
-	o := reading.SpaceTimeOptions{Style: f.run.Style(width)}
-	return svg.File(draw.SpaceTime(p, oneByOne(f.log.Events), o, title, below)), nil
+	what := s.broken(f.finding)
+	if what == f.finding.Property {
+		what = "breaks " + what
+	}
+	return v.Found(oneByOne(f.log.Events), "found by exploration: "+what, true), nil
 }
 
 // oneByOne gives each step of a run a time of its own, because many steps have the same time where nothing determines

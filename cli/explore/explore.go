@@ -75,7 +75,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 		return err
 	}
 	if why := s.endless(); why != "" {
-		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller())
+		a.Notice("%s; %s", why, s.smaller())
 	}
 	ctx, release := console.Interruptible(ctx)
 	defer release()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/cli/run"
 	"parley/explore"
 )
@@ -100,7 +101,10 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	fs.StringVar(&f.traceTo, "trace", "", "write the run that was found to a `file`; - is standard output")
 	fs.StringVar(&f.svg, "svg", "", "draw the run that was found into an SVG `file`; - is standard output")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
+	console.Prints(fs, "explore", exploreOutput{})
+	console.Prints(fs, "explore-indistinguishable", pairsOutput{})
 	fs.IntVar(&f.width, "width", 0, "columns to fold to (default: the terminal's)")
+	console.Common(fs, "width")
 	return f
 }
 

@@ -225,31 +225,38 @@ func (e *pairing) inFact() string {
 	return fmt.Sprintf("By the rule of %s it is %s.", e.protocol.Name, strings.Join(out, ", and "))
 }
 
+// pairsOutput is the JSON output of "parley explore --indistinguishable".
+type pairsOutput struct {
+	Protocol string    `json:"protocol"`
+	N        int       `json:"n"`
+	M        int       `json:"m"`
+	Model    []string  `json:"model"`
+	Outcome  string    `json:"outcome"`
+	Verdict  string    `json:"verdict"`
+	Cases    []oneCase `json:"cases"`
+	Pairs    []onePair `json:"pairs"`
+}
+
+type oneCase struct {
+	Title    string            `json:"title"`
+	Faulty   []string          `json:"faulty"`
+	About    string            `json:"about"`
+	Messages []string          `json:"messages"`
+	Decides  map[string]string `json:"decides"`
+}
+
+type onePair struct {
+	Same  string    `json:"same_to"`
+	Cases [2]string `json:"cases"`
+	Sees  []string  `json:"sees"`
+	Must  [2]string `json:"must"`
+}
+
 // printJSON prints the result as one object.
 func (e *pairing) printJSON() error {
-	type oneCase struct {
-		Title    string            `json:"title"`
-		Faulty   []string          `json:"faulty"`
-		About    string            `json:"about"`
-		Messages []string          `json:"messages"`
-		Decides  map[string]string `json:"decides"`
+	out := pairsOutput{
+		e.protocol.Name, e.protocol.N, e.protocol.M, e.about(), e.outcome, e.verdict, []oneCase{}, []onePair{},
 	}
-	type onePair struct {
-		Same  string    `json:"same_to"`
-		Cases [2]string `json:"cases"`
-		Sees  []string  `json:"sees"`
-		Must  [2]string `json:"must"`
-	}
-	out := struct {
-		Protocol string    `json:"protocol"`
-		N        int       `json:"n"`
-		M        int       `json:"m"`
-		Model    []string  `json:"model"`
-		Outcome  string    `json:"outcome"`
-		Verdict  string    `json:"verdict"`
-		Cases    []oneCase `json:"cases"`
-		Pairs    []onePair `json:"pairs"`
-	}{e.protocol.Name, e.protocol.N, e.protocol.M, e.about(), e.outcome, e.verdict, []oneCase{}, []onePair{}}
 	for i, pair := range e.drawn.Pairs {
 		words := e.drawn.Words(e.protocol, i)
 		for k, c := range pair.Cases {
@@ -266,5 +273,5 @@ func (e *pairing) printJSON() error {
 		titles := [2]string{pair.Cases[0].Title, pair.Cases[1].Title}
 		out.Pairs = append(out.Pairs, onePair{e.names.Full(pair.Same), titles, words[0].Sees, pair.Must})
 	}
-	return e.PrintEscaped(out)
+	return e.PrintJSON(out)
 }

@@ -222,42 +222,47 @@ func (e *result) limit() string {
 	return e.report.Limit
 }
 
+// exploreOutput is the JSON output of "parley explore".
+type exploreOutput struct {
+	Protocol   string           `json:"protocol"`
+	N          int              `json:"n"`
+	M          int              `json:"m"`
+	Model      []string         `json:"model"`
+	Outcome    string           `json:"outcome"`
+	Limit      string           `json:"limit,omitempty"`
+	Smaller    []string         `json:"smaller,omitempty"`
+	Seen       []string         `json:"seen"`
+	Verdict    string           `json:"verdict"`
+	Judged     []explore.Judged `json:"judged"`
+	States     uint64           `json:"states"`
+	Moves      uint64           `json:"moves"`
+	Depth      int              `json:"depth"`
+	Ends       uint64           `json:"ends"`
+	Runs       uint64           `json:"adversaries,omitempty"`
+	Bytes      uint64           `json:"bytes"`
+	Overlooked float64          `json:"overlooked"`
+	Seconds    float64          `json:"wall_seconds"`
+	Findings   []finding        `json:"findings"`
+	Clauses    []clause         `json:"clauses"`
+}
+
+type finding struct {
+	Property string   `json:"property,omitempty"`
+	Why      string   `json:"why,omitempty"`
+	Promised bool     `json:"promised"`
+	Moves    int      `json:"moves"`
+	Story    []string `json:"story"`
+}
+
+type clause struct {
+	Name string `json:"name"`
+	Runs uint64 `json:"runs"`
+}
+
 // printJSON prints the outcome as one object.
 func (e *result) printJSON() error {
-	type clause struct {
-		Name string `json:"name"`
-		Runs uint64 `json:"runs"`
-	}
-	type finding struct {
-		Property string   `json:"property,omitempty"`
-		Why      string   `json:"why,omitempty"`
-		Promised bool     `json:"promised"`
-		Moves    int      `json:"moves"`
-		Story    []string `json:"story"`
-	}
 	r := &e.report
-	out := struct {
-		Protocol   string           `json:"protocol"`
-		N          int              `json:"n"`
-		M          int              `json:"m"`
-		Model      []string         `json:"model"`
-		Outcome    string           `json:"outcome"`
-		Limit      string           `json:"limit,omitempty"`
-		Smaller    []string         `json:"smaller,omitempty"`
-		Seen       []string         `json:"seen"`
-		Verdict    string           `json:"verdict"`
-		Judged     []explore.Judged `json:"judged"`
-		States     uint64           `json:"states"`
-		Moves      uint64           `json:"moves"`
-		Depth      int              `json:"depth"`
-		Ends       uint64           `json:"ends"`
-		Runs       uint64           `json:"adversaries,omitempty"`
-		Bytes      uint64           `json:"bytes"`
-		Overlooked float64          `json:"overlooked"`
-		Seconds    float64          `json:"wall_seconds"`
-		Findings   []finding        `json:"findings"`
-		Clauses    []clause         `json:"clauses"`
-	}{
+	out := exploreOutput{
 		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.model(), Outcome: r.Outcome.String(),
 		Limit: e.limit(), Smaller: e.smallerAt(e.limit()), Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
 		Judged: append([]explore.Judged{}, r.Judged...),
@@ -269,5 +274,5 @@ func (e *result) printJSON() error {
 		out.Findings = append(out.Findings, finding{f.Property, is.why, f.Promised, is.depth, is.story})
 	}
 	out.Clauses = lists.Of(r.Clauses, func(c explore.Clause) clause { return clause{c.Name, c.Runs} })
-	return e.PrintEscaped(out)
+	return e.PrintJSON(out)
 }

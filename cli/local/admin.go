@@ -60,6 +60,11 @@ func forget(a *console.App) *cobra.Command {
 		})
 }
 
+// doneOutput is the JSON output of the commands for nodes: a node that did what was asked.
+type doneOutput struct {
+	Node string `json:"node"`
+}
+
 // askOthers returns a command that has all other nodes do something about one node.
 func askOthers(a *console.App,
 	verb, done, short, long string, call func(context.Context, client.Node, string) error,
@@ -81,7 +86,7 @@ func askOthers(a *console.App,
 				switch {
 				case errs[i] != nil:
 				case f.AsJSON:
-					err = errors.Join(err, client.PrintOf(a, n.Name, nil))
+					err = errors.Join(err, a.PrintLine(doneOutput{n.Name}))
 				default:
 					fmt.Fprintf(a.Out, "%s has %s %s\n", n.Name, done, args[0])
 				}
@@ -93,6 +98,7 @@ func askOthers(a *console.App,
 		},
 	}
 	f.Declare(cmd)
+	console.Prints(cmd.Flags(), "cluster-node", doneOutput{})
 	return cmd
 }
 
@@ -124,12 +130,14 @@ func askItself(a *console.App,
 			case err != nil:
 				return client.Report(a, err)
 			case f.AsJSON:
-				return client.PrintOf(a, left, nil)
+				return a.PrintLine(doneOutput{left})
 			}
 			_, err = fmt.Fprintf(a.Out, "%s has left\n", left)
 			return err
 		},
 	}
 	f.Declare(cmd)
+	cmd.Flags().Lookup("at").Annotations = nil // PARLEY_AT is for calls of any node
+	console.Prints(cmd.Flags(), "cluster-node", doneOutput{})
 	return cmd
 }

@@ -87,6 +87,8 @@ func up(a *console.App) *cobra.Command {
 		"the `address` of a service, as in http://127.0.0.1:8090, that does all nodes' parts of transactions")
 	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster (default: a temporary one)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all are in")
+	console.Prints(cmd.Flags(), "cluster-up", upOutput{})
+	console.Common(cmd.Flags(), "dir")
 	return cmd
 }
 
@@ -200,19 +202,22 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 		end()
 	}
 	if well := AwaitEnded(ctx, a, nodes); err == nil && !well {
-		fmt.Fprintf(a.Err, "parley: what is left is in %s\n", dir)
+		a.Complain(console.Violated, fmt.Errorf("what is left is in %s", dir))
 		return console.ExitError(console.Violated)
 	}
 	return err
 }
 
+// upOutput is the JSON output of "parley cluster up".
+type upOutput struct {
+	Dir   string  `json:"dir"`
+	Nodes []*Node `json:"nodes"`
+}
+
 // printUp prints the nodes, and where their files are.
 func printUp(a *console.App, dir string, nodes []*Node, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(struct {
-			Dir   string  `json:"dir"`
-			Nodes []*Node `json:"nodes"`
-		}{dir, nodes})
+		return a.PrintJSON(upOutput{dir, nodes})
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "node\tpid\taddress\tapi\tmetrics\tstate")
@@ -256,7 +261,8 @@ func down(a *console.App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", os.Getenv(client.DirVariable),
+	cmd.Flags().StringVar(&dir, "dir", "",
 		"the `folder` of the cluster (default: "+client.DirVariable+" of the environment)")
+	console.Common(cmd.Flags(), "dir")
 	return cmd
 }

@@ -139,7 +139,7 @@ func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err err
 		case <-ctx.Done():
 			return false, nil
 		case <-late:
-			fmt.Fprintf(a.Err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
+			a.Complain(console.Violated, fmt.Errorf("%s is not in after a minute: see %s", n.Name, n.Log))
 			return false, nil
 		}
 	}
@@ -175,7 +175,7 @@ func (n *Node) Ended() <-chan struct{} { return n.ended }
 
 // PrintEnd prints how and why the process of the node has ended.
 func (n *Node) PrintEnd(a *console.App) {
-	fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
+	a.Complain(console.Violated, fmt.Errorf("%s has ended: %v: %s", n.Name, n.state, lastWords(n.Log)))
 }
 
 // lastWords returns the last line of a log that reports an error, or otherwise its last line, after the name of the

@@ -74,6 +74,7 @@ func Doctor(a *console.App) *cobra.Command {
 	cmd.Flags().DurationVar(&length, "for", 10*time.Second,
 		"for how long to measure without --client: a `time` from 1s to 24h")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	console.Prints(cmd.Flags(), "doctor", doctorReport{})
 	return cmd
 }
 
@@ -186,7 +187,7 @@ type doctorReport struct {
 	Delta      string       `json:"delta"`
 	Error      string       `json:"error"` // of the reading of a clock, proposed
 	Configured string       `json:"configured"`
-	TooShort   bool         `json:"tooShort"`
+	TooShort   bool         `json:"too_short"`
 	Reasons    []string     `json:"reasons"`
 	Wake       wakeReport   `json:"wake"`
 	Peers      []peerReport `json:"peers"`

@@ -62,6 +62,7 @@ func Command(a *console.App) *cobra.Command {
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and what it speaks of, and start nothing")
 	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and what they mean")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
+	console.Prints(cmd.Flags(), "node-check", checkOutput{})
 	cmd.Flags().BoolVar(&rejoin, "rejoin", false,
 		"the node has lost its data, and is to join as a new one: no more than a minority may")
 	cmd.Flags().BoolVar(&attached, "attached", false,
@@ -79,6 +80,11 @@ func readConfig(name string) (*nodefile.File, error) {
 	return file, err
 }
 
+// checkOutput is the JSON output of "parley node --check".
+type checkOutput struct {
+	Findings []nodefile.Finding `json:"findings"`
+}
+
 // checkFile checks what a configuration refers to and prints the findings.
 func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -94,7 +100,7 @@ func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON 
 		}
 	}
 	if asJSON {
-		return console.End(status, a.PrintJSON(found))
+		return console.End(status, a.PrintJSON(checkOutput{found}))
 	}
 	return console.End(status, nil)
 }

@@ -48,6 +48,7 @@ func verifyCommand(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the data `folder` of the node, which its configuration names (required)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	console.Prints(cmd.Flags(), "node-verify", verification{})
 	return cmd
 }
 

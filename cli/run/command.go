@@ -165,6 +165,9 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	case f.fs.NArg() > 0:
 		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
 	}
+	if err := a.SetFromEnvironment("parley run", f.fs); err != nil {
+		return err
+	}
 	return executeFile(a, s, f)
 }
 
@@ -209,7 +212,7 @@ func execute(a *console.App, f *flags) error {
 		}
 	}
 	if f.view.JSON {
-		return r.Finish(a.PrintEscaped(r))
+		return r.Finish(a.PrintJSON(r))
 	}
 	return r.Finish(v.Print(report))
 }

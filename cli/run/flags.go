@@ -90,7 +90,7 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 
 	before := flagNames(fs)
 	f.view.Declare(fs)
-	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`; - is standard output")
+	fs.StringVar(&f.svg, "svg", "", "draw the run into an SVG `file`; - is standard output")
 	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`; - is standard output")
 	f.viewOnly = slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) })
 	f.viewOnly = append(f.viewOnly, "scenario", "memory", "color")

@@ -33,6 +33,9 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 	if fs.NArg() > 0 {
 		return parley.FlagErrorf("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
 	}
+	if err := a.SetFromEnvironment("parley run", fs); err != nil {
+		return err
+	}
 	if *file == "" {
 		return parley.FlagErrorf("replay", "a FILE was expected, as run --trace FILE writes it")
 	}
@@ -70,12 +73,11 @@ func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log,
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
-		// The errors of the reader begin with the line.
-		return h, show.Run{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+		return h, show.Run{}, nil, console.InTrace(file, err)
 	}
 	s, err := Remake(a, h)
 	if err != nil {
-		err = fmt.Errorf("%s:1: %w", file, err)
+		err = &console.FileError{File: file, Line: 1, Err: err}
 	}
 	return h, s, log, err
 }

@@ -73,15 +73,17 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 		if n, _ := fmt.Sscanf(first, "[%d:%d]", &line, &column); n == 2 {
 			_, first, _ = strings.Cut(first, "] ")
 		}
-		return nil, fmt.Errorf("%s:%d: not YAML: %s", file, line, first)
+		return nil, &console.FileError{File: file, Line: line, Err: errors.New("not YAML: " + first)}
 	}
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return nil, fmt.Errorf("%s:%d: one YAML document was expected, of the form \"key: value\"", file, extraLine(tree))
+		return nil, &console.FileError{
+			File: file, Line: extraLine(tree), Err: errors.New("one YAML document was expected, of the form \"key: value\""),
+		}
 	}
 	pairs, ok := scenario.Pairs(tree.Docs[0].Body)
 	if !ok {
 		line := tree.Docs[0].Body.GetToken().Position.Line
-		return nil, fmt.Errorf("%s:%d: \"key: value\" was expected", file, line)
+		return nil, &console.FileError{File: file, Line: line, Err: errors.New("\"key: value\" was expected")}
 	}
 	for _, pair := range pairs {
 		line := pair.Key.GetToken().Position.Line
@@ -92,7 +94,7 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 		}
 		value, err := flagText(key, pair.Value)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%w", file, err)
+			return nil, &console.FileError{File: file, Line: lineOf(err, line), Err: err}
 		}
 		s.entries = append(s.entries, entry{key: key, value: value, line: line})
 	}
@@ -111,8 +113,8 @@ func extraLine(tree *ast.File) int {
 // mapping is faulty.
 var listKeys = []string{"values", "alphabet", "show"}
 
-// flagText returns a YAML value as flag text: listKeys with commas, mappings with = and commas. Its errors begin with
-// the line.
+// flagText returns a YAML value as flag text: listKeys with commas, mappings with = and commas. Its errors are
+// LineErrors.
 func flagText(key string, n ast.Node) (string, error) {
 	expected := "a plain value was expected"
 	switch {
@@ -122,7 +124,7 @@ func flagText(key string, n ast.Node) (string, error) {
 		expected = "a plain value was expected, or a list of some"
 	}
 	wrong := func(at ast.Node, what string) error {
-		return fmt.Errorf("%d: %s: %s%s", at.GetToken().Position.Line, key, what, expected)
+		return &scenario.LineError{Line: at.GetToken().Position.Line, Err: fmt.Errorf("%s: %s%s", key, what, expected)}
 	}
 	var parts []string
 	switch n := n.(type) {
@@ -136,7 +138,9 @@ func flagText(key string, n ast.Node) (string, error) {
 				return "", wrong(v, "")
 			}
 			if strings.Contains(text, ",") {
-				return "", fmt.Errorf("%d: %s: %q: a value has no comma", v.GetToken().Position.Line, key, text)
+				return "", &scenario.LineError{
+					Line: v.GetToken().Position.Line, Err: fmt.Errorf("%s: %q: a value has no comma", key, text),
+				}
 			}
 			parts = append(parts, text)
 		}
@@ -180,7 +184,7 @@ func (s *scenarioFile) protocol() (string, error) {
 			return e.value, nil
 		}
 	}
-	return "", fmt.Errorf("%s:1: the key \"protocol\" is missing", s.file)
+	return "", &console.FileError{File: s.file, Line: 1, Err: errors.New("the key \"protocol\" is missing")}
 }
 
 // sets reports whether the file has the key.
@@ -201,18 +205,32 @@ func (s *scenarioFile) at(key string, err error) error {
 	for _, e := range s.entries {
 		if e.key == key {
 			line := e.line
-			if placed, ok := errors.AsType[*scenario.LineError](err); ok && e.node != nil {
-				line = placed.Line
+			if e.node != nil {
+				line = lineOf(err, line)
 			}
-			return fmt.Errorf("%s:%d: %s: %w", s.file, line, key, err)
+			return &console.FileError{File: s.file, Line: line, Err: fmt.Errorf("%s: %w", key, err)}
 		}
 	}
 	return fmt.Errorf("%s: %w", s.file, err)
 }
 
+// lineOf returns the line of an error, or the given one if the error has none.
+func lineOf(err error, line int) int {
+	if placed, ok := errors.AsType[*scenario.LineError](err); ok {
+		return placed.Line
+	}
+	return line
+}
+
 // private are the flags that no file may set. A file may come from an untrusted source: it must not write files or
 // take more memory than its user allows.
-var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
+var private = []string{"scenario", "help", "svg", "trace", "json", "color", "memory", "seeds", "all", "workers"}
+
+// FileMaySet reports whether a scenario file may set a flag.
+func FileMaySet(flag string) bool { return !slices.Contains(private, flag) }
+
+// TakesList reports whether the value of a key may be a list, apart from the keys of the plan.
+func TakesList(key string) bool { return slices.Contains(listKeys, key) }
 
 // apply sets the flags that the command line has not set. s may be nil.
 func (s *scenarioFile) apply(f *flags) error {
@@ -230,8 +248,8 @@ func (s *scenarioFile) apply(f *flags) error {
 			}
 		case g == nil || slices.Contains(private, e.key):
 			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return slices.Contains(private, n) })
-			return fmt.Errorf("%s:%d: unknown key %q: allowed are protocol, %s",
-				s.file, e.line, e.key, strings.Join(allowed, ", "))
+			return &console.FileError{File: s.file, Line: e.line, Err: fmt.Errorf("unknown key %q: allowed are protocol, %s",
+				e.key, strings.Join(allowed, ", "))}
 		case !g.Changed && e.node != nil:
 			if err := f.plan.set(e.key, e.node); err != nil {
 				return s.at(e.key, err)

@@ -62,6 +62,10 @@ func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 	fs.StringVar(&o.seeds, "seeds", "1..1000", "the `seeds`, FIRST..LAST")
 	fs.BoolVar(&o.all, "all", false, "go on after a broken promise, and collect them")
 	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many runs at a time")
+	if fs.Lookup("json") == nil { // the flags of runs have it too
+		fs.Bool("json", false, "print one JSON object")
+	}
+	console.Prints(fs, "sweep", sweepOutput{})
 }
 
 // sweptBy returns what to sweep: a protocol, or a file that names one.
@@ -103,6 +107,9 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	}
 	if fs.NArg() > 0 {
 		return fmt.Errorf("parley sweep: %q was not expected", fs.Arg(0))
+	}
+	if err := a.SetFromEnvironment("parley sweep", fs); err != nil {
+		return err
 	}
 	var given []string
 	fs.Visit(func(g *pflag.Flag) { given = append(given, g.Name) })
@@ -151,7 +158,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 // finish prints the counts and returns the exit status.
 func (s *sweepRunner) finish() (err error) {
 	if s.flags.view.JSON {
-		err = s.PrintEscaped(s.summary())
+		err = s.PrintJSON(s.summary())
 	} else {
 		err = s.print(s.Out)
 	}
@@ -178,19 +185,22 @@ func parseSeeds(text string) (first, last uint64, err error) {
 	return first, last, err
 }
 
+// sweepOutput is the JSON output of "parley sweep".
+type sweepOutput struct {
+	Protocol   string                `json:"protocol"`
+	Runs       uint64                `json:"runs"`
+	Cut        bool                  `json:"interrupted,omitempty"`
+	Seconds    float64               `json:"wall_seconds"`
+	Received   uint64                `json:"messages_received"`
+	Delivered  uint64                `json:"delivered"`
+	Faults     map[string]uint64     `json:"faults"`
+	Properties map[string]*run.Tally `json:"properties"`
+	Broken     []broken              `json:"broken"`
+}
+
 // summary is what --json prints.
-func (s *sweepRunner) summary() any {
-	return struct {
-		Protocol   string                `json:"protocol"`
-		Runs       uint64                `json:"runs"`
-		Cut        bool                  `json:"interrupted,omitempty"`
-		Seconds    float64               `json:"wall_seconds"`
-		Received   uint64                `json:"messages_received"`
-		Delivered  uint64                `json:"delivered"`
-		Faults     map[string]uint64     `json:"faults"`
-		Properties map[string]*run.Tally `json:"properties"`
-		Broken     []broken              `json:"broken"`
-	}{s.base.Protocol.Name, s.Runs, s.ctx.Err() != nil,
+func (s *sweepRunner) summary() sweepOutput {
+	return sweepOutput{s.base.Protocol.Name, s.Runs, s.ctx.Err() != nil,
 		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found}
 }
 

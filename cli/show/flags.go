@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 )
 
 // Flags select what of a run is shown, and how.
@@ -29,7 +30,9 @@ func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.IntVar(&v.Rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
 	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
 	fs.IntVar(&v.Width, "width", 0, "columns to fold to (default: the terminal's)")
+	console.Common(fs, "width")
 	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
+	console.Prints(fs, "run", Report{})
 }
 
 // sections are the parts of a report.

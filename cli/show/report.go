@@ -93,6 +93,9 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 			r.measure(p, e, h.Correct(e.At))
 		}
 	}
+	for _, rounds := range []*[]parley.Traffic{&r.Cost.Theorem, &r.Cost.Measured, &r.Cost.Correct} {
+		*rounds = append([]parley.Traffic{}, *rounds...) // never null in JSON
+	}
 	r.happened(p, h)
 	for id, v := range problem.Decisions(h) {
 		r.Decisions[s.Names.Full(id)] = parley.Printable(v)

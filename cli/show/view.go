@@ -22,7 +22,7 @@ import (
 // last line. It returns the error of [Report.Finish].
 func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
 	if flags.JSON {
-		return r.Finish(a.PrintEscaped(r))
+		return r.Finish(a.PrintJSON(r))
 	}
 	flags.Color = a.Colors()
 	v, err := NewView(r, log, flags, a.Width(flags.Width), nil)
@@ -337,23 +337,33 @@ func (v *View) counted() string {
 	return text
 }
 
-// SVG draws the messages and, if there is one, the tree.
-func (v *View) SVG() []byte {
+// SVG draws the run.
+func (v *View) SVG() []byte { return v.picture(v.log.Events, v.origin(), false) }
+
+// Found draws a run that an explorer found, in which times are the numbers of steps if stepped is set. about says
+// what was found.
+func (v *View) Found(events []trace.Event, about string, stepped bool) []byte {
+	return v.picture(events, about, stepped)
+}
+
+func (v *View) picture(events []trace.Event, about string, stepped bool) []byte {
 	p := v.run.Protocol
-	if p.Timing != parley.Synchronous {
-		o := reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
-		return svg.File(draw.SpaceTime(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],
-			fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, v.origin())))
+	r := draw.Run{
+		Heading: draw.Heading{
+			Title:    strings.ToUpper(p.Title[:1]) + p.Title[1:],
+			Subtitle: fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, about), Verdicts: v.report.Judged,
+		},
+		SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats},
+		Protocol:         p, Events: events, Lives: v.outcomes(), Steps: stepped,
 	}
-	d := &draw.Diagram{
-		Style: v.style, Title: strings.ToUpper(p.Title[:1]) + p.Title[1:],
-		Lives: v.outcomes(), Rounds: v.rounds(),
-		Subtitle: fmt.Sprintf("n = %d, m = %d", p.N, p.M),
+	if p.Timing == parley.Synchronous {
+		r.Rounds = v.rounds()
 	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing
-			return svg.File(draw.Figure(d, t.Tree, t.options))
+			r.Trees = append(r.Trees, draw.Tree{Tree: t.Tree, TreeOptions: t.options})
+			break
 		}
 	}
-	return svg.File(draw.Figure(d, nil, reading.TreeOptions{}))
+	return svg.File(r.Scene())
 }

@@ -50,6 +50,7 @@ func Audit(a *console.App) *cobra.Command {
 		"how long before the first correct node ended something must have begun to be demanded of all")
 	cmd.Flags().StringVar(&f.machine, "machine", "", "judge one machine alone, such as group/news")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	console.Prints(cmd.Flags(), "audit", auditOutput{})
 	return cmd
 }
 
@@ -67,7 +68,7 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 		return err
 	}
 	status := console.Fine
-	var list []auditJSON
+	list := []auditJSON{}
 	for i := range found {
 		if found[i].violated {
 			status = console.Violated
@@ -80,7 +81,7 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 		}
 	}
 	if f.asJSON {
-		return console.End(status, a.PrintJSON(list))
+		return console.End(status, a.PrintJSON(auditOutput{list}))
 	}
 	return console.End(status, nil)
 }
@@ -136,7 +137,7 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	}
 	s, err := run.Remake(a, t.Header)
 	if err != nil {
-		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
+		return audited{}, &console.FileError{File: t.Name, Line: 1, Err: err}
 	}
 	r := show.NewReport(s, t.Log, t.Header.Facts)
 	who := s.Names.List(s.Down())
@@ -155,6 +156,11 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	}
 	out.text = prose.Fold(head, style.Width) + "\n\n" + card.Text()
 	return out, nil
+}
+
+// auditOutput is the JSON output of "parley audit".
+type auditOutput struct {
+	Machines []auditJSON `json:"machines"`
 }
 
 // auditJSON is the JSON form of the verdict on one machine.

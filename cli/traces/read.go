@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"parley/cli/console"
 	"parley/trace"
 )
 
@@ -62,8 +62,7 @@ func readFile(file string) ([]trace.Trace, error) {
 	defer in.Close()
 	all, err := trace.ReadAll(file, in)
 	if err != nil {
-		// The errors of the reader begin with the line.
-		return nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+		return nil, console.InTrace(file, err)
 	}
 	return all, nil
 }

@@ -17,6 +17,16 @@ const (
 	Resynchronized = "resynchronized"
 )
 
+// cornerOf implements [parley.ClockView].
+func cornerOf(m parley.Msg) (c parley.Corner, ok bool) {
+	kinds := map[parley.Kind]parley.CornerKind{
+		Enters: parley.CornerBegins, Reads: parley.CornerReads, Adjusts: parley.CornerAdjusts,
+		Settles: parley.CornerSettles, Leaves: parley.CornerEnds,
+	}
+	kind, ok := kinds[m.Kind]
+	return parley.Corner{Shows: parley.Tick(m.Value), Kind: kind}, ok
+}
+
 // grain is the error of a measurement in ticks: clocks show whole ticks, and between two corners a clock is
 // read off the line between them.
 const grain parley.Tick = 4

@@ -108,6 +108,16 @@ func Parse(path string, b []byte) (*File, error) {
 	return f, nil
 }
 
+// Keys returns the keys of a configuration, without those below them, and the ones of them that are required.
+func Keys() (all, required []string) {
+	for _, k := range new(File).keys() {
+		if all = append(all, k.name); k.needed {
+			required = append(required, k.name)
+		}
+	}
+	return all, required
+}
+
 func (f *File) keys() []key {
 	return []key{
 		{"cluster", true, into(&f.Cluster, readName)},

@@ -35,6 +35,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Key, e.Text)
 }
 
+// Place returns the file and the line.
+func (e *Error) Place() (file string, line int) { return e.File, e.Line }
+
 // maxFile is the maximum size of a file, in bytes.
 const maxFile = 1 << 18
 

@@ -52,7 +52,16 @@ func (c Config) instance() agreement.Instance {
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) })
+	p.Progress = progress
 	return p
+}
+
+// progress implements [parley.Protocol.Progress]: all learn every vote, so one that votes yes is in doubt at once.
+func progress(m parley.Msg, record bool) parley.Progress {
+	if yes, _ := problem.Vote(m.Body); yes && m.Kind == parley.Propose && !record {
+		return parley.Progress{Stage: parley.StageInDoubt}
+	}
+	return problem.Progress(m, record)
 }
 
 // Rounds returns the protocol at the level of rounds. It panics if c is invalid.

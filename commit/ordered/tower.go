@@ -49,6 +49,7 @@ func (t towerConfig) protocol() parley.Protocol {
 		p.Properties = spared(p.Properties)
 	}
 	p.Promises, p.Bound = t.promises, t.bound
+	p.Progress = service.NewParticipant(t.N, true).Progress
 	p.Flags = parley.Flags(t, flags, towerConfig.protocol)
 	return p
 }

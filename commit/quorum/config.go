@@ -75,6 +75,7 @@ func New(c Config) parley.Protocol {
 		Size:       synod.Size,
 		Explain:    explain(synod),
 		Flags:      parley.Flags(c, flags, New),
+		Progress:   problem.Progress,
 	}
 }
 

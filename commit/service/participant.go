@@ -27,7 +27,36 @@ func NewParticipant(n int, slow bool) parley.Protocol {
 		Name: "participant", Title: "participants that vote as the request says", Paper: "Parley's own",
 		N: n, M: n - 1, Faults: parley.OralByzantineFaults, Kinds: []string{""},
 		New:     func(self parley.ID) parley.Machine { return &participant{n: n, self: self, slow: slow} },
-		Explain: explainBlocked(n),
+		Explain: explainBlocked(n), Progress: progress(n),
+	}
+}
+
+// progress implements [parley.Protocol.Progress], from what participants deliver and what the service indicates.
+func progress(n int) func(parley.Msg, bool) parley.Progress {
+	return func(m parley.Msg, record bool) (p parley.Progress) {
+		if record {
+			return p
+		}
+		p.Of = m.Value
+		switch m.Kind {
+		case Voted:
+			p.Name, _, _ = strings.Cut(string(m.Body), " ")
+			if m.Seq == 1 {
+				p.Stage = parley.StageInDoubt
+			}
+		case parley.Decide:
+			var outcome string
+			outcome, p.Name, _ = strings.Cut(string(m.Body), " ")
+			for _, o := range []problem.Outcome{problem.Commit, problem.Abort} {
+				if outcome == o.String() {
+					p.Stage = problem.Stage(o)
+				}
+			}
+		case Blocked:
+			p.Stage = parley.StageBlocked
+			_, p.Name = ReadBlocked(m.Body, n)
+		}
+		return p
 	}
 }
 

@@ -34,6 +34,7 @@ func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	p.Properties = Judging{Of: problem.Uniform, Majority: c.Majority}.Properties()
 	p.Promises = c.promises
 	p.M = c.faults()
+	p.Progress = progress(c.N)
 	p.Flags = parley.Flags(towerConfig{c, coordinators}, flags, func(m towerConfig) parley.Protocol {
 		return Tower(m.Config, m.coordinators)
 	})

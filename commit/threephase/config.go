@@ -53,11 +53,20 @@ func New(c Config) parley.Protocol {
 		Size:       size,
 		Explain:    words.Explain,
 		Flags:      parley.Flags(c, flags, New),
+		Progress:   reached,
 	}
 }
 
 var kinds = []string{
 	"", "VOTE-REQ", "VOTE", "PRECOMMIT", "ACK", "DECISION", "ELECT", "STATE-REQ", "STATE", "ASK", "CAME-BACK",
+}
+
+// reached implements [parley.Protocol.Progress]: a process that sends or receives a PRECOMMIT is prepared.
+func reached(m parley.Msg, record bool) parley.Progress {
+	if !record && m.Kind == Precommit {
+		return parley.Progress{Stage: parley.StagePrepared}
+	}
+	return problem.Progress(m, record)
 }
 
 func newProcess(c Config, self parley.ID) *process {

@@ -62,6 +62,7 @@ func New(c Config) parley.Protocol {
 		Size:       size,
 		Explain:    words.Explain,
 		Flags:      parley.Flags(c, flags, New),
+		Progress:   problem.Progress,
 	}
 }
 

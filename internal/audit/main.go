@@ -299,10 +299,10 @@ func (s spec) judge(traces string, rows []row) error {
 	if status := cli.Run(catalog.All(), []string{"audit", "--json", traces}, &out, &complaint); status > 1 {
 		return fmt.Errorf("parley audit: status %d: %s", status, &complaint)
 	}
-	var list []found
+	var list struct{ Machines []found }
 	err := json.Unmarshal(out.Bytes(), &list)
 	for i := range rows {
-		s.sum(&rows[i], list)
+		s.sum(&rows[i], list.Machines)
 	}
 	return err
 }

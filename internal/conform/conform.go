@@ -50,8 +50,28 @@ func (h head) expectation() []byte { return h.Expect }
 // not have: want is then nil.
 type reporter func(key string, want, got any)
 
-// runner runs a case and reports its results. It fails if the case is invalid.
-type runner func(raw []byte, report reporter)
+// runner runs a case and reports its results. It fails if the case is invalid. forms are the forms of its cases.
+type runner struct {
+	run   func(raw []byte, report reporter)
+	forms []Form
+}
+
+// Form is the form of the cases of a family, or of one kind of them.
+type Form struct {
+	Family, Kind string
+	Case, Expect reflect.Type
+}
+
+// Forms returns the forms of all cases, in order of families and kinds.
+func Forms() (all []Form) {
+	for _, family := range form.Keys(families) {
+		for _, f := range families[family].forms {
+			f.Family = family
+			all = append(all, f)
+		}
+	}
+	return all
+}
 
 // families are all families.
 var families = map[string]runner{
@@ -75,12 +95,15 @@ var families = map[string]runner{
 
 // decoded decodes a case and its expectations for a function that runs it.
 func decoded[C interface{ expectation() []byte }, W any](run func(c C, want W, report reporter)) runner {
-	return func(raw []byte, report reporter) {
-		var c C
-		var want W
-		check("", form.Strict(raw, &c))
-		check("expect", form.Strict(c.expectation(), &want))
-		run(c, want, report)
+	return runner{
+		func(raw []byte, report reporter) {
+			var c C
+			var want W
+			check("", form.Strict(raw, &c))
+			check("expect", form.Strict(c.expectation(), &want))
+			run(c, want, report)
+		},
+		[]Form{{Case: reflect.TypeFor[C](), Expect: reflect.TypeFor[W]()}},
 	}
 }
 
@@ -92,7 +115,14 @@ type kinded struct {
 
 // byKind runs a case of a family with several kinds.
 func byKind(kinds map[string]runner) runner {
-	return func(raw []byte, report reporter) {
+	var forms []Form
+	for _, kind := range form.Keys(kinds) {
+		for _, f := range kinds[kind].forms {
+			f.Kind = kind
+			forms = append(forms, f)
+		}
+	}
+	return runner{func(raw []byte, report reporter) {
 		var c struct {
 			Kind string `json:"kind"`
 		}
@@ -101,8 +131,8 @@ func byKind(kinds map[string]runner) runner {
 		if !known {
 			fail("kind %q: allowed are %s", c.Kind, form.Listed(form.Keys(kinds)))
 		}
-		run(raw, report)
-	}
+		run.run(raw, report)
+	}, forms}
 }
 
 // wrong is an error in a case. Functions that read and run a case panic with it, by fail and check, and attempt
@@ -227,7 +257,7 @@ func Run(b []byte) (Result, error) {
 		}
 		seen[h.ID] = true
 		err := attempt(func() {
-			run(raw, func(key string, want, got any) {
+			run.run(raw, func(key string, want, got any) {
 				if w, g := show(want), show(got); expected(want) && w != g {
 					r.Failed = append(r.Failed, Failure{h.ID, key, w, g})
 				}

@@ -57,6 +57,19 @@ func (l *load) add(b slot) {
 	}
 }
 
+// words describes what the sender of that name sends.
+func (l *load) words(name string) string {
+	text := fmt.Sprintf("%s sends %s to %s", name, prose.Count(l.messages, "message", "messages"),
+		prose.Count(l.receivers, "receiver", "receivers"))
+	if l.lies > 0 {
+		text += fmt.Sprintf(", lies to %d", l.lies)
+	}
+	if l.missing > 0 {
+		text += fmt.Sprintf(", nothing to %d", l.missing)
+	}
+	return text
+}
+
 // shares returns the values in order.
 func (l *load) shares() reading.Shares {
 	var out reading.Shares
@@ -110,11 +123,11 @@ func (c *canvas) bySender() picture {
 		}
 		for row := range loads {
 			if loads[row].byValue != nil {
-				ref := ""
-				if id := c.Lives[row].Process; id != parley.All {
+				id, ref := c.Lives[row].Process, ""
+				if id != parley.All {
 					ref = scene.Sender(b.Number, id)
 				}
-				c.fat(x+6, c.y(row), each-12, loads[row], ref)
+				c.fat(x+6, c.y(row), each-12, loads[row], id, ref)
 			}
 		}
 		x += each + bandGap
@@ -170,9 +183,12 @@ func (c *canvas) shorten() (hidden int) {
 }
 
 // fat draws the arrow of one sender in one round. The more receivers it did not reach, the shorter it is.
-func (c *canvas) fat(x, y, width int, l load, ref string) {
+func (c *canvas) fat(x, y, width int, l load, id parley.ID, ref string) {
 	s, first := &c.front, len(c.front.marks)
-	defer func() { s.about(first, ref, l.since, 0) }()
+	defer func() {
+		s.tip(first, l.words(c.Called(id)))
+		s.about(first, ref, l.since, 0)
+	}()
 	full := x + width
 	if l.missing > 0 {
 		at := x + width/3

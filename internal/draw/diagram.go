@@ -20,7 +20,6 @@ type canvas struct {
 	names       int // width of the names
 	left, right int // ends of the lifelines
 	widths      []int
-	titles      titles
 	top, head   int      // of the bands; head is the height of their heads
 	pitch       int      // from one lifeline to the next
 	labels      []labels // for each band, how its head shows messages
@@ -38,7 +37,7 @@ const (
 )
 
 // picture lays the diagram out. A diagram with too many arrows is drawn by sender.
-func (d Diagram) picture(p scene.Palette) picture {
+func (d Diagram) picture(p scene.Palette, _ int) picture {
 	c := canvas{Diagram: d, inks: p, rows: make(map[parley.ID]int), used: make(map[string]bool)}
 	for i, l := range d.Lives {
 		c.rows[l.Process] = i
@@ -98,9 +97,9 @@ func (c *canvas) measure() {
 	starts := 0
 	c.names = 0
 	for _, l := range c.Lives {
-		c.names = max(c.names, monoWidth(c.Called(l.Process), 12)+14)
+		c.names = max(c.names, wide("name", c.Called(l.Process))+14)
 		if c.roles() {
-			c.names = max(c.names, sansWidth(c.role(l), 11))
+			c.names = max(c.names, wide("note", c.role(l)))
 		}
 		if l.Starts != nil {
 			starts = max(starts, pillWidth(prose.Value(l.Starts))+8)
@@ -129,14 +128,12 @@ func (c *canvas) tail() int {
 	return max(wide+20, 78)
 }
 
-// settle sets the ends of the lifelines and the titles above them, once the widths of the bands are known.
+// settle sets the ends of the lifelines, once the widths of the bands are known.
 func (c *canvas) settle() {
 	c.right = c.left
 	for _, w := range c.widths {
 		c.right += w + bandGap
 	}
-	room := c.right + c.tail()
-	c.titles, c.top = newTitles(c.Title, c.Subtitle, room)
 	c.head = 42
 	if c.labelled {
 		c.head = 64
@@ -156,7 +153,6 @@ func (c *canvas) bottom() int {
 // done returns the picture: the bands behind, then the lifelines, then messages.
 func (c *canvas) done() picture {
 	var lines sketch
-	c.titles.draw(&lines)
 	c.lifelines(&lines)
 	c.ends(&c.front)
 	return picture{
@@ -174,7 +170,7 @@ func (c *canvas) lifelines(s *sketch) {
 			c.used["faulty"] = true
 		}
 		name := c.Called(l.Process)
-		w := monoWidth(name, 12) + 14
+		w := wide("name", name) + 14
 		lift := 0
 		if c.roles() && l.Role != "" {
 			lift = 6
@@ -218,6 +214,7 @@ func (c *canvas) ends(s *sketch) {
 		v, from := prose.Value(l.Decides), len(s.marks)
 		s.line("decision", c.right+4, c.y(i), x, c.y(i)).Ink = c.value(v)
 		s.pill(x, c.y(i), v, c.value(v))
+		s.tip(from, c.Called(l.Process)+" decides "+v)
 		s.about(from, c.reference(l.Process), l.Decided, 0)
 	}
 	if some {
@@ -236,10 +233,10 @@ func (c *canvas) band(x, width int, b band, more int) {
 		return
 	}
 	count := prose.Count(b.messages(), "message", "messages")
-	if sansWidth(count, 11) > width {
+	if wide("note", count) > width {
 		count = prose.Number(b.messages())
 	}
-	s.text("head", centre, c.top+20, middle, prose.Cut(b.title(), width/sansWidth("x", 13)))
+	s.text("head", centre, c.top+20, middle, prose.Cut(b.title(), columns("head", width)))
 	s.text("note", centre, c.top+36, middle, count)
 	s.about(from, scene.Round(b.Number), 0, 0)
 }

@@ -91,10 +91,7 @@ func (p play) outcomes() []reading.Outcome {
 func (p play) tree(id parley.ID) parley.Tree { return p.protocol.Tree(p.sim.Machine(id)) }
 
 func (p play) diagram() draw.Diagram {
-	return draw.Diagram{
-		Style: p.style, Title: "Byzantine agreement", Subtitle: "exponential information gathering",
-		Lives: p.outcomes(), Rounds: p.rounds(),
-	}
+	return draw.Diagram{Style: p.style, Lives: p.outcomes(), Rounds: p.rounds()}
 }
 
 // article is the article's example for Tables 1 and 2: P1, a faulty General, tells P2, P3 and P4 that the value is 0,

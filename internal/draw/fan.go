@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (c *canvas) fit(b band, room int) labels {
 		for _, s := range b.slots {
 			if a, alike := s.common(); alike {
 				some = true
-				fits = fits && monoWidth(l.write(a.label()), 10) <= room
+				fits = fits && wide("words", l.write(a.label())) <= room
 			}
 		}
 		if some && fits {
@@ -66,7 +67,7 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 		if v := a.Values.One(); !alike && !a.missing() && v != "" && a.From != a.to {
 			to, first := c.y(c.rows[a.to]), len(s.marks)
 			s.pill(near+(tip-near)*2/3, from+(to-from)*2/3, v, c.value(v))
-			a.mark(s, first)
+			a.mark(s, first, c.Style)
 		}
 	}
 	ink, faulty := scene.Ink(0), c.Faulty.Has(b.from)
@@ -81,6 +82,11 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 	}
 	m := s.circle("sender", near, from)
 	m.Ink, m.Faulty = ink, faulty
+	text := fmt.Sprintf("%s sends in round %d", c.Called(b.from), b.arrows[0].round)
+	if own {
+		text += " and keeps its own copy"
+	}
+	s.tip(first, text)
 	s.about(first, sender, common.Spans[common.to].Since, 0)
 }
 
@@ -127,7 +133,7 @@ func share(part, whole uint64, length int) int {
 // arrow draws one message.
 func (c *canvas) arrow(x1, y1, x2, y2 int, a arrow) {
 	s, first := &c.front, len(c.front.marks)
-	defer func() { a.mark(s, first) }()
+	defer func() { a.mark(s, first, c.Style) }()
 	if a.missing() {
 		s.missing(x1, y1, x1+(x2-x1)*2/3, y1+(y2-y1)*2/3)
 		c.used["missing"] = true
@@ -155,7 +161,7 @@ func (c *canvas) legend() (out legend) {
 	}
 	out.add(c.used["mixed"], "several values", lineSign(false, false))
 	out.add(c.used["lie"], "a lie that the trace shows", lineSign(true, false))
-	out.add(c.used["missing"], "did not come", func(s *sketch, x, y int) {
+	out.add(c.used["missing"], "did not arrive", func(s *sketch, x, y int) {
 		s.line("missing-sign", x, y, x+26, y)
 		s.cross(x+13, y)
 	})
@@ -169,7 +175,7 @@ func (c *canvas) legend() (out legend) {
 
 // valueEntry returns the legend entry of one value.
 func valueEntry(inks scene.Palette, v string) legendEntry {
-	wide := max(26, pillWidth(v))
-	by := func(s *sketch, x, y int) { s.pill(x+wide/2, y, v, inks.Of(v)) }
-	return legendEntry{by, "value " + prose.Cut(v, 24), wide}
+	room := max(26, pillWidth(v))
+	by := func(s *sketch, x, y int) { s.pill(x+room/2, y, v, inks.Of(v)) }
+	return legendEntry{by, "value " + prose.Cut(v, 24), room}
 }

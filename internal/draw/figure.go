@@ -1,5 +1,5 @@
-// Package draw lays runs out as scenes: message diagrams, space-time diagrams, information trees, and pairs of runs
-// that look the same to a process, side by side.
+// Package draw lays runs out as scenes: message diagrams, space-time diagrams, states and clocks over time, orders of
+// delivery, information trees, and pairs of runs that look the same to a process, side by side.
 //
 // Everything is a pure function from data to a scene: the same data give the same marks. What is too big to be shown
 // completely is folded, collapsed or counted, never refused.
@@ -7,7 +7,7 @@ package draw
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"parley/internal/draw/prose"
 	"parley/internal/draw/scene"
@@ -89,6 +89,15 @@ func (s *sketch) about(from int, ref string, since, until uint64) {
 	}
 }
 
+// tip sets the words of the marks from the given one on, unless they have some.
+func (s *sketch) tip(from int, words string) {
+	for i := from; i < len(s.marks); i++ {
+		if m := &s.marks[i]; m.Tip == "" {
+			m.Tip = words
+		}
+	}
+}
+
 // missing draws a message that was sent and did not arrive.
 func (s *sketch) missing(x1, y1, x2, y2 int) {
 	s.line("missing", x1, y1, x2, y2)
@@ -105,43 +114,27 @@ func (s *sketch) pill(x, y int, value string, of scene.Ink) {
 	s.text("value", x, y+4, middle, short(value)).Value = value
 }
 
-const pillMost = 6 // maximum characters of a value in a pill
+const pillMost = 10 // maximum characters of a value in a pill
 
 func short(value string) string { return prose.Cut(value, pillMost) }
 
-func pillWidth(value string) int { return max(22, 12+7*prose.Width(short(value))) }
+func pillWidth(value string) int { return max(22, 12+wide("value", short(value))) }
 
-// monoWidth and sansWidth estimate the width of text in pixels for a font size in pixels.
-func monoWidth(text string, size int) int { return prose.Width(text)*size*62/100 + 1 }
-func sansWidth(text string, size int) int { return prose.Width(text)*size*58/100 + 1 }
-
-// titles are the lines above a picture, folded to its width.
-type titles struct{ title, sub []string }
-
-// newTitles also returns their height.
-func newTitles(title, sub string, width int) (t titles, height int) {
-	if title != "" {
-		t.title = prose.Lines(title, width/sansWidth("x", 18))
-		height += 24*len(t.title) + 4
+// wide returns the width of a role's text in pixels, at most: fonts differ from computer to computer.
+func wide(role, text string) int {
+	f := scene.Fonts[role]
+	share := 60 // of the size, in percent, for each character
+	switch {
+	case f.Mono:
+		share = 62
+	case f.Bold:
+		share = 69
 	}
-	if sub != "" {
-		t.sub = prose.Lines(sub, width/sansWidth("x", 13))
-		height += 18*len(t.sub) + 8
-	}
-	return t, height
+	return (prose.Width(text)*f.Size*share + 99) / 100
 }
 
-func (t titles) draw(s *sketch) {
-	y := 0
-	for _, line := range t.title {
-		s.text("title", 0, y+20, start, line)
-		y += 24
-	}
-	for _, line := range t.sub {
-		s.text("subtitle", 0, y+15, start, line)
-		y += 18
-	}
-}
+// columns returns how many characters of a role's text have room.
+func columns(role string, room int) int { return max(room*100/wide(role, strings.Repeat("x", 100)), 1) }
 
 // picture is a part of a figure, with its upper left corner at the origin.
 type picture struct {
@@ -153,7 +146,7 @@ type picture struct {
 // legend is the list of signs in a picture.
 type legend []legendEntry
 
-// legendEntry is a sign with its meaning.
+// legendEntry is a sign with its meaning, or a remark without a sign.
 type legendEntry struct {
 	sign sign
 	text string
@@ -162,6 +155,13 @@ type legendEntry struct {
 
 // sign draws a sign, from x on and centered at y.
 type sign func(s *sketch, x, y int)
+
+// remark adds a line of its own, which says what the picture leaves out.
+func (l *legend) remark(text string) {
+	if text != "" {
+		*l = append(*l, legendEntry{text: text})
+	}
+}
 
 // add adds a sign if it is used.
 func (l *legend) add(used bool, text string, by sign) {
@@ -178,53 +178,15 @@ func lineSign(lie, faulty bool) sign {
 	}
 }
 
+// dash returns a sign that is a line of a role, and box one that is a rectangle.
+func dash(role string) sign { return func(s *sketch, x, y int) { s.line(role, x, y, x+26, y) } }
+
+func box(role string) sign { return func(s *sketch, x, y int) { s.rect(role, x, y-7, 26, 14) } }
+
+// faultyName is the sign of a faulty process that has no lifeline.
+func faultyName(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true }
+
 // addFaulty adds the line of faulty processes if it is used.
 func (l *legend) addFaulty(used bool) {
-	l.add(used, "faulty process", lineSign(false, true))
-}
-
-// figure arranges pictures below one another, with one legend for all.
-func figure(title string, parts ...picture) scene.Scene {
-	width, height := 200, margin
-	var all legend
-	for _, p := range parts {
-		width = max(width, p.width)
-		for _, e := range p.legend {
-			if !slices.ContainsFunc(all, func(known legendEntry) bool { return known.text == e.text }) {
-				all = append(all, e)
-			}
-		}
-	}
-	var body sketch
-	for i, p := range parts {
-		if i > 0 {
-			body.line("rule", margin, height+18, margin+width, height+18)
-			height += 38
-		}
-		body.group(margin+(width-p.width)/2, height, p.marks)
-		height += p.height
-	}
-	height = body.legendRows(all, width, height) + margin
-	return scene.Scene{Title: title, Width: width + 2*margin, Height: height, Marks: body.marks}
-}
-
-// legendRows writes the legend below the pictures and returns the new height.
-func (s *sketch) legendRows(all legend, width, y int) int {
-	const gap, row = 18, 20
-	if len(all) == 0 {
-		return y
-	}
-	y += 14 + row/2
-	x := margin
-	for _, e := range all {
-		wide := max(e.wide, 26)
-		w := wide + 7 + sansWidth(e.text, 11)
-		if x > margin && x+w > margin+width {
-			x, y = margin, y+row
-		}
-		e.sign(s, x, y)
-		s.text("note", x+wide+7, y+4, start, e.text)
-		x += w + gap
-	}
-	return y + row/2
+	l.add(used, "lifeline of a faulty process", lineSign(false, true))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/internal/draw/prose"
@@ -16,7 +17,6 @@ import (
 // an arrow for each message, and the rounds side by side.
 type Diagram struct {
 	reading.Style
-	Title, Subtitle string
 	// Lives are the lifelines, from top to bottom.
 	Lives  []reading.Outcome
 	Rounds []reading.Round
@@ -36,6 +36,23 @@ type arrow struct {
 // missing reports whether a message was due and did not arrive.
 func (a *arrow) missing() bool { return a.Total == 0 }
 
+// words returns the first rows and the number of the others.
+func (a *arrow) words() string {
+	if a.missing() {
+		return "did not arrive"
+	}
+	const most = 6
+	rows := a.Rows[:min(len(a.Rows), most)]
+	text := strings.Join(rows, " ")
+	if left := a.Total - uint64(len(rows)); left > 0 {
+		text = strings.TrimSpace(text + " and " + prose.Number(left) + " more")
+	}
+	if a.Lie {
+		text += " (a lie)"
+	}
+	return text
+}
+
 // label returns a single row, or the number of rows if there are several.
 func (a *arrow) label() string {
 	switch {
@@ -47,9 +64,10 @@ func (a *arrow) label() string {
 	return ""
 }
 
-// mark sets the arrow as the reference of marks.
-func (a *arrow) mark(s *sketch, from int) {
+// mark sets the arrow as the reference of marks, and describes it.
+func (a *arrow) mark(s *sketch, from int, style reading.Style) {
 	span := a.Spans[a.to]
+	s.tip(from, fmt.Sprintf("%s to %s, round %d: %s", style.Called(a.From), style.Called(a.to), a.round, a.words()))
 	s.about(from, scene.Message(a.round, a.From, a.to), span.Since, span.Until)
 }
 
@@ -118,8 +136,8 @@ func (d Diagram) bands(rows map[parley.ID]int) (out []band) {
 	return out
 }
 
-// arrivals returns the events of the arrivals at a process, by round and sender.
-func (d Diagram) arrivals(at parley.ID) map[string]uint64 {
+// Arrivals returns the events of the arrivals at a process, by round and sender.
+func (d Diagram) Arrivals(at parley.ID) map[string]uint64 {
 	out := make(map[string]uint64)
 	for _, r := range d.Rounds {
 		for _, said := range r.Said {

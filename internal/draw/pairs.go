@@ -50,7 +50,9 @@ func Pairs(p parley.Protocol, d reading.Pairs) scene.Scene {
 	}
 	end := paragraph{width: figureWidth}
 	end.add("about", 13, d.End)
-	return figure(cmp.Or(d.Title, "Runs that look the same"), append(parts, end.picture())...)
+	out := figure(Heading{}, append(parts, end.picture())...)
+	out.Title, out.About = cmp.Or(d.Title, "Runs that look the same"), d.Subtitle
+	return out
 }
 
 // paragraph is lines of text below one another.
@@ -65,12 +67,8 @@ func (g *paragraph) add(role string, size int, text string) {
 	if text == "" {
 		return
 	}
-	wide := sansWidth("x", size)
-	if role == "sees" {
-		wide = monoWidth("x", size)
-	}
 	for line := range strings.Lines(text) {
-		for _, row := range prose.Lines(strings.TrimSuffix(line, "\n"), g.width/wide) {
+		for _, row := range prose.Lines(strings.TrimSuffix(line, "\n"), columns(role, g.width)) {
 			g.height += size + 4
 			g.body.text(role, 0, g.height-4, start, row)
 		}
@@ -186,7 +184,7 @@ func (c account) rounds(inks scene.Palette) picture {
 			})
 		}
 	}
-	return Diagram{Style: c.Style, Lives: c.Starts, Rounds: rounds}.picture(inks)
+	return Diagram{Style: c.Style, Lives: c.Starts, Rounds: rounds}.picture(inks, 0)
 }
 
 // chart draws the messages as the lecture does: the source at the top, and an arrow for each message. It returns
@@ -234,7 +232,7 @@ func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sk
 	if value := t.Values.One(); value != "" {
 		first := len(pills.marks)
 		pills.pill(x1+(x2-x1)*3/10, y1+(y2-y1)*3/10, value, d.value(value))
-		a.mark(pills, first)
+		a.mark(pills, first, d.Style)
 	}
 }
 
@@ -245,7 +243,7 @@ func (d *chart) process(at [2]int, id parley.ID, same bool, starts []byte) {
 		d.used["liar"] = true
 	}
 	name := d.Called(id)
-	w := max(monoWidth(name, 14)+16, 40)
+	w := max(wide("actor-name", name)+16, 40)
 	if same {
 		s.rect("same", at[0]-w/2-5, at[1]-19, w+10, 38)
 	}
@@ -264,7 +262,7 @@ func (d *chart) legend() legend {
 	d.used["lie"] = false
 	out := d.canvas.legend()
 	out.add(lie, "a lie", lineSign(true, false))
-	out.add(liar, "faulty process", func(s *sketch, x, y int) { s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true })
+	out.add(liar, "faulty process", faultyName)
 	out.add(true, "to whom both look the same", func(s *sketch, x, y int) {
 		s.rect("same-sign", x, y-9, 26, 18)
 		s.rect("actor-sign", x+3, y-6, 20, 12)

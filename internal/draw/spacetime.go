@@ -2,6 +2,7 @@ package draw
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,30 +13,46 @@ import (
 	"parley/trace"
 )
 
-// SpaceTime draws a run: a lane for each process, time from top to bottom, and each message as an arrow from the
-// place and time of its sending to those of its arrival. The time axis is stretched where there are many events and
-// compressed where there are none; lower is never earlier.
-func SpaceTime(
-	p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, title, subtitle string,
-) scene.Scene {
-	run := reading.SpaceTime(p, events, o)
-	c := space{n: p.N, o: o, alive: run.Alive, at: make(map[parley.Tick]int), used: make(map[string]bool),
-		signs: make(map[place][]string)}
+// SpaceTime is a space-time diagram: a lane for each process, time from top to bottom, and each message as an arrow
+// from the place and time of its sending to those of its arrival. The time axis is stretched where there are many
+// events and compressed where there are none; lower is never earlier.
+type SpaceTime struct {
+	reading.SpaceTimeOptions
+	Protocol parley.Protocol
+	Events   []trace.Event
+	// Unit is the unit of time; ticks if empty.
+	Unit string
+}
+
+func (d SpaceTime) values() []string {
+	var labels []string
+	for _, m := range reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions).Moments {
+		if m.Message() {
+			labels = append(labels, m.Says)
+		}
+	}
+	return labels
+}
+
+func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
+	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
+	c := space{SpaceTime: d, lanes: min(d.Protocol.N, mostLanes), alive: run.Alive, inks: inks,
+		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string)}
 	c.choose(run.Moments)
-	c.layout(title, subtitle)
-	return figure(cmp.Or(title, "Space and time"), c.picture())
+	c.columns()
+	c.note()
+	c.rows()
+	return c.picture()
 }
 
 // space is a space-time diagram under construction.
 type space struct {
-	n     int
-	o     reading.SpaceTimeOptions
+	SpaceTime
 	shown []reading.Moment // the drawn moments, in order
+	lanes int              // the number of drawn processes
 	left  int              // the number of moments not drawn
 	alive uint64           // the number of heartbeats not drawn
 
-	titles      titles
-	top         int // the position of time 0
 	lane        int // from one lane to the next
 	first       int // the first lane
 	right       int
@@ -45,8 +62,10 @@ type space struct {
 	inks        scene.Palette
 	back, front sketch
 	used        map[string]bool
-	notes       [][]note           // by lane, from top to bottom
-	signs       map[place][]string // the signs at a lane and a height
+	notes       []map[parley.Tick][]note // by lane and time
+	signs       map[place][]string       // the signs at a lane and a height
+	brief       bool                     // some messages are named only by their kind
+	bare        bool                     // some texts are left out
 }
 
 // place is the position of a sign.
@@ -55,25 +74,34 @@ type place struct {
 	y  int
 }
 
-// note is a text next to a lane.
+// note is a text next to a lane, on one or more lines.
 type note struct {
-	y    int
-	part scene.Part
-	of   uint64 // the event
+	lines []string
+	part  scene.Part
+	of    uint64 // the event
+	tip   string
 }
 
 const (
-	leastStep  = 13 // minimum pixels between two times with events
+	leastStep  = 15 // minimum pixels between two times with events
 	mostStep   = 40 // the maximum for the time between them
-	noteHeight = 12
-	mostTimes  = 400 // maximum times with events in one picture
+	noteHeight = 14
+	noteLines  = 3 // maximum lines of a note
+	// messageLines is the maximum for a message, which otherwise is named by its kind.
+	messageLines = 2
+	mostTimes    = 150 // maximum times with events in one picture
+	mostLanes    = 20  // maximum processes in one picture
+	spaceTop     = 72  // the position of the first time
 )
 
 // choose selects the moments to draw: all, or the first ones if there are too many.
 func (c *space) choose(all []reading.Moment) {
 	seen := make(map[parley.Tick]bool)
 	for _, m := range all {
-		if len(seen) >= mostTimes {
+		switch hidden := parley.ID(c.lanes); {
+		case m.At >= hidden || m.Message() && m.Peer >= hidden:
+			continue
+		case len(seen) >= mostTimes:
 			c.left++
 			continue
 		}
@@ -92,83 +120,177 @@ func (c *space) choose(all []reading.Moment) {
 	slices.Sort(c.times)
 }
 
-// layout sets all positions.
-func (c *space) layout(title, subtitle string) {
-	names, axis := 0, sansWidth("time", 11)
-	for id := range parley.ID(c.n) {
-		names = max(names, monoWidth(c.o.Called(id), 12)+14)
+// unit returns the unit of time.
+func (d SpaceTime) unit() string { return cmp.Or(d.Unit, "ticks") }
+
+// columns sets the places of the lanes.
+func (c *space) columns() {
+	n := c.lanes
+	names, axis := 0, wide("note", c.unit())
+	for id := range parley.ID(n) {
+		names = max(names, wide("name", c.Called(id))+14)
 	}
 	for _, t := range c.times {
-		axis = max(axis, monoWidth(prose.Number(uint64(max(t, 0))), 10))
+		axis = max(axis, wide("words", clockTime(t)))
 	}
-	c.lane = min(max((figureWidth-axis)/max(c.n, 1), names+10), 190)
+	c.lane = min(max((figureWidth-axis-16)/max(n, 1), names+10), 300)
 	c.first = axis + 16 + names/2
-	c.right = c.first + (c.n-1)*c.lane + max(c.lane-20, names/2)
-	c.titles, c.top = newTitles(title, subtitle, c.right)
-	c.top += 44
-	y, before := c.top, parley.Tick(0)
-	for i, t := range c.times {
-		if i > 0 {
-			gap := (t - before) / 8
-			y += int(min(max(gap, leastStep), mostStep))
-		}
-		c.at[t], before = y, t
-	}
-	c.bottom = y + 22
-	c.notes = make([][]note, c.n)
-	var labels []string
-	for _, e := range c.shown {
-		if e.Message() {
-			labels = append(labels, e.Says)
-		}
-	}
-	c.inks = scene.NewPalette(labels)
+	c.right = c.first + (n-1)*c.lane + max(c.lane-10, names/2)
 }
 
-// lead returns the room between a time and the first lane.
-func (c *space) lead() int { return monoWidth(c.o.Called(0), 12)/2 + 14 }
+// clockTime formats a time.
+func clockTime(t parley.Tick) string { return prose.Number(uint64(max(t, 0))) }
 
 func (c *space) x(id parley.ID) int { return c.first + int(id)*c.lane }
 
+// note puts what happens into words. A message has its text once, where it was sent.
+func (c *space) note() {
+	c.notes = make([]map[parley.Tick][]note, c.lanes)
+	type label struct {
+		from  parley.ID
+		at    parley.Tick
+		words string
+	}
+	labelled := make(map[label]bool)
+	for i := range c.shown {
+		m := &c.shown[i]
+		if !m.Message() {
+			part := wordsOf(m)
+			if !c.fits(part.Text) {
+				c.bare = true
+				continue
+			}
+			c.say(m.At, m.Time, note{prose.Lines(part.Text, c.room()), part, m.ID, c.tip(m)})
+			continue
+		}
+		once := label{m.Peer, m.Sent.Time, m.Says}
+		if m.Sent.ID == 0 || labelled[once] {
+			continue
+		}
+		labelled[once] = true
+		part, ink := scene.Part{Text: m.Says, Tone: "ink"}, c.inks.Of(m.Says)
+		part.Ink = ink
+		lines := prose.Lines(part.Text, c.room())
+		if len(lines) > messageLines || !c.fits(part.Text) {
+			lines = []string{c.kind(m)}
+			c.brief = true
+		}
+		if !c.fits(lines[0]) {
+			c.bare = true
+			continue
+		}
+		c.say(m.Peer, m.Sent.Time, note{lines, part, m.Sent.ID, c.Called(m.Peer) + " sends " + m.Says})
+	}
+	for _, lane := range c.notes {
+		for _, list := range lane { // order: each list by itself
+			slices.SortStableFunc(list, func(a, b note) int { return cmp.Compare(a.of, b.of) })
+		}
+	}
+}
+
+// room returns how many characters have room between two lanes.
+func (c *space) room() int { return max(columns("says", c.lane-26), 4) }
+
+// fits reports whether each word of a text has room on a line.
+func (c *space) fits(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		if prose.Width(word) > c.room() {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// kind returns the name of a message's kind, or the first word about it if several layers use the kind.
+func (c *space) kind(m *reading.Moment) string {
+	if k := int(m.Msg.Kind); k < len(c.Protocol.Kinds) && !strings.Contains(c.Protocol.Kinds[k], "/") {
+		return c.Protocol.Kinds[k]
+	}
+	word, _, _ := strings.Cut(m.Says, " ")
+	return word
+}
+
+func (c *space) say(id parley.ID, at parley.Tick, n note) {
+	if len(n.lines) > noteLines {
+		c.bare = true
+		n.lines = n.lines[:noteLines]
+		n.lines[noteLines-1] = prose.Cut(n.lines[noteLines-1]+" "+prose.Ellipsis, c.room())
+	}
+	if c.notes[id] == nil {
+		c.notes[id] = make(map[parley.Tick][]note)
+	}
+	c.notes[id][at] = append(c.notes[id][at], n)
+}
+
+// rows sets the position of each time, so that the texts of a lane have room below one another.
+func (c *space) rows() {
+	y, before := spaceTop, parley.Tick(0)
+	used := make([]int, c.lanes) // by lane: the end of the text so far
+	for i, t := range c.times {
+		if i > 0 {
+			y += int(min(max((t-before)/8, leastStep), mostStep))
+		}
+		for id := range used {
+			if len(c.notes[id][t]) > 0 {
+				y = max(y, used[id]+noteHeight)
+			}
+		}
+		c.at[t], before = y, t
+		for id := range used {
+			for _, n := range c.notes[id][t] {
+				used[id] = max(used[id], y-noteHeight) + noteHeight*len(n.lines)
+			}
+		}
+	}
+	c.bottom = max(y, slices.Max(append(used, 0))) + 22
+}
+
 // picture draws the chosen moments: lanes behind, then messages, then signs and words.
 func (c *space) picture() picture {
-	labelled := make(map[label]bool)
-	down := make([]reading.Moment, c.n) // the crash by which each process is down; zero if up
+	down := make([]reading.Moment, c.lanes) // the crash by which each process is down; zero if up
 	var marks sketch
-	for _, m := range c.shown {
-		switch m.Op {
-		case trace.Receive, trace.Lose:
-			c.arrow(&m, labelled)
+	for i := range c.shown {
+		m := &c.shown[i]
+		if m.Message() {
+			c.arrow(m)
 			continue
+		}
+		first := len(marks.marks)
+		switch m.Op {
 		case trace.Crash:
-			down[m.At] = m
-			c.sign(&m, "crash", marks.cross)
+			down[m.At] = *m
+			c.sign(m, "crash", marks.cross)
 		case trace.Restart:
 			c.gone(&down[m.At], c.at[m.Time], m.ID)
 			down[m.At] = reading.Moment{}
-			marks.circle("restart", c.x(m.At), c.at[m.Time])
+			c.sign(m, "restart", marks.dot)
 		case trace.Request:
-			c.sign(&m, "asked", marks.ring)
+			c.sign(m, "asked", marks.ring)
 		case trace.Deliver:
-			c.sign(&m, "deliver", marks.full)
+			c.sign(m, "deliver", marks.full)
 		case trace.Indicate:
-			c.sign(&m, "indicate", marks.hollow)
+			c.sign(m, "indicate", marks.hollow)
 		default:
-			marks.circle("befalls", c.x(m.At), c.at[m.Time])
+			c.sign(m, "befalls", marks.faint)
 		}
-		marks.about(0, scene.Event(m.ID), m.ID, 0)
-		c.say(m.At, c.at[m.Time], wordsOf(&m), m.ID)
+		marks.tip(first, c.tip(m))
+		marks.about(first, scene.Event(m.ID), m.ID, 0)
 	}
 	for id := range down {
 		c.gone(&down[id], c.bottom, 0)
 	}
-	c.write(&marks)
-	var lines sketch
+	var words, lines sketch
+	c.write(&words)
 	c.ground(&lines)
 	return picture{
 		width: c.right, height: c.bottom + 6, legend: c.legend(),
-		marks: slices.Concat(lines.marks, c.back.marks, c.front.marks, marks.marks),
+		marks: slices.Concat(lines.marks, c.back.marks, c.front.marks, words.marks, marks.marks),
 	}
+}
+
+// tip describes an event of a process.
+func (c *space) tip(m *reading.Moment) string {
+	return fmt.Sprintf("%s %s at %s", c.Called(m.At), m.Says, clockTime(m.Time))
 }
 
 // wordsOf returns the text next to a sign.
@@ -195,31 +317,30 @@ func (c *space) sign(m *reading.Moment, kind string, draw func(x, y int)) {
 	c.used[kind] = true
 }
 
-// ground draws titles, lanes with their names, and the times.
+// ground draws lanes with their names, and the times.
 func (c *space) ground(s *sketch) {
-	c.titles.draw(s)
-	for id := range parley.ID(c.n) {
-		x, faulty, from := c.x(id), c.o.Faulty.Has(id), len(s.marks)
-		s.line("lane", x, c.top-14, x, c.bottom).Faulty = faulty
+	for id := range parley.ID(c.lanes) {
+		x, faulty, from := c.x(id), c.Faulty.Has(id), len(s.marks)
+		s.line("lane", x, spaceTop-14, x, c.bottom).Faulty = faulty
 		if faulty {
 			c.used["faulty"] = true
 		}
-		name := c.o.Called(id)
-		w := monoWidth(name, 12) + 14
-		s.rect("process", x-w/2, c.top-36, w, 20).Faulty = faulty
-		s.parts("name", x, c.top-22, middle, toned(name, faulty))
+		s.process(x, spaceTop-26, c.Called(id), faulty)
 		s.about(from, scene.Process(id), 0, 0)
 	}
-	last := c.top - 100
+	s.text("head", 0, 16, start, "Messages and other events")
+	names := wide("name", c.Called(0))/2 + 14
+	s.text("note", c.first-names, spaceTop-22, end, c.unit())
 	for _, t := range c.times {
-		if y := c.at[t]; y >= last+noteHeight {
-			s.parts("words", c.first-c.lead(), y+3, end, inked(prose.Number(uint64(max(t, 0))), 0))
-			last = y
-		}
+		s.parts("words", c.first-names, c.at[t]+4, end, inked(clockTime(t), 0))
 	}
-	if c.left > 0 {
-		s.text("note", c.first, c.bottom+4, start, "and "+prose.Count(uint64(c.left), "event", "events")+" more")
-	}
+}
+
+// process draws the name of a process in a box around a point.
+func (s *sketch) process(x, y int, name string, faulty bool) {
+	w := wide("name", name) + 14
+	s.rect("process", x-w/2, y-10, w, 20).Faulty = faulty
+	s.parts("name", x, y+4, middle, toned(name, faulty))
 }
 
 // gone erases the lane of a process that is down since a crash, up to a height.
@@ -231,26 +352,16 @@ func (c *space) gone(crash *reading.Moment, to int, until uint64) {
 	c.back.line("gap", x, from, x, to)
 	c.back.line("down", x, from, x, to)
 	c.back.about(first, scene.Process(crash.At), crash.ID, until)
+	c.used["down"] = true
 }
 
-// label is the text of a message at the place of its sending.
-type label struct {
-	from  parley.ID
-	y     int
-	words string
-}
-
-// arrow draws a message. Its text is written once, where it was sent.
-func (c *space) arrow(m *reading.Moment, labelled map[label]bool) {
+// arrow draws a message.
+func (c *space) arrow(m *reading.Moment) {
 	if m.Sent.ID == 0 {
 		return
 	}
-	ink, first := c.inks.Of(m.Says), len(c.front.marks)
+	first := len(c.front.marks)
 	x1, y1, x2, y2 := c.x(m.Peer), c.at[m.Sent.Time], c.x(m.At), c.at[m.Time]
-	if once := (label{m.Peer, y1, m.Says}); !labelled[once] {
-		labelled[once] = true
-		c.say(m.Peer, y1, scene.Part{Text: m.Says, Tone: "ink", Ink: ink}, m.Sent.ID)
-	}
 	if m.Op == trace.Lose {
 		c.front.missing(x1, y1, x1+(x2-x1)/3, y1+max((y2-y1)/3, 8))
 		c.used["lost"] = true
@@ -260,56 +371,88 @@ func (c *space) arrow(m *reading.Moment, labelled map[label]bool) {
 			short = -3
 		}
 		a := c.front.line("arrow", x1, y1, x2-short, y2)
-		a.Arrow, a.Ink, a.Value = true, ink, m.Says
+		a.Arrow, a.Ink, a.Value = true, c.inks.Of(m.Says), m.Says
 	}
+	c.front.tip(first, messageTip(c.Style, m))
 	c.front.about(first, scene.Event(m.ID), m.Sent.ID, m.ID)
 }
 
-// ring draws the sign of a request, full that of a delivery, and hollow that of an indication.
+// messageTip describes a message on its way.
+func messageTip(s reading.Style, m *reading.Moment) string {
+	text := fmt.Sprintf("%s to %s: %s; sent at %s, ", s.Called(m.Peer), s.Called(m.At), m.Says, clockTime(m.Sent.Time))
+	if m.Op == trace.Lose {
+		return text + "lost"
+	}
+	return text + "arrives at " + clockTime(m.Time)
+}
+
+// hiddenProcesses says which processes are not drawn, if there are more than are shown.
+func hiddenProcesses(s reading.Style, shown, n int) string {
+	if shown >= n {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s and their messages are not drawn: --trace writes all to a file.",
+		s.Called(parley.ID(shown)), s.Called(parley.ID(n-1)))
+}
+
+// ring draws the sign of a request, full that of a delivery, hollow that of an indication, dot that of a restart, and
+// faint that of anything else that happens to a process.
 func (s *sketch) ring(x, y int) { s.circle("asked", x, y) }
 
 func (s *sketch) full(x, y int) { s.path("deliver", diamond, x, y-5) }
 
 func (s *sketch) hollow(x, y int) { s.path("indicate", diamond, x, y-5) }
 
+func (s *sketch) dot(x, y int) { s.circle("restart", x, y) }
+
+func (s *sketch) faint(x, y int) { s.circle("befalls", x, y) }
+
 const diamond = "M%d,%d l5,5 l-5,5 l-5,-5 Z"
 
-// say adds a text next to a lane.
-func (c *space) say(id parley.ID, y int, words scene.Part, of uint64) {
-	c.notes[id] = append(c.notes[id], note{y, words, of})
-}
-
-// write writes the texts next to the lanes. Texts that are too close together are moved down.
+// write writes the texts next to the lanes.
 func (c *space) write(s *sketch) {
-	for id, list := range c.notes {
-		slices.SortStableFunc(list, func(a, b note) int { return a.y - b.y })
-		room := max((c.lane-16)/monoWidth("x", 10), 4)
-		y := 0
-		for _, n := range list {
-			y = max(n.y+3, y+noteHeight)
-			if y > n.y+4*noteHeight { // too far from its event
-				y -= noteHeight
-				continue
+	for id, lane := range c.notes {
+		for _, t := range c.times {
+			y := c.at[t] + 4
+			for _, n := range lane[t] {
+				first, x := len(s.marks), c.x(parley.ID(id))+13
+				for _, line := range n.lines {
+					n.part.Text = line
+					s.rect("plate", x-1, y-noteHeight+4, wide("says", line)+3, noteHeight)
+					s.parts("says", x, y, start, n.part).Tip = n.tip
+					y += noteHeight
+				}
+				s.about(first, scene.Event(n.of), n.of, 0)
 			}
-			n.part.Text = prose.Cut(n.part.Text, room)
-			m := s.parts("says", c.x(parley.ID(id))+8, y, start, n.part)
-			m.Ref, m.Since = scene.Event(n.of), n.of
 		}
-		c.bottom = max(c.bottom, y+10)
 	}
 }
 
 // legend explains the signs in the picture.
 func (c *space) legend() (out legend) {
-	out.add(c.used["asked"], "asked", func(s *sketch, x, y int) { s.ring(x+13, y) })
-	out.add(c.used["deliver"], "delivers", func(s *sketch, x, y int) { s.full(x+13, y) })
-	out.add(c.used["indicate"], "indicates", func(s *sketch, x, y int) { s.hollow(x+13, y) })
-	out.add(c.used["lost"], "lost on its way", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
-	out.add(c.used["crash"], "crashes", func(s *sketch, x, y int) { s.cross(x+13, y) })
+	out.add(c.used["asked"], "request", func(s *sketch, x, y int) { s.ring(x+13, y) })
+	out.add(c.used["deliver"], "delivery or decision", func(s *sketch, x, y int) { s.full(x+13, y) })
+	out.add(c.used["indicate"], "indication", func(s *sketch, x, y int) { s.hollow(x+13, y) })
+	out.add(c.used["befalls"], "pause, resume, or a suspicion by the host", func(s *sketch, x, y int) { s.faint(x+13, y) })
+	out.add(c.used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	out.add(c.used["crash"], "crash", func(s *sketch, x, y int) { s.cross(x+13, y) })
+	out.add(c.used["restart"], "restart", func(s *sketch, x, y int) { s.dot(x+13, y) })
+	out.add(c.used["down"], "down", func(s *sketch, x, y int) { s.line("down", x, y, x+26, y) })
 	out.addFaulty(c.used["faulty"])
+	out.remark("Time in " + c.unit() + ", from top to bottom: every time at which something happens has a line.")
+	if c.brief {
+		out.remark("Long messages are named by their kind: point at an arrow to read all of it.")
+	}
+	if c.bare {
+		out.remark("Texts without room are left out or end in …: point at a sign or an arrow to read them.")
+	}
 	if c.alive > 0 {
-		out = append(out, legendEntry{sign: func(*sketch, int, int) {}, wide: 1,
-			text: prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn"})
+		out.remark(prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn: --alive draws them.")
+	}
+	out.remark(hiddenProcesses(c.Style, c.lanes, c.Protocol.N))
+	if c.left > 0 {
+		out.remark(prose.Count(uint64(c.left), "later event is", "later events are") +
+			" not drawn: --trace writes all to a file.")
 	}
 	return out
 }

@@ -185,7 +185,7 @@ func TestSpaceTimeSVG(t *testing.T) {
 func TestSpaceTimeSVGMost(t *testing.T) {
 	picture := spaceTimeSVG(gossip(3), beating(3, 400, false), reading.SpaceTimeOptions{}, "", "")
 	well(t, picture)
-	if !strings.Contains(picture, "events more") || len(picture) > 250_000 {
+	if !strings.Contains(picture, "later events are not drawn") || len(picture) > 250_000 {
 		t.Errorf("%d bytes", len(picture))
 	}
 }

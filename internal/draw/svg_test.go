@@ -15,12 +15,30 @@ import (
 	"parley"
 	"parley/internal/draw"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 	"parley/internal/draw/svg"
 	"parley/trace"
 )
 
+// heading is the heading of the pictures of plays.
+var heading = draw.Heading{Title: "Byzantine agreement", Subtitle: "exponential information gathering"}
+
+// figure draws a diagram above a tree; either may be nil.
+func figure(h draw.Heading, d *draw.Diagram, t parley.Tree, o reading.TreeOptions) scene.Scene {
+	var parts []draw.Part
+	var filled map[string]uint64
+	if d != nil {
+		parts = append(parts, *d)
+		filled = d.Arrivals(o.Of)
+	}
+	if t != nil {
+		parts = append(parts, draw.Tree{Tree: t, TreeOptions: o, Filled: filled})
+	}
+	return draw.Figure(h, parts...)
+}
+
 func figureSVG(d *draw.Diagram, t parley.Tree, o reading.TreeOptions) string {
-	return string(svg.File(draw.Figure(d, t, o)))
+	return string(svg.File(figure(heading, d, t, o)))
 }
 
 func diagramSVG(d draw.Diagram) string { return figureSVG(&d, nil, reading.TreeOptions{}) }
@@ -30,7 +48,11 @@ func treeSVG(t parley.Tree, o reading.TreeOptions) string { return figureSVG(nil
 func spaceTimeSVG(
 	p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, title, subtitle string,
 ) string {
-	return string(svg.File(draw.SpaceTime(p, events, o, title, subtitle)))
+	return string(svg.File(spaceTime(p, events, o, draw.Heading{Title: title, Subtitle: subtitle})))
+}
+
+func spaceTime(p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, h draw.Heading) scene.Scene {
+	return draw.Figure(h, draw.SpaceTime{SpaceTimeOptions: o, Protocol: p, Events: events})
 }
 
 func pairsSVG(p parley.Protocol, d reading.Pairs) string { return string(svg.File(draw.Pairs(p, d))) }
@@ -42,7 +64,8 @@ func well(t *testing.T, picture string) map[string][]xml.StartElement {
 	all := make(map[string][]xml.StartElement)
 	d := xml.NewDecoder(strings.NewReader(picture))
 	var shifts [][2]int
-	var width, height int
+	var width, height, titles int
+	var open []string
 	ids := make(map[string]bool)
 	for {
 		token, err := d.Token()
@@ -56,6 +79,10 @@ func well(t *testing.T, picture string) map[string][]xml.StartElement {
 		case xml.StartElement:
 			e = e.Copy()
 			all[e.Name.Local] = append(all[e.Name.Local], e)
+			if e.Name.Local == "title" && slices.Contains([]string{"svg", "doc"}, open[len(open)-1]) {
+				titles++
+			}
+			open = append(open, e.Name.Local)
 			shift := [2]int{}
 			if len(shifts) > 0 {
 				shift = shifts[len(shifts)-1]
@@ -79,11 +106,12 @@ func well(t *testing.T, picture string) map[string][]xml.StartElement {
 			shifts = append(shifts, shift)
 			inside(t, e, shift, width, height)
 		case xml.EndElement:
+			open = open[:len(open)-1]
 			shifts = shifts[:len(shifts)-1]
 		}
 	}
-	if len(all["svg"]) != 1 || width < 100 || height < 50 || len(all["title"]) != 1 {
-		t.Errorf("%d svg elements with a viewBox of %d by %d", len(all["svg"]), width, height)
+	if len(all["svg"]) != 1 || width < 100 || height < 50 || titles != 1 {
+		t.Errorf("%d svg elements with a viewBox of %d by %d and %d titles", len(all["svg"]), width, height, titles)
 	}
 	for _, ref := range regexp.MustCompile(`url\(#([^)]*)\)`).FindAllStringSubmatch(picture, -1) {
 		if !ids[ref[1]] {
@@ -216,7 +244,7 @@ func TestArrows(t *testing.T) {
 // Beyond 400 arrows there is a fat one for each sender, with its count, and many processes and rounds are summed up:
 // nothing is refused and no message is uncounted.
 func TestBigDiagram(t *testing.T) {
-	d := draw.Diagram{Style: reading.Style{Faulty: parley.SetOf(3, 100)}, Title: "Big"}
+	d := draw.Diagram{Style: reading.Style{Faulty: parley.SetOf(3, 100)}}
 	const n, rounds = 128, 12
 	for id := range parley.ID(n) {
 		d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: "correct", Decides: []byte("1")})
@@ -265,7 +293,7 @@ func TestHostileText(t *testing.T) {
 	evil := `</text><script>alert("1")</script>&amp;'` + "\x00\x1b\xff\u2028"
 	name := func(id parley.ID) string { return fmt.Sprint(evil, id) }
 	s := reading.Style{Name: name, Faulty: parley.SetOf(1)}
-	d := draw.Diagram{Style: s, Title: evil, Subtitle: evil, Rounds: []reading.Round{{Title: evil}}}
+	d := draw.Diagram{Style: s, Rounds: []reading.Round{{Title: evil}}}
 	for id := range parley.ID(4) {
 		d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: evil, Starts: []byte(evil), Decides: []byte(evil)})
 		d.Rounds[0].Said = append(d.Rounds[0].Said, reading.Said{
@@ -275,7 +303,7 @@ func TestHostileText(t *testing.T) {
 	tree := newFake(4, 1, func([]parley.ID) []byte { return []byte(evil) })
 	o := reading.TreeOptions{Style: s, Title: evil}
 	for _, picture := range []string{
-		diagramSVG(d), figureSVG(&d, tree, o), treeSVG(tree, o),
+		diagramSVG(d), string(svg.File(figure(draw.Heading{Title: evil, Subtitle: evil}, &d, tree, o))), treeSVG(tree, o),
 	} {
 		all := well(t, picture)
 		if len(all["script"]) != 0 || strings.ContainsRune(picture, 0) || strings.ContainsRune(picture, '\x1b') {

@@ -11,36 +11,24 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// Figure draws a message diagram and below it an information tree, with the root at the top and the ranks below one
-// another. Both share colors and one legend. Either may be nil.
-func Figure(d *Diagram, t parley.Tree, o reading.TreeOptions) scene.Scene {
-	var values []string
-	var tree treeLayout
-	title := "Messages"
-	if t != nil {
-		tree = layTree(t, o)
-		values = tree.values()
-		title = cmp.Or(o.Title, "Information tree")
-	}
-	if d != nil {
-		values = append(values, d.values()...)
-		title = cmp.Or(d.Title, title)
-	}
-	inks := scene.NewPalette(values)
-	var parts []picture
-	wide := 0
-	if d != nil {
-		parts = append(parts, d.picture(inks))
-		wide = parts[0].width
-	}
-	if t != nil {
-		tree.place(wide)
-		if d != nil {
-			tree.filled = d.arrivals(o.Of)
-		}
-		parts = append(parts, tree.picture(inks))
-	}
-	return figure(title, parts...)
+// Tree is an information tree to draw, with the root at the top and the ranks below one another.
+type Tree struct {
+	parley.Tree
+	reading.TreeOptions
+	// Filled has the event by which the value of a node arrived, by round and sender; it may be nil.
+	Filled map[string]uint64
+}
+
+func (t Tree) values() []string {
+	l := layTree(t.Tree, t.TreeOptions)
+	return l.values()
+}
+
+func (t Tree) picture(inks scene.Palette, above int) picture {
+	l := layTree(t.Tree, t.TreeOptions)
+	l.filled = t.Filled
+	l.place(above)
+	return l.draw(inks)
 }
 
 // treeLayout is a tree during layout.
@@ -50,7 +38,7 @@ type treeLayout struct {
 	root   *reading.Node
 	whole  bool
 	form   form
-	boxes  []box
+	boxes  []treeBox
 	width  int
 	height int
 	left   int               // width of the names of the ranks
@@ -70,8 +58,8 @@ type form struct {
 	gap   int // between adjacent boxes
 }
 
-// box is a node with its position.
-type box struct {
+// treeBox is a node with its position.
+type treeBox struct {
 	n             *reading.Node
 	rank          int
 	x, y          int
@@ -94,7 +82,7 @@ const (
 func layTree(t parley.Tree, o reading.TreeOptions) treeLayout {
 	o.MaxNodes = cmp.Or(o.MaxNodes, 120)
 	l := treeLayout{TreeOptions: o, survey: reading.Look(t, o.Style)}
-	l.left = sansWidth("rank 10", 11) + 10
+	l.left = wide("note", "rank 10") + 10
 	l.root, l.whole = o.Plan(l.survey, l.fits)
 	if !l.fits(l.root) { // the last plan is the root with a grid of children
 		l.form.high = 1 + (len(l.root.Kids)-1)/max(1, (figureWidth-l.left)/(l.form.small+leastGap))
@@ -121,20 +109,20 @@ func (l *treeLayout) sizes(n *reading.Node, rank int) {
 	if rank == len(l.form.wide) {
 		l.form.wide = append(l.form.wide, 52)
 	}
-	io := monoWidth(l.inOut(n), 11)
-	l.form.wide[rank] = max(l.form.wide[rank], monoWidth(l.label(n), 12)+14, io+14, sansWidth(l.below(n), 11)+4)
+	io := wide("io", l.inOut(n))
+	l.form.wide[rank] = max(l.form.wide[rank], wide("name", l.label(n))+14, io+14, wide("note", l.below(n))+4)
 	if len(n.Kids) == 0 {
 		if l.form.brief {
-			io = monoWidth(l.out(n), 11)
+			io = wide("io", l.out(n))
 		}
 		if n.Rest > 0 {
 			io = 0
 		}
 		note := 0
 		if text := l.stackNote(n); text != "" {
-			note = sansWidth(text, 11) + 4
+			note = wide("note", text) + 4
 		}
-		l.form.small = max(l.form.small, 14+monoWidth(l.stackLabel(n), 12)+8+io+note)
+		l.form.small = max(l.form.small, 14+wide("name", l.stackLabel(n))+8+io+note)
 	}
 	for _, kid := range n.Kids {
 		l.sizes(kid, rank+1)
@@ -164,21 +152,21 @@ func (l *treeLayout) span(n *reading.Node, rank int) int {
 }
 
 // place sets the positions of all nodes, in a picture of at least the given width. Boxes move apart if there is room.
-func (l *treeLayout) place(wide int) {
-	for l.form.gap < mostGap && l.left+l.span(l.root, 0) < min(wide, figureWidth) {
+func (l *treeLayout) place(above int) {
+	for l.form.gap < mostGap && l.left+l.span(l.root, 0) < min(above, figureWidth) {
 		l.form.gap++
 	}
 	if !l.whole {
-		wide = max(wide, 480) // for the counts
+		above = max(above, leastWidth) // for the counts
 	}
 	span := l.span(l.root, 0)
-	l.width = max(l.left+span, wide)
+	l.width = max(l.left+span, above)
 	if l.Title != "" {
 		l.height = 34
 	}
 	l.put(l.root, 0, l.left+(l.width-l.left-span)/2, l.height, -1)
 	if l.root.Out != nil {
-		l.width = max(l.width, l.boxes[0].x+l.boxes[0].width+10+sansWidth(l.rootSays(), 11))
+		l.width = max(l.width, l.boxes[0].x+l.boxes[0].width+10+wide("note", l.rootSays()))
 	}
 	for _, b := range l.boxes {
 		low := b.y + b.height
@@ -195,14 +183,14 @@ func (l *treeLayout) put(n *reading.Node, rank, x, y, parent int) {
 		l.tops = append(l.tops, y)
 	}
 	at := len(l.boxes)
-	own := box{n: n, rank: rank, y: y, width: l.form.wide[rank], height: boxHeight, parent: parent}
+	own := treeBox{n: n, rank: rank, y: y, width: l.form.wide[rank], height: boxHeight, parent: parent}
 	own.x = x + (l.span(n, rank)-own.width)/2
 	l.boxes = append(l.boxes, own)
 	next := y + boxHeight + rankGap
 	if l.stacks(n) {
 		for i, kid := range n.Kids {
 			pile, row := i/l.form.high, i%l.form.high
-			l.boxes = append(l.boxes, box{
+			l.boxes = append(l.boxes, treeBox{
 				n: kid, rank: rank + 1, stacked: true, parent: at, width: l.form.small, height: stackHeight,
 				x: x + trunk + pile*(l.form.small+trunk+l.form.gap), y: next - 14 + row*stackStep,
 			})
@@ -311,7 +299,7 @@ func (l *treeLayout) captions() []string {
 	}
 	var out []string
 	for _, line := range l.survey.Summary(l.Style) {
-		out = append(out, prose.Lines(line, l.width/sansWidth("x", 11))...)
+		out = append(out, prose.Lines(line, columns("note", l.width))...)
 	}
 	return out
 }

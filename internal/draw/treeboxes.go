@@ -10,7 +10,7 @@ import (
 )
 
 // picture draws the boxes of a tree and the lines between them.
-func (l *treeLayout) picture(inks scene.Palette) picture {
+func (l *treeLayout) draw(inks scene.Palette) picture {
 	captions := l.captions()
 	height := l.height
 	if len(captions) > 0 {
@@ -60,7 +60,7 @@ func valueOf(n *reading.Node) string {
 }
 
 // line draws the line from a node to its parent, in the color of the node's vote.
-func (l *treeLayout) line(s *sketch, inks scene.Palette, b *box) {
+func (l *treeLayout) line(s *sketch, inks scene.Palette, b *treeBox) {
 	if b.parent < 0 {
 		return
 	}
@@ -81,7 +81,7 @@ func (l *treeLayout) line(s *sketch, inks scene.Palette, b *box) {
 }
 
 // box draws a node with its path, input and output.
-func (l *treeLayout) box(s *sketch, inks scene.Palette, b *box) {
+func (l *treeLayout) box(s *sketch, inks scene.Palette, b *treeBox) {
 	n, value := b.n, valueOf(b.n)
 	if n.Times > 1 {
 		s.rect("shadow", b.x+3, b.y+3, b.width, b.height).Ink = inks.Of(value)
@@ -113,7 +113,7 @@ func (l *treeLayout) box(s *sketch, inks scene.Palette, b *box) {
 		right := b.x + b.width - 7
 		if note := l.stackNote(n); note != "" {
 			s.text("note", right, b.y+15, end, note)
-			right -= sansWidth(note, 11) + 4
+			right -= wide("note", note) + 4
 		}
 		s.parts("io", right, b.y+15, end, io...)
 	case n.Rest > 0:
@@ -161,7 +161,7 @@ func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 	}
 	out.add(brief && l.survey.Dotted, "last step of the path, output", note(".3 1"))
 	out.add(brief && !l.survey.Dotted, "path, output", note("12 1"))
-	out.add(faulty, "told by a faulty process", func(s *sketch, x, y int) {
+	out.add(faulty, "relayed by a faulty process", func(s *sketch, x, y int) {
 		s.rect("node-sign", x, y-7, 26, 14).Faulty = true
 	})
 	out.add(alike, "several alike", func(s *sketch, x, y int) {

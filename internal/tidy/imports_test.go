@@ -125,6 +125,7 @@ internal/tidy          free    :
 internal/faultgrid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
 internal/explorecases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must
 internal/mutants       free    : internal/must
+internal/reference     free    : core trace explore run cluster/nodefile internal/conform internal/scenario catalog cli cli/* internal/must
 internal/steady        free    : internal/must
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue

@@ -16,15 +16,15 @@ func (r *release) stage() error {
 	return errors.Join(r.manPages(), r.completions(), exampleConfig(), r.licenses())
 }
 
-// parley runs the command of the clone.
-func parley(args ...string) (string, error) {
-	return command("source", []string{"GOFLAGS=-trimpath"}, "go", append([]string{"run", "./cmd/parley"}, args...)...)
+// inSource runs the go command in the clone.
+func inSource(args ...string) (string, error) {
+	return command("source", []string{"GOFLAGS=-trimpath"}, "go", args...)
 }
 
 // completions writes a script for each shell, under the name that the shell expects.
 func (r *release) completions() error {
 	for shell, name := range map[string]string{"bash": "parley.bash", "zsh": "_parley", "fish": "parley.fish"} {
-		script, err := parley("completion", shell)
+		script, err := inSource("run", "./cmd/parley", "completion", shell)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (r *release) completions() error {
 
 // exampleConfig writes the configuration that "parley node --example" prints, with the folders of the package.
 func exampleConfig() error {
-	text, err := parley("node", "--example")
+	text, err := inSource("run", "./cmd/parley", "node", "--example")
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,7 @@ func (r *release) manPages() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(pages, 0o755); err != nil {
-		return err
-	}
-	env := []string{"GOFLAGS=-trimpath", fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.binaries[0].date.Unix())}
-	if _, err := command("source/tools/dist", env, "go", "run", "./man", pages); err != nil {
+	if _, err := inSource("run", "./internal/reference", "-man", pages); err != nil {
 		return err
 	}
 	names, err := filepath.Glob("stage/man1/*.1")
@@ -85,7 +81,7 @@ func (r *release) manPages() error {
 
 // licenses writes the license of Go and those of all modules in any of the binaries, which ask for that.
 func (r *release) licenses() error {
-	goroot, err := command("source", nil, "go", "env", "GOROOT")
+	goroot, err := inSource("env", "GOROOT")
 	if err != nil {
 		return err
 	}
@@ -95,7 +91,7 @@ func (r *release) licenses() error {
 		for _, m := range b.info.Deps {
 			title := m.Path + " " + m.Version
 			if folders[title] == "" {
-				dir, err := command("source", nil, "go", "list", "-m", "-f", "{{.Dir}}", m.Path)
+				dir, err := inSource("list", "-m", "-f", "{{.Dir}}", m.Path)
 				if err != nil {
 					return err
 				}

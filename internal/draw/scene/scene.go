@@ -16,6 +16,7 @@ import (
 // Scene is a picture. Lengths are in whole pixels, so that the same data give the same bytes on every computer.
 type Scene struct {
 	Title         string
+	About         string // what else a reader who does not see the picture should know
 	Width, Height int
 	Marks         []Mark // later marks cover earlier ones
 }
@@ -54,7 +55,9 @@ type Mark struct {
 	// Ref refers to what the mark shows: e147 is event 147 of the trace, P2 a process, r1/P5/P2 the message of round
 	// 1 from P5 to P2, r1/P5 all messages of P5 in that round, r1 the round, and P2/1.5 a node of P2's information
 	// tree. If there are several runs it begins with the run, as in c2/P2.
-	Ref    string `json:"ref,omitempty"`
+	Ref string `json:"ref,omitempty"`
+	// Tip says in words what the mark shows, for a reader who points at it.
+	Tip    string `json:"tip,omitempty"`
 	Value  string `json:"value,omitempty"` // the value shown
 	Ink    Ink    `json:"ink,omitempty"`
 	Lie    bool   `json:"lie,omitempty"`
@@ -145,8 +148,8 @@ func Node(of parley.ID, path []parley.ID) string {
 // JSON returns the scene for programs: all marks in one list, one line for each, without groups. The format version
 // is 1.
 func (s Scene) JSON() []byte {
-	out := fmt.Appendf(nil, `{"scene":1,"title":%s,"width":%d,"height":%d,"marks":[`,
-		marshalled(s.Title), s.Width, s.Height)
+	out := fmt.Appendf(nil, `{"scene":1,"title":%s,"about":%s,"width":%d,"height":%d,"marks":[`,
+		marshalled(s.Title), marshalled(s.About), s.Width, s.Height)
 	for i, m := range flat(nil, s.Marks, 0, 0) {
 		if i > 0 {
 			out = append(out, ',')

@@ -2,26 +2,25 @@ package svg
 
 import "parley/internal/draw/scene"
 
-// colour is a color in a file, and in a light and a dark page. A file has a light card of its own, which is legible
-// on light and dark pages. In pages all text has a contrast of at least 4.5.
-type colour struct{ file, light, dark string }
+// colour is a color in light and in dark pictures. All text has a contrast of at least 4.5.
+type colour struct{ light, dark string }
 
 // colours are the colors that do not depend on values.
 var colours = map[string]colour{
-	"text":   {"#1f2328", "#1f2328", "#e6edf3"},
-	"faint":  {"#656d76", "#59616a", "#9aa4af"},
-	"line":   {"#c4ccd5", "#c4ccd5", "#4a535e"},
-	"border": {"#8c959f", "#818b96", "#7d8793"}, // of correct processes
-	"rule":   {"#e2e6ea", "#e2e6ea", "#30363d"},
-	"trunk":  {"#b4bdc7", "#b4bdc7", "#56606b"},
-	"band":   {"#f4f6f8", "#f4f6f8", "#1b2129"},
-	"card":   {"#ffffff", "#ffffff", "#11161d"},
-	"fault":  {"#cf222e", "#bd1f2a", "#ff8a82"},
-	"faulty": {"#eba5a9", "#e0888d", "#94494e"}, // the lifelines of faulty processes
-	"liar":   {"#fff1f0", "#fff1f0", "#371b1d"}, // the backgrounds of their names
-	"mixed":  {"#7d8896", "#5f6a78", "#98a3b1"}, // several values, or none
-	"plain":  {"#f1f3f5", "#f1f3f5", "#232a33"}, // background for these
-	"value":  {"#ffffff", "#ffffff", "#11161d"}, // a value on its ink
+	"text":   {"#1f2328", "#e6edf3"},
+	"faint":  {"#59616a", "#9aa4af"},
+	"line":   {"#c4ccd5", "#4a535e"},
+	"border": {"#818b96", "#7d8793"}, // of correct processes
+	"rule":   {"#e2e6ea", "#30363d"},
+	"trunk":  {"#b4bdc7", "#56606b"},
+	"band":   {"#f4f6f8", "#1b2129"},
+	"card":   {"#ffffff", "#11161d"},
+	"fault":  {"#bd1f2a", "#ff8a82"},
+	"faulty": {"#e0888d", "#94494e"}, // the lifelines of faulty processes
+	"liar":   {"#fff1f0", "#371b1d"}, // the backgrounds of their names
+	"mixed":  {"#5f6a78", "#98a3b1"}, // several values, or none
+	"plain":  {"#f1f3f5", "#232a33"}, // background for these
+	"value":  {"#ffffff", "#11161d"}, // a value on its ink
 }
 
 // ink is the colors of a value: of a line or a filled mark, and of the background of text.
@@ -29,22 +28,24 @@ type ink struct{ line, fill colour }
 
 // inks can be distinguished without seeing red and green.
 var inks = [scene.Inks]ink{
-	{colour{"#2563c9", "#2563c9", "#7fadf7"}, colour{"#e6eefb", "#e6eefb", "#172a49"}},
-	{colour{"#d0760a", "#9c5200", "#efa546"}, colour{"#fdf1dc", "#fdf1dc", "#38260c"}},
-	{colour{"#7b4fc4", "#7448bd", "#bb9af2"}, colour{"#f0e9fb", "#f0e9fb", "#2b1f42"}},
-	{colour{"#0b8a94", "#08727a", "#4fc5cf"}, colour{"#ddf3f5", "#ddf3f5", "#0d3035"}},
-	{colour{"#b83a86", "#ae3079", "#f08cc4"}, colour{"#fbe6f2", "#fbe6f2", "#3c172c"}},
-	{colour{"#2d8a4a", "#21743b", "#6fcb8c"}, colour{"#e3f4e8", "#e3f4e8", "#14321d"}},
-	{colour{"#80573a", "#80573a", "#d0a583"}, colour{"#f4ebe4", "#f4ebe4", "#33251a"}},
-	{colour{"#4b5766", "#4b5766", "#adb8c6"}, colour{"#e9edf1", "#e9edf1", "#282f38"}},
+	{colour{"#2563c9", "#7fadf7"}, colour{"#e6eefb", "#172a49"}},
+	{colour{"#9c5200", "#efa546"}, colour{"#fdf1dc", "#38260c"}},
+	{colour{"#7448bd", "#bb9af2"}, colour{"#f0e9fb", "#2b1f42"}},
+	{colour{"#08727a", "#4fc5cf"}, colour{"#ddf3f5", "#0d3035"}},
+	{colour{"#ae3079", "#f08cc4"}, colour{"#fbe6f2", "#3c172c"}},
+	{colour{"#21743b", "#6fcb8c"}, colour{"#e3f4e8", "#14321d"}},
+	{colour{"#80573a", "#d0a583"}, colour{"#f4ebe4", "#33251a"}},
+	{colour{"#4b5766", "#adb8c6"}, colour{"#e9edf1", "#282f38"}},
 }
 
 // looks are the SVG styles of marks, by role. A role may have separate looks for lies, for faulty processes, and for
 // marks without a single value. $ink and $fill are the value's colors.
 var looks = map[string]string{
 	// All pictures.
-	"rule":    "stroke:$rule;stroke-width:1", // between pictures
-	"pill":    "rx:9;fill:$ink",              // behind a value
+	"ground":  "fill:$card;stroke:$line",           // behind everything in a file
+	"hit":     "stroke:transparent;stroke-width:9", // around a line, to point at
+	"rule":    "stroke:$rule;stroke-width:1",       // between pictures
+	"pill":    "rx:9;fill:$ink",                    // behind a value
 	"missing": "stroke:$mixed;stroke-width:1.2;stroke-dasharray:1 3",
 	"cross":   "stroke:$fault;stroke-width:1.6;fill:none",
 
@@ -76,13 +77,43 @@ var looks = map[string]string{
 	"lane":        "stroke-width:1.5;stroke:$line",
 	"lane faulty": "stroke-width:1.5;stroke-dasharray:5 3;stroke:$faulty",
 	"gap":         "stroke:$card;stroke-width:3", // in the lane of a process that is down
-	"down":        "stroke:$faulty;stroke-width:1;stroke-dasharray:1 5",
+	"down":        "stroke:$border;stroke-width:1.4;stroke-dasharray:2 5",
 	"arrow":       "stroke:$ink;stroke-width:1.3",
 	"asked":       "r:4.5;fill:$card;stroke:$text;stroke-width:1.4",
 	"deliver":     "fill:$text;stroke:$text;stroke-width:1.2",
 	"indicate":    "fill:$card;stroke:$text;stroke-width:1.2",
 	"restart":     "r:3;fill:$text",
 	"befalls":     "r:3;fill:$faint",
+
+	"plate": "fill:$card;fill-opacity:0.88", // behind a text, over the arrows
+
+	// Time from left to right.
+	"guide":              "stroke:$rule;stroke-width:1",
+	"axis":               "stroke:$line;stroke-width:1",
+	"light":              "stroke:$trunk;stroke-width:1",
+	"stage":              "rx:4;fill:$fill;stroke:$ink",
+	"stage faulty":       "rx:4;fill:$liar;stroke:$fault",
+	"stage-solid":        "rx:4;fill:$ink",
+	"stage-hatch":        "fill:none;stroke:$ink;stroke-opacity:0.55",
+	"stage-hatch faulty": "fill:none;stroke:$fault;stroke-opacity:0.6",
+	"stage-stripe":       "fill:none;stroke:$value;stroke-opacity:0.35",
+	"stage-plate":        "fill:$fill",
+	"stage-plate faulty": "fill:$liar",
+
+	// Clocks.
+	"resync":       "stroke:$trunk;stroke-width:1;stroke-dasharray:2 3",
+	"skew":         "fill:none;stroke:$ink;stroke-width:1.6;stroke-linejoin:round",
+	"skew-area":    "fill:$fill",
+	"bound":        "stroke:$fault;stroke-width:1.6;stroke-dasharray:8 4",
+	"clock":        "fill:none;stroke:$ink;stroke-width:1.6;stroke-linejoin:round",
+	"clock faulty": "fill:none;stroke:$faulty;stroke-width:1.6;stroke-dasharray:5 3",
+	"begins":       "r:3.5;fill:$card;stroke:$ink;stroke-width:1.6",
+	"adjusts":      "fill:$ink;stroke:$card;stroke-width:0.8",
+
+	// Orders.
+	"cell":       "rx:4;fill:$fill;stroke:$ink;stroke-width:1.2",
+	"cell-other": "rx:4;fill:$card;stroke:$border;stroke-dasharray:3 2",
+	"join":       "stroke:$ink;stroke-width:1.4",
 
 	// Trees.
 	"edge":        "fill:none;stroke:$ink;stroke-width:1.4;stroke-opacity:0.9",
@@ -109,42 +140,4 @@ var looks = map[string]string{
 	"actor-sign":        "rx:3;fill:$card;stroke:$border",
 	"actor-sign faulty": "rx:3;fill:$liar;stroke:$fault",
 	"same-sign":         "rx:5;fill:none;stroke:$text;stroke-width:1.4",
-
-	// Text next to a lane, legible above the marks behind it.
-	"says": "paint-order:stroke;stroke:$card;stroke-width:3",
-}
-
-// font is the font of a role's text: a class in files, and additional properties.
-type font struct{ class, style string }
-
-var fonts = map[string]font{
-	"title": {"t", ""}, "subtitle": {"s", ""}, "head": {"h", ""}, "note": {"n", ""},
-	"name": {"p", ""}, "io": {"io", ""}, "words": {"m", ""}, "says": {"m", ""}, "value": {"v", ""},
-	"tree-title": {"h", "font-size:15px"},
-	"actor-name": {"p", "font-size:14px"},
-	// Paragraphs.
-	"lead":      {"t", "fill:$text;font-size:18px"},
-	"sublead":   {"s", "fill:$faint;font-size:13px"},
-	"case":      {"h", "fill:$text;font-size:15px"},
-	"about":     {"s", "fill:$text;font-size:13px"},
-	"sees-head": {"h", "fill:$text;font-size:13px"},
-	"sees":      {"m", "fill:$text;font-size:12px"},
-}
-
-const (
-	sans = `system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif`
-	mono = `ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace`
-)
-
-// classes are the fonts of files, only within this module's pictures: t title, s subtitle, h head, n note, p name of
-// a process or path, io input and output, m message, v value in a pill.
-var classes = []struct{ name, style string }{
-	{"t", "font-size:18px;font-weight:600"},
-	{"s", "font-size:13px;fill:$faint"},
-	{"h", "font-size:13px;font-weight:600"},
-	{"n", "font-size:11px;fill:$faint"},
-	{"p", "font-size:12px;font-weight:600"},
-	{"io", "font-size:11px;font-weight:600"},
-	{"m", "font-size:10px"},
-	{"v", "font-size:11px;font-weight:700;fill:$value"},
 }

@@ -17,17 +17,15 @@ func Page(s scene.Scene, id string) []byte {
 	w := writer{id: id + "-", ids: make(map[string]bool)}
 	w.open("svg", "xmlns", "http://www.w3.org/2000/svg", "id", id, "viewBox", fmt.Sprintf("0 0 %d %d", s.Width, s.Height),
 		"width", s.Width, "height", s.Height, "class", "parley-scene", "role", "img", "aria-label", s.Title)
+	w.about(s)
 	w.heads(s.Marks)
 	w.marks(s.Marks)
 	w.end("svg")
 	return []byte(w.String())
 }
 
-// class returns the classes of a mark in a page.
-func (w *writer) class(m *scene.Mark) (a []any) {
-	if w.colour != nil {
-		return nil
-	}
+// onPage returns the attributes by which a page finds a mark and styles it.
+func (w *writer) onPage(m *scene.Mark) (a []any) {
 	if id := w.id + strings.ReplaceAll(m.Ref, "/", "-"); m.Ref != "" && !w.ids[id] {
 		w.ids[id] = true
 		a = append(a, "id", id)
@@ -93,17 +91,8 @@ func Sheet() []byte {
 		rule(fmt.Sprintf(" .v%d", i+1), fmt.Sprintf("--ink:var(--ink%d);--fill:var(--fill%d)", i+1, i+1))
 	}
 	rule(" text", "font-family:"+sans+";fill:$text")
-	for _, role := range slices.Sorted(maps.Keys(fonts)) {
-		style := ""
-		for _, c := range classes {
-			if f := fonts[role]; c.name == f.class {
-				style = strings.TrimSuffix(c.style+";"+f.style, ";")
-				if strings.Contains("p io m v", c.name) {
-					style += ";font-family:" + mono
-				}
-			}
-		}
-		rule(" ."+role, style)
+	for _, role := range slices.Sorted(maps.Keys(scene.Fonts)) {
+		rule(" ."+role, fontOf(role))
 	}
 	for _, key := range slices.Sorted(maps.Keys(looks)) {
 		role, word, _ := strings.Cut(key, " ")
@@ -132,7 +121,7 @@ func inPage(style string) string {
 		if isExtent(property) {
 			continue
 		}
-		out = append(out, property+":"+named.ReplaceAllString(value, "var(--$1)"))
+		out = append(out, property+":"+names.ReplaceAllString(value, "var(--$1)"))
 	}
 	return strings.Join(out, ";")
 }

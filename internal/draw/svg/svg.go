@@ -13,32 +13,12 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// File returns a scene as a file that includes its colors and fonts.
-func File(s scene.Scene) []byte {
-	w := writer{colour: func(c colour) string { return c.file }}
-	w.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", s.Width, s.Height),
-		"width", s.Width, "height", s.Height, "class", "parley", "role", "img", "aria-label", s.Title)
-	w.WriteString("<title>" + escaped(s.Title) + "</title>\n<style>\n")
-	w.WriteString(".parley text{font-family:" + sans + ";fill:" + w.resolve("$text", 0) + "}\n")
-	w.WriteString(".parley .p,.parley .io,.parley .m,.parley .v{font-family:" + mono + "}\n")
-	for _, c := range classes {
-		w.WriteString(".parley ." + c.name + "{" + w.resolve(c.style, 0) + "}\n")
-	}
-	w.WriteString("</style>\n")
-	w.heads(s.Marks)
-	w.put("rect", "x", 0.5, "y", 0.5, "width", s.Width-1, "height", s.Height-1, "rx", 10,
-		"fill", w.resolve("$card", 0), "stroke", "#d0d7de")
-	w.marks(s.Marks)
-	w.end("svg")
-	return []byte(w.String())
-}
-
 // writer writes elements.
 type writer struct {
 	strings.Builder
-	colour func(colour) string // the written color; nil in a page, where the style sheet has it
-	id     string              // in a page: the prefix of ids
-	ids    map[string]bool     // ids in use
+	used map[string]string // in a file: the style of each class in use, with names of colors; nil in a page
+	id   string            // in a page: the prefix of ids
+	ids  map[string]bool   // ids in use
 }
 
 func (w *writer) marks(marks []scene.Mark) {
@@ -67,35 +47,50 @@ func (w *writer) mark(m *scene.Mark) {
 	case scene.Path:
 		a = []any{"d", m.Path}
 	}
-	a = append(a, w.look(m)...)
+	for property, value := range declarations(looks[lookOf(m)]) {
+		if isExtent(property) {
+			a = append(a, property, value)
+		}
+	}
 	if m.Arrow {
 		id, _ := w.head(m)
 		a = append(a, "marker-end", "url(#"+id+")")
 	}
-	w.put(m.Shape.String(), slices.Concat(w.class(m), a)...)
+	own := slices.Concat(w.class(m), a)
+	switch shape := m.Shape.String(); {
+	case m.Tip == "":
+		w.put(shape, own...)
+	case m.Shape == scene.Line: // thin, so there is a wider one to point at
+		w.begin("g", nil)
+		w.WriteString(">")
+		w.tip(m)
+		w.put(shape, slices.Concat([]any{"class", w.named("hit", looks["hit"], 0)}, a[:8])...)
+		w.put(shape, own...)
+		w.end("g")
+	default:
+		w.begin(shape, own)
+		w.WriteString(">")
+		w.tip(m)
+		w.end(shape)
+	}
 }
+
+func (w *writer) tip(m *scene.Mark) { w.WriteString("<title>" + escaped(m.Tip) + "</title>") }
 
 // text writes a line of text, in several colors if it has parts.
 func (w *writer) text(m *scene.Mark) {
 	a := []any{"x", m.X, "y", m.Y}
-	if w.colour != nil {
-		a = append(a, "class", fonts[m.Role].class)
-	}
 	if m.Align != "" {
 		a = append(a, "text-anchor", m.Align)
 	}
-	if style := fonts[m.Role].style; style != "" && w.colour != nil {
-		a = append(a, "style", w.resolve(style, 0))
+	w.begin("text", slices.Concat(w.class(m), a))
+	w.WriteString(">")
+	if m.Tip != "" {
+		w.tip(m)
 	}
-	w.begin("text", slices.Concat(w.class(m), a, w.look(m)))
-	w.WriteString(">" + escaped(m.Text))
+	w.WriteString(escaped(m.Text))
 	for _, p := range m.Parts {
-		var a []any
-		if w.colour != nil {
-			a = []any{"fill", w.resolve("$"+p.Tone, p.Ink)}
-		} else {
-			a = []any{"class", classOf(p.Tone, p.Ink)}
-		}
+		a := []any{"class", w.named(p.Tone, "fill:$"+p.Tone, p.Ink)}
 		if p.Gap > 0 {
 			a = append(a, "dx", p.Gap)
 		}
@@ -103,6 +98,30 @@ func (w *writer) text(m *scene.Mark) {
 		w.WriteString(">" + escaped(p.Text) + "</tspan>")
 	}
 	w.WriteString("</text>\n")
+}
+
+// class returns the classes of a mark, and what else a page knows of it.
+func (w *writer) class(m *scene.Mark) []any {
+	if w.used == nil {
+		return w.onPage(m)
+	}
+	style := looks[lookOf(m)]
+	if m.Shape == scene.Text {
+		style = strings.Trim(fontOf(m.Role)+";"+style, ";")
+	}
+	return []any{"class", w.named(strings.ReplaceAll(lookOf(m), " ", "-"), style, m.Ink)}
+}
+
+// named returns the class of a look: in a page, the class and that of the ink.
+func (w *writer) named(class, style string, i scene.Ink) string {
+	if w.used == nil {
+		return classOf(class, i)
+	}
+	if inked := strings.Contains(style, "$ink") || strings.Contains(style, "$fill"); inked && i > 0 {
+		class += fmt.Sprintf("-v%d", i)
+	}
+	w.used[class] = colored(style, i)
+	return class
 }
 
 // lookOf returns the key of a mark's look.
@@ -116,16 +135,6 @@ func lookOf(m *scene.Mark) string {
 		}
 	}
 	return m.Role
-}
-
-// look returns the look of a mark as attributes: in a page only its extent.
-func (w *writer) look(m *scene.Mark) (out []any) {
-	for property, value := range declarations(looks[lookOf(m)]) {
-		if w.colour != nil || isExtent(property) {
-			out = append(out, property, w.resolve(value, m.Ink))
-		}
-	}
-	return out
 }
 
 // isExtent reports whether a property is an extent and no style.
@@ -142,23 +151,21 @@ func declarations(style string) func(yield func(property, value string) bool) {
 	}
 }
 
-// named matches the name of a color.
-var named = regexp.MustCompile(`\$([a-z]+)`)
+// names matches the name of a color.
+var names = regexp.MustCompile(`\$([a-z0-9]+)`)
 
-// resolve replaces names by colors.
-func (w *writer) resolve(style string, i scene.Ink) string {
-	return named.ReplaceAllStringFunc(style, func(name string) string {
+// colored replaces the colors of any value by those of one.
+func colored(style string, i scene.Ink) string {
+	return names.ReplaceAllStringFunc(style, func(name string) string {
 		switch {
-		case name == "$ink" && i > 0:
-			return w.colour(inks[i-1].line)
-		case name == "$fill" && i > 0:
-			return w.colour(inks[i-1].fill)
+		case name == "$ink" && i > 0, name == "$fill" && i > 0:
+			return fmt.Sprintf("%s%d", name, i)
 		case name == "$ink":
-			name = "$mixed"
+			return "$mixed"
 		case name == "$fill":
-			name = "$plain"
+			return "$plain"
 		}
-		return w.colour(colours[name[1:]])
+		return name
 	})
 }
 
@@ -170,11 +177,7 @@ func (w *writer) heads(marks []scene.Mark) {
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		w.open("marker", "id", id, "viewBox", "0 0 8 8", "refX", 7, "refY", 4,
 			"markerWidth", 7, "markerHeight", 7, "orient", "auto-start-reverse", "markerUnits", "userSpaceOnUse")
-		how := "class"
-		if w.colour != nil {
-			how = "fill"
-		}
-		w.put("path", "d", "M0,0.8 L8,4 L0,7.2 L2,4 Z", how, found[id])
+		w.put("path", "d", "M0,0.8 L8,4 L0,7.2 L2,4 Z", "class", found[id])
 		w.end("marker")
 	}
 	w.end("defs")
@@ -190,18 +193,14 @@ func (w *writer) findHeads(marks []scene.Mark, found map[string]string) {
 	}
 }
 
-// head returns the head of an arrow, which has the look of its line: its color, or in a page its class.
-func (w *writer) head(m *scene.Mark) (id, look string) {
+// head returns the head of an arrow, whose class is named after the color of its line.
+func (w *writer) head(m *scene.Mark) (id, class string) {
 	for property, value := range declarations(looks[lookOf(m)]) {
-		switch {
-		case property != "stroke":
-		case w.colour != nil:
-			look = w.resolve(value, m.Ink)
-		default:
-			look = classOf(value[1:], m.Ink)
+		if property == "stroke" {
+			class = w.named(value[1:], "fill:"+value, m.Ink)
 		}
 	}
-	return w.id + "to-" + strings.NewReplacer("#", "", " ", "-").Replace(look), look
+	return w.id + "to-" + strings.ReplaceAll(class, " ", "-"), class
 }
 
 // put writes an element without content. attributes alternate between names and values.

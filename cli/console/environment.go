@@ -1,0 +1,50 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Environment says how variables of the environment set flags.
+const Environment = `A flag that is not given on the command line takes its value from the environment:
+first from PARLEY_COMMAND_FLAG, where COMMAND is the first word after parley and FLAG the long
+name of the flag, in capitals and with _ in place of -. PARLEY_RUN_SEED is --seed of "parley run",
+and PARLEY_CLUSTER_DIR is --dir of all commands below "parley cluster".
+
+Flags that say how to call a cluster and how to print have a variable for all commands too, which
+counts if the first is not set: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFICATES,
+PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has one, so that a variable that was
+meant for something else, such as PARLEY_HOST, changes nothing.
+
+A flag on the command line comes before a variable, and a variable before a scenario file, which
+only --scenario names. A variable that is set and empty sets the empty value. An error about a value
+from the environment names the variable.`
+
+// common marks a flag that has a variable for all commands.
+const common = "parley_common_variable"
+
+// Common gives flags a variable for all commands, such as PARLEY_DIR.
+func Common(fs *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := fs.SetAnnotation(name, common, []string{"true"}); err != nil {
+			panic(err) // the flag is not declared
+		}
+	}
+}
+
+// Variables returns the variables of a flag of a command, which is a full path such as "parley cluster up", in the
+// order in which they count. It is empty for flags that have none.
+func Variables(command string, f *pflag.Flag) []string {
+	words := strings.Fields(command)
+	if f.Hidden || len(words) < 2 || slices.Contains([]string{"help", "version", "scenario"}, f.Name) {
+		return nil // a scenario names the protocol, and so which flags there are
+	}
+	name := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	out := []string{"PARLEY_" + strings.ToUpper(words[1]) + "_" + name}
+	if f.Annotations[common] != nil {
+		out = append(out, "PARLEY_"+name)
+	}
+	return out
+}

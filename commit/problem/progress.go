@@ -1,0 +1,23 @@
+package problem
+
+import "parley"
+
+// Progress implements [parley.Protocol.Progress] for a process with one transaction, whose log holds the records of
+// this package.
+func Progress(m parley.Msg, record bool) (p parley.Progress) {
+	switch {
+	case record && string(m.Body) == RecordYes:
+		p.Stage = parley.StageInDoubt
+	case record:
+	case m.Kind == parley.Decide:
+		p.Stage = Stage(ReadOutcome(m.Body))
+	case m.Kind == Blocked:
+		p.Stage = parley.StageBlocked
+	}
+	return p
+}
+
+// Stage returns the stage of a process that knows the outcome.
+func Stage(o Outcome) parley.Stage {
+	return [...]parley.Stage{parley.NoStage, parley.StageCommitted, parley.StageAborted}[min(o, Abort)]
+}

@@ -1,0 +1,282 @@
+package draw
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
+	"parley/trace"
+)
+
+// Stages draws how far each process is over time with what all must decide alike: a bar for each process, divided
+// by its states, and light arrows for messages.
+type Stages struct {
+	reading.Style
+	reading.Stages
+	Protocol parley.Protocol
+	// Unit is the unit of time.
+	Unit string
+}
+
+// stageLook is the look of a stage: its colors, its texture, and its names in a bar and in the legend.
+type stageLook struct {
+	ink          scene.Ink
+	fault, solid bool
+	hatch        string // some of / \ | -
+	name, means  string
+}
+
+var stageLooks = map[parley.Stage]stageLook{
+	parley.StageWaiting:   {name: "waiting", means: "waiting: no yes yet, may abort alone"},
+	parley.StageInDoubt:   {ink: 2, hatch: "/", name: "in doubt", means: "in doubt: voted yes, outcome unknown"},
+	parley.StagePrepared:  {ink: 1, hatch: "|", name: "prepared", means: "prepared: knows that all voted yes"},
+	parley.StageBlocked:   {fault: true, hatch: `/\`, name: "blocked", means: "blocked: cannot find out the outcome"},
+	parley.StageCommitted: {ink: 6, solid: true, name: "✓ committed", means: "committed"},
+	parley.StageAborted:   {ink: 8, solid: true, hatch: "-", name: "✗ aborted", means: "aborted"},
+}
+
+const (
+	barHeight    = 22
+	mostMessages = 150 // maximum arrows between lanes
+	mostBars     = 48  // maximum lanes
+)
+
+func (Stages) values() []string { return nil }
+
+// lanes is the picture of stages under construction.
+type lanes struct {
+	Stages
+	axis   axis
+	rows   []int // the middle of each lane
+	bottom int
+	used   map[string]bool
+	stages map[parley.Stage]bool
+	drawn  int // messages
+	hidden int // lanes
+}
+
+func (d Stages) picture(scene.Palette, int) picture {
+	hidden := max(len(d.Lanes)-mostBars, 0)
+	d.Lanes = d.Lanes[:len(d.Lanes)-hidden]
+	l := lanes{Stages: d, hidden: hidden, used: make(map[string]bool), stages: make(map[parley.Stage]bool)}
+	names := 0
+	for _, lane := range d.Lanes {
+		names = max(names, wide("name", d.Called(lane.At))+14)
+	}
+	l.axis = axis{to: l.end(), left: names + 12, width: figureWidth - names - 24}
+	var ground, arrows, bars sketch
+	ground.text("head", 0, 16, start, "What each process knows of the outcome")
+	l.place(&ground)
+	l.messages(&arrows)
+	for i := range d.Lanes {
+		l.lane(&bars, i)
+	}
+	l.axis.draw(&ground, 28, l.bottom, d.Unit)
+	return picture{
+		width: figureWidth, height: l.bottom + 24, legend: l.legend(),
+		marks: slices.Concat(ground.marks, arrows.marks, bars.marks),
+	}
+}
+
+// end returns the time at which the picture ends: some time after the last change.
+func (l *lanes) end() parley.Tick { return max(l.Changed+l.Changed/7, 1) }
+
+// place sets the places of the lanes, and names them.
+func (l *lanes) place(s *sketch) {
+	y, before := 30, ""
+	pitch := 34
+	if l.arrows() {
+		pitch = 54
+	}
+	for _, lane := range l.Lanes {
+		if l.Named && lane.Name != before {
+			s.text("note", 0, y+14, start, lane.Name)
+			y += 20
+			before = lane.Name
+		}
+		first, faulty, name := len(s.marks), l.Faulty.Has(lane.At), l.Called(lane.At)
+		w := wide("name", name) + 14
+		s.process(w/2, y+pitch/2, name, faulty)
+		s.about(first, scene.Process(lane.At), 0, 0)
+		l.rows = append(l.rows, y+pitch/2)
+		y += pitch
+	}
+	l.bottom = y + 4
+}
+
+// arrows reports whether messages are drawn.
+func (l *lanes) arrows() bool {
+	n := 0
+	for _, m := range l.Messages {
+		if m.Sent.Time <= l.axis.to {
+			n++
+		}
+	}
+	return !l.Named && n <= mostMessages && l.hidden == 0
+}
+
+func (l *lanes) messages(s *sketch) {
+	if !l.arrows() {
+		return
+	}
+	for i := range l.Messages {
+		m := &l.Messages[i]
+		if m.Sent.Time > l.axis.to {
+			continue
+		}
+		l.drawn++
+		first, down := len(s.marks), 1
+		y1, y2 := l.rows[m.Peer], l.rows[m.At] // one lane for each process, in order
+		if y2 < y1 {
+			down = -1
+		}
+		y1, y2 = y1+down*(barHeight/2+1), y2-down*(barHeight/2+2)
+		x1, x2 := l.axis.at(m.Sent.Time), l.axis.at(m.Time)
+		if m.Op == trace.Lose {
+			s.missing(x1, y1, x1+(x2-x1)/3, y1+(y2-y1)/2)
+			l.used["lost"] = true
+		} else {
+			s.line("light", x1, y1, x2, y2).Arrow = true
+			l.used["message"] = true
+		}
+		s.tip(first, messageTip(l.Style, m))
+		s.about(first, scene.Event(m.ID), m.Sent.ID, m.ID)
+	}
+}
+
+// lane draws the bars of one lane.
+func (l *lanes) lane(s *sketch, at int) {
+	lane, y := l.Lanes[at], l.rows[at]
+	if l.Faulty.Has(lane.At) {
+		l.used["faulty"] = true
+	}
+	for i, span := range lane.Spans {
+		until, to := l.axis.to, uint64(0)
+		if i+1 < len(lane.Spans) {
+			until, to = lane.Spans[i+1].Since, lane.Spans[i+1].Event
+		}
+		x, first := l.axis.at(span.Since), len(s.marks)
+		w := max(l.axis.at(until)-x, 2)
+		what := "is down"
+		if span.Stage == parley.NoStage {
+			s.line("down", x, y, x+w, y)
+			s.cross(x, y)
+			l.used["down"] = true
+		} else {
+			look := stageLooks[span.Stage]
+			look.bar(s, x, y-barHeight/2, w, barHeight)
+			l.stages[span.Stage] = true
+			if wide("state", look.name)+10 <= w {
+				look.label(s, x, y, w)
+			}
+			_, what, _ = strings.Cut(look.name, " ")
+			if !look.solid {
+				what = look.name
+			}
+			what = "is " + what
+		}
+		words := fmt.Sprintf("%s %s from %s", l.Called(lane.At), what, clockTime(span.Since))
+		if to != 0 {
+			words += " to " + clockTime(until)
+		}
+		s.tip(first, words)
+		ref := scene.Event(span.Event)
+		if span.Event == 0 {
+			ref = scene.Process(lane.At)
+		}
+		s.about(first, ref, span.Event, to)
+	}
+}
+
+// bar draws a rectangle with the look of a stage.
+func (look stageLook) bar(s *sketch, x, y, w, h int) {
+	role := "stage"
+	if look.solid {
+		role = "stage-solid"
+	}
+	m := s.rect(role, x, y, w, h)
+	m.Ink, m.Faulty = look.ink, look.fault
+	if path := hatching(look.hatch, x, y, w, h); path != "" {
+		role = "stage-hatch"
+		if look.solid {
+			role = "stage-stripe"
+		}
+		m := s.path(role, "%s", path)
+		m.Ink, m.Faulty = look.ink, look.fault
+	}
+}
+
+// label writes the name of a stage into its bar.
+func (look stageLook) label(s *sketch, x, y, w int) {
+	tone := scene.Part{Text: look.name, Tone: "text"}
+	role := "stage-plate"
+	if look.solid {
+		tone.Tone, role = "value", "stage-solid"
+	}
+	text := wide("state", look.name)
+	m := s.rect(role, x+5, y-8, min(text+4, w-8), 16)
+	m.Ink, m.Faulty = look.ink, look.fault
+	s.parts("state", x+7, y+4, start, tone)
+}
+
+// hatching returns lines within a rectangle, in the given directions.
+func hatching(directions string, x, y, w, h int) string {
+	const apart = 7
+	var b strings.Builder
+	line := func(x1, y1, x2, y2 int) { fmt.Fprintf(&b, "M%d,%d L%d,%d ", x1, y1, x2, y2) }
+	for _, d := range directions {
+		switch d {
+		case '|':
+			for c := apart / 2; c < w; c += apart {
+				line(x+c, y, x+c, y+h)
+			}
+		case '-':
+			for c := 4; c < h; c += apart {
+				line(x, y+c, x+w, y+c)
+			}
+		default:
+			for c := -h + apart; c < w; c += apart { // from the bottom at c to the top at c+h
+				a, b := max(c, 0), min(c+h, w)
+				y1, y2 := y+h-(a-c), y+h-(b-c)
+				if d == '\\' {
+					y1, y2 = 2*y+h-y1, 2*y+h-y2
+				}
+				line(x+a, y1, x+b, y2)
+			}
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (l *lanes) legend() (out legend) {
+	for stage := parley.StageWaiting; stage <= parley.StageAborted; stage++ {
+		look := stageLooks[stage]
+		out.add(l.stages[stage], look.means, func(s *sketch, x, y int) { look.bar(s, x, y-7, 26, 14) })
+	}
+	out.add(l.used["message"], "message", func(s *sketch, x, y int) { s.line("light", x, y, x+26, y).Arrow = true })
+	out.add(l.used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	out.add(l.used["down"], "crash, and then down", func(s *sketch, x, y int) {
+		s.line("down", x+5, y, x+26, y)
+		s.cross(x+5, y)
+	})
+	out.add(l.used["faulty"], "faulty process", faultyName)
+	if l.Over > l.axis.to {
+		out.remark(fmt.Sprintf("The run ends at %s; no process changes its state after %s.",
+			clockTime(l.Over), clockTime(l.Changed)))
+	}
+	if l.hidden > 0 {
+		out.remark(prose.Count(uint64(l.hidden), "more lane is", "more lanes are") +
+			" not drawn: --trace writes all to a file.")
+	}
+	if left := len(l.Messages) - l.drawn; left > 0 {
+		out.remark(prose.Count(uint64(left), "message is", "messages are") + " not drawn: --show spacetime prints them.")
+	}
+	if l.Alive > 0 {
+		out.remark(prose.Count(l.Alive, "sign of life is", "signs of life are") + " not drawn.")
+	}
+	return out
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"parley"
+	"parley/explore"
+)
+
+// words are the values of fields that have a closed set of them, by PACKAGE.TYPE.FIELD.
+var words = map[string][]string{
+	"show.Verdict.Outcome": {
+		parley.Held, parley.Violated, parley.NotPromisedHeld, parley.NotPromisedBroken, parley.NotApplicable, parley.Seen,
+		parley.NotSeen,
+	},
+	"explore.exploreOutput.Outcome": {
+		explore.Exhausted.String(), explore.Found.String(), explore.BudgetHit.String(), explore.Interrupted.String(),
+	},
+	"explore.pairsOutput.Outcome": {
+		explore.Exhausted.String(), explore.Found.String(), explore.BudgetHit.String(), explore.Interrupted.String(),
+	},
+	"cli.listed.Timing": {parley.Synchronous.String(), parley.Asynchronous.String()},
+	"cli.listed.Faults": {
+		parley.CrashFaults.String(), parley.OmissionFaults.String(), parley.SignedByzantineFaults.String(),
+		parley.OralByzantineFaults.String(),
+	},
+	"cert.record.State":       {"valid", "not yet valid", "expired", "revoked"},
+	"local.Node.State":        {"in", "runs", "starts"},
+	"console.Failure.Outcome": {"unknown"},
+}
