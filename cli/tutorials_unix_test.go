@@ -219,7 +219,8 @@ func (s *shell) run(command string) (out, status string) {
 // killed matches what bash says about a command in the background that was killed, at a time that is left to chance.
 var killed = regexp.MustCompile(`(?m)^bash: line [0-9]+: +[0-9]+ (Killed|Terminated) .*(\n|$)`)
 
-// lines returns the lines of output, with the ports of the page.
+// lines returns the lines of output, with the ports of the page. JSON objects have no white space
+// then, because nodes write some or none.
 func (s *shell) lines(out string) []string {
 	out = killed.ReplaceAllString(out, "")
 	if out = strings.TrimSuffix(out, "\n"); out == "" {
@@ -234,6 +235,9 @@ func (s *shell) lines(out string) []string {
 	lines := strings.Split(out, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " \t\r")
+		if strings.HasPrefix(lines[i], "{") {
+			lines[i] = compact(lines[i])
+		}
 	}
 	return lines
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 )
@@ -25,6 +26,8 @@ func main() {
 	out := flag.String("out", "../../dist", "the `folder` of the release, which is emptied first")
 	only := flag.String("targets", allTargets, "the systems to build for")
 	flag.Parse()
+	// Ctrl-C ends the command that runs, and so this one, which then removes its working folder.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	if err := dist("../..", *out, strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
