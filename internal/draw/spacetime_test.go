@@ -215,6 +215,11 @@ func TestSpaceTimeForms(t *testing.T) {
 	if strings.Count(few, "╮") != 4 || strings.Count(few, "╰") != 4 || strings.Contains(few, "sent at") {
 		t.Errorf("four messages in flight:\n%s", few)
 	}
+	slots := gossip(2) // rounds that begin on demand are no rounds of the diagram
+	slots.Timing, slots.OnDemand = parley.Synchronous, true
+	if text := term.SpaceTime(slots, s.events[:10], timed(reading.Style{})); text != few {
+		t.Errorf("rounds on demand:\n%s", text)
+	}
 	if strings.Contains(many, "╮") || strings.Count(many, "├───▶│   1 says a  (sent at ") != 6 {
 		t.Errorf("six messages in flight:\n%s", many)
 	}

@@ -17,6 +17,9 @@ type Words struct {
 	Protocol parley.Protocol
 }
 
+// Nothing describes a message without content, as processes send in rounds in which they have nothing to say.
+const Nothing = "(nothing)"
+
 // Message describes a message on one line.
 func (w Words) Message(e parley.Env, m parley.Msg) string {
 	r := reader{p: w.Protocol, g: Gathering{Style: w.Style}}
@@ -29,7 +32,7 @@ func (w Words) Message(e parley.Env, m parley.Msg) string {
 		parts = append(parts, row)
 	}
 	if len(parts) == 0 {
-		return "(nothing)"
+		return Nothing
 	}
 	return strings.Join(parts, " ")
 }

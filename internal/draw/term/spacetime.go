@@ -24,17 +24,23 @@ type SpaceTimeOptions struct {
 
 // SpaceTime returns a run as text: a lane for each process, time from top to bottom.
 //
-// In a protocol with rounds, a line has what one process sends in one round, with an arrowhead at each receiver.
+// In a protocol with rounds, a line has what one process sends in one round, with an arrowhead at each receiver, unless
+// rounds begin at any time, perhaps several at once.
 // In others, a message leaves its sender's lane in the line of its sending and reaches its receiver's lane in the line
 // of its arrival. If so many messages are in flight together that the lines do not fit, a message is a straight line
 // at its arrival, with the time of its sending beside it.
 func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) string {
 	run := reading.SpaceTime(p, events, o.SpaceTimeOptions)
 	d := &diagram{n: p.N, o: o, used: make(map[string]bool)}
-	if p.Timing == parley.Synchronous {
+	if p.Timing == parley.Synchronous && !p.OnDemand && !p.Serves {
 		d.rounds(p, events, run.Moments)
 	} else {
-		d.moments(slices.Concat(run.Moments, run.Unarrived))
+		all := slices.Concat(run.Moments, run.Unarrived)
+		some := slices.DeleteFunc(slices.Clone(all), func(m reading.Moment) bool {
+			return m.Message() && m.Says == reading.Nothing
+		})
+		d.empty = uint64(len(all) - len(some))
+		d.moments(some)
 	}
 	var b strings.Builder
 	put := func(line string) { b.WriteString(strings.TrimRight(line, " ") + "\n") }
@@ -48,6 +54,9 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) stri
 			text += ": " + o.All + " shows all"
 		}
 		put(prose.Fold(text, o.Columns()))
+	}
+	if d.empty > 0 {
+		put("not drawn: " + prose.Count(d.empty, "message", "messages") + " without content")
 	}
 	if run.Alive > 0 {
 		text := fmt.Sprintf("not drawn: %s such as %q",
@@ -70,7 +79,8 @@ type diagram struct {
 	n       int
 	o       SpaceTimeOptions
 	rows    []row
-	left    int // events without a row
+	left    int    // events without a row
+	empty   uint64 // messages without content, which have no row
 	flights []*flight
 	bent    bool // flights are drawn from sending to arrival
 	used    map[string]bool
