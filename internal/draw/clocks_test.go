@@ -110,8 +110,8 @@ func TestClocksSVG(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Largest difference of two correct clocks: 40 ticks, of 100 promised", "promised: at most 100 ticks",
-		"resynchronization 1 begins at 1,000", "A clock that is further away is drawn at the edge", `class="clock-faulty"`,
-		">promised bound<", ">clock of a faulty process<",
+		"resynchronization 1 begins at 1,000", "A clock that is further away is drawn at the edge",
+		`class="clock-faulty"`, ">promised bound<", ">clock of a faulty process<",
 		"All correct clocks are known until 2,000; the run ends at 3,000.",
 	} {
 		if !strings.Contains(picture, want) {
