@@ -220,7 +220,7 @@ func TestClusterFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	p = begin(t, "what is left is in "+up.Dir, "cluster", "up", "--dir", up.Dir)
+	p = begin(t, "the logs of the nodes are in "+up.Dir, "cluster", "up", "--dir", up.Dir)
 	if status := p.status(); status != 1 || listens(up.Nodes[0].Address) ||
 		!strings.Contains(p.printed(), "parley: node2 has ended: exit status 2: ") ||
 		!strings.Contains(p.printed(), "members: address: listen tcp") {

@@ -118,6 +118,10 @@ func TestStatusWithoutMajority(t *testing.T) {
 			}
 		}
 	}
+	// The node refuses an agreement once it has noticed that the others are gone, and gets no answer before.
+	if _, stderr, status := run("agree", "x", "--at", "node1", "--timeout", "300ms", "--dir", dir); status != 3 {
+		t.Errorf("agree: status %d, %q; want 3", status, stderr)
+	}
 	_ = p.end(os.Interrupt)
 }
 

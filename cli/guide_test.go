@@ -35,7 +35,7 @@ func TestClusterGuide(t *testing.T) {
 		case strings.HasPrefix(line, "parley cluster up "):
 			up, _ = clusterOf(t, args[2:]...)
 			eventually(t, "the clocks are not in step", func() bool {
-				_, _, status := run("clock", "--at", "node1,node2,node4", "--dir", "bank")
+				_, _, status := run("clock", "--wait", "1m", "--at", "node1,node2,node4", "--dir", "bank")
 				return status == 0
 			})
 			continue

@@ -264,7 +264,7 @@ func Joined(errs []error) error {
 }
 
 // Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
-// allowed or names something that does not exist, 3 if no node answered or the time was up, and 1 otherwise.
+// allowed or names something that does not exist, 3 if the cluster gave no answer, and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
 	if !ok {
@@ -282,14 +282,23 @@ func Report(a *console.App, err error) error {
 	return console.ExitError(console.Violated)
 }
 
-// unanswered reports whether an error, or each of several, means that there was no answer: no node could be called,
-// or none answered in time.
+// unanswered reports whether an error, or each of several, means that the cluster gave no answer: no node could be
+// called, none answered in time, or those that did cannot carry out the request now, such as without a majority, or do
+// not know its outcome.
 func unanswered(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !unanswered(err) })
 	}
 	if wrong, ok := errors.AsType[*connect.Error](err); ok {
-		return late(wrong) || !connect.IsWireError(wrong) && client.Detail(err) == nil
+		detail := client.Detail(err)
+		if detail == nil {
+			return late(wrong) || !connect.IsWireError(wrong)
+		}
+		switch wrong.Code() {
+		case connect.CodeDeadlineExceeded, connect.CodeUnavailable, connect.CodeUnknown:
+			return true
+		}
+		return detail.GetReason() == "abstained"
 	}
 	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -72,8 +72,8 @@ func up(a *console.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err = run(ctx, a, dir, p, asJSON); errors.Is(err, console.ExitError(console.Violated)) {
-				return err // a node failed: its log is in the folder
+			if err = run(ctx, a, dir, p, asJSON); errors.As(err, new(console.ExitError)) {
+				return err // a node failed or did not join: its log is in the folder
 			}
 			return errors.Join(err, os.RemoveAll(dir))
 		},
@@ -199,10 +199,13 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 	if !in || printUp(a, dir, nodes, asJSON) != nil {
 		end()
 	}
-	if well := AwaitEnded(ctx, a, nodes); err == nil && !well {
-		fmt.Fprintf(a.Err, "parley: what is left is in %s\n", dir)
-		return console.ExitError(console.Violated)
+	switch well := AwaitEnded(ctx, a, nodes); {
+	case err == nil && !well:
+		err = console.ExitError(console.Violated)
+	case !errors.Is(err, console.ExitError(console.Unfinished)):
+		return err
 	}
+	fmt.Fprintf(a.Err, "parley: the logs of the nodes are in %s\n", dir)
 	return err
 }
 
