@@ -223,7 +223,7 @@ func TestClusterFails(t *testing.T) {
 	p = begin(t, "the logs of the nodes are in "+up.Dir, "cluster", "up", "--dir", up.Dir)
 	if status := p.status(); status != 1 || listens(up.Nodes[0].Address) ||
 		!strings.Contains(p.printed(), "parley: node2 has ended: exit status 2: ") ||
-		!strings.Contains(p.printed(), "members: address: listen tcp") {
+		!strings.Contains(p.printed(), "members: address: "+up.Nodes[1].Address+" is in use: ") {
 		t.Errorf("status %d, %s", status, p.printed())
 	}
 }

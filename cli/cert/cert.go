@@ -142,7 +142,7 @@ func initCommand(a *console.App) *cobra.Command {
 			}
 			made, err := cert.Create(f.dir, cluster, time.Duration(f.valid))
 			if err != nil {
-				return err
+				return parley.FlagErrorf("dir", "%w", err)
 			}
 			until := made.Certificate().NotAfter
 			if f.asJSON {
@@ -235,7 +235,7 @@ func issueAll(a *console.App, f flags, kind cert.Kind, names []string,
 	var all []*cert.Issued
 	err := cert.Update(f.dir, func(by *cert.Authority) error {
 		if until := by.Certificate().NotAfter; time.Now().Add(time.Duration(f.valid)).After(until) {
-			return parley.FlagErrorf("valid", "%s: the authority itself is valid until %s", &f.valid, dated(until))
+			return parley.FlagErrorf("valid", "%s: the authority itself is valid only until %s: choose a shorter time", &f.valid, dated(until))
 		}
 		for _, name := range names {
 			if err := mayIssue(by, f, kind, name); err != nil {
@@ -288,12 +288,12 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 		}
 		known = true
 		if !f.renew && r.State(time.Now()) == "valid" {
-			return fmt.Errorf("%s %s has a certificate until %s: --renew makes another one", kind, name, dated(r.Until))
+			return fmt.Errorf("%s %s has a certificate that is valid until %s: --renew replaces it", kind, name, dated(r.Until))
 		}
 	}
 	if f.renew {
 		if !known {
-			return parley.FlagErrorf("renew", "%s %s never had a certificate", kind, name)
+			return parley.FlagErrorf("renew", "%s %s has no certificate to replace: omit --renew", kind, name)
 		}
 		return nil
 	}
@@ -302,7 +302,7 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 	files[2], files[3] = cert.SignerFiles(f.dir, name)
 	for i, file := range files {
 		if _, err := os.Lstat(file); err == nil && (i < 2 || kind == cert.Node) {
-			return fmt.Errorf("%s is there already: it is only replaced with --renew", file)
+			return fmt.Errorf("%s exists already: --renew replaces it", file)
 		}
 	}
 	return nil
@@ -311,7 +311,7 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 // initFirst adds what to do where there is no authority.
 func initFirst(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--dir: %w: \"parley cert init\" makes an authority", err)
+		return parley.FlagErrorf("dir", "%w: the folder of an authority was expected, as \"parley cert init\" creates it", err)
 	}
 	return err
 }

@@ -89,18 +89,18 @@ func (f *agreeFlags) check(named bool, args []string) error {
 	case f.rule != "" && !known:
 		return parley.FlagErrorf("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
 	case f.otherwise != "" && f.rule == "":
-		return parley.FlagErrorf("otherwise", "it is for --rule")
+		return parley.FlagErrorf("otherwise", "it needs --rule: add that, or omit --otherwise")
 	case !named && f.rule != "":
-		return parley.FlagErrorf("rule", "it is for --name: without, one node's value is agreed on")
+		return parley.FlagErrorf("rule", "it needs --name: without that, the nodes agree on the value of one node")
 	case !named && len(args) > 1:
-		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: --name is for several nodes' values",
+		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: quote it, or use --name for the values of several nodes",
 			console.Given(len(args)))
 	case !named:
 		return nil
 	case f.name == "" || len(f.name) > cluster.MaxName:
 		return parley.FlagErrorf("name", "%d bytes: allowed are 1 to %d", len(f.name), cluster.MaxName)
 	case f.evidence:
-		return parley.FlagErrorf("evidence", "it is for one node's value, without --name")
+		return parley.FlagErrorf("evidence", "it is not allowed with --name: omit one of them")
 	case !f.numeric():
 		return nil
 	case !isNumber(f.otherwise) && f.otherwise != "":

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,12 +40,12 @@ type Flags struct {
 func (c *Flags) Declare(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", os.Getenv(DirVariable),
-		"the `folder` of a cluster that \"parley cluster up\" runs (default: "+DirVariable+" of the environment)")
-	f.StringSliceVar(&c.At, "at", nil, "the nodes to call: with --dir by name (default: all), else by HOST:PORT")
-	f.StringVar(&c.certificates, "certificates", "", "the `folder` with ca.pem, client-NAME.pem and client-NAME.key")
-	f.StringVar(&c.As, "as", "admin", "the `name` of the client whose certificate is used")
-	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer")
-	f.BoolVar(&c.AsJSON, "json", false, "print JSON")
+		"`folder` of a local cluster (default: the environment variable "+DirVariable+")")
+	f.StringSliceVar(&c.At, "at", nil, "`nodes` to call: names with --dir (default: all), otherwise HOST:PORT")
+	f.StringVar(&c.certificates, "certificates", "", "`folder` with ca.pem and the client's files (default: certs in --dir)")
+	f.StringVar(&c.As, "as", "admin", "`name` of the client whose certificate to use")
+	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer, as in 500ms or 1m")
+	f.BoolVar(&c.AsJSON, "json", false, "print the answers as JSON")
 }
 
 // Node is a node that can be called.
@@ -62,17 +64,22 @@ func (c *Flags) Open() ([]Node, error) {
 	var nodes []Node
 	switch {
 	case c.Dir == "" && len(c.At) == 0:
-		return nil, parley.FlagErrorf("dir", "which cluster is meant? --dir names the folder of a local one, --at the "+
-			"nodes of any")
+		return nil, parley.FlagErrorf("dir", "it is missing: name the folder of a local cluster, or with --at the "+
+			"nodes of any cluster")
 	case c.Dir == "":
 		for _, at := range c.At {
-			if u, err := url.Parse("https://" + at); err != nil || u.Port() == "" || u.Host != at {
+			u, err := url.Parse("https://" + at)
+			if err != nil || u.Port() == "" || u.Host != at {
 				return nil, parley.FlagErrorf("at", "%q: HOST:PORT was expected, as in localhost:7101", at)
+			}
+			if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
+				return nil, parley.FlagErrorf("at", "%q: a PORT from 1 to 65535 was expected", at)
 			}
 			nodes = append(nodes, Node{Name: at, address: at})
 		}
 		if certificates == "" {
-			return nil, parley.FlagErrorf("certificates", "with --at and without --dir it has to be given")
+			return nil, parley.FlagErrorf("certificates", "it is missing: name the folder with ca.pem, "+
+				"client-NAME.pem and client-NAME.key, or --dir for a local cluster")
 		}
 	default:
 		local, err := c.local()
@@ -85,7 +92,9 @@ func (c *Flags) Open() ([]Node, error) {
 		}
 	}
 	self, err := cert.LoadClient(certificates, c.As)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, parley.FlagErrorf("as", "%w: \"parley cert client\" issues certificates of clients", err)
+	} else if err != nil {
 		return nil, parley.FlagErrorf("as", "%w", err)
 	}
 	trust, err := cert.LoadTrust(certificates, nil)

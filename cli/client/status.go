@@ -148,7 +148,7 @@ func cutOff(r *parleyv1.StatusResponse) (problems []string) {
 				reached++
 			}
 		}
-		if n := len(v.GetMembers()); v.GetIn() && n > 0 && 2*reached <= n { // a group without views has no members here
+		if n := len(v.GetMembers()); v.GetIn() && n > 0 && 2*reached <= n { // a group without views lists no members
 			problems = append(problems, fmt.Sprintf("%s stalls: of its %d members only %d can be reached, which is no majority: "+
 				"start the others, or repair the network", what, n, reached))
 		}

@@ -41,6 +41,9 @@ func Command(a *console.App) *cobra.Command {
 			if err := child.Allowed("parley demo", "a node starts no cluster"); err != nil {
 				return err
 			}
+			if width < 0 {
+				return parley.FlagErrorf("width", "%d: a number of columns from 20 on was expected, or 0 for the terminal's", width)
+			}
 			d.App, d.width = a, a.Width(width)
 			return d.run(cmd.Context())
 		},

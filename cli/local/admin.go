@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
+	"parley/internal/lists"
 )
 
 // leave is "parley cluster leave".
@@ -73,6 +75,10 @@ func askOthers(a *console.App,
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			others := func(nodes []client.Node) ([]client.Node, error) {
+				names := lists.Of(nodes, func(n client.Node) string { return n.Name })
+				if f.Dir != "" && len(f.At) == 0 && !slices.Contains(names, args[0]) {
+					return nil, fmt.Errorf("%s: NODE: %q: allowed are %s", cmd.CommandPath(), args[0], strings.Join(names, ", "))
+				}
 				return slices.DeleteFunc(nodes, func(n client.Node) bool { return n.Name == args[0] }), nil
 			}
 			nodes, _, errs, err := client.AskAll(cmd.Context(), &f, others,
@@ -109,7 +115,7 @@ func askItself(a *console.App,
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(f.At) > 0 {
-				return parley.FlagErrorf("at", "%s is asked itself", args[0])
+				return parley.FlagErrorf("at", "it is not allowed here: %s itself is called", args[0])
 			}
 			f.At = args
 			left := ""

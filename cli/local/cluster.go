@@ -171,7 +171,7 @@ func printRunning(a *console.App, dir string, asJSON bool) error {
 func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) error {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		if err := p.Make(context.WithoutCancel(ctx), dir); err != nil {
-			return err
+			return parley.FlagErrorf("dir", "%w", err)
 		}
 	}
 	nodes, err := Nodes(dir)
@@ -245,7 +245,7 @@ func down(a *console.App) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return parley.FlagErrorf("dir", "it is missing: the folder that \"parley cluster up\" named was expected")
+				return parley.FlagErrorf("dir", "it is missing: the folder of a running cluster was expected")
 			}
 			c, err := dialControl(cmd.Context(), dir)
 			if err != nil {

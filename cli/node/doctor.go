@@ -45,7 +45,7 @@ func Doctor(a *console.App) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !round {
-				return parley.FlagErrorf("round", "there is nothing else to look at in this version: it was expected")
+				return parley.FlagErrorf("round", "it is missing: a measurement to make was expected, and this is the only one")
 			}
 			file, err := readConfig(config)
 			switch {
@@ -80,7 +80,7 @@ func Doctor(a *console.App) *cobra.Command {
 // askMeasured asks a node for its measurements.
 func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster.Measurement, err error) {
 	if file.API == "" {
-		return m, parley.FlagErrorf("client", "%s has no key api: the node is not to be asked", file.Path)
+		return m, parley.FlagErrorf("client", "%s has no key api, so the node cannot be called: add the key, or omit --client", file.Path)
 	}
 	c, err := api.Load(file.Folder(file.Certificates), as, file.API)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,11 +50,11 @@ func Command(a *console.App) *cobra.Command {
 			case err != nil:
 				return err
 			case check && rejoin:
-				return parley.FlagErrorf("rejoin", "it is for a node that runs, and --check starts none")
+				return parley.FlagErrorf("rejoin", "it is not allowed with --check, which starts no node: omit one of them")
 			case check:
 				return checkFile(cmd.Context(), a, file, asJSON)
 			case asJSON:
-				return parley.FlagErrorf("json", "it is for --check")
+				return parley.FlagErrorf("json", "it needs --check: add that, or omit --json")
 			}
 			return run(cmd.Context(), a, file, attached, rejoin)
 		},
@@ -75,6 +76,8 @@ func readConfig(name string) (*nodefile.File, error) {
 	file, err := nodefile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
+	} else if _, placed := errors.AsType[*nodefile.Error](err); err != nil && !placed {
+		err = parley.FlagErrorf("config", "%w", err)
 	}
 	return file, err
 }
@@ -155,7 +158,7 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 		if err != nil && ctx.Err() != nil { // it failed, and has reported that
 			return endOf(ctx)
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", file.Path, err)
+			return notJoined(file.Path, err)
 		}
 	}
 	serves.serve(node, c, end)
@@ -168,6 +171,15 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 		ended = console.EndWith(console.Violated, ended)
 	}
 	return errors.Join(endOf(ctx), serves.close(), ended)
+}
+
+// notJoined rewords why a node could not join. A file that cannot be used is one of its data folder.
+func notJoined(config string, err error) error {
+	key := ""
+	if errors.As(err, new(*fs.PathError)) {
+		key = "data: "
+	}
+	return fmt.Errorf("%s: %s%s", config, key, strings.TrimPrefix(err.Error(), "cluster: "))
 }
 
 // watchSignals carries out what signals ask for until the node ends, including signals from before it was a member.
