@@ -110,7 +110,7 @@ func rootCommand(a *console.App) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(console.UnknownFlag)
 	a.DeclareColor(root.PersistentFlags())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command

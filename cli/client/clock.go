@@ -28,8 +28,8 @@ func Clock(a *console.App) *cobra.Command {
 			"correct node's reading may be from it (within), and how far it is ahead of the\n" +
 			"computer's clock. It changes nothing.\n\n" +
 			"After a start, clocks get in step within a few seconds. Clock waits for that for\n" +
-			"up to --wait, and then prints what there is. A node that lies never gets in step:\n" +
-			"leave it out with --at, or use --wait 0.\n\n" +
+			"up to --wait, and then prints what there is. A node that lies may never get in\n" +
+			"step: leave it out with --at, or use --wait 0.\n\n" +
 			"The exit status is 1 if a node does not answer or is not in step, 3 if none\n" +
 			"answers, and 130 after Ctrl-C.",
 		Example: "  parley clock --dir bank\n  parley clock --wait 0 --json --dir bank",

@@ -18,10 +18,14 @@ func Commit(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit TRANSACTION NODE=WHAT...",
 		Short: "Commit a transaction on several nodes, or abort it on all",
-		Long: "Commit has the participants at the nodes named prepare what each is to do, and then all carry it out,\n" +
-			"or none. A transaction's name is used once; who asks again under it, at a node that took part, is told\n" +
-			"what was decided. A node whose configuration names no participant says no. The exit status is 1 if the\n" +
-			"transaction was aborted.",
+		Long: "Commit makes the participants at the named nodes prepare their parts of a\n" +
+			"transaction, and then carry out all parts or none. A name is used once: a second\n" +
+			"commit with the same name, at a node that took part, returns the first outcome.\n" +
+			"A node whose configuration has no participant votes no.\n\n" +
+			"The exit status is 0 if the transaction is committed, 1 if it is aborted, 2 if\n" +
+			"the request is not allowed, and 3 if there was no outcome: no answer in time, or\n" +
+			"the transaction is blocked until other nodes recover. Then repeat the command\n" +
+			"with the same name to get the outcome.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
 		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {

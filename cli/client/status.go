@@ -30,9 +30,9 @@ func Status(a *console.App) *cobra.Command {
 			"used count as healthy. A node that an operator has expelled is listed, and is\n" +
 			"not counted if at least m+1 of the other nodes report it as expelled. Notes,\n" +
 			"such as a clock that is not in step yet, do not count.\n\n" +
-			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not or\n" +
-			"does not answer, and 3 if none answers. Nodes that have left the cluster do not\n" +
-			"answer: name the others with --at.",
+			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not\n" +
+			"or does not answer, and 3 if none answers. Nodes that have left the cluster do\n" +
+			"not answer: name the others with --at.",
 		Example: "  parley status --dir bank\n  parley status --verbose --dir bank\n" +
 			"  parley status --at node2 --json --dir bank",
 		Args: cobra.NoArgs,
@@ -149,8 +149,8 @@ func cutOff(r *parleyv1.StatusResponse) (problems []string) {
 			}
 		}
 		if n := len(v.GetMembers()); v.GetIn() && n > 0 && 2*reached <= n { // a group without views lists no members
-			problems = append(problems, fmt.Sprintf("%s stalls: of its %d members only %d can be reached, which is no majority: "+
-				"start the others, or repair the network", what, n, reached))
+			problems = append(problems, fmt.Sprintf("%s stalls: of its %d members only %d can be reached, which is no "+
+				"majority: start the others, or repair the network", what, n, reached))
 		}
 	}
 	for _, g := range r.GetGroups() {

@@ -31,10 +31,13 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch four processes agree although one of them lies",
-		Long: "Demo starts a cluster of four processes on this machine, joined by mutual TLS, of which one lies.\n" +
-			"It has them agree, and shows every message from what the processes wrote down; it has them\n" +
-			"broadcast in one order, and kills one of them in the middle. Then the cluster stays, for you to\n" +
-			"call it, until Ctrl-C, which removes everything.",
+		Long: "Demo starts a cluster of four processes on this computer, connected by mutual\n" +
+			"TLS. One of them lies. They agree on a value, and demo shows every message from\n" +
+			"the traces that the processes wrote. Then they broadcast in total order, and one\n" +
+			"of them is killed meanwhile. After that the cluster keeps running for you to\n" +
+			"call it, until Ctrl-C, which removes everything.\n\n" +
+			"The exit status is 0 if all promises held, 1 if one broke or a process failed,\n" +
+			"and 130 if you interrupt it before everything was shown.",
 		Example: "  parley demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,8 +51,8 @@ func Command(a *console.App) *cobra.Command {
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&d.once, "once", false, "end, and remove everything, when all has been shown")
-	cmd.Flags().IntVar(&width, "width", 0, "columns to fold to (default: the terminal's)")
+	cmd.Flags().BoolVar(&d.once, "once", false, "exit, and remove everything, when all has been shown")
+	cmd.Flags().IntVar(&width, "width", 0, "`columns` to fold text to, from 20 on (default: those of the terminal)")
 	return cmd
 }
 

@@ -31,13 +31,16 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node of a cluster",
-		Long: "Node joins a cluster as its configuration says, prints a line when it is in, and runs until it is\n" +
-			"interrupted. What it has to say goes to its standard error. On SIGHUP, and every minute, it reads\n" +
-			"certificates and the revocation list again; on SIGUSR1, and when it breaks, it writes the last\n" +
-			"events of its machines into flight.jsonl in its folder, for \"parley audit\". The exit\n" +
-			"status is 2 if it can not begin, and 1 if it breaks, as when its disk fails.\n\n" +
-			"With --check it starts nothing, but says what it finds of certificates, addresses and folders; the\n" +
-			"exit status is 1 if something is wrong with them, and 2 if the configuration itself is.",
+		Long: "Node joins a cluster as its configuration says, prints a line when it is a\n" +
+			"member, and runs until Ctrl-C or SIGTERM. Its log goes to the standard error.\n\n" +
+			"Every minute, and on SIGHUP, it reads the certificates and the revocation list\n" +
+			"again. On SIGUSR1, and when it fails, it writes the last events of its machines\n" +
+			"to flight.jsonl in its data folder, for \"parley audit\".\n\n" +
+			"With --check it starts nothing, and reports whether certificates, addresses, and\n" +
+			"folders are in order.\n\n" +
+			"The exit status is 0 after an orderly end, 1 if the node failed, such as by its\n" +
+			"disk, or if --check found a problem, and 2 if it could not start or the\n" +
+			"configuration is wrong.",
 		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,14 +62,14 @@ func Command(a *console.App) *cobra.Command {
 			return run(cmd.Context(), a, file, attached, rejoin)
 		},
 	}
-	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration, a `file`")
-	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and what it speaks of, and start nothing")
-	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and what they mean")
+	cmd.Flags().StringVar(&config, "config", "node.yaml", "configuration `file` of the node")
+	cmd.Flags().BoolVar(&check, "check", false, "check configuration, certificates, addresses, and folders; start nothing")
+	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and their meaning")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
 	cmd.Flags().BoolVar(&rejoin, "rejoin", false,
-		"the node has lost its data, and is to join as a new one: no more than a minority may")
+		"join as a new node, because the data folder is lost (at most a minority of the nodes may)")
 	cmd.Flags().BoolVar(&attached, "attached", false,
-		"end when standard input does, and not by Ctrl-C: for who starts nodes")
+		"exit when standard input closes, not on SIGINT (for supervisors)")
 	cmd.AddCommand(verifyCommand(a))
 	return cmd
 }

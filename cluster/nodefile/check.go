@@ -106,7 +106,8 @@ func (f *File) checkListen(ctx context.Context, key, address string) Finding {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		if f.Data == "" {
-			return Finding{Key: key, Text: address + " is in use: by this node if it is running, which without data nothing shows"}
+			const unclear = " is in use: by this node if it is running, which without data nothing shows"
+			return Finding{Key: key, Text: address + unclear}
 		}
 		if !f.running() {
 			return Finding{key, address + " is in use by another process: stop it, or change " + key, true}
