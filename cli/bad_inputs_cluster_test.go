@@ -117,7 +117,7 @@ var badConfigs = [][3]string{
 	{"name: node1\n", "name: [node1]\n", ":2: name: a list was found: a plain value was expected"},
 	{"certificates: ../certs", "certificates: nowhere", ":4: certificates: open bank/node1/nowhere/ca.pem: no such file or directory"},
 	{"durable: true", "durable: perhaps", `:6: durable: "perhaps": allowed are true, false`},
-	{"m: 0", "m: 3", ":7: m: 3 liars among 3 members: allowed is 0, for n > 3m"},
+	{"m: 0", "m: 3", ":7: m: 3 faulty nodes of 3: allowed is 0, because n > 3m"},
 	{"m: 0", "round: 100", `:7: round: "100": allowed are 1ms to 1h, with the unit, as in 100ms or 1.5s`},
 	{"m: 0", "quorum: 3", `:7: unknown key "quorum": allowed are cluster, name, listen, `},
 	{"m: 0", "links: ipoac", `:7: links: "ipoac": allowed are streams, datagrams, calls`},

@@ -246,12 +246,12 @@ func TestNodeReloads(t *testing.T) {
 		}
 	}
 	signal()
-	p.wait("certificates are read again\" serial=" + renewed[0].Serial)
+	p.wait("certificates reloaded\" serial=" + renewed[0].Serial)
 	if err := os.Remove(filepath.Join(certs, "node-node1.key")); err != nil {
 		t.Fatal(err)
 	}
 	signal()
-	p.wait("level=WARN msg=\"certificates can not be read again: those in use stay\"")
+	p.wait("level=WARN msg=\"certificates cannot be read; those in use stay\"")
 	if status := p.end(os.Interrupt); status != 0 {
 		t.Errorf("status %d: %s", status, p.printed())
 	}

@@ -168,7 +168,7 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 	fmt.Fprintf(a.Out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
 	watchSignals(ctx, node, c, again)
 	stop() // so that a second signal ends it immediately
-	c.Log.Info("the node leaves")
+	c.Log.Info("node is leaving the cluster")
 	ended := node.Close()
 	if ended != nil { // an error of its disk, not of its configuration
 		ended = console.EndWith(console.Violated, ended)
@@ -213,22 +213,22 @@ func watchSignals(ctx context.Context, node *cluster.Node, c cluster.Config, aga
 func dumpFlight(node *cluster.Node, log *slog.Logger) {
 	file, err := node.DumpFlight()
 	if err != nil {
-		log.Error("the last events can not be written", "why", err)
+		log.Error("last events cannot be written", "err", err)
 		return
 	}
-	log.Info("the last events are written", "file", file)
+	log.Info("last events are written", "file", file)
 }
 
 // warn logs what the operator should know about the configuration.
 func warn(c cluster.Config, file *nodefile.File) {
 	if c.Dir == "" {
-		c.Log.Warn("nothing of this node outlives it: once ended, it must not come back under its name")
+		c.Log.Warn("no data folder is configured; once ended, this node must not start again under its name")
 	}
 	if file.Offset != 0 || file.Drift != 0 {
-		c.Log.Warn("this node's clock is wrong, for a laboratory", "ahead", file.Offset, "parts in a million", file.Drift)
+		c.Log.Warn("clock of this node is wrong on purpose (lab)", "offset", file.Offset, "drift_ppm", file.Drift)
 	}
 	if c.FaultInjection != nil {
-		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.FaultInjection.Traitor.Name)
+		c.Log.Warn("this node lies on purpose (lab)", "behavior", c.FaultInjection.Traitor.Name)
 	}
 }
 
@@ -256,8 +256,8 @@ func reloadCertificates(c cluster.Config, asked bool) {
 	own := c.Self.Certificate()
 	switch {
 	case err != nil:
-		c.Log.Warn("certificates can not be read again: those in use stay", "why", err)
+		c.Log.Warn("certificates cannot be read; those in use stay", "err", err)
 	case asked || cert.Serial(own) != before:
-		c.Log.Info("certificates are read again", "serial", cert.Serial(own), "until", own.NotAfter)
+		c.Log.Info("certificates reloaded", "serial", cert.Serial(own), "until", own.NotAfter)
 	}
 }

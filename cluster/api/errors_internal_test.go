@@ -214,3 +214,35 @@ func TestLogged(t *testing.T) {
 		t.Errorf("%d are named, and %d remembered", named, len(s.counts.logged))
 	}
 }
+
+// Every metric of a node has a meaning in sentences, and stands in the documentation.
+func TestMeanings(t *testing.T) {
+	b, err := os.ReadFile("../../docs/cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("figures.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(map[string]bool)
+	for _, call := range regexp.MustCompile(`\.(?:gauge|count)\("(\w+)"`).FindAllSubmatch(source, -1) {
+		sent[string(call[1])] = true
+	}
+	if len(sent) < 40 {
+		t.Errorf("got %d metrics, want at least 40", len(sent))
+	}
+	for name := range sent {
+		if text := meanings[name]; !strings.HasSuffix(text, ".") {
+			t.Errorf("%s: got meaning %q, want sentences", name, text)
+		}
+		if !strings.Contains(string(b), "`"+name+"`") {
+			t.Errorf("docs/cluster.md has no metric %s", name)
+		}
+	}
+	for name := range meanings {
+		if !sent[name] {
+			t.Errorf("%s has a meaning, and is no metric", name)
+		}
+	}
+}

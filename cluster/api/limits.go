@@ -156,15 +156,15 @@ func (c *clients) begin(name string, stream bool) error {
 	u := c.of(name)
 	switch {
 	case c.all >= c.limits.All:
-		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are under way: that is as many as may be", c.all)
+		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are in flight, the limit of this node: try again later", c.all)
 	case !u.asked.Spend(time.Since(c.began), c.limits.Rate, c.limits.Rate):
-		return refuse(connect.CodeResourceExhausted, "busy", "client %s asks more than %d times a second: that is as "+
-			"often as it may", name, c.limits.Rate)
+		return refuse(connect.CodeResourceExhausted, "busy", "client %s sends more than %d requests a second, its "+
+			"limit: slow down", name, c.limits.Rate)
 	case u.requests >= c.limits.Requests:
 		return refuse(connect.CodeResourceExhausted, "busy",
-			"client %s has %d requests under way: that is as many as it may have", name, u.requests)
+			"client %s has %d requests in flight, its limit: wait for answers", name, u.requests)
 	case stream && u.streams >= c.limits.Streams:
-		return refuse(connect.CodeResourceExhausted, "busy", "client %s has %d streams: that is as many as it may have",
+		return refuse(connect.CodeResourceExhausted, "busy", "client %s has %d streams, its limit: close some",
 			name, u.streams)
 	}
 	c.all++
