@@ -188,6 +188,13 @@ func (s *Step) SignAs(id ID, b []byte) []byte {
 // Verify reports whether sig is the signature of process id on b.
 func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, sig) }
 
+// Reasons of Refuse with which a process abstains from a slot or an instance of rounds: its rounds were late, or it
+// received from too few others. Hosts and audits recognize abstentions by them.
+const (
+	WokeTooLate = "woke too late: abstains"
+	HeardTooFew = "heard too few: abstains"
+)
+
 // Refuse counts an input that is ignored: its sender is an adversary or late, which
 // is not an error of this process. why is a short constant, such as "late frame".
 func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }
