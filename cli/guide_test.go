@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/cli/local"
 )
 
 // guideExits are the exit statuses of the commands of docs/cluster.md that do not exit with 0: the Byzantine node's
@@ -33,6 +35,10 @@ func TestClusterGuide(t *testing.T) {
 		case line == "parley demo": // it has tests of its own
 			continue
 		case strings.HasPrefix(line, "parley cluster up "):
+			if line != "parley cluster up -n 4 -m 1 --traitor 3=twofaced --dir bank" {
+				t.Fatalf("the test makes another cluster than %s", line)
+			}
+			patient(t, local.Plan{N: 4, M: 1, Traitors: map[string]string{"3": "twofaced"}}, "bank")
 			up, _ = clusterOf(t, args[2:]...)
 			eventually(t, "the clocks are not in step", func() bool {
 				_, _, status := run("clock", "--wait", "1m", "--at", "node1,node2,node4", "--dir", "bank")

@@ -53,7 +53,8 @@ func (s *Service) propose(ctx context.Context, p VectorRequest, voting bool) (Ve
 	case p.Name == "" || len(p.Name) > MaxName:
 		return v, fmt.Errorf("%w: the name has %d bytes: allowed are 1 to %d", kernel.ErrRefused, len(p.Name), MaxName)
 	case len(p.Value) > MaxProposal:
-		return v, fmt.Errorf("%w: the proposal has %d bytes: at most %d are allowed", kernel.ErrTooLarge, len(p.Value), MaxProposal)
+		return v, fmt.Errorf("%w: the proposal has %d bytes: at most %d are allowed", kernel.ErrTooLarge,
+			len(p.Value), MaxProposal)
 	case p.Gather < 0:
 		return v, fmt.Errorf("%w: the gathering time is %v: a positive one was expected", kernel.ErrRefused, p.Gather)
 	case p.Gather == 0:

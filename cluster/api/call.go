@@ -165,7 +165,8 @@ func (s *Server) around(ctx context.Context, spec connect.Spec, handle func(cont
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("request panicked; it fails as internal", "method", spec.Procedure, "err", p, "stack", string(debug.Stack()))
+			s.log.Error("request panicked; it fails as internal", "method", spec.Procedure, "err", p, "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("the request broke: %v", p)
 		}
 		err = s.failures.told(err, reads)

@@ -48,7 +48,8 @@ func (s guest) admit(r *http.Request, c *call) (context.Context, context.CancelF
 		return nil, nil, refuse(connect.CodeUnauthenticated, "not trusted", "%w", err)
 	}
 	if s.clients.tired(who.Name) {
-		return nil, nil, refuse(connect.CodeResourceExhausted, "busy", "client %s cancels too many requests: slow down", who.Name)
+		return nil, nil, refuse(connect.CodeResourceExhausted, "busy",
+			"client %s cancels too many requests: slow down", who.Name)
 	}
 	if err := errors.Join(c.on.SetReadDeadline(time.Time{}), c.on.SetWriteDeadline(time.Time{})); err != nil {
 		return nil, nil, fmt.Errorf("the HTTP server does not let handlers set deadlines: %w", err)
@@ -69,7 +70,8 @@ func (s guest) guard(ctx context.Context, spec connect.Spec, handle func(context
 	c, began := callOf(ctx), time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("interceptor panicked; the request fails", "method", spec.Procedure, "err", p, "stack", string(debug.Stack()))
+			s.log.Error("interceptor panicked; the request fails", "method", spec.Procedure, "err", p, "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("an interceptor panicked: %v", p)
 		}
 		if err == nil || ours(err) {

@@ -157,7 +157,8 @@ func (c *clients) begin(name string, stream bool) error {
 	u := c.of(name)
 	switch {
 	case c.all >= c.limits.All:
-		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are in flight, the limit of this node: try again later", c.all)
+		return refuse(connect.CodeResourceExhausted, "busy",
+			"%d requests are in flight, the limit of this node: try again later", c.all)
 	case !u.asked.Spend(time.Since(c.began), c.limits.Rate, c.limits.Rate):
 		return refuse(connect.CodeResourceExhausted, "busy", "client %s sends more than %d requests a second, its "+
 			"limit: slow down", name, c.limits.Rate)

@@ -34,7 +34,7 @@ var meanings = map[string]string{
 	"link_rtt_seconds": "Round-trip time of the last pings to the peer, in seconds: least, median, and " +
 		"999 of 1000. If a median exceeds 1/5 of a round, the peer counts as faulty: " +
 		"run parley doctor.",
-	"table_position": "Commands that this replica has applied. If it stays behind that of the other nodes, this node is slow.",
+	"table_position": "Commands that this replica has applied. If it stays behind the others, this node is slow.",
 	"table_waiting": "Commands of this node without an answer. If it rises, the table stalls: look " +
 		"at view_suspected.",
 	"table_stopped": "1 if this replica has stopped because it diverged or its machine panicked. " +

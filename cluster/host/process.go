@@ -72,7 +72,8 @@ func (p *Process) guard() {
 	if r := recover(); r != nil {
 		p.stopped = true
 		p.broken = fmt.Errorf("host: machine %s panicked: %v", p.o.Name, r)
-		p.h.c.Log.Error("machine panicked; the node fails", "machine", p.o.Name, "err", fmt.Sprint(r), "stack", string(debug.Stack()))
+		p.h.c.Log.Error("machine panicked; the node fails", "machine", p.o.Name, "err", fmt.Sprint(r), "stack",
+			string(debug.Stack()))
 		go p.h.c.Broken(p.broken) // the lock is held
 	}
 }

@@ -92,7 +92,8 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case expel.Shut:
 		s.Shut(m.Origin, m.Seq)
-		s.k.Log.Warn("member is expelled", "member", s.k.Name(m.Origin), "incarnation", m.Value, "byzantine", m.Seq == expel.All)
+		s.k.Log.Warn("member is expelled", "member", s.k.Name(m.Origin), "incarnation", m.Value,
+			"byzantine", m.Seq == expel.All)
 	case expel.Opened:
 		s.Shut(m.Origin, 0)
 	case expel.Expelled:

@@ -207,7 +207,8 @@ func (m guarded) Snapshot() []byte {
 func (m guarded) Apply(command []byte) []byte {
 	defer func() {
 		if why := recover(); why != nil {
-			m.t.k.Log.Error("state machine panicked; its replica stops", "table", m.t.c.Name, "err", why, "stack", string(debug.Stack()))
+			m.t.k.Log.Error("state machine panicked; its replica stops", "table", m.t.c.Name, "err", why, "stack",
+				string(debug.Stack()))
 			panic(why)
 		}
 	}()
