@@ -79,7 +79,7 @@ func otherCommands(t *testing.T) {
 		status int
 		prints string // a part of the output
 	}{
-		"log do bank 'rob the bank'":                      {1, "log do: table bank refused it: no such command\n"},
+		"log do bank 'rob the bank'":                      {1, "table do: table bank refused the command: no such command\n"},
 		"log do bank 'rob the bank' --json":               {1, `"refused":true`},
 		"log query table x":                               {2, "there is no such command"},
 		"log put nowhere a b":                             {2, `there is no table "nowhere"`},
@@ -90,7 +90,7 @@ func otherCommands(t *testing.T) {
 		"commit t9 node9=x":                               {2, `there is no member "node9"`},
 		"commit t8 node1=x":                               {1, "t8: aborted: node1: has no participant\n"},
 		"agree --name v --json node1=a node2=b":           {0, `{"node":"node2","vector":{"name":"v",`},
-		"agree --name w --rule maximum node1=-5 node2=-7": {0, `maximum "0"` + "\nnone counts as 0 in the maximum"},
+		"agree --name w --rule maximum node1=-5 node2=-7": {0, `maximum "0"` + "\na node without a value counts as 0 in the maximum"},
 		"agree --name u --rule maximum --otherwise -9 node1=-5 node2=-7": {0, `maximum "-5"`},
 		"cluster drain node9":         {2, `parley cluster drain: NODE: "node9": allowed are node1, `},
 		"cluster leave node9":         {2, `parley cluster leave: NODE: "node9": allowed are node1, `},
@@ -158,7 +158,7 @@ var clientPrints = map[string]string{
 	"parley table query bank balance --dir bank":                                          "1150\n",
 	"parley cluster expel node3 --dir bank":                                               "node1 has expelled node3\n",
 	"parley cluster forget node2 --dir bank":                                              "node1 has forgotten node2\n",
-	"parley status --dir bank":                                                            "UNHEALTHY: only 4 of 5 nodes are healthy\n",
+	"parley status --dir bank":                                                            "UNHEALTHY: only 4 of 5 nodes healthy\n",
 }
 
 // clientOthers are the nodes that stand in for node3 in the examples, because node3 has left by then. The node that

@@ -126,7 +126,7 @@ func TestClusterUp(t *testing.T) {
 				t.Errorf("%+v", n)
 			}
 			b, err := os.ReadFile(n.Log)
-			if err != nil || !strings.Contains(string(b), "node "+n.Name+" of cluster local is in, at "+n.Address+"\n") {
+			if err != nil || !strings.Contains(string(b), "node "+n.Name+" has joined cluster local, at "+n.Address+"\n") {
 				t.Errorf("%s, %v", b, err)
 			}
 		}
@@ -234,7 +234,7 @@ func TestNodeReloads(t *testing.T) {
 	p, up := clusterOf(t, "-n", "1", "--dir", t.TempDir())
 	_ = p.end(os.Interrupt)
 	n, certs := up.Nodes[0], filepath.Join(up.Dir, "certs")
-	p = begin(t, "node node1 of cluster local is in, at "+n.Address+"\n", "node", "--config", n.Config)
+	p = begin(t, "node node1 has joined cluster local, at "+n.Address+"\n", "node", "--config", n.Config)
 	out, stderr, status := run("cert", "issue", n.Name, "--renew", "--json", "--dir", certs)
 	var renewed []struct{ Serial string }
 	if err := json.Unmarshal([]byte(out), &renewed); status != 0 || err != nil {
@@ -284,7 +284,7 @@ func TestClusterExamples(t *testing.T) {
 				}
 				running = nil
 			case len(args) == 3: // node --config node.yaml
-				running = begin(t, " is in, at ", args...)
+				running = begin(t, " has joined cluster ", args...)
 			default:
 				if args[1] == "--config" {
 					t.Chdir(filepath.Join(dir, "bank", "node1"))

@@ -107,7 +107,7 @@ func TestStatusWithoutMajority(t *testing.T) {
 	p.wait("node2 has ended")
 	p.wait("node3 has ended")
 	for line, want := range map[string]string{
-		"table put table q 1":          "parley: log put: no answer came within 300ms, the --timeout\n",
+		"table put table q 1":          "parley: table put: no answer came within 300ms, the --timeout\n",
 		"broadcast total x --at node1": "parley: node1: no answer came in time (deadline_exceeded; the outcome is unknown)\n",
 		"table get table a --at node1": "parley: node1: no answer came in time (deadline_exceeded)\n",
 	} {

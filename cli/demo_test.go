@@ -86,7 +86,7 @@ func TestDemoStays(t *testing.T) {
 	var back *process
 	for _, command := range commands {
 		if strings.Contains(command, " node ") { // it does not end, and rejoins only after a while
-			back = begin(t, "watchers are served at ", words(command)[1:]...)
+			back = begin(t, "metrics are served at ", words(command)[1:]...)
 			continue
 		}
 		eventually(t, command, func() bool {

@@ -158,7 +158,7 @@ func initCommand(a *console.App) *cobra.Command {
 				}{cluster, f.dir, cert.Serial(made.Certificate()), until})
 			}
 			_, err = fmt.Fprintf(a.Out, "authority of cluster %s, valid until %s\n"+
-				"%s and %s: for every node and client\n%s: its key, for nobody\n", cluster, dated(until),
+				"%s and %s: copy them to every node and client\n%s: the secret key, never copy it\n", cluster, dated(until),
 				filepath.Join(f.dir, "ca.pem"), filepath.Join(f.dir, "crl.pem"), filepath.Join(f.dir, "ca.key"))
 			return err
 		},

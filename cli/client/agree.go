@@ -154,18 +154,18 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 
 // printAccount prints the values that a node reports having received.
 func printAccount(w io.Writer, a *parleyv1.Account) {
-	fmt.Fprintf(w, "\n%s says it heard\n", a.GetNode())
+	fmt.Fprintf(w, "\n%s reports that it received\n", a.GetNode())
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, h := range a.GetHeard() {
 		fmt.Fprintf(t, "  in round %d\tfrom %s\t%s\n", h.GetRound(), h.GetFrom(), h.GetText())
 	}
 	for _, b := range a.GetTree() {
-		fmt.Fprintf(t, "  by way of %s\t%s\tresolves to %s\n",
+		fmt.Fprintf(t, "  through %s\t%s\tresolves to %s\n",
 			strings.Join(b.GetPath(), ", "), valueText(b.In), valueText(b.Out))
 	}
 	_ = t.Flush() // an error of w shows at the next write
 	if a.GetCut() {
-		fmt.Fprintln(w, "  and more")
+		fmt.Fprintln(w, "  and more, which is cut off")
 	}
 }
 
@@ -214,7 +214,7 @@ func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) 
 		fmt.Fprintln(a.Out)
 	}
 	if none && f.numeric() {
-		fmt.Fprintf(a.Out, "none counts as %s in the %s, as --otherwise says\n", otherwise, f.rule)
+		fmt.Fprintf(a.Out, "a node without a value counts as %s in the %s (--otherwise)\n", otherwise, f.rule)
 	}
 	return Joined(errs)
 }

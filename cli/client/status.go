@@ -261,7 +261,7 @@ func (all healthReport) print(a *console.App, named bool) error {
 	}
 	form := "healthy: %d of %s"
 	if all.status() != console.Fine {
-		form = "UNHEALTHY: only %d of %s are healthy"
+		form = "UNHEALTHY: only %d of %s healthy"
 	}
 	first := all.responses()[0]
 	kept := "not durable: what is delivered is lost if a majority fails"

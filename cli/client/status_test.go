@@ -62,7 +62,7 @@ func TestStatusHealth(t *testing.T) {
 			}
 		}, console.Fine, []string{"cluster bank, m = 0; durable\n"}},
 		"one is down": {func(c cluster) { c["b"] = nil }, console.Violated, []string{
-			"UNHEALTHY: only 3 of 4 nodes are healthy\n", "\nb  no answer: connection refused (unavailable)\n   - start it, or see its log",
+			"UNHEALTHY: only 3 of 4 nodes healthy\n", "\nb  no answer: connection refused (unavailable)\n   - start it, or see its log",
 			"parley cluster expel b\n",
 		}},
 		"one is expelled and down": {func(c cluster) { c["b"] = nil; expelledBy("a", "c", "d")(c) }, console.Fine, []string{
@@ -76,7 +76,7 @@ func TestStatusHealth(t *testing.T) {
 			[]string{"b  no answer: "}},
 		"one is not ready": {func(c cluster) {
 			c["b"].Ready, c["b"].Problems = false, []string{"not a member of group total: why"}
-		}, console.Violated, []string{"UNHEALTHY: only 3 of 4 nodes are healthy\n", "\nb  not ready\n   - not a member of group total: why\n"}},
+		}, console.Violated, []string{"UNHEALTHY: only 3 of 4 nodes healthy\n", "\nb  not ready\n   - not a member of group total: why\n"}},
 		"one is cut off": {func(c cluster) {
 			for _, peer := range []string{"a", "c", "d"} {
 				about(c["b"], peer).Connected = false

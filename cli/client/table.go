@@ -98,7 +98,7 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 		return console.ExitError(console.Violated)
 	}
 	if t.refused {
-		return Failed(fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text))
+		return Failed(fmt.Errorf("table %s: table %s refused the command: %s", verb, t.table, t.text))
 	}
 	_, err := fmt.Fprintln(a.Out, t.text)
 	return err
@@ -173,10 +173,10 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		if client.Unknown(err) {
 			outcome = "; the outcome is unknown"
 		}
-		err = fmt.Errorf("log %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
+		err = fmt.Errorf("table %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
 		return failedCall{error: err, late: true}
 	case err != nil:
-		err = Failed(Said(Node{Name: "log " + verb}, err))
+		err = Failed(Said(Node{Name: "table " + verb}, err))
 	}
 	return err
 }

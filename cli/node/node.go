@@ -165,7 +165,7 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 		}
 	}
 	serves.serve(node, c, end)
-	fmt.Fprintf(a.Out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
+	fmt.Fprintf(a.Out, "node %s has joined cluster %s, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
 	watchSignals(ctx, node, c, again)
 	stop() // so that a second signal ends it immediately
 	c.Log.Info("node is leaving the cluster")
