@@ -190,6 +190,12 @@ func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, s
 
 // Omitted is the reason under which a faulty process refuses a message that it fails to receive. Traces show it.
 const Omitted = "omitted"
+// Reasons of Refuse with which a process abstains from a slot or an instance of rounds: its rounds were late, or it
+// received from too few others. Hosts and audits recognize abstentions by them.
+const (
+	WokeTooLate = "woke too late: abstains"
+	HeardTooFew = "heard too few: abstains"
+)
 
 // Refuse counts an input that is ignored: its sender is an adversary or late, which
 // is not an error of this process. why is a short constant, such as "late frame".

@@ -115,7 +115,7 @@ func rootCommand(a *console.App) *cobra.Command {
 	}
 	a.DeclareColor(root.PersistentFlags())
 	console.Common(root.PersistentFlags(), "color")
-	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages |", ".FlagUsagesWrapped 100 |",
+	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages |", ".FlagUsagesWrapped 80 |",
 		"{{if .HasHelpSubCommands}}", flagsByVariables+"{{if .HasHelpSubCommands}}").Replace(root.UsageTemplate()))
 	for _, g := range []struct {
 		id, title string

@@ -127,7 +127,7 @@ func TestClusterUp(t *testing.T) {
 				t.Errorf("%+v", n)
 			}
 			b, err := os.ReadFile(n.Log)
-			if err != nil || !strings.Contains(string(b), "node "+n.Name+" of cluster local is in, at "+n.Address+"\n") {
+			if err != nil || !strings.Contains(string(b), "node "+n.Name+" has joined cluster local, at "+n.Address+"\n") {
 				t.Errorf("%s, %v", b, err)
 			}
 		}
@@ -225,10 +225,10 @@ func TestClusterFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	p = begin(t, "what is left is in "+up.Dir, "cluster", "up", "--dir", up.Dir)
+	p = begin(t, "the logs of the nodes are in "+up.Dir, "cluster", "up", "--dir", up.Dir)
 	if status := p.status(); status != 1 || listens(up.Nodes[0].Address) ||
 		!strings.Contains(p.printed(), "parley: node2 has ended: exit status 2: ") ||
-		!strings.Contains(p.printed(), "members: address: listen tcp") {
+		!strings.Contains(p.printed(), "members: address: "+up.Nodes[1].Address+" is in use: ") {
 		t.Errorf("status %d, %s", status, p.printed())
 	}
 }
@@ -239,7 +239,7 @@ func TestNodeReloads(t *testing.T) {
 	p, up := clusterOf(t, "-n", "1", "--dir", t.TempDir())
 	_ = p.end(os.Interrupt)
 	n, certs := up.Nodes[0], filepath.Join(up.Dir, "certs")
-	p = begin(t, "node node1 of cluster local is in, at "+n.Address+"\n", "node", "--config", n.Config)
+	p = begin(t, "node node1 has joined cluster local, at "+n.Address+"\n", "node", "--config", n.Config)
 	out, stderr, status := run("cert", "issue", n.Name, "--renew", "--json", "--dir", certs)
 	var renewed struct{ Certificates []struct{ Serial string } }
 	if err := json.Unmarshal([]byte(out), &renewed); status != 0 || err != nil {
@@ -251,12 +251,12 @@ func TestNodeReloads(t *testing.T) {
 		}
 	}
 	signal()
-	p.wait("certificates are read again\" serial=" + renewed.Certificates[0].Serial)
+	p.wait("certificates reloaded\" serial=" + renewed.Certificates[0].Serial)
 	if err := os.Remove(filepath.Join(certs, "node-node1.key")); err != nil {
 		t.Fatal(err)
 	}
 	signal()
-	p.wait("level=WARN msg=\"certificates can not be read again: those in use stay\"")
+	p.wait("level=WARN msg=\"certificates cannot be read; those in use stay\"")
 	if status := p.end(os.Interrupt); status != 0 {
 		t.Errorf("status %d: %s", status, p.printed())
 	}
@@ -289,7 +289,7 @@ func TestClusterExamples(t *testing.T) {
 				}
 				running = nil
 			case len(args) == 3: // node --config node.yaml
-				running = begin(t, " is in, at ", args...)
+				running = begin(t, " has joined cluster ", args...)
 			default:
 				if args[1] == "--config" {
 					t.Chdir(filepath.Join(dir, "bank", "node1"))

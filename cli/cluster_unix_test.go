@@ -107,7 +107,7 @@ func TestStatusWithoutMajority(t *testing.T) {
 	p.wait("node2 has ended")
 	p.wait("node3 has ended")
 	for line, want := range map[string]string{
-		"table put table q 1":          "parley: log put: no answer came within 300ms, the --timeout\n",
+		"table put table q 1":          "parley: table put: no answer came within 300ms, the --timeout\n",
 		"broadcast total x --at node1": "parley: node1: no answer came in time (deadline_exceeded; the outcome is unknown)\n",
 		"table get table a --at node1": "parley: node1: no answer came in time (deadline_exceeded)\n",
 	} {
@@ -117,6 +117,10 @@ func TestStatusWithoutMajority(t *testing.T) {
 				t.Errorf("%s: status %d, %q; want 3, %q", line, status, stderr, want)
 			}
 		}
+	}
+	// The node refuses an agreement once it has noticed that the others are gone, and gets no answer before.
+	if _, stderr, status := run("agree", "x", "--at", "node1", "--timeout", "300ms", "--dir", dir); status != 3 {
+		t.Errorf("agree: status %d, %q; want 3", status, stderr)
 	}
 	_ = p.end(os.Interrupt)
 }

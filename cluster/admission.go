@@ -30,9 +30,9 @@ type admission struct {
 // ErrStaleIncarnation is the error of a node that the others refuse because they know a later incarnation of it,
 // or more of its records than its folder holds. The folder was lost or is an old copy, or another process uses
 // its name.
-var ErrStaleIncarnation = errors.New("the other nodes know a later life of this one, or more of it than its folder " +
-	"has, and refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins " +
-	"(--rejoin)")
+var ErrStaleIncarnation = errors.New("the other nodes have seen a newer incarnation of this node, or more records " +
+	"than its data folder has, and refuse it: if the folder was lost or restored from a copy, empty it and start with " +
+	"--rejoin")
 
 // patience is how long a starting cluster waits for all nodes. A node that is missing when the first view begins
 // would be excluded and have to join.
@@ -67,8 +67,8 @@ func (a *admission) gather(ctx context.Context, again time.Duration) error {
 		case <-ctx.Done():
 		}
 		for id := range refusing.All() { // possibly faulty
-			a.k.Log.Warn("another node knows a later life of this one, or more of it than its folder has: "+
-				"the folder may be lost, or an old copy", "peer", a.k.Name(id))
+			a.k.Log.Warn("a peer has seen a newer incarnation or more records of this node; its folder may be lost "+
+				"or an old copy", "peer", a.k.Name(id))
 		}
 		return ctx.Err()
 	}

@@ -237,7 +237,7 @@ func TestRoundTooShort(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that, an agreement may begin
 			defer cancel()
 			_, err = nodes[0].Agree(ctx, cluster.AgreeRequest{})
-			return err != nil && strings.Contains(err.Error(), "it must have")
+			return err != nil && strings.Contains(err.Error(), "set round to at least")
 		})
 		var short *cluster.RoundError
 		if !errors.Is(err, cluster.ErrRefused) || !errors.As(err, &short) || len(short.Slow) < 2 || short.Needs != time.Millisecond {
@@ -258,7 +258,7 @@ func TestAlone(t *testing.T) {
 		within(t, 5*time.Second, "they are missed", func() bool {
 			ctx := soon(t, time.Second)
 			_, err := nodes[0].Agree(ctx, cluster.AgreeRequest{})
-			return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
+			return err != nil && strings.Contains(err.Error(), "node3, node4 are not connected, and an agreement with m = 1")
 		})
 	})
 }
@@ -348,8 +348,8 @@ func TestRefusedProposals(t *testing.T) {
 			want string
 			is   error
 		}{
-			{cluster.VectorRequest{}, "a name of 0 bytes", cluster.ErrRefused},
-			{cluster.VectorRequest{Name: strings.Repeat("x", 65)}, "a name of 65 bytes", cluster.ErrRefused},
+			{cluster.VectorRequest{}, "the name has 0 bytes", cluster.ErrRefused},
+			{cluster.VectorRequest{Name: strings.Repeat("x", 65)}, "the name has 65 bytes", cluster.ErrRefused},
 			{cluster.VectorRequest{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956", cluster.ErrTooLarge},
 			{cluster.VectorRequest{Name: "x", Gather: -1}, "gathering", cluster.ErrRefused},
 			{cluster.VectorRequest{Name: "x", M: 2}, "at most 1 liars", cluster.ErrRefused},

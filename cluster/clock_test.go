@@ -183,8 +183,8 @@ func TestBeyond(t *testing.T) {
 		synchronized(t, nodes[:3]...)
 		within(t, 30*time.Second, "it is named", func() bool {
 			log := told.String()
-			return strings.Contains(log, "a node's clock is beyond what a correct one may show") &&
-				strings.Contains(log, "node=node4 ahead=") && strings.Contains(log, `refused machine=clock from=3 why="a clock beyond the threshold"`)
+			return strings.Contains(log, "clock of a node differs more than a correct one may") &&
+				strings.Contains(log, "node=node4 ahead=") && strings.Contains(log, `msg="message refused" machine=clock from=3 reason="a clock beyond the threshold"`)
 		})
 		if skew, took, bound, _ := apart(nodes[:3]); skew > bound+took {
 			t.Errorf("%v apart", skew)

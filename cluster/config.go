@@ -163,7 +163,7 @@ func (c Config) CheckGroups() error {
 	c = c.filled()
 	n := len(c.Members)
 	if most := max(0, n-1) / 3; c.M < 0 || c.M > most {
-		return fmt.Errorf("%d liars among %d members: allowed are 0 to %d, for n > 3m", c.M, n, most)
+		return fmt.Errorf("m = %d faulty nodes of %d: allowed are 0 to %d, because n > 3m", c.M, n, most)
 	}
 	return groups.Check(c.Groups, n)
 }
@@ -208,9 +208,9 @@ func (c Config) CheckLinks() error {
 	case c.Links.Check() != nil:
 		return c.Links.Check()
 	case c.Links == Datagrams && len(c.Groups)+len(c.Tables) > 0:
-		return errors.New("groups and tables need streams or calls: datagrams may be lost and come out of order")
+		return errors.New("groups and tables need streams or calls: datagrams can be lost and reordered")
 	case c.Links == Datagrams && c.Participant != nil:
-		return errors.New("transactions need streams or calls: datagrams may be lost and come out of order")
+		return errors.New("transactions need streams or calls: datagrams can be lost and reordered")
 	}
 	return nil
 }
@@ -223,9 +223,9 @@ func (c Config) check() error {
 		return fmt.Errorf("%q is none of the %d members", c.Name, len(c.Members))
 	case c.SignerKey == nil:
 	case len(c.SignerKey) != ed25519.PrivateKeySize:
-		return errors.New("the key to sign with is none")
+		return errors.New("the key to sign with is not an ed25519 key")
 	case !c.SignerKey.Public().(ed25519.PublicKey).Equal(c.Members[self].Signer):
-		return errors.New("the key to sign with is not the one that the members know of this node")
+		return errors.New("the key to sign with does not belong to the signer that the members list has for this node")
 	}
 	if err := cmp.Or(c.CheckGroups(), c.CheckAgreements(), c.CheckLinks(), c.CheckDisk()); err != nil {
 		return err

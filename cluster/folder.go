@@ -56,7 +56,7 @@ func (f folder) open(o store.Options) (*store.Store, error) {
 	held = slices.DeleteFunc(held, func(name string) bool { return name == store.LockName })
 	known := slices.Contains(names, MarkName)
 	if known && len(held) == 0 {
-		return nil, fmt.Errorf("cluster: %s: the folder records is missing, and what the node acknowledged is lost here: "+
+		return nil, fmt.Errorf("cluster: %s: the folder records is missing, and with it what this node acknowledged: "+
 			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", f.dir)
 	}
 	o.Limit = f.limit
@@ -118,10 +118,10 @@ func diskAnswers[T any](limit time.Duration, what string, do func() (T, error)) 
 // life numbers this incarnation in the node's store. It returns the known incarnations, and whether the node has
 // started before. Without a store the book is in memory, and again is false.
 func (c Config) life(s *store.Store) (l *lives.Book, again bool, err error) {
-	const inMemory = "in memory mode: what is acknowledged is on no disk, and lost if a majority of the nodes ends"
+	const inMemory = "not durable; acknowledged data is lost if a majority of the nodes fails"
 	switch {
 	case s == nil && c.Durable:
-		return nil, false, errors.New("cluster: to be durable a node needs a folder (Dir)")
+		return nil, false, errors.New("cluster: Durable needs a data folder (Dir)")
 	case s == nil:
 		c.Log.Warn(inMemory)
 		return lives.InMemory(c.Trust.Revoked), false, nil
@@ -131,8 +131,8 @@ func (c Config) life(s *store.Store) (l *lives.Book, again bool, err error) {
 	}
 	switch {
 	case again && !c.Durable:
-		c.Log.Warn("in memory mode a node that comes back has nothing, and waits until a member lets it in; "+
-			"if all nodes have ended, all must begin anew with empty folders", "life", l.Own())
+		c.Log.Warn("restarted without durable state; it waits until a member admits it, and if all nodes have ended, "+
+			"all must start with empty folders", "incarnation", l.Own())
 	case !c.Durable:
 		c.Log.Warn(inMemory)
 	}

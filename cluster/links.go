@@ -19,7 +19,7 @@ func (c frameHandler) Frame(from parley.ID, channel uint32, b []byte) {
 	}
 	if channel == kernel.AdminChannel {
 		if err := n.admission.heard(from, b); err != nil && n.mesh.Due(from) {
-			n.k.Log.Warn("what a node says of others is no message", "from", n.k.Name(from), "why", err)
+			n.k.Log.Warn("report of a node is malformed; dropped", "from", n.k.Name(from), "err", err)
 		}
 		return
 	}
@@ -27,8 +27,8 @@ func (c frameHandler) Frame(from parley.ID, channel uint32, b []byte) {
 		return
 	}
 	if err := n.k.Host.Frame(from, channel, b); err != nil && n.mesh.Due(from) {
-		n.k.Log.Warn("frames that are no messages", "from", n.k.Name(from), "channel", channel,
-			"why", err, "so far", n.k.Host.Malformed(from))
+		n.k.Log.Warn("frame is malformed; dropped", "from", n.k.Name(from), "channel", channel,
+			"err", err, "count", n.k.Host.Malformed(from))
 	}
 }
 

@@ -235,16 +235,16 @@ func (n *Node) host() {
 
 // broken fails the node because its disk failed or a machine panicked.
 func (n *Node) broken(err error) {
-	n.k.Log.Error("the node stops", "why", err)
+	n.k.Log.Error("node failed; shutting down", "err", err)
 	n.k.Break(fmt.Errorf("%w: %w", ErrClosed, err))
 	running := n.k.Work.Go(func() { n.fail(n.k.Closed()) })
 	if n.c.Dir != "" && n.tracer != nil {
 		f := n.c.folder()
 		f.limit = diskPatience
 		if file, err := f.dump(n.tracer); err != nil {
-			n.k.Log.Error("the last events can not be kept", "why", err)
+			n.k.Log.Error("last events cannot be written", "err", err)
 		} else {
-			n.k.Log.Info("the last events are kept", "file", file)
+			n.k.Log.Info("last events are written", "file", file)
 		}
 	}
 	if n.c.Broken != nil {
@@ -298,7 +298,7 @@ func (n *Node) Drain(ctx context.Context) error {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Suspect+t.Flush+2*t.Retry)
 		err := n.Leave(short)
 		cancel()
-		return errors.Join(fmt.Errorf("cluster: not all that was under way is done: %w", context.Cause(ctx)), err)
+		return errors.Join(fmt.Errorf("cluster: some requests in flight did not finish: %w", context.Cause(ctx)), err)
 	}
 	return n.Leave(ctx)
 }
@@ -340,7 +340,7 @@ func (n *Node) end() error {
 			return none, nil
 		})
 		if err != nil { // the traces are on a disk that does not answer, and stay incomplete
-			n.k.Log.Warn("traces are not complete", "why", err)
+			n.k.Log.Warn("traces are incomplete", "err", err)
 		}
 	}
 	if n.lives != nil {

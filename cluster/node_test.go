@@ -68,13 +68,13 @@ func TestJoinFails(t *testing.T) {
 			n      int
 			config func(c *cluster.Config)
 		}{
-			"keeping -1 deliveries":          {1, one(cluster.GroupConfig{Name: "g", Keep: -1})},
+			"keep is -1 deliveries":          {1, one(cluster.GroupConfig{Name: "g", Keep: -1})},
 			"there is no level 9":            {1, one(cluster.GroupConfig{Name: "g", Level: 9})},
 			"two groups are named":           {1, func(c *cluster.Config) { c.Groups = make([]cluster.GroupConfig, 2) }},
 			"level byzantine among 1 member": {1, one(cluster.GroupConfig{Name: "g", Level: cluster.Byzantine})},
 			"level byzantine among 3 member": {3, one(cluster.GroupConfig{Name: "g", Level: cluster.Byzantine})},
-			"5 liars among 4 members":        {4, func(c *cluster.Config) { c.M = 5 }},
-			"-1 liars among 3 members":       {3, func(c *cluster.Config) { c.M = -1 }},
+			"m = 5 faulty nodes of 4":        {4, func(c *cluster.Config) { c.M = 5 }},
+			"m = -1 faulty nodes of 3":       {3, func(c *cluster.Config) { c.M = -1 }},
 			"no certificate (Self)":          {1, func(c *cluster.Config) { c.Self = nil }},
 			"trusts no authority (Trust)":    {1, func(c *cluster.Config) { c.Trust = nil }},
 		} {

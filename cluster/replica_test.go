@@ -102,7 +102,7 @@ func TestPanicInApply(t *testing.T) {
 		if _, _, err := odd.Query(ctx, []byte("one")); !errors.Is(err, cluster.ErrStopped) || !errors.Is(err, cluster.ErrRefused) {
 			t.Errorf("a later command: got %v, want ErrStopped", err)
 		}
-		if text := logs[0].String(); !strings.Contains(text, `msg="application panicked" table=odd why="the command is one too many" stack=`) {
+		if text := logs[0].String(); !strings.Contains(text, `msg="state machine panicked; its replica stops" table=odd err="the command is one too many" stack=`) {
 			t.Errorf("the log has no panic:\n%s", text)
 		}
 		if st := nodes[0].Status(); st.State != cluster.Running || !strings.Contains(st.Tables[0].Stopped, "panicked") {

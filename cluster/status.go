@@ -136,10 +136,10 @@ func (n *Node) Forget(name string) error {
 		return err
 	}
 	if up, _ := n.mesh.Others(); up.Has(id) {
-		return fmt.Errorf("%w: %s is connected and believed: stop it, or revoke its certificate, before it is forgotten",
+		return fmt.Errorf("%w: %s is connected: stop it, or revoke its certificate, before you forget it",
 			ErrRefused, name)
 	}
-	n.k.Log.Warn("what was known of a node is forgotten, because an administrator asked for it", "member", name)
+	n.k.Log.Warn("member is forgotten on request; its next incarnation is admitted", "member", name)
 	return n.lives.Forget(name)
 }
 

@@ -165,7 +165,7 @@ func TestTableConfigs(t *testing.T) {
 			"order must be total": {Tables: []cluster.TableConfig{{Name: "a", Level: cluster.Byzantine}}},
 			"sessions":            {Tables: []cluster.TableConfig{{Name: "a", Sessions: -1}}},
 			"two tables":          {Tables: []cluster.TableConfig{{Name: "a"}, {Name: "a"}}},
-			"needs a folder":      {Durable: true},
+			"needs a data folder": {Durable: true},
 		} {
 			r := configured(t, 1, func(_ int, c *cluster.Config) { c.Tables, c.Durable = config.Tables, config.Durable })
 			_, err := cluster.Join(t.Context(), r.configs[0])
@@ -225,7 +225,7 @@ func TestTableTooLongState(t *testing.T) {
 		})
 		r.stop(2)
 		r.start(2)
-		eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "does not take the state") })
+		eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "state is too large for a joining node") })
 		if _, _, err := r.table(0).Session().Do(soon(t, 10*time.Second), nil); err != nil {
 			t.Errorf("the others: %v", err)
 		}

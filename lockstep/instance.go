@@ -184,7 +184,7 @@ func (m *Instance) Expire(s *parley.Step) bool {
 	case m.Over() || s.Now < end:
 		return true // the timer of a round that was closed early
 	case m.when.Late(s.Now - end):
-		s.Refuse(s.Self, "woke too late: abstains")
+		s.Refuse(s.Self, parley.WokeTooLate)
 		m.Abstain()
 		return false
 	}

@@ -224,7 +224,7 @@ func (l *Pipeline) openRequested(s *parley.Step) {
 		one := l.instance(k)
 		mark := s.Mark()
 		if by := s.Now - r.begin; l.when.Late(by) {
-			s.Refuse(s.Self, "woke too late: abstains")
+			s.Refuse(s.Self, parley.WokeTooLate)
 			l.abstain(k, one)
 		} else {
 			l.participation.beforeSending(s, k)

@@ -97,7 +97,7 @@ func (b *Rejoining) observe(s *parley.Step, from parley.ID, q parley.Msg) bool {
 // slotEnded counts the slots in which this process was late or cut off.
 func (b *Rejoining) slotEnded(s *parley.Step, k uint64, r *slot) bool {
 	if c, ok := r.instance.Rounds().(Isolation); ok && !r.missed && c.Isolated() {
-		s.Refuse(s.Self, "heard too few: abstains")
+		s.Refuse(s.Self, parley.HeardTooFew)
 		r.missed = true
 		if b.missed == 0 {
 			b.missed = k

@@ -23,11 +23,13 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
 		Short: "Issue, show and revoke certificates",
-		Long: "A cluster has an authority, a folder with its key. It signs a certificate for each node and\n" +
-			"each client, by which they know one another, and keeps a list of those it has revoked. A node\n" +
-			"also gets a signer, a key for what protocols sign, which the configuration of all nodes pins.\n" +
-			"Every node and client needs ca.pem, crl.pem and the files with its own name, and nobody else\n" +
-			"those; ca.key stays where it is.",
+		Long: "An authority is a folder with the key ca.key. It signs a certificate for each\n" +
+			"node and each client of a cluster, by which they authenticate each other, and\n" +
+			"keeps a list of the revoked ones. A node also gets a signer: a key that signs\n" +
+			"messages of protocols, and that the configuration of all nodes pins.\n\n" +
+			"Copy ca.pem, crl.pem, and the files with its own name to each node and client,\n" +
+			"and to nobody else. ca.key stays where it is. The exit status is 2 if a command\n" +
+			"did nothing because of its input.",
 		Example: "  parley cert init --cluster bank\n  parley cert issue a b c d\n" +
 			"  parley cert client alice --rights read,write\n  parley cert show",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
@@ -45,8 +47,8 @@ type flags struct {
 }
 
 func (f *flags) declare(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "dir", "certs", "the `folder` of the authority")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&f.dir, "dir", "certs", "`folder` of the authority")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 }
 
 // declareIssue adds the flags of the commands that create certificates.
@@ -54,9 +56,9 @@ func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.declare(cmd)
 	console.Prints(cmd.Flags(), "cert-issue", issuedOutput{})
 	f.valid = durationFlag(90 * day)
-	cmd.Flags().Var(&f.valid, "valid", "for how long the certificates are valid: `time` as in 24h, 90d or 1y")
+	cmd.Flags().Var(&f.valid, "valid", "how long the certificates are valid: `time` from 1m to 100y, as in 24h, 90d or 1y")
 	cmd.Flags().BoolVar(&f.renew, "renew", false,
-		"replace certificates and their keys; the old ones stay valid until they run out")
+		"replace certificates and their keys; the old ones stay valid until they expire")
 }
 
 const day = 24 * time.Hour
@@ -141,8 +143,10 @@ func initCommand(a *console.App) *cobra.Command {
 	var f flags
 	var cluster string
 	cmd := &cobra.Command{
-		Use:     "init --cluster NAME",
-		Short:   "Create the certificate authority of a cluster",
+		Use:   "init --cluster NAME",
+		Short: "Create the certificate authority of a cluster",
+		Long: "Init creates an authority: its key ca.key, its certificate ca.pem, and an empty\n" +
+			"revocation list crl.pem. The exit status is 2 if the folder has an authority.",
 		Example: "  parley cert init --cluster bank\n  parley cert init --cluster post --dir post --valid 2y",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -151,14 +155,14 @@ func initCommand(a *console.App) *cobra.Command {
 			}
 			made, err := cert.Create(f.dir, cluster, time.Duration(f.valid))
 			if err != nil {
-				return err
+				return parley.FlagErrorf("dir", "%w", err)
 			}
 			until := made.Certificate().NotAfter
 			if f.asJSON {
 				return a.PrintJSON(authorityOutput{cluster, f.dir, cert.Serial(made.Certificate()), until})
 			}
 			_, err = fmt.Fprintf(a.Out, "authority of cluster %s, valid until %s\n"+
-				"%s and %s: for every node and client\n%s: its key, for nobody\n", cluster, dated(until),
+				"%s and %s: copy them to every node and client\n%s: the secret key, never copy it\n", cluster, dated(until),
 				filepath.Join(f.dir, "ca.pem"), filepath.Join(f.dir, "crl.pem"), filepath.Join(f.dir, "ca.key"))
 			return err
 		},
@@ -166,8 +170,8 @@ func initCommand(a *console.App) *cobra.Command {
 	f.declare(cmd)
 	console.Prints(cmd.Flags(), "cert-init", authorityOutput{})
 	f.valid = durationFlag(10 * 365 * day)
-	cmd.Flags().StringVar(&cluster, "cluster", "", "the `name` of the cluster")
-	cmd.Flags().Var(&f.valid, "valid", "for how long the authority is valid: `time` as in 90d or 10y")
+	cmd.Flags().StringVar(&cluster, "cluster", "", "`name` of the cluster (required)")
+	cmd.Flags().Var(&f.valid, "valid", "how long the authority is valid: `time` from 1m to 100y, as in 90d or 10y")
 	return cmd
 }
 
@@ -178,11 +182,14 @@ func issueCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue NAME...",
 		Short: "Issue certificates and signing keys of nodes",
-		Long: "Issue makes a certificate, its key and a signer for each node. The line that begins with ed25519: is\n" +
-			"the public half of the signer, for the configuration of all nodes. Hosts are what curl and its\n" +
-			"like look for in a certificate; nodes and parley's own clients go by the name of the node.\n" +
-			"With --renew a node gets another certificate and keeps its signer. A node that is to have\n" +
-			"another signer too needs its files removed, and its certificates revoked.",
+		Long: "Issue creates a certificate, its key, and a signer for each node. The printed\n" +
+			"line that begins with ed25519: is the public half of the signer, for the\n" +
+			"configuration of all nodes.\n\n" +
+			"Hosts are the names and addresses that curl and browsers demand in a\n" +
+			"certificate; nodes and Parley's clients check the name of the node instead.\n\n" +
+			"With --renew a node gets a new certificate and keeps its signer. To replace the\n" +
+			"signer too, revoke the node's certificates and remove its files first. The exit\n" +
+			"status is 2 if a NAME already has a certificate, or with --renew has none.",
 		Example: "  parley cert issue a b c d\n  parley cert issue e --hosts e.example.org,192.0.2.5 --valid 24h\n" +
 			"  parley cert issue a --renew",
 		Args: someNames,
@@ -199,7 +206,7 @@ func issueCommand(a *console.App) *cobra.Command {
 	}
 	f.declareIssue(cmd)
 	local := []string{"localhost", "127.0.0.1", "::1"}
-	cmd.Flags().StringSliceVar(&hosts, "hosts", local, "host `names` and addresses of the nodes")
+	cmd.Flags().StringSliceVar(&hosts, "hosts", local, "host `names` and addresses in certificates, separated by commas")
 	return cmd
 }
 
@@ -210,8 +217,9 @@ func clientCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client NAME...",
 		Short: "Issue certificates of clients",
-		Long: "Client makes a certificate and its key for each client. The rights do not include each other:\n" +
-			"who is to do everything needs read,write,admin.",
+		Long: "Client creates a certificate and its key for each client. No right includes\n" +
+			"another one: a client that may do everything needs read,write,admin. The exit\n" +
+			"status is 2 if a NAME already has a certificate, or with --renew has none.",
 		Example: "  parley cert client alice\n  parley cert client root --rights read,write,admin --valid 24h",
 		Args:    someNames,
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -221,7 +229,7 @@ func clientCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f.declareIssue(cmd)
-	cmd.Flags().Var(&rights, "rights", "rights of the clients, separated by commas: `read|write|admin`")
+	cmd.Flags().Var(&rights, "rights", "`rights` of the clients, separated by commas: read|write|admin")
 	return cmd
 }
 
@@ -245,7 +253,8 @@ func issueAll(a *console.App, f flags, kind cert.Kind, names []string,
 	var all []*cert.Issued
 	err := cert.Update(f.dir, func(by *cert.Authority) error {
 		if until := by.Certificate().NotAfter; time.Now().Add(time.Duration(f.valid)).After(until) {
-			return parley.FlagErrorf("valid", "%s: the authority itself is valid until %s", &f.valid, dated(until))
+			return parley.FlagErrorf("valid", "%s: the authority is valid only until %s: choose a shorter time",
+				&f.valid, dated(until))
 		}
 		for _, name := range names {
 			if err := mayIssue(by, f, kind, name); err != nil {
@@ -298,12 +307,12 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 		}
 		known = true
 		if !f.renew && r.State(time.Now()) == "valid" {
-			return fmt.Errorf("%s %s has a certificate until %s: --renew makes another one", kind, name, dated(r.Until))
+			return fmt.Errorf("%s %s has a certificate that is valid until %s: --renew replaces it", kind, name, dated(r.Until))
 		}
 	}
 	if f.renew {
 		if !known {
-			return parley.FlagErrorf("renew", "%s %s never had a certificate", kind, name)
+			return parley.FlagErrorf("renew", "%s %s has no certificate to replace: omit --renew", kind, name)
 		}
 		return nil
 	}
@@ -312,7 +321,7 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 	files[2], files[3] = cert.SignerFiles(f.dir, name)
 	for i, file := range files {
 		if _, err := os.Lstat(file); err == nil && (i < 2 || kind == cert.Node) {
-			return fmt.Errorf("%s is there already: it is only replaced with --renew", file)
+			return fmt.Errorf("%s exists already: --renew replaces it", file)
 		}
 	}
 	return nil
@@ -321,7 +330,7 @@ func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 // initFirst adds what to do where there is no authority.
 func initFirst(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--dir: %w: \"parley cert init\" makes an authority", err)
+		return parley.FlagErrorf("dir", "%w: an authority was expected, as \"parley cert init\" creates it", err)
 	}
 	return err
 }
@@ -337,10 +346,12 @@ func revokeCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke NAME|SERIAL...",
 		Short: "Revoke certificates",
-		Long: "Revoke puts certificates on the authority's list, crl.pem: all of a name, or the one with a serial.\n" +
-			"Where both a node and a client bear a name, say node/NAME or client/NAME. Nodes that get the new\n" +
-			"list close their connections with whom they do not trust any more. A node's signer is revoked\n" +
-			"by taking it out of the configuration.",
+		Long: "Revoke adds certificates to the authority's revocation list, crl.pem: all of a\n" +
+			"name, or the one with a serial number. If a node and a client have the same\n" +
+			"name, write node/NAME or client/NAME. Copy crl.pem to all nodes: they read it\n" +
+			"within a minute, and then close the connections of the revoked certificates. To\n" +
+			"revoke a node's signer, remove it from the configuration of all nodes. The exit\n" +
+			"status is 2 if a NAME or SERIAL is unknown.",
 		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
 		Args:    console.Args(1, 0, "a NAME or SERIAL, or more were expected"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -48,11 +48,17 @@ func Agree(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agree VALUE | agree --name NAME NODE=VALUE...",
 		Short: "Agree on a value although some nodes lie",
-		Long: "Agree has all correct nodes agree on a value that one node gives them as the source: the first one\n" +
-			"that answers, or the one that --at names.\n\n" +
-			"With --name it hands in a value at each node named, and has them agree on the vector of all nodes'\n" +
-			"values and, with --rule, on one value made of it. It prints what every node asked has decided. A node\n" +
-			"whose value is not handed in has none in the vector; to a rule it counts as --otherwise says.",
+		Long: "Agree makes all correct nodes agree on a value that one node gives them as the\n" +
+			"source: the first node that answers, or the one that --at names. It prints the\n" +
+			"decision of that node. The cluster keeps nothing of it but the slot's number.\n\n" +
+			"With --name it hands in a value at each node that is named, and makes the nodes\n" +
+			"agree on the vector of all nodes' values and, with --rule, on one value made of\n" +
+			"it. It prints what each of these nodes has decided. A node whose value nobody\n" +
+			"handed in has none in the vector; a rule counts it as --otherwise says.\n\n" +
+			"The exit status is 1 if a node refused or failed, 2 if the request is not\n" +
+			"allowed, and 3 if there was no decision: no node answered in time, more than m\n" +
+			"nodes are not connected, or the node missed a deadline and abstained. The error\n" +
+			"says if the outcome is unknown: then the others may have decided.",
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
 			"  parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank",
@@ -74,12 +80,12 @@ func Agree(a *console.App) *cobra.Command {
 	console.Prints(cmd.Flags(), "agree-rule", &parleyv1.ConsensusResponse{})
 	flags := cmd.Flags()
 	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking")
-	flags.Uint32VarP(&f.m, "m", "m", 0, "how many `nodes` may lie (default: as many as the algorithm tolerates)")
-	flags.BoolVar(&f.evidence, "evidence", false, "print what nodes say they heard")
-	flags.StringVar(&f.name, "name", "", "agree on the nodes' values under this `name`, one never used before")
-	flags.StringVar(&f.rule, "rule", "", "with --name: majority, median, minimum or maximum")
+	flags.Uint32VarP(&f.m, "m", "m", 0, "number of `nodes` that may be faulty; 0: as many as the algorithm tolerates")
+	flags.BoolVar(&f.evidence, "evidence", false, "print what the nodes report that they received")
+	flags.StringVar(&f.name, "name", "", "agree on the values of the nodes under this `name`, which must be new")
+	flags.StringVar(&f.rule, "rule", "", "with --name: `rule` for one value of all: majority|median|minimum|maximum")
 	flags.StringVar(&f.otherwise, "otherwise", "",
-		"with --rule: the `value` that a node counts as that has handed in none (default: 0, to majority an empty one)")
+		"with --rule: `value` of a node without one (default: 0, for majority the empty value)")
 	return cmd
 }
 
@@ -92,18 +98,18 @@ func (f *agreeFlags) check(named bool, args []string) error {
 	case f.rule != "" && !known:
 		return parley.FlagErrorf("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
 	case f.otherwise != "" && f.rule == "":
-		return parley.FlagErrorf("otherwise", "it is for --rule")
+		return parley.FlagErrorf("otherwise", "it needs --rule: add that, or omit --otherwise")
 	case !named && f.rule != "":
-		return parley.FlagErrorf("rule", "it is for --name: without, one node's value is agreed on")
+		return parley.FlagErrorf("rule", "it needs --name: without that, the nodes agree on the value of one node")
 	case !named && len(args) > 1:
-		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: --name is for several nodes' values",
+		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: quote it, or use --name for several values",
 			console.Given(len(args)))
 	case !named:
 		return nil
 	case f.name == "" || len(f.name) > cluster.MaxName:
 		return parley.FlagErrorf("name", "%d bytes: allowed are 1 to %d", len(f.name), cluster.MaxName)
 	case f.evidence:
-		return parley.FlagErrorf("evidence", "it is for one node's value, without --name")
+		return parley.FlagErrorf("evidence", "it is not allowed with --name: omit one of them")
 	case !f.numeric():
 		return nil
 	case !isNumber(f.otherwise) && f.otherwise != "":
@@ -151,18 +157,18 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 
 // printAccount prints the values that a node reports having received.
 func printAccount(w io.Writer, a *parleyv1.Account) {
-	fmt.Fprintf(w, "\n%s says it heard\n", a.GetNode())
+	fmt.Fprintf(w, "\n%s reports that it received\n", a.GetNode())
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, h := range a.GetHeard() {
 		fmt.Fprintf(t, "  in round %d\tfrom %s\t%s\n", h.GetRound(), h.GetFrom(), h.GetText())
 	}
 	for _, b := range a.GetTree() {
-		fmt.Fprintf(t, "  by way of %s\t%s\tresolves to %s\n",
+		fmt.Fprintf(t, "  through %s\t%s\tresolves to %s\n",
 			strings.Join(b.GetPath(), ", "), valueText(b.In), valueText(b.Out))
 	}
 	_ = t.Flush() // an error of w shows at the next write
 	if a.GetCut() {
-		fmt.Fprintln(w, "  and more")
+		fmt.Fprintln(w, "  and more, which is cut off")
 	}
 }
 
@@ -211,7 +217,7 @@ func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) 
 		fmt.Fprintln(a.Out)
 	}
 	if none && f.numeric() {
-		fmt.Fprintf(a.Out, "none counts as %s in the %s, as --otherwise says\n", otherwise, f.rule)
+		fmt.Fprintf(a.Out, "a node without a value counts as %s in the %s (--otherwise)\n", otherwise, f.rule)
 	}
 	return Joined(errs)
 }

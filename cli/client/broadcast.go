@@ -38,9 +38,13 @@ func Broadcast(a *console.App) *cobra.Command {
 		Use:     "broadcast GROUP [TEXT...]",
 		Aliases: []string{"cast"},
 		Short:   "Broadcast messages in a group",
-		Long: "Cast has a group deliver a text at all of its members, or, without a text, every line of the\n" +
-			"standard input, as it comes; --timeout is for each. It ends when the node that was called has\n" +
-			"delivered all, and prints the position of the last, which \"parley subscribe --from\" takes.",
+		Long: "Broadcast sends a text to all members of a group or, without TEXT, every line of\n" +
+			"the standard input as it arrives. It returns when the node that was called has\n" +
+			"delivered all, and prints the position of the last text, for \"parley subscribe\n" +
+			"--from\". --timeout is for each text.\n\n" +
+			"The exit status is 2 if the group does not exist or a text is too long, 3 if\n" +
+			"there was no answer in time, and 1 if a node failed. The error says how many\n" +
+			"lines were delivered, and if the outcome of the last one is unknown.",
 		Example: "  parley broadcast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley broadcast byzantine hello --at node3 --dir bank",
 		Args: console.Args(1, 0, "GROUP was expected"),
@@ -64,7 +68,7 @@ func Broadcast(a *console.App) *cobra.Command {
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "broadcast", broadcastOutput{})
 	cmd.Flags().StringVar(&level, "level", "",
-		"`level` of the promise: reliable|uniform|fifo|causal|atomic|total|byzantine (default: the group's level)")
+		"`level` of the promise (default: that of the group): reliable|uniform|fifo|causal|atomic|total|byzantine")
 	return cmd
 }
 

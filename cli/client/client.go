@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,12 +39,12 @@ type Flags struct {
 func (c *Flags) Declare(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", "",
-		"the `folder` of a cluster that \"parley cluster up\" runs (default: "+DirVariable+" of the environment)")
-	f.StringSliceVar(&c.At, "at", nil, "the nodes to call: with --dir by name (default: all), else by HOST:PORT")
-	f.StringVar(&c.certificates, "certificates", "", "the `folder` with ca.pem, client-NAME.pem and client-NAME.key")
-	f.StringVar(&c.As, "as", "admin", "the `name` of the client whose certificate is used")
-	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer")
-	f.BoolVar(&c.AsJSON, "json", false, "print JSON")
+		"`folder` of a local cluster (default: the environment variable "+DirVariable+")")
+	f.StringSliceVar(&c.At, "at", nil, "`nodes` to call: names with --dir (default: all), otherwise HOST:PORT")
+	f.StringVar(&c.certificates, "certificates", "", "`folder` with ca.pem and the client's files (default: --dir/certs)")
+	f.StringVar(&c.As, "as", "admin", "`name` of the client whose certificate to use")
+	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer, as in 500ms or 1m")
+	f.BoolVar(&c.AsJSON, "json", false, "print the answers as JSON")
 	console.Common(f, "dir", "at", "certificates", "as", "timeout")
 }
 
@@ -62,17 +64,22 @@ func (c *Flags) Open() ([]Node, error) {
 	var nodes []Node
 	switch {
 	case c.Dir == "" && len(c.At) == 0:
-		return nil, parley.FlagErrorf("dir", "which cluster is meant? --dir names the folder of a local one, --at the "+
-			"nodes of any")
+		return nil, parley.FlagErrorf("dir", "it is missing: name the folder of a local cluster, or with --at the "+
+			"nodes of any cluster")
 	case c.Dir == "":
 		for _, at := range c.At {
-			if u, err := url.Parse("https://" + at); err != nil || u.Port() == "" || u.Host != at {
+			u, err := url.Parse("https://" + at)
+			if err != nil || u.Port() == "" || u.Host != at {
 				return nil, parley.FlagErrorf("at", "%q: HOST:PORT was expected, as in localhost:7101", at)
+			}
+			if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
+				return nil, parley.FlagErrorf("at", "%q: a PORT from 1 to 65535 was expected", at)
 			}
 			nodes = append(nodes, Node{Name: at, address: at})
 		}
 		if certificates == "" {
-			return nil, parley.FlagErrorf("certificates", "with --at and without --dir it has to be given")
+			return nil, parley.FlagErrorf("certificates", "it is missing: name the folder with ca.pem, "+
+				"client-NAME.pem and client-NAME.key, or --dir for a local cluster")
 		}
 	default:
 		local, err := c.local()
@@ -85,7 +92,9 @@ func (c *Flags) Open() ([]Node, error) {
 		}
 	}
 	self, err := cert.LoadClient(certificates, c.As)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, parley.FlagErrorf("as", "%w: \"parley cert client\" issues certificates of clients", err)
+	} else if err != nil {
 		return nil, parley.FlagErrorf("as", "%w", err)
 	}
 	trust, err := cert.LoadTrust(certificates, nil)
@@ -279,7 +288,7 @@ func Joined(errs []error) error {
 }
 
 // Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
-// allowed or names something that does not exist, 3 if no node answered or the time was up, and 1 otherwise.
+// allowed or names something that does not exist, 3 if the cluster gave no answer, and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
 	if !ok {
@@ -302,14 +311,23 @@ func Report(a *console.App, err error) error {
 	return console.ExitError(status)
 }
 
-// unanswered reports whether an error, or each of several, means that there was no answer: no node could be called,
-// or none answered in time.
+// unanswered reports whether an error, or each of several, means that the cluster gave no answer: no node could be
+// called, none answered in time, or those that did cannot carry out the request now, such as without a majority, or do
+// not know its outcome.
 func unanswered(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !unanswered(err) })
 	}
 	if wrong, ok := errors.AsType[*connect.Error](err); ok {
-		return late(wrong) || !connect.IsWireError(wrong) && client.Detail(err) == nil
+		detail := client.Detail(err)
+		if detail == nil {
+			return late(wrong) || !connect.IsWireError(wrong)
+		}
+		switch wrong.Code() {
+		case connect.CodeDeadlineExceeded, connect.CodeUnavailable, connect.CodeUnknown:
+			return true
+		}
+		return detail.GetReason() == "abstained"
 	}
 	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -1,316 +1,309 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"parley/cli/console"
-	"parley/cluster"
 	"parley/cluster/api/parleyv1"
+	"parley/internal/draw/prose"
 )
 
 // Status is "parley status".
 func Status(a *console.App) *cobra.Command {
 	var f Flags
+	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the health of each node",
-		Long: "Status asks every node how it is: who it takes for a member, what its groups and tables have\n" +
-			"delivered, how far messages are to the others, its clock, and what it has refused. The exit status is\n" +
-			"1 if a node does not answer or is not ready, and 3 if none answers.",
-		Example: "  parley status --dir bank\n  parley status --at node2 --json --dir bank",
-		Args:    cobra.NoArgs,
+		Short: "Show the health of each node, and what to do about it",
+		Long: "Status asks the nodes of a cluster for their health. It prints a line for each\n" +
+			"node, and under a node that is not healthy what is wrong and what to do. With\n" +
+			"--verbose it also prints the counters: connections, round-trip times, clocks,\n" +
+			"positions of groups and tables, and refused messages. It changes nothing.\n\n" +
+			"A node is healthy if it is ready for clients and is connected to a majority of\n" +
+			"each of its groups and tables. Groups, tables and agreements that nobody has\n" +
+			"used count as healthy. A node that an operator has expelled is listed, and is\n" +
+			"not counted if at least m+1 of the other nodes report it as expelled. Notes,\n" +
+			"such as a clock that is not in step yet, do not count.\n\n" +
+			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not\n" +
+			"or does not answer, and 3 if none answers. Nodes that have left the cluster do\n" +
+			"not answer: name the others with --at.",
+		Example: "  parley status --dir bank\n  parley status --verbose --dir bank\n" +
+			"  parley status --at node2 --json --dir bank",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
 			if err != nil {
 				return err
 			}
-			for i, r := range answers {
-				if r != nil && f.AsJSON {
-					err = errors.Join(err, printAnswer(a, nodes[i].Name, r))
-				}
+			report := judge(nodes, answers, errs)
+			switch {
+			case report.answered() == 0:
+				return Report(a, Joined(errs))
+			case f.AsJSON:
+				return report.printJSON(a)
 			}
-			if !f.AsJSON {
-				err = printStatus(a, slices.DeleteFunc(answers, func(r *parleyv1.StatusResponse) bool { return r == nil }))
-			}
-			if err != nil {
+			if err := report.print(a, f.Dir != ""); err != nil {
 				return err
 			}
-			return Report(a, Joined(errs))
+			if verbose {
+				fmt.Fprintln(a.Out)
+				if err := printCounters(a, report.responses()); err != nil {
+					return err
+				}
+			}
+			return console.End(report.status(), nil)
 		},
 	}
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "status", &parleyv1.StatusResponse{})
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "print the counters of the nodes too")
 	return cmd
 }
 
-// printStatus prints the status of nodes.
-func printStatus(a *console.App, nodes []*parleyv1.StatusResponse) error {
-	if len(nodes) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
-	kept := "; not durable: what is delivered is lost if no majority lives"
-	if nodes[0].GetDurable() {
-		kept = "; durable"
-	}
-	fmt.Fprintf(w, "cluster %s, m = %d%s\n\n", nodes[0].GetCluster(), nodes[0].GetM(), kept)
-	fmt.Fprintln(w, "node\tstate\tup\tconnected to\tslowest round trip\tclock within\tagreements\tabstained")
-	for _, n := range nodes {
-		clock := "not in step"
-		if n.GetClock().GetSynchronized() {
-			clock = short(n.GetClock().GetBound())
-		}
-		var agreements, abstained uint64
-		for _, s := range n.GetStreams() {
-			agreements, abstained = agreements+s.GetSlots().GetDone(), abstained+s.GetSlots().GetAbstained()
-		}
-		fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%s\t%d\t%d\n", n.GetNode(), word(n.GetState().String(), "NODE_STATE_"),
-			time.Since(n.GetStarted().AsTime()).Round(time.Second), connected(n.GetMembers()), slowest(n.GetMembers()), clock,
-			agreements, abstained)
-	}
-	fmt.Fprintln(w, "\nnode\tgroup or table\tlevel\tview\tmembers\tat")
-	for _, n := range nodes {
-		for _, g := range n.GetGroups() {
-			at := "nothing yet"
-			if g.GetPosition() > 0 {
-				at = fmt.Sprintf("position %d", g.GetPosition())
-			}
-			if s := g.GetSlots(); s != nil {
-				at += fmt.Sprintf(", slot %d", s.GetDone())
-			}
-			printView(w, n, g.GetName(), word(g.GetLevel().String(), "LEVEL_"), g.GetView(), at)
-		}
-		for _, t := range n.GetTables() {
-			printView(w, n, t.GetName(), "table", t.GetView(), fmt.Sprintf("command %d", t.GetPosition()))
-		}
-	}
-	printDisks(w, nodes)
-	printRefused(w, nodes)
-	return w.Flush()
-}
-
-// printView prints a node's view of a group or table.
-func printView(w io.Writer, n *parleyv1.StatusResponse, name, level string, v *parleyv1.ViewStatus, at string) {
-	view, members := "", ""
-	if v != nil {
-		view, members = strconv.FormatUint(v.GetView(), 10), strings.Join(v.GetMembers(), " ")
-		if !v.GetIn() {
-			members = "this node is out"
-		}
-	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.GetNode(), name, level, view, members, at)
-}
-
-// printDisks prints which nodes have disks that are slow or nearly full.
-func printDisks(w io.Writer, nodes []*parleyv1.StatusResponse) {
-	head := "\nnode\tdisk\n"
-	line := func(n *parleyv1.StatusResponse, what string) {
-		fmt.Fprintf(w, "%s%s\t%s\n", head, n.GetNode(), what)
-		head = ""
-	}
-	for _, n := range nodes {
-		s := n.GetStore()
-		if what := s.GetLow(); what != "" {
-			line(n, "warning: "+what)
-		}
-		if what := s.GetFull(); what != "" {
-			line(n, "requests that write are refused: "+what)
-		}
-		if slow := s.GetSlowest(); slow.AsDuration() > time.Second {
-			line(n, "the slowest commit took "+short(slow))
-		}
-	}
-}
-
-// printRefused prints, by reason, how much the nodes have refused.
-func printRefused(w io.Writer, nodes []*parleyv1.StatusResponse) {
-	head := "\nnode\trefused of\tby\twhy\ttimes\n"
-	line := func(node, of, by, why string, times uint64) {
-		fmt.Fprintf(w, "%s%s\t%s\t%s\t%s\t%d\n", head, node, of, by, why, times)
-		head = ""
-	}
-	for _, n := range nodes {
-		for _, r := range n.GetRefused() {
-			line(n.GetNode(), r.GetFrom(), r.GetMachine(), r.GetWhy(), r.GetTimes())
-		}
-		for _, m := range n.GetMembers() {
-			for _, why := range slices.Sorted(maps.Keys(m.GetDropped())) {
-				line(n.GetNode(), m.GetName(), "the connection", why, m.GetDropped()[why])
-			}
-		}
-		for _, why := range slices.Sorted(maps.Keys(n.GetStrangers())) {
-			line(n.GetNode(), "strangers", "the connection", why, n.GetStrangers()[why])
-		}
-	}
-}
-
-// word returns a value of an enumeration in lower-case words.
-func word(value, prefix string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(value, prefix)), "_", " ")
-}
-
-// connected returns the peers that a node is connected to.
-func connected(members []*parleyv1.MemberStatus) string {
-	var names []string
-	for _, m := range members {
-		if m.GetConnected() && !m.GetSelf() {
-			names = append(names, m.GetName())
-		}
-	}
-	return cmp.Or(strings.Join(names, " "), "nobody")
-}
-
-// slowest returns the connected peer with the longest median round trip.
-func slowest(members []*parleyv1.MemberStatus) string {
-	text, most := "", time.Duration(0)
-	for _, m := range members {
-		if rtt := m.GetRoundTrip().GetMedian(); m.GetConnected() && rtt.AsDuration() > most {
-			text, most = short(rtt)+" to "+m.GetName(), rtt.AsDuration()
-		}
-	}
-	return text
-}
-
-// short returns a duration as short text.
-func short(d *durationpb.Duration) string {
-	t := d.AsDuration()
-	switch {
-	case t < time.Millisecond:
-		return t.Round(time.Microsecond).String()
-	case t < time.Second:
-		return t.Round(10 * time.Microsecond).String()
-	}
-	return t.Round(time.Millisecond).String()
-}
-
-// Clock is "parley clock".
-func Clock(a *console.App) *cobra.Command {
-	var f Flags
-	cmd := &cobra.Command{
-		Use:   "clock",
-		Short: "Show the time that the nodes keep in common",
-		Long: "Clock asks every node for the time that the nodes keep in common by interactive convergence, although\n" +
-			"some of them lie, with how far any other correct node's may be from it. The exit status is 1 if a node\n" +
-			"does not answer or is not in step.",
-		Example: "  parley clock --dir bank\n  parley clock --json --dir bank",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, timeOf)
-			if err != nil {
-				return err
-			}
-			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
-			if !f.AsJSON {
-				fmt.Fprintln(w, "node\ttime\twithin\tahead of its machine")
-			}
-			for i, r := range answers {
-				switch {
-				case r == nil:
-				case f.AsJSON:
-					err = errors.Join(err, printAnswer(a, nodes[i].Name, r))
-				default:
-					within := "not in step"
-					if r.GetSynchronized() {
-						within = short(r.GetBound())
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", nodes[i].Name, r.GetTime().AsTime().Format("2006-01-02 15:04:05.000000"),
-						within, short(r.GetOffset()))
-				}
-			}
-			if err := errors.Join(err, w.Flush()); err != nil {
-				return err
-			}
-			return Report(a, Joined(errs))
-		},
-	}
-	f.Declare(cmd)
-	console.Prints(cmd.Flags(), "clock", &parleyv1.NowResponse{})
-	return cmd
-}
-
-// Commit is "parley commit".
-func Commit(a *console.App) *cobra.Command {
-	var f Flags
-	cmd := &cobra.Command{
-		Use:   "commit TRANSACTION NODE=WHAT...",
-		Short: "Commit a transaction on several nodes, or abort it on all",
-		Long: "Commit has the participants at the nodes named prepare what each is to do, and then all carry it out,\n" +
-			"or none. A transaction's name is used once; who asks again under it, at a node that took part, is told\n" +
-			"what was decided. A node whose configuration names no participant says no. The exit status is 1 if the\n" +
-			"transaction was aborted.",
-		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
-		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT was expected"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if n := len(args[0]); n == 0 || n > cluster.MaxTx {
-				return fmt.Errorf("parley commit: TRANSACTION has %d bytes: allowed are 1 to %d", n, cluster.MaxTx)
-			}
-			bodies := make(map[string][]byte)
-			for _, arg := range args[1:] {
-				name, what, ok := strings.Cut(arg, "=")
-				if _, twice := bodies[name]; !ok || name == "" || twice {
-					return fmt.Errorf("%q: NODE=WHAT was expected, each node once", arg)
-				}
-				bodies[name] = []byte(what)
-			}
-			aborted := false
-			err := f.First(cmd.Context(), false, func(ctx context.Context, n Node) error {
-				r, err := n.Commit.Commit(ctx, &parleyv1.CommitRequest{Transaction: args[0], Bodies: bodies})
-				if err != nil {
-					return err
-				}
-				aborted = !r.GetCommitted()
-				if f.AsJSON {
-					return printAnswer(a, n.Name, r)
-				}
-				word := "committed"
-				if aborted {
-					word = "aborted"
-				}
-				if aborted && r.GetWhy() != "" {
-					word += ": " + printed([]byte(r.GetWhy()))
-				}
-				_, err = fmt.Fprintf(a.Out, "%s: %s\n", args[0], word)
-				return err
-			})
-			if err == nil && aborted {
-				return console.ExitError(console.Violated)
-			}
-			return Report(a, err)
-		},
-	}
-	f.Declare(cmd)
-	console.Prints(cmd.Flags(), "commit", &parleyv1.CommitResponse{})
-	return cmd
-}
-
-// statusOf returns a node's status. A node that is not ready has both a status and an error.
+// statusOf returns a node's status.
 func statusOf(ctx context.Context, n Node) (*parleyv1.StatusResponse, error) {
-	r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
-	if err == nil && !r.GetReady() {
-		err = errors.New("not ready: " + strings.Join(r.GetProblems(), ", and "))
-	}
-	return r, err
+	return n.Admin.Status(ctx, &parleyv1.StatusRequest{})
 }
 
-// timeOf returns a node's reading of the common time. A node whose clock is not synchronized has both a reading and
-// an error.
-func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
-	r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})
-	if err == nil && !r.GetSynchronized() {
-		err = errors.New("the clock is not in step with the others'")
+// health is the health of one node.
+type health struct {
+	name     string
+	response *parleyv1.StatusResponse // nil if it did not answer
+	err      error                    // why it did not answer
+	expelled bool                     // an operator has expelled it
+	problems []string                 // why it is not healthy, each with what to do
+	notes    []string                 // what else an operator should know
+}
+
+// healthy reports whether the node does not make the cluster unhealthy.
+func (h *health) healthy() bool { return h.expelled || h.err == nil && len(h.problems) == 0 }
+
+// state returns the health in a few words.
+func (h *health) state() string {
+	switch {
+	case h.expelled:
+		return "expelled by an operator: start it again to let it rejoin"
+	case h.err != nil:
+		return "no answer: " + strings.TrimPrefix(h.err.Error(), h.name+": ")
+	case !h.response.GetReady():
+		return "not ready"
+	case len(h.problems) > 0:
+		return "ready, but cut off"
 	}
-	return r, err
+	return "ready"
+}
+
+// healthReport is the health of all nodes that were asked.
+type healthReport []*health
+
+// judge derives the health of nodes from their answers.
+func judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) (all healthReport) {
+	for i, n := range nodes {
+		h := &health{name: n.Name, response: answers[i], err: errs[i]}
+		if r := answers[i]; h.err == nil {
+			h.name, h.problems, h.notes = r.GetNode(), append(r.GetProblems(), cutOff(r)...), notes(r)
+		}
+		all = append(all, h)
+	}
+	for _, h := range all {
+		h.expelled = all.expelled(h.name)
+	}
+	return all
+}
+
+// expelled reports whether an operator has expelled a node: at least m+1 other nodes say so, or all that answered if
+// these are fewer.
+func (all healthReport) expelled(name string) bool {
+	others, say, needed := 0, 0, 1
+	for _, h := range all {
+		if h.name == name || h.err != nil {
+			continue
+		}
+		others++
+		needed = max(needed, int(h.response.GetM())+1)
+		for _, m := range h.response.GetMembers() {
+			if m.GetName() == name && m.GetExpelled() {
+				say++
+			}
+		}
+	}
+	return say > 0 && say >= min(needed, others)
+}
+
+// cutOff returns in which groups and tables a node is connected to no majority of its view.
+func cutOff(r *parleyv1.StatusResponse) (problems []string) {
+	connected := make(map[string]bool)
+	for _, m := range r.GetMembers() {
+		connected[m.GetName()] = m.GetSelf() || m.GetConnected()
+	}
+	check := func(what string, v *parleyv1.ViewStatus) {
+		reached := 0
+		for _, name := range v.GetMembers() {
+			if connected[name] {
+				reached++
+			}
+		}
+		if n := len(v.GetMembers()); v.GetIn() && n > 0 && 2*reached <= n { // a group without views lists no members
+			problems = append(problems, fmt.Sprintf("%s stalls: of its %d members only %d can be reached, which is no "+
+				"majority: start the others, or repair the network", what, n, reached))
+		}
+	}
+	for _, g := range r.GetGroups() {
+		check("group "+g.GetName(), g.GetView())
+	}
+	for _, t := range r.GetTables() {
+		check("table "+t.GetName(), t.GetView())
+	}
+	return problems
+}
+
+// slowCommit is how long a write to a disk may take before an operator should know.
+const slowCommit = time.Second
+
+// notes returns what an operator should know of a node although it is healthy.
+func notes(r *parleyv1.StatusResponse) (list []string) {
+	if !r.GetClock().GetSynchronized() {
+		list = append(list, "its clock is not in step with the others: after a start this takes a few seconds")
+	}
+	reached, needed := 0, len(r.GetMembers())-int(r.GetM())
+	for _, m := range r.GetMembers() {
+		if m.GetSelf() || m.GetConnected() {
+			reached++
+		}
+	}
+	if reached < needed {
+		list = append(list, fmt.Sprintf("it refuses agreements: %d of %d nodes are connected, and with m = %d %d are needed",
+			reached, len(r.GetMembers()), r.GetM(), needed))
+	}
+	for _, t := range r.GetTables() {
+		if len(t.GetDiverged()) > 0 {
+			list = append(list, fmt.Sprintf("table %s: the replica at %s differs from the majority: see the log there",
+				t.GetName(), strings.Join(t.GetDiverged(), ", ")))
+		}
+	}
+	if n := len(r.GetCommit().GetBlocked()); n > 0 {
+		list = append(list, prose.Count(uint64(n), "transaction is", "transactions are")+
+			" blocked until other nodes recover: start the nodes that are down")
+	}
+	s := r.GetStore()
+	if s.GetLow() != "" {
+		list = append(list, "its disk is nearly full: "+s.GetLow())
+	}
+	if slow := s.GetSlowest(); slow.AsDuration() > slowCommit {
+		list = append(list, "its disk is slow: a write took "+short(slow))
+	}
+	return list
+}
+
+// answered returns how many nodes have answered.
+func (all healthReport) answered() int { return len(all.responses()) }
+
+// responses returns the answers.
+func (all healthReport) responses() (list []*parleyv1.StatusResponse) {
+	for _, h := range all {
+		if h.err == nil {
+			list = append(list, h.response)
+		}
+	}
+	return list
+}
+
+// status returns the exit status.
+func (all healthReport) status() int {
+	for _, h := range all {
+		if !h.healthy() {
+			return console.Violated
+		}
+	}
+	return console.Fine
+}
+
+// printJSON prints the answers as JSON, and why nodes are not healthy on the standard error.
+func (all healthReport) printJSON(a *console.App) error {
+	var errs []error
+	for _, h := range all {
+		if h.err == nil {
+			if err := printAnswer(a, h.name, h.response); err != nil {
+				return err
+			}
+		}
+		switch {
+		case h.healthy():
+			errs = append(errs, nil)
+		case h.err != nil:
+			errs = append(errs, h.err)
+		default:
+			errs = append(errs, errors.New(h.name+": "+h.state()+": "+strings.Join(h.problems, "; ")))
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			a.Complain(all.status(), err)
+		}
+	}
+	return console.End(all.status(), nil)
+}
+
+// print prints the health of the cluster on one line, and then that of each node. named says whether the nodes are
+// known by name, so that a command can expel one.
+func (all healthReport) print(a *console.App, named bool) error {
+	width, wide, well := min(a.Width(0), 100), 0, 0
+	for _, h := range all {
+		wide = max(wide, len(h.name))
+		if h.healthy() && !h.expelled {
+			well++
+		}
+	}
+	form := "healthy: %d of %s"
+	if all.status() != console.Fine {
+		form = "UNHEALTHY: only %d of %s healthy"
+	}
+	first := all.responses()[0]
+	kept := "not durable: what is delivered is lost if a majority fails"
+	if first.GetDurable() {
+		kept = "durable"
+	}
+	expelled := 0
+	for _, h := range all {
+		if h.expelled {
+			expelled++
+		}
+	}
+	count := fmt.Sprintf(form, well, prose.Count(uint64(len(all)-expelled), "node", "nodes"))
+	if expelled > 0 {
+		count += fmt.Sprintf(", %d expelled", expelled)
+	}
+	fmt.Fprintf(a.Out, "%s\n%s\n\n", count,
+		prose.Fold(fmt.Sprintf("cluster %s, m = %d; %s", first.GetCluster(), first.GetM(), kept), width))
+	indent := strings.Repeat(" ", wide+2)
+	line := func(head, text, hang string) {
+		text = prose.Fold(text, width-len(indent)-len(hang))
+		fmt.Fprintf(a.Out, "%-*s%s\n", len(indent), head, strings.ReplaceAll(text, "\n", "\n"+indent+hang))
+	}
+	for _, h := range all {
+		line(h.name, h.state(), "")
+		if h.expelled {
+			continue
+		}
+		if h.err != nil {
+			advice := "- start it, or see its log"
+			if named {
+				advice += fmt.Sprintf("; if it is to stay away: parley cluster expel %s", h.name)
+			}
+			line("", advice, "  ")
+		}
+		for _, p := range h.problems {
+			line("", "- "+p, "  ")
+		}
+		for _, n := range h.notes {
+			line("", "note: "+n, "      ")
+		}
+	}
+	return nil
 }

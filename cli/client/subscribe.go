@@ -22,9 +22,12 @@ func Subscribe(a *console.App) *cobra.Command {
 		Use:     "subscribe GROUP",
 		Aliases: []string{"listen"},
 		Short:   "Print the messages that a group delivers",
-		Long: "Listen prints what a node's member of a group delivers, in its order, until it is interrupted. If the\n" +
-			"node ends it goes on at the next one, where the group's order is the same at all nodes. With --count\n" +
-			"it ends after so many deliveries, or when for --timeout there is none, then with status 3.",
+		Long: "Subscribe prints what the group delivers at a node, in its order, until Ctrl-C:\n" +
+			"position, sender, and text. If the node fails, it continues at the next one,\n" +
+			"provided that the group's order is the same at all nodes. It changes nothing.\n\n" +
+			"The exit status is 0 after Ctrl-C or --count deliveries, 2 if there is no such\n" +
+			"group, 3 if with --count nothing was delivered for --timeout or no node answers,\n" +
+			"and 1 if --from is no longer kept or no other node can continue.",
 		Example: "  parley subscribe total --from 1 --count 1 --dir bank\n" +
 			"  parley subscribe total --from 1 --count 1 --json --dir bank",
 		Args: console.Args(1, 1, "one GROUP was expected"),
@@ -40,9 +43,9 @@ func Subscribe(a *console.App) *cobra.Command {
 	}
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "subscribe", &parleyv1.Delivery{})
-	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for the group's first delivery; what is "+
-		"kept no more is an error, which says where that which is kept begins (default: what is new)")
-	cmd.Flags().IntVar(&count, "count", 0, "how many `deliveries` to print (default: no end)")
+	cmd.Flags().Uint64Var(&from, "from", 0, "`position` to begin at, 1 for the first delivery of the group; an error "+
+		"names the first position that is still kept (default: new deliveries only)")
+	cmd.Flags().IntVar(&count, "count", 0, "number of `deliveries` to print (default: no end)")
 	return cmd
 }
 

@@ -21,9 +21,13 @@ func Table(a *console.App) *cobra.Command {
 		Use:     "table",
 		Aliases: []string{"log"},
 		Short:   "Read and change a replicated table",
-		Long: "A table is a state machine that all nodes of a cluster hold a copy of: keys, values and counters, or\n" +
-			"another one. Every command goes through the one log of all, reads too, so that what is answered was\n" +
-			"so when it was asked or later. A change is carried out once, however often this command asks.",
+		Long: "A table is a state machine of which every node of a cluster has a replica: keys,\n" +
+			"values and counters, or a state machine of your own. All commands, also reads,\n" +
+			"are ordered in one log, so the table is linearizable. This command retries a\n" +
+			"change without executing it twice.\n\n" +
+			"The exit status is 1 if the table refused the command or the key has no value,\n" +
+			"2 if the table does not exist or the command is not allowed, and 3 if there was\n" +
+			"no answer in time.",
 		Example: "  parley table put table greeting hello --dir bank\n  parley table get table greeting --dir bank\n" +
 			"  parley table do bank 'deposit 150' --dir bank",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
@@ -34,29 +38,29 @@ func Table(a *console.App) *cobra.Command {
 				r, err := n.Table.Get(ctx, &parleyv1.GetRequest{Table: t.table, Key: t.arg(0)})
 				return t.got(r, err, printed(r.GetValue()))
 			}),
-		logOne(a, "put TABLE KEY VALUE", "Give a key a value", "table greeting hello", true,
+		logOne(a, "put TABLE KEY VALUE", "Set the value of a key", "table greeting hello", true,
 			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Put(ctx, &parleyv1.PutRequest{Table: t.table, Key: t.arg(0), Value: t.arg(1), Call: t.call})
 				return t.got(r, err, fmt.Sprintf("version %d", r.GetVersion()))
 			}),
-		logOne(a, "add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
+		logOne(a, "add TABLE KEY NUMBER", "Add a number to a counter, and print the sum", "table visits 1", true,
 			func(ctx context.Context, n Node, t *tableCall) error {
 				by, _ := strconv.ParseInt(string(t.arg(1)), 10, 64) // checked before
 				r, err := n.Table.Add(ctx, &parleyv1.AddRequest{Table: t.table, Key: t.arg(0), By: by, Call: t.call})
 				return t.got(r, err, strconv.FormatInt(r.GetSum(), 10))
 			}),
-		logOne(a, "delete TABLE KEY", "Take a key's value away", "table visits", true,
+		logOne(a, "delete TABLE KEY", "Delete the value of a key", "table visits", true,
 			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: t.table, Key: t.arg(0), Call: t.call})
 				return t.got(r, err, "deleted")
 			}),
-		logOne(a, "do TABLE COMMAND", "Have a command carried out, in the words of the machine", "bank 'deposit 150'", true,
+		logOne(a, "do TABLE COMMAND", "Execute a command of the table's state machine", "bank 'deposit 150'", true,
 			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Do(ctx, &parleyv1.DoRequest{Table: t.table, Command: t.arg(0), Call: t.call})
 				t.refused = r.GetRefused()
 				return t.got(r, err, printed(r.GetAnswer()))
 			}),
-		logOne(a, "query TABLE COMMAND", "Have a command carried out that only reads", "bank balance", false,
+		logOne(a, "query TABLE COMMAND", "Execute a command that only reads", "bank balance", false,
 			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Query(ctx, &parleyv1.QueryRequest{Table: t.table, Command: t.arg(0)})
 				t.refused = r.GetRefused()
@@ -101,7 +105,7 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 		return console.ExitError(console.Violated)
 	}
 	if t.refused {
-		return Failed(fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text))
+		return Failed(fmt.Errorf("table %s: table %s refused the command: %s", verb, t.table, t.text))
 	}
 	_, err := fmt.Fprintln(a.Out, t.text)
 	return err
@@ -181,10 +185,10 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		if client.Unknown(err) {
 			outcome = "; the outcome is unknown"
 		}
-		err = fmt.Errorf("log %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
+		err = fmt.Errorf("table %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
 		return failedCall{error: err, late: true}
 	case err != nil:
-		err = Failed(Said(Node{Name: "log " + verb}, err))
+		err = Failed(Said(Node{Name: "table " + verb}, err))
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +26,11 @@ import (
 
 // agreement has the nodes agree on a value of P1, and shows the agreement from their traces.
 func (d *demonstration) agreement(ctx context.Context, source client.Node) error {
-	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. "+
-		"In round 0 P1 tells the others; in round 1 each tells all what it heard, also P1, which "+
-		"wants to know what came of its value: {1,12} reads \"P2 says that P1 said 1\". What a process has been "+
-		"told makes its tree, and a node of the tree takes the value of more than half of its children. P3 heard "+
-		"1, and tells P4 that it heard 0.")
+	err := d.say("1. They agree although one lies", "A client asks P1 to make all four agree on the "+
+		"value 1. In round 0, P1 sends the value to the others. In round 1, each of them sends what it received to all, "+
+		"P1 included: {1,12} means \"P2 reports that P1 sent 1\". P3 lies: it received 1, and reports 0 to P4. Each "+
+		"process arranges the reports in a tree, and takes at each node of the tree the value of more than half of the "+
+		"children.")
 	if err != nil {
 		return err
 	}
@@ -58,10 +59,15 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.Out, "%s\n", strings.Join(v.Parts(), "\n"))
+	parts := slices.Clone(v.Parts())
+	if i := slices.IndexFunc(parts, func(p string) bool { return strings.HasPrefix(p, "Verdict") }); i > 0 {
+		verdict, cost, _ := strings.Cut(parts[i], "\n┌")
+		parts = append(slices.Insert(slices.Delete(parts, i, i+1), 0, verdict), "┌"+cost)
+	}
+	_, err = fmt.Fprintf(d.Out, "%s\n", strings.Join(parts, "\n"))
 	if err == nil {
-		_, err = fmt.Fprintf(d.Out, "All this is from what the processes wrote down.\n"+
-			"P1 answered its client after %.1f ms.\n\n", float64(took.Microseconds())/1000)
+		_, err = fmt.Fprintf(d.Out, "All this was read from the traces of the four processes. P1 answered its client\n"+
+			"after %.1f ms.\n\n", float64(took.Microseconds())/1000)
 	}
 	return report.Finish(err)
 }

@@ -31,22 +31,28 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch four processes agree although one of them lies",
-		Long: "Demo starts a cluster of four processes on this machine, joined by mutual TLS, of which one lies.\n" +
-			"It has them agree, and shows every message from what the processes wrote down; it has them\n" +
-			"broadcast in one order, and kills one of them in the middle. Then the cluster stays, for you to\n" +
-			"call it, until Ctrl-C, which removes everything.",
+		Long: "Demo starts a cluster of four processes on this computer, connected by mutual\n" +
+			"TLS. One of them lies. They agree on a value, and demo shows every message from\n" +
+			"the traces that the processes wrote. Then they broadcast in total order, and one\n" +
+			"of them is killed meanwhile. After that the cluster keeps running for you to\n" +
+			"call it, until Ctrl-C, which removes everything.\n\n" +
+			"The exit status is 0 if all promises held, 1 if one broke or a process failed,\n" +
+			"and 130 if you interrupt it before everything was shown.",
 		Example: "  parley demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := child.Allowed("parley demo", "a node starts no cluster"); err != nil {
 				return err
 			}
+			if width < 0 {
+				return parley.FlagErrorf("width", "%d: a number of columns from 20 on was expected, or 0 for the terminal's", width)
+			}
 			d.App, d.width = a, a.Width(width)
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&d.once, "once", false, "end, and remove everything, when all has been shown")
-	cmd.Flags().IntVar(&width, "width", 0, "columns to fold to (default: the terminal's)")
+	cmd.Flags().BoolVar(&d.once, "once", false, "exit, and remove everything, when all has been shown")
+	cmd.Flags().IntVar(&width, "width", 0, "`columns` to fold text to, from 20 on (default: those of the terminal)")
 	console.Common(cmd.Flags(), "width")
 	return cmd
 }
@@ -59,7 +65,7 @@ type demonstration struct {
 	dir    string
 	nodes  []*local.Node
 	killed *local.Node
-	// delivered is how many deliveries the survivors have.
+	// delivered is how many messages the survivors have delivered, all of which the demonstration shows.
 	delivered int
 }
 
@@ -176,9 +182,9 @@ func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 
 // introduce describes the cluster.
 func (d *demonstration) introduce() error {
-	return d.say("Four processes, one cluster", "Each of these is a process of its own on this machine. Each has a "+
-		"certificate, and every two are joined by mutual TLS. Up to one of them may be a traitor, and P3 is: it "+
-		"says one thing to P1 and P2, and another to P4.")
+	return d.say("Four processes, one cluster", "Four processes run on this computer. Each has a certificate, "+
+		"and every two of them are connected by mutual TLS. The cluster tolerates one faulty process. P3 is that "+
+		"one: it sends one value to P1 and P2, and another to P4.")
 }
 
 // table lists the nodes.
@@ -195,7 +201,7 @@ func (d *demonstration) table(after time.Duration) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(d.Out, "made, started and joined in %.1f s\n\n", after.Seconds())
+	_, err := fmt.Fprintf(d.Out, "created, started, and joined in %.1f s\n\n", after.Seconds())
 	return err
 }
 
@@ -218,23 +224,23 @@ func itself() string {
 // next says what to try with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
-		_, err := io.WriteString(d.Out, prose.Fold("That was all: the cluster ends, and nothing of it is left. "+
-			"Without --once it stays, for you to call it.", d.width)+"\n")
+		_, err := io.WriteString(d.Out, prose.Fold("This is the end: all processes exit, and their folder is removed. "+
+			"Without --once the cluster keeps running for you to call it.", d.width)+"\n")
 		return err
 	}
 	parley, at := itself(), " --dir "+console.Quote(d.dir)
-	all := d.delivered + 2 // with the last text and hello
+	all := d.delivered + 1 // with hello
 	for _, part := range []string{
-		prose.Fold("The cluster is yours now. Three of four nodes live, a majority: broadcast in one order goes on. "+
-			"Try, in another terminal:", d.width),
-		"  " + parley + " cast " + group + " hello" + at,
-		fmt.Sprintf("  %s listen %s --from 1 --count %d", parley, group, all) + at,
-		prose.Fold("P4 is dead and P3 lies: that is two faulty nodes, more than m = 1, and nothing is promised of "+
-			"agreements until P4 is back. This starts it again, until Ctrl-C in its terminal:", d.width),
+		prose.Fold("The cluster keeps running. Three of four processes are a majority, so broadcast in total order "+
+			"continues. Try, in another terminal:", d.width),
+		"  " + parley + " broadcast " + group + " hello" + at,
+		fmt.Sprintf("  %s subscribe %s --from 1 --count %d", parley, group, all) + at,
+		prose.Fold("P4 has crashed and P3 lies: two faulty processes are more than m = 1, so agreements are not "+
+			"promised until P4 has rejoined. This starts P4 again, until Ctrl-C in its terminal:", d.width),
 		"  " + parley + " node --config " + console.Quote(d.killed.Config),
-		prose.Fold("Some seconds later they agree again, in spite of P3:", d.width),
+		prose.Fold("A few seconds later they agree again, although P3 lies:", d.width),
 		"  " + parley + " agree retreat --evidence" + at,
-		prose.Fold("Ctrl-C ends it and removes everything.", d.width),
+		prose.Fold("Ctrl-C ends the cluster and removes everything.", d.width),
 	} {
 		if _, err := fmt.Fprintln(d.Out, part); err != nil {
 			return err

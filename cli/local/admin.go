@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,12 +13,14 @@ import (
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
+	"parley/internal/lists"
 )
 
 // leave is "parley cluster leave".
 func leave(a *console.App) *cobra.Command {
-	return askItself(a, "leave", "Have a node leave a cluster at once",
-		"Leave has a node take leave of all its groups and end, without waiting for what is under way.",
+	return askItself(a, "leave", "Make a node leave the cluster at once",
+		"Leave makes a node leave all its groups and tables and exit, without waiting for\n"+
+			"requests in flight. It is refused if fewer than a majority would stay.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
 			return err
@@ -26,8 +29,9 @@ func leave(a *console.App) *cobra.Command {
 
 // drain is "parley cluster drain".
 func drain(a *console.App) *cobra.Command {
-	return askItself(a, "drain", "Have a node finish what it has begun and leave a cluster",
-		"Drain has a node take no new requests, wait for those under way, take leave of all its groups, and end.",
+	return askItself(a, "drain", "Make a node finish its requests and leave the cluster",
+		"Drain makes a node refuse new requests, wait for those in flight, leave all its\n"+
+			"groups and tables, and exit. It is refused if fewer than a majority would stay.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
 			return err
@@ -36,10 +40,11 @@ func drain(a *console.App) *cobra.Command {
 
 // expel is "parley cluster expel".
 func expel(a *console.App) *cobra.Command {
-	return askOthers(a, "expel", "expelled", "Have the others exclude a node from a cluster",
-		"Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n"+
-			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n"+
-			"asked, for one of them may lie. It is let in again when it is started anew.",
+	return askOthers(a, "expel", "expelled", "Make the other nodes exclude a node from the cluster",
+		"Expel asks all other nodes, or those that --at names, to exclude a node. A\n"+
+			"majority excludes it from groups and tables. Services that tolerate Byzantine\n"+
+			"faults exclude it when m+1 nodes have been asked, because one of them may lie.\n"+
+			"The node rejoins when it is started again.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})
 			return err
@@ -48,12 +53,13 @@ func expel(a *console.App) *cobra.Command {
 
 // forget is "parley cluster forget".
 func forget(a *console.App) *cobra.Command {
-	return askOthers(a, "forget", "forgotten", "Have the others let in a node again that they refuse",
-		"Forget has all other nodes, or those that --at names, forget what they know of the lives and of the\n"+
-			"disk of a node that is stopped: they let in whoever comes next with a certificate of that name. Use\n"+
-			"it for a node that is refused though its folder is whole, such as after somebody else held its key\n"+
-			"(revoke that certificate first). A folder that is lost or an old copy is no case for it: start that\n"+
-			"node with an empty folder and --rejoin, or what it had acknowledged may be lost.",
+	return askOthers(a, "forget", "forgotten", "Make the other nodes admit a node again that they refuse",
+		"Forget makes all other nodes, or those that --at names, delete what they know of\n"+
+			"the incarnations and the disk of a stopped node: they admit the next connection\n"+
+			"with a certificate of that name. Use it for a node that is refused although its\n"+
+			"folder is intact, such as after somebody else used its key (revoke that\n"+
+			"certificate first). Do not use it if the folder is lost or an old copy: start\n"+
+			"the node with an empty folder and --rejoin, or acknowledged data may be lost.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Forget(ctx, &parleyv1.ForgetRequest{Name: name})
 			return err
@@ -71,13 +77,18 @@ func askOthers(a *console.App,
 ) *cobra.Command {
 	var f client.Flags
 	cmd := &cobra.Command{
-		Use:     verb + " NODE",
-		Short:   short,
-		Long:    long + " The exit status is 1 if\na node could not do it.",
+		Use:   verb + " NODE",
+		Short: short,
+		Long: long + "\n\nThe exit status is 1 if a node could not do it, 2 if there is no such node, and\n" +
+			"3 if no node answers.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			others := func(nodes []client.Node) ([]client.Node, error) {
+				names := lists.Of(nodes, func(n client.Node) string { return n.Name })
+				if f.Dir != "" && len(f.At) == 0 && !slices.Contains(names, args[0]) {
+					return nil, fmt.Errorf("%s: NODE: %q: allowed are %s", cmd.CommandPath(), args[0], strings.Join(names, ", "))
+				}
 				return slices.DeleteFunc(nodes, func(n client.Node) bool { return n.Name == args[0] }), nil
 			}
 			nodes, _, errs, err := client.AskAll(cmd.Context(), &f, others,
@@ -108,14 +119,16 @@ func askItself(a *console.App,
 ) *cobra.Command {
 	var f client.Flags
 	cmd := &cobra.Command{
-		Use:     verb + " NODE",
-		Short:   short,
-		Long:    long + " NODE is its name, or with --certificates and without --dir where it serves.",
+		Use:   verb + " NODE",
+		Short: short,
+		Long: long + "\n\nNODE is the name of the node, or without --dir the HOST:PORT of its API. The\n" +
+			"exit status is 1 if the node refused or failed, 2 if there is no such node, and\n" +
+			"3 if it does not answer.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(f.At) > 0 {
-				return parley.FlagErrorf("at", "%s is asked itself", args[0])
+				return parley.FlagErrorf("at", "it is not allowed here: %s itself is called", args[0])
 			}
 			f.At = args
 			left := ""

@@ -24,8 +24,10 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run a local cluster, and manage the nodes of any cluster",
-		Long: "A local cluster is a folder with an authority, certificates and the configuration of each node,\n" +
-			"and a process for each node, as \"parley node\" runs it. It is for trying things out.",
+		Long: "A local cluster is a folder with an authority, certificates, and a configuration\n" +
+			"for each node, and one process for each node, as \"parley node\" runs it. It is\n" +
+			"for trials and tests. The commands leave, drain, expel, and forget work on any\n" +
+			"cluster.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
 		Args:    cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
@@ -41,12 +43,16 @@ func up(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a local cluster and keep it running",
-		Long: "Up makes a folder for a cluster, starts its nodes, and keeps them running until it is interrupted or\n" +
-			"\"parley cluster down\" ends it. A node that ends is told of, and not started again. A folder that\n" +
-			"an earlier up has made is started from again: with the configuration that it has, and with the data\n" +
-			"if it is durable; without --durable the data of the nodes is removed, and they begin anew. Without\n" +
-			"--dir it is a temporary folder, and removed unless a node failed. The exit status is 1 if one did.\n" +
-			"If the cluster in the folder runs already, up prints its nodes and ends with status 0.",
+		Long: "Up creates the folder of a cluster, starts its nodes, and keeps them running\n" +
+			"until Ctrl-C or \"parley cluster down\". It reports a node that ends, and does not\n" +
+			"restart it.\n\n" +
+			"If an earlier up has created the folder, its configuration is used, and its data\n" +
+			"if it is durable; without --durable, the data is removed and the nodes start\n" +
+			"from scratch. If the cluster is running, up prints its nodes. Without --dir the\n" +
+			"folder is temporary, and is removed unless a node failed.\n\n" +
+			"The exit status is 0 after an orderly end or if the cluster is running already,\n" +
+			"1 if a node failed, 2 if a flag or the folder does not fit, and 3 if a node has\n" +
+			"not joined after a minute.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
 		Args: cobra.NoArgs,
@@ -72,21 +78,21 @@ func up(a *console.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err = run(ctx, a, dir, p, asJSON); errors.Is(err, console.ExitError(console.Violated)) {
-				return err // a node failed: its log is in the folder
+			if err = run(ctx, a, dir, p, asJSON); errors.As(err, new(console.ExitError)) {
+				return err // a node failed or did not join: its log is in the folder
 			}
 			return errors.Join(err, os.RemoveAll(dir))
 		},
 	}
-	cmd.Flags().IntVarP(&p.N, "n", "n", 4, "number of `nodes`")
-	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
-	cmd.Flags().Var(&p.Traitors, "traitor", "nodes that lie, and how, as in `3=twofaced`")
+	cmd.Flags().IntVarP(&p.N, "n", "n", 4, "number of `nodes`, 1 to 32")
+	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "number of `nodes` that may be faulty (default: as many as n > 3m allows)")
+	cmd.Flags().Var(&p.Traitors, "traitor", "`node=behavior` of nodes that lie, as in 3=twofaced,6=silent")
 	cmd.Flags().BoolVar(&p.durable, "durable", false,
-		"have on the disk what is delivered before anybody is told, except in the group byzantine, which is in memory")
+		"sync deliveries to disk before acknowledging them (the byzantine group stays in memory)")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
-		"the `address` of a service, as in http://127.0.0.1:8090, that does all nodes' parts of transactions")
-	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster (default: a temporary one)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all are in")
+		"`address` of the service that does all nodes' parts of transactions, as in http://127.0.0.1:8090")
+	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of the cluster (default: a temporary one)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all have joined")
 	console.Prints(cmd.Flags(), "cluster-up", upOutput{})
 	console.Common(cmd.Flags(), "dir")
 	return cmd
@@ -173,7 +179,7 @@ func printRunning(a *console.App, dir string, asJSON bool) error {
 func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) error {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		if err := p.Make(context.WithoutCancel(ctx), dir); err != nil {
-			return err
+			return parley.FlagErrorf("dir", "%w", err)
 		}
 	}
 	nodes, err := Nodes(dir)
@@ -201,11 +207,15 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 	if !in || printUp(a, dir, nodes, asJSON) != nil {
 		end()
 	}
-	if well := AwaitEnded(ctx, a, nodes); err == nil && !well {
-		a.Complain(console.Violated, fmt.Errorf("what is left is in %s", dir))
-		return console.ExitError(console.Violated)
+	status := console.Violated
+	switch well := AwaitEnded(ctx, a, nodes); {
+	case errors.Is(err, console.ExitError(console.Unfinished)):
+		status = console.Unfinished
+	case err != nil || well:
+		return err
 	}
-	return err
+	a.Complain(status, fmt.Errorf("the logs of the nodes are in %s", dir))
+	return console.ExitError(status)
 }
 
 // upOutput is the JSON output of "parley cluster up".
@@ -240,14 +250,16 @@ func printUp(a *console.App, dir string, nodes []*Node, asJSON bool) error {
 func down(a *console.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:     "down --dir DIR",
-		Short:   "End a local cluster",
-		Long:    "Down ends the cluster that \"parley cluster up\" runs in a folder, and returns when it has ended.",
+		Use:   "down --dir DIR",
+		Short: "End a local cluster",
+		Long: "Down ends the cluster that \"parley cluster up\" runs in a folder, and returns\n" +
+			"when all nodes have ended, after at most 45 s. The folder stays. The exit status\n" +
+			"is 2 if no cluster runs there.",
 		Example: "  parley cluster down --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return parley.FlagErrorf("dir", "it is missing: the folder that \"parley cluster up\" named was expected")
+				return parley.FlagErrorf("dir", "it is missing: the folder of a running cluster was expected")
 			}
 			c, err := dialControl(cmd.Context(), dir)
 			if err != nil {
@@ -262,7 +274,7 @@ func down(a *console.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "",
-		"the `folder` of the cluster (default: "+client.DirVariable+" of the environment)")
+		"`folder` of the cluster (default: the environment variable "+client.DirVariable+")")
 	console.Common(cmd.Flags(), "dir")
 	return cmd
 }

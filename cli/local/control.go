@@ -97,7 +97,7 @@ func dialControl(ctx context.Context, dir string) (*running, error) {
 		conn, err = (&net.Dialer{Timeout: 3 * time.Second}).DialContext(ctx, "tcp", c.Address)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no cluster runs in %s: %w", dir, err)
+		return nil, fmt.Errorf("no cluster runs in %s: \"parley cluster up --dir %[1]s\" starts one", dir)
 	}
 	return &running{conn, c.Token}, nil
 }

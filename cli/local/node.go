@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/cli/child"
@@ -119,9 +120,12 @@ func (w *nodeOutput) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
+// startLimit is how long the nodes of a cluster may take to become members.
+const startLimit = time.Minute
+
 // Start starts the processes of nodes, which end with the context, and waits until all are members of the cluster. It
-// returns false if one of them has ended or is no member after one minute, or if the context has ended. The calling
-// goroutine must be locked to its thread.
+// returns false if one of them has ended, if the context has ended, or, with an error that it has reported, if one is
+// no member after a minute. The calling goroutine must be locked to its thread.
 func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err error) {
 	gone := make(chan struct{}, len(nodes))
 	for _, n := range nodes {
@@ -129,8 +133,24 @@ func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err err
 			return false, err
 		}
 	}
-	late := time.After(time.Minute)
+	return awaitMembers(ctx, a, nodes, gone, time.After(startLimit))
+}
+
+// awaitMembers waits until all nodes are members of the cluster, one has ended, or it is late. It shows which it waits
+// for.
+func awaitMembers(ctx context.Context, a *console.App, nodes []*Node, gone <-chan struct{}, late <-chan time.Time,
+) (in bool, err error) {
+	var waits atomic.Pointer[Node]
+	began := time.Now()
+	done := a.Progress(time.Second, func() string {
+		if n := waits.Load(); n != nil {
+			return fmt.Sprintf("waiting for %s to join, %.0f s of %v", n.Name, time.Since(began).Seconds(), startLimit)
+		}
+		return ""
+	})
+	defer done()
 	for _, n := range nodes {
+		waits.Store(n)
 		select {
 		case <-n.in:
 			n.State = "in"
@@ -139,8 +159,9 @@ func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err err
 		case <-ctx.Done():
 			return false, nil
 		case <-late:
-			a.Complain(console.Violated, fmt.Errorf("%s is not in after a minute: see %s", n.Name, n.Log))
-			return false, nil
+			done()
+			a.Complain(console.Unfinished, fmt.Errorf("%s has not joined the cluster within %v: see %s", n.Name, startLimit, n.Log))
+			return false, console.ExitError(console.Unfinished)
 		}
 	}
 	return true, nil

@@ -44,7 +44,7 @@ func (b *behaviors) Set(text string) error {
 	for one := range strings.SplitSeq(text, ",") {
 		node, how, ok := strings.Cut(one, "=")
 		if !ok {
-			return errors.New("NODE=BEHAVIOUR was expected")
+			return errors.New("NODE=BEHAVIOR was expected, as in 3=twofaced")
 		}
 		if _, twice := (*b)[node]; twice {
 			return fmt.Errorf("node %s is named twice", node)
@@ -69,14 +69,17 @@ func (p *Plan) check(given bool) error {
 	}
 	most := (p.N - 1) / 3
 	if given && (p.M > most || p.M < min(1, most)) {
-		return parley.FlagErrorf("m", "%d liars among %d nodes: allowed are %d to %d, for n > 3m", p.M, p.N, min(1, most),
-			most)
+		allowed := fmt.Sprintf("allowed are 1 to %d", most)
+		if most < 2 {
+			allowed = fmt.Sprintf("allowed is %d", most)
+		}
+		return parley.FlagErrorf("m", "%d faulty nodes of %d: %s, because n > 3m", p.M, p.N, allowed)
 	}
 	if !given {
 		p.M = most
 	}
 	if len(p.Traitors) > p.M {
-		return parley.FlagErrorf("traitor", "%d traitors: allowed are m = %d", len(p.Traitors), p.M)
+		return parley.FlagErrorf("traitor", "%d nodes: with m = %d at most %[2]d may lie", len(p.Traitors), p.M)
 	}
 	if p.participant != "" {
 		if err := participant.CheckAddress(p.participant); err != nil {
@@ -85,7 +88,7 @@ func (p *Plan) check(given bool) error {
 	}
 	for id, how := range p.Traitors { // order: any of the errors will do
 		if i, err := strconv.Atoi(id); err != nil || strconv.Itoa(i) != id || i < 1 || i > p.N {
-			return parley.FlagErrorf("traitor", "%q is no node: allowed are 1 to %d", id, p.N)
+			return parley.FlagErrorf("traitor", "%q is not a node: allowed are 1 to %d", id, p.N)
 		}
 		if _, err := faulty.Parse(how); err != nil {
 			return parley.FlagErrorf("traitor", "%w", err)

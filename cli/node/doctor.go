@@ -33,19 +33,22 @@ func Doctor(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Measure a cluster and propose its round length",
-		Long: "With --round, doctor measures how long messages take and how late processes wake, and proposes the\n" +
-			"length of a round, m, and how far apart the clocks may be (delta), each with its reason.\n\n" +
-			"With --client it asks the node that the configuration is of, by its API and as that client, for what\n" +
-			"it has measured while it ran. Without, it measures by itself: how late this process wakes, and how\n" +
-			"long it takes to connect to the other nodes with the node's certificate. It joins nothing; the others\n" +
-			"count connections that say nothing. Half an hour under the usual load tells more than a quiet moment.\n\n" +
-			"The exit status is 1 if the rounds that are configured are too short for what was measured, or a node\n" +
-			"was not reached.",
+		Long: "With --round, doctor measures how long messages take and how late processes\n" +
+			"wake, and proposes the length of a round, m, and the largest difference of the\n" +
+			"clocks (delta), each with its reason. It joins nothing and changes nothing.\n\n" +
+			"With --client it asks the node of the configuration, through its API and as that\n" +
+			"client, for what the node has measured while it ran. Without --client it\n" +
+			"measures from this computer: how late this process wakes, and how long it takes\n" +
+			"to connect to the other nodes with the node's certificate. Measure for half an\n" +
+			"hour under the usual load (--for 30m) before you trust the proposal.\n\n" +
+			"The exit status is 1 if the configured rounds are too short for what was\n" +
+			"measured or a node was not reached, 2 if the configuration is wrong, and 3 if\n" +
+			"with --client the node does not answer.",
 		Example: "  parley doctor --round --config node.yaml --for 2s",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !round {
-				return parley.FlagErrorf("round", "there is nothing else to look at in this version: it was expected")
+				return parley.FlagErrorf("round", "it is missing: a measurement to make was expected, and this is the only one")
 			}
 			file, err := readConfig(config)
 			switch {
@@ -67,13 +70,13 @@ func Doctor(a *console.App) *cobra.Command {
 			return advise(a, m, away, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&round, "round", false, "propose the length of a round, m and delta")
-	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration of a node, a `file`")
+	cmd.Flags().BoolVar(&round, "round", false, "propose the length of a round, m, and delta (required)")
+	cmd.Flags().StringVar(&config, "config", "node.yaml", "configuration `file` of a node")
 	cmd.Flags().StringVar(&as, "client", "",
-		"ask the node by its API, as this client: a `name` in the folder of certificates")
+		"ask the node through its API as the client with this `name`")
 	cmd.Flags().DurationVar(&length, "for", 10*time.Second,
-		"for how long to measure without --client: a `time` from 1s to 24h")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+		"how long to measure without --client: `time` from 1s to 24h")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	console.Prints(cmd.Flags(), "doctor", doctorReport{})
 	return cmd
 }
@@ -81,7 +84,7 @@ func Doctor(a *console.App) *cobra.Command {
 // askMeasured asks a node for its measurements.
 func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster.Measurement, err error) {
 	if file.API == "" {
-		return m, parley.FlagErrorf("client", "%s has no key api: the node is not to be asked", file.Path)
+		return m, parley.FlagErrorf("client", "%s has no key api: add it, or omit --client", file.Path)
 	}
 	c, err := api.Load(file.Folder(file.Certificates), as, file.API)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,13 +31,16 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node of a cluster",
-		Long: "Node joins a cluster as its configuration says, prints a line when it is in, and runs until it is\n" +
-			"interrupted. What it has to say goes to its standard error. On SIGHUP, and every minute, it reads\n" +
-			"certificates and the revocation list again; on SIGUSR1, and when it breaks, it writes the last\n" +
-			"events of its machines into flight.jsonl in its folder, for \"parley audit\". The exit\n" +
-			"status is 2 if it can not begin, and 1 if it breaks, as when its disk fails.\n\n" +
-			"With --check it starts nothing, but says what it finds of certificates, addresses and folders; the\n" +
-			"exit status is 1 if something is wrong with them, and 2 if the configuration itself is.",
+		Long: "Node joins a cluster as its configuration says, prints a line when it is a\n" +
+			"member, and runs until Ctrl-C or SIGTERM. Its log goes to the standard error.\n\n" +
+			"Every minute, and on SIGHUP, it reads the certificates and the revocation list\n" +
+			"again. On SIGUSR1, and when it fails, it writes the last events of its machines\n" +
+			"to flight.jsonl in its data folder, for \"parley audit\".\n\n" +
+			"With --check it starts nothing, and reports whether certificates, addresses, and\n" +
+			"folders are in order.\n\n" +
+			"The exit status is 0 after an orderly end, 1 if the node failed, such as by its\n" +
+			"disk, or if --check found a problem, and 2 if it could not start or the\n" +
+			"configuration is wrong.",
 		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,24 +53,24 @@ func Command(a *console.App) *cobra.Command {
 			case err != nil:
 				return err
 			case check && rejoin:
-				return parley.FlagErrorf("rejoin", "it is for a node that runs, and --check starts none")
+				return parley.FlagErrorf("rejoin", "it is not allowed with --check, which starts no node: omit one of them")
 			case check:
 				return checkFile(cmd.Context(), a, file, asJSON)
 			case asJSON:
-				return parley.FlagErrorf("json", "it is for --check")
+				return parley.FlagErrorf("json", "it needs --check: add that, or omit --json")
 			}
 			return run(cmd.Context(), a, file, attached, rejoin)
 		},
 	}
-	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration, a `file`")
-	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and what it speaks of, and start nothing")
-	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and what they mean")
+	cmd.Flags().StringVar(&config, "config", "node.yaml", "configuration `file` of the node")
+	cmd.Flags().BoolVar(&check, "check", false, "check configuration, certificates, addresses, and folders; start nothing")
+	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and their meaning")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
 	console.Prints(cmd.Flags(), "node-check", checkOutput{})
 	cmd.Flags().BoolVar(&rejoin, "rejoin", false,
-		"the node has lost its data, and is to join as a new one: no more than a minority may")
+		"join as a new node, because the data folder is lost (at most a minority of the nodes may)")
 	cmd.Flags().BoolVar(&attached, "attached", false,
-		"end when standard input does, and not by Ctrl-C: for who starts nodes")
+		"exit when standard input closes, not on SIGINT (for supervisors)")
 	cmd.AddCommand(verifyCommand(a))
 	return cmd
 }
@@ -76,6 +80,8 @@ func readConfig(name string) (*nodefile.File, error) {
 	file, err := nodefile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
+	} else if _, placed := errors.AsType[*nodefile.Error](err); err != nil && !placed {
+		err = parley.FlagErrorf("config", "%w", err)
 	}
 	return file, err
 }
@@ -161,19 +167,28 @@ func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rej
 		if err != nil && ctx.Err() != nil { // it failed, and has reported that
 			return endOf(ctx)
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", file.Path, err)
+			return notJoined(file.Path, err)
 		}
 	}
 	serves.serve(node, c, end)
-	fmt.Fprintf(a.Out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
+	fmt.Fprintf(a.Out, "node %s has joined cluster %s, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
 	watchSignals(ctx, node, c, again)
 	stop() // so that a second signal ends it immediately
-	c.Log.Info("the node leaves")
+	c.Log.Info("node is leaving the cluster")
 	ended := node.Close()
 	if ended != nil { // an error of its disk, not of its configuration
 		ended = console.EndWith(console.Violated, ended)
 	}
 	return errors.Join(endOf(ctx), serves.close(), ended)
+}
+
+// notJoined rewords why a node could not join. A file that cannot be used is one of its data folder.
+func notJoined(config string, err error) error {
+	key := ""
+	if errors.As(err, new(*fs.PathError)) {
+		key = "data: "
+	}
+	return fmt.Errorf("%s: %s%s", config, key, strings.TrimPrefix(err.Error(), "cluster: "))
 }
 
 // watchSignals carries out what signals ask for until the node ends, including signals from before it was a member.
@@ -204,22 +219,22 @@ func watchSignals(ctx context.Context, node *cluster.Node, c cluster.Config, aga
 func dumpFlight(node *cluster.Node, log *slog.Logger) {
 	file, err := node.DumpFlight()
 	if err != nil {
-		log.Error("the last events can not be written", "why", err)
+		log.Error("last events cannot be written", "err", err)
 		return
 	}
-	log.Info("the last events are written", "file", file)
+	log.Info("last events are written", "file", file)
 }
 
 // warn logs what the operator should know about the configuration.
 func warn(c cluster.Config, file *nodefile.File) {
 	if c.Dir == "" {
-		c.Log.Warn("nothing of this node outlives it: once ended, it must not come back under its name")
+		c.Log.Warn("no data folder is configured; once ended, this node must not start again under its name")
 	}
 	if file.Offset != 0 || file.Drift != 0 {
-		c.Log.Warn("this node's clock is wrong, for a laboratory", "ahead", file.Offset, "parts in a million", file.Drift)
+		c.Log.Warn("clock of this node is wrong on purpose (lab)", "offset", file.Offset, "drift_ppm", file.Drift)
 	}
 	if c.FaultInjection != nil {
-		c.Log.Warn("this node is a traitor, for a laboratory", "behavior", c.FaultInjection.Traitor.Name)
+		c.Log.Warn("this node lies on purpose (lab)", "behavior", c.FaultInjection.Traitor.Name)
 	}
 }
 
@@ -247,8 +262,8 @@ func reloadCertificates(c cluster.Config, asked bool) {
 	own := c.Self.Certificate()
 	switch {
 	case err != nil:
-		c.Log.Warn("certificates can not be read again: those in use stay", "why", err)
+		c.Log.Warn("certificates cannot be read; those in use stay", "err", err)
 	case asked || cert.Serial(own) != before:
-		c.Log.Info("certificates are read again", "serial", cert.Serial(own), "until", own.NotAfter)
+		c.Log.Info("certificates reloaded", "serial", cert.Serial(own), "until", own.NotAfter)
 	}
 }

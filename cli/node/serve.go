@@ -67,7 +67,7 @@ func (s *services) inWords() string {
 		text += "clients are served at " + s.api.Addr().String() + "\n"
 	}
 	if s.metrics != nil {
-		text += "watchers are served at " + s.metrics.Addr().String() + "\n"
+		text += "metrics are served at " + s.metrics.Addr().String() + "\n"
 	}
 	return text
 }

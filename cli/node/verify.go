@@ -34,9 +34,10 @@ func verifyCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --dir FOLDER",
 		Short: "Check the records of a stopped node",
-		Long: "Verify reads everything that a stopped node keeps in its data folder, compares every checksum, and\n" +
-			"changes nothing. It prints the position of the last record, or what is damaged: file, byte and what\n" +
-			"to do. The exit status is 1 if something is damaged, and 2 if there is nothing to check, or the node runs.",
+		Long: "Verify reads all records of a stopped node, compares every checksum, and changes\n" +
+			"nothing. It prints the position of the last record, or what is damaged: file,\n" +
+			"byte, and what to do. The exit status is 1 if something is damaged, and 2 if\n" +
+			"there is nothing to check or the node is running.",
 		Example: "  parley node verify --dir data",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -46,7 +47,7 @@ func verifyCommand(a *console.App) *cobra.Command {
 			return verify(a, dir, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "the data `folder` of the node, which its configuration names (required)")
+	cmd.Flags().StringVar(&dir, "dir", "", "data `folder` of the node, as in its configuration (required)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	console.Prints(cmd.Flags(), "node-verify", verification{})
 	return cmd

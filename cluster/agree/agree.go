@@ -46,7 +46,7 @@ type Decision struct {
 }
 
 // ErrReserved is the error for the one value that stands for no value. It also matches [kernel.ErrRefused].
-var ErrReserved = errors.New("the value is the one that stands for none")
+var ErrReserved = errors.New("this value is reserved: it stands for no value")
 
 // Agree makes all correct nodes agree on a value of this node: see cluster.Node.Agree.
 func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
@@ -54,7 +54,7 @@ func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
 	d := Decision{Source: s.k.Self, Algorithm: t.Algorithm, M: t.M}
 	switch {
 	case len(q.Value) > t.Limit():
-		return d, fmt.Errorf("%w: a value of %d bytes: with %v and m = %d at most %d",
+		return d, fmt.Errorf("%w: the value has %d bytes: with %v and m = %d at most %d are allowed",
 			kernel.ErrTooLarge, len(q.Value), t.Algorithm, t.M, t.Limit())
 	case bytes.Equal(q.Value, stream.NoValue()):
 		return d, fmt.Errorf("%w: %w", kernel.ErrRefused, ErrReserved)
@@ -149,7 +149,7 @@ func (s *Service) Absent(channel uint32) bool {
 	t := StreamOf(channel)
 	_, err := s.open(t)
 	if err != nil {
-		s.k.Log.Debug("a message of no stream", "channel", channel, "why", err)
+		s.k.Log.Debug("message for a stream that cannot be opened; dropped", "channel", channel, "err", err)
 	}
 	return err == nil
 }
@@ -166,7 +166,7 @@ func (s *Service) open(t stream.Key) (*streamHandle, error) {
 		return nil, err
 	}
 	if t.Algorithm == stream.SM && !s.k.Signs {
-		return nil, errors.New("this node has no key to sign with")
+		return nil, errors.New("this node has no key to sign with: it needs a signer")
 	}
 	o := &streamHandle{s: s, t: t, waiting: make(map[uint64]chan agreeResult)}
 	o.room, o.evidenceRoom = make(chan struct{}, s.budget.Window(t)), make(chan struct{}, stream.MaxEvidenceRequests)
@@ -194,7 +194,7 @@ func (s *Service) Reopen() {
 			continue
 		}
 		if _, err := s.open(t); err != nil {
-			s.k.Log.Warn("a stream of agreements cannot be opened", "stream", Name(t), "why", err)
+			s.k.Log.Warn("stream of agreements cannot be opened; its agreements fail", "stream", Name(t), "err", err)
 		}
 	}
 }

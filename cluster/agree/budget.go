@@ -40,7 +40,7 @@ func Check(list []Config, n int) error {
 			return fmt.Errorf("agreements by %v: %w", a, err)
 		}
 		if slices.Contains(list[:i], a) {
-			return fmt.Errorf("agreements by %v are named twice", a)
+			return fmt.Errorf("agreements by %v are listed twice", a)
 		}
 	}
 	return nil

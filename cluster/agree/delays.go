@@ -19,6 +19,7 @@ import (
 type RoundError struct {
 	Round time.Duration // as configured
 	Room  time.Duration // time that a round allows for a message
+	M     int           // how many nodes may be slow or not connected
 	// Slow are these nodes, the slowest first.
 	Slow []Slow
 	// Drift, if not 0, is the cause: by how much this node's clock runs faster than the others', in parts per
@@ -39,22 +40,40 @@ type Slow struct {
 // Is reports whether target is kernel.ErrRefused.
 func (e *RoundError) Is(target error) bool { return target == kernel.ErrRefused }
 
+// Disconnected reports whether more than M nodes are not connected: another node may be able to start the agreement.
+func (e *RoundError) Disconnected() bool { return len(e.Slow) > e.M && e.Slow[e.M].Delay == 0 }
+
 func (e *RoundError) Error() string {
 	if e.Drift != 0 {
-		return fmt.Sprintf("cluster: the clock of this node gains %.0f parts in a million on the others: "+
-			"rounds have room for %d", e.Drift, mostDrift)
+		way := "faster"
+		if e.Drift < 0 {
+			way = "slower"
+		}
+		return fmt.Sprintf("cluster: refused: the clock of this node runs %.0f ppm %s than those of the others, but rounds "+
+			"allow %d ppm: repair the clock of this computer", max(e.Drift, -e.Drift), way, mostDrift)
 	}
-	var list []string
+	var away, slow []string
 	for _, s := range e.Slow {
 		if s.Delay == 0 {
-			list = append(list, s.Name+" is not connected")
+			away = append(away, s.Name)
 		} else {
-			list = append(list, fmt.Sprintf("a message to %s takes %v", s.Name, s.Delay.Round(time.Microsecond)))
+			slow = append(slow, fmt.Sprintf("messages to %s take %v", s.Name, s.Delay.Round(time.Microsecond)))
 		}
 	}
-	text := fmt.Sprintf("cluster: %s: a round of %v has room for %v", strings.Join(list, ", "), e.Round, e.Room)
+	text := "cluster: refused: "
+	if len(away) > 0 {
+		is := map[bool]string{true: "is", false: "are"}[len(away) == 1]
+		text += fmt.Sprintf("%s %s not connected, and an agreement with m = %d can do without %d: start the missing nodes",
+			strings.Join(away, ", "), is, e.M, e.M)
+	}
+	if len(slow) > 0 {
+		if len(away) > 0 {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s, but a %v round allows %v", strings.Join(slow, ", "), e.Round, e.Room)
+	}
 	if e.Needs > 0 {
-		text += fmt.Sprintf("; it must have %v at least", e.Needs.Round(time.Millisecond))
+		text += fmt.Sprintf(": set round to at least %v", e.Needs.Round(time.Millisecond))
 	}
 	return text
 }
@@ -118,7 +137,7 @@ func recentDelay(r link.RecentRTT, ever time.Duration) time.Duration {
 func (s *Service) fits(m int) error {
 	list, rate := s.measured()
 	if max(rate, -rate) > mostDrift {
-		return &RoundError{Round: s.k.Round, Room: s.k.Round / 10, Drift: rate}
+		return &RoundError{Round: s.k.Round, Room: s.k.Round / 10, M: m, Drift: rate}
 	}
 	return tooSlow(list, m, s.k.Round, s.k.Round/10)
 }
@@ -132,7 +151,7 @@ func tooSlow(list []Slow, m int, round, room time.Duration) error {
 	if slow <= m {
 		return nil
 	}
-	err := &RoundError{Round: round, Room: room, Slow: list[:slow]}
+	err := &RoundError{Round: round, Room: room, M: m, Slow: list[:slow]}
 	if d := list[m].Delay; d > 0 {
 		err.Needs = time.Duration(float64(d) * float64(round) / float64(room))
 	}

@@ -80,7 +80,7 @@ func (o *streamHandle) hold(ctx context.Context, places chan struct{}) error {
 	case places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: too many agreements are under way: %w", kernel.ErrRefused, context.Cause(ctx))
+		return fmt.Errorf("%w: too many agreements are in flight: %w", kernel.ErrRefused, context.Cause(ctx))
 	case <-o.s.k.Ended:
 		return o.s.k.Closed()
 	}

@@ -51,11 +51,12 @@ func (s *Service) propose(ctx context.Context, p VectorRequest, voting bool) (Ve
 	v := Vector{Name: p.Name}
 	switch {
 	case p.Name == "" || len(p.Name) > MaxName:
-		return v, fmt.Errorf("%w: a name of %d bytes: allowed are 1 to %d", kernel.ErrRefused, len(p.Name), MaxName)
+		return v, fmt.Errorf("%w: the name has %d bytes: allowed are 1 to %d", kernel.ErrRefused, len(p.Name), MaxName)
 	case len(p.Value) > MaxProposal:
-		return v, fmt.Errorf("%w: a proposal of %d bytes: at most %d", kernel.ErrTooLarge, len(p.Value), MaxProposal)
+		return v, fmt.Errorf("%w: the proposal has %d bytes: at most %d are allowed", kernel.ErrTooLarge,
+			len(p.Value), MaxProposal)
 	case p.Gather < 0:
-		return v, fmt.Errorf("%w: a gathering time of %v", kernel.ErrRefused, p.Gather)
+		return v, fmt.Errorf("%w: the gathering time is %v: a positive one was expected", kernel.ErrRefused, p.Gather)
 	case p.Gather == 0:
 		p.Gather = gather
 	}
@@ -69,7 +70,7 @@ func (s *Service) propose(ctx context.Context, p VectorRequest, voting bool) (Ve
 	}
 	a, err := o.ask(ctx, stream.VectorRequest(p.Name, p.Value, parley.Tick(p.Gather)))
 	if err != nil {
-		return v, fmt.Errorf("cluster: no vector of %q, for which %d nodes must ask: %w", p.Name, t.M+1, err)
+		return v, fmt.Errorf("cluster: no vector of %q: at least %d nodes must propose: %w", p.Name, t.M+1, err)
 	}
 	v.Slot = a.slot
 	v.Values, _ = stream.AgreedVector(parley.Msg{Body: slices.Clone(a.value)}, len(s.k.Members)) // this node wrote it

@@ -53,18 +53,26 @@ func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.F
 	return &parleyv1.ForgetResponse{}, h.s.c.Node.Forget(r.GetName())
 }
 
-// problems returns why the node is not ready for clients.
+// stateAdvice says what a node that is not running does, and what to do.
+var stateAdvice = map[cluster.NodeState]string{
+	cluster.Draining: "it finishes its requests, and then leaves",
+	cluster.Leaving:  "it ends soon",
+	cluster.Left:     "start it again to let it rejoin",
+	cluster.Expelled: "start it again to let it rejoin",
+}
+
+// problems returns why the node is not ready for clients, each with what to do.
 func problems(st cluster.Status) []string {
 	var out []string
 	if st.State != cluster.Running {
-		out = append(out, "the node is "+string(st.State))
+		out = append(out, "the node is "+string(st.State)+": "+stateAdvice[st.State])
 	}
 	for _, g := range st.Groups {
 		switch {
 		case g.SlotStatus == nil && !g.In:
-			out = append(out, "it is not a member of group "+g.Name)
+			out = append(out, "not a member of group "+g.Name+rejoins)
 		case g.SlotStatus != nil && g.Mute && !g.Waits:
-			out = append(out, "it takes no part in group "+g.Name+" yet")
+			out = append(out, "takes no part in group "+g.Name+" yet"+catchesUp)
 		}
 	}
 	mute := 0
@@ -74,26 +82,34 @@ func problems(st cluster.Status) []string {
 		}
 	}
 	if mute > 0 {
-		out = append(out, fmt.Sprintf("it takes no part yet in %d of %d streams of agreements", mute, len(st.Streams)))
+		out = append(out, fmt.Sprintf("takes no part yet in %d of %d streams of agreements%s", mute, len(st.Streams),
+			catchesUp))
 	}
 	for _, t := range st.Tables {
 		switch {
 		case t.Stopped != "":
-			out = append(out, "table "+t.Name+": "+t.Stopped)
+			out = append(out, "table "+t.Name+" has stopped: "+t.Stopped+
+				": restart the node with --rejoin if its replica differs; correct the state machine if it panicked")
 		case !t.In:
-			out = append(out, "it is not a member of table "+t.Name)
+			out = append(out, "not a member of table "+t.Name+rejoins)
 		case !t.Serving:
-			out = append(out, "it does not have the present state of table "+t.Name+" yet")
+			out = append(out, "does not have the present state of table "+t.Name+" yet"+catchesUp)
 		}
 	}
 	if st.Store != nil && st.Store.Error != "" {
-		out = append(out, "its disk failed: "+st.Store.Error)
+		out = append(out, "its disk failed: "+st.Store.Error+": restart the node when the disk works again")
 	}
 	if st.Store != nil && st.Store.Full != "" {
-		out = append(out, "it refuses to write for clients: "+st.Store.Full)
+		out = append(out, "refuses requests that write: "+st.Store.Full+": free space on the disk of its data folder")
 	}
 	return out
 }
+
+// The ends of problems that pass by themselves.
+const (
+	rejoins   = ": it rejoins by itself; if it does not, its log says why"
+	catchesUp = ": it is catching up; if that takes more than a minute, its log says why"
+)
 
 var nodeStates = map[cluster.NodeState]parleyv1.NodeState{
 	cluster.Running:  parleyv1.NodeState_NODE_STATE_RUNNING,

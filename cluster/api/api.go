@@ -120,7 +120,7 @@ func (s *Server) ServeWatch(l net.Listener) error {
 		Handler: s.Watch(), ReadHeaderTimeout: s.c.Limits.Header, ReadTimeout: s.c.Limits.Read,
 		WriteTimeout: 2 * s.c.Limits.Write, IdleTimeout: s.c.Limits.Idle, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}, l)
+	}, &watched{Listener: l, most: s.c.Limits.Watchers})
 }
 
 // Watch returns the handler for monitoring: /healthz says that the process runs; /readyz, whether the node is

@@ -55,7 +55,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			}
 			if r.Context().Err() != nil && s.clients.took(c.who.Name) {
 				if s.counts.refused("resets", c.who.Name) {
-					s.log.Warn("client takes back too many requests; its connection is closed", "client", c.who.Name)
+					s.log.Warn("client cancels too many requests; its connection is closed", "client", c.who.Name)
 				}
 				if own != nil {
 					_ = own.Close()
@@ -165,7 +165,8 @@ func (s *Server) around(ctx context.Context, spec connect.Spec, handle func(cont
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a request broke", "method", spec.Procedure, "why", p, "stack", string(debug.Stack()))
+			s.log.Error("request panicked; it fails as internal", "method", spec.Procedure, "err", p, "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("the request broke: %v", p)
 		}
 		err = s.failures.told(err, reads)

@@ -71,7 +71,7 @@ func (c *conn) meet(state tls.ConnectionState) {
 	who, err := cert.Parse(state.PeerCertificates[0])
 	if err != nil || !c.s.clients.know(who.Name, c) {
 		if c.s.counts.refused("connections", who.Name) {
-			c.s.log.Warn("a client has too many connections", "client", who.Name)
+			c.s.log.Warn("client has too many connections; the new one is closed", "client", who.Name)
 		}
 		_ = c.Close()
 		return
@@ -166,7 +166,7 @@ func (s *Server) refused(err error) {
 		reason, who = r.Reason, r.Subject()
 	}
 	if s.counts.refused(string(reason), who) {
-		s.log.Warn("a client is refused", "why", err)
+		s.log.Warn("client is refused", "err", err)
 	}
 }
 

@@ -27,17 +27,25 @@ func (c *counts) init(s *Server) {
 	c.logged = make(map[refusedFor]time.Time)
 	c.registry = prometheus.NewRegistry()
 	c.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "parley_api_requests_total", Help: "Requests of clients that have ended, by method and code.",
+		Name: "parley_api_requests_total",
+		Help: "Finished requests of clients, by method and code. A rise of codes other than ok: see " +
+			"api_failures_total.",
 	}, []string{"method", "code"})
 	c.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "parley_api_seconds", Help: "How long requests took that are answered once, by method.",
+		Name: "parley_api_seconds",
+		Help: "Duration of requests without a stream, in seconds, by method. If it rises, look at the " +
+			"disk and at link_rtt_seconds.",
 		Buckets: prometheus.ExponentialBuckets(0.000_1, 4, 10),
 	}, []string{"method"})
 	c.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "parley_api_failures_total", Help: "Requests that failed, by reason and by what became of them.",
+		Name: "parley_api_failures_total",
+		Help: "Failed requests, by reason and outcome. A rise with outcome unknown: look at the links and " +
+			"at view_suspected.",
 	}, []string{"reason", "outcome"})
 	c.turned = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "parley_api_refused_total", Help: "Connections of clients that were refused or ended, by reason.",
+		Name: "parley_api_refused_total",
+		Help: "Refused or closed connections of clients, by reason. If it rises, the log names the " +
+			"clients.",
 	}, []string{"reason"})
 	c.registry.MustRegister(c.requests, c.seconds, c.failures, c.turned, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})

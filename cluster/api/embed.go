@@ -33,7 +33,7 @@ type guest struct{ *Server }
 // The context ends when the client is no longer trusted, or when the returned function is called.
 func (s guest) admit(r *http.Request, c *call) (context.Context, context.CancelFunc, error) {
 	if s.ctx.Err() != nil {
-		return nil, nil, refuse(connect.CodeUnavailable, "closed", "the node ends")
+		return nil, nil, refuse(connect.CodeUnavailable, "closed", "the node is stopping: ask another one")
 	}
 	if r.TLS == nil || !r.TLS.HandshakeComplete || len(r.TLS.PeerCertificates) == 0 {
 		s.counts.refused(string(cert.NoCertificate), "")
@@ -48,10 +48,11 @@ func (s guest) admit(r *http.Request, c *call) (context.Context, context.CancelF
 		return nil, nil, refuse(connect.CodeUnauthenticated, "not trusted", "%w", err)
 	}
 	if s.clients.tired(who.Name) {
-		return nil, nil, refuse(connect.CodeResourceExhausted, "busy", "client %s takes back too many requests", who.Name)
+		return nil, nil, refuse(connect.CodeResourceExhausted, "busy",
+			"client %s cancels too many requests: slow down", who.Name)
 	}
 	if err := errors.Join(c.on.SetReadDeadline(time.Time{}), c.on.SetWriteDeadline(time.Time{})); err != nil {
-		return nil, nil, fmt.Errorf("the server around the node lets no handler set deadlines: %w", err)
+		return nil, nil, fmt.Errorf("the HTTP server does not let handlers set deadlines: %w", err)
 	}
 	c.who = who
 	ctx, cancel := context.WithCancel(r.Context())
@@ -69,8 +70,9 @@ func (s guest) guard(ctx context.Context, spec connect.Spec, handle func(context
 	c, began := callOf(ctx), time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("an interceptor broke", "method", spec.Procedure, "why", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("an interceptor broke: %v", p)
+			s.log.Error("interceptor panicked; the request fails", "method", spec.Procedure, "err", p, "stack",
+				string(debug.Stack()))
+			err = fmt.Errorf("an interceptor panicked: %v", p)
 		}
 		if err == nil || ours(err) {
 			return

@@ -82,6 +82,9 @@ func failed(err error) *failure {
 		return f
 	}
 	if slow, ok := errors.AsType[*cluster.RoundError](err); ok {
+		if slow.Disconnected() {
+			return &failure{connect.CodeUnavailable, nothing, "not connected", slow}
+		}
 		return &failure{connect.CodeFailedPrecondition, nothing, "too slow", slow}
 	}
 	f := &failure{connect.CodeInternal, unknown, "internal", err}

@@ -65,6 +65,7 @@ func TestFailed(t *testing.T) {
 		{cluster.ErrNotRetained, connect.CodeOutOfRange, nothing, "gone"},
 		{cluster.ErrTooLarge, connect.CodeInvalidArgument, nothing, "too large"},
 		{&cluster.RoundError{}, connect.CodeFailedPrecondition, nothing, "too slow"},
+		{&cluster.RoundError{Slow: []cluster.Slow{{Delay: 0}}}, connect.CodeUnavailable, nothing, "not connected"},
 		{late, connect.CodeDeadlineExceeded, unknown, "deadline"},
 		{gone, connect.CodeCanceled, unknown, "canceled"},
 		{errors.New("anything"), connect.CodeInternal, unknown, "internal"},
@@ -93,6 +94,7 @@ func TestFailed(t *testing.T) {
 		{cluster.ErrTooLarge, connect.CodeInvalidArgument, nothing, "too large"},
 		{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
 		{&cluster.RoundError{}, connect.CodeFailedPrecondition, nothing, "too slow"},
+		{&cluster.RoundError{Slow: []cluster.Slow{{Delay: 0}}}, connect.CodeUnavailable, nothing, "not connected"},
 		{with(cluster.ErrUnknown, late), connect.CodeDeadlineExceeded, unknown, "deadline"},
 		{with(cluster.ErrRefused, late), connect.CodeDeadlineExceeded, nothing, "deadline"},
 		{with(cluster.ErrUnknown, cluster.ErrAbstained), connect.CodeAborted, unknown, "abstained"},
@@ -210,5 +212,37 @@ func TestLogged(t *testing.T) {
 	}
 	if named > mostRefused || len(s.counts.logged) > mostRefused+1 || !refused("d", "x") || refused("d", "y") {
 		t.Errorf("%d are named, and %d remembered", named, len(s.counts.logged))
+	}
+}
+
+// Every metric of a node has a meaning in sentences, and stands in the documentation.
+func TestMeanings(t *testing.T) {
+	b, err := os.ReadFile("../../docs/cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("figures.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(map[string]bool)
+	for _, call := range regexp.MustCompile(`\.(?:gauge|count)\("(\w+)"`).FindAllSubmatch(source, -1) {
+		sent[string(call[1])] = true
+	}
+	if len(sent) < 40 {
+		t.Errorf("got %d metrics, want at least 40", len(sent))
+	}
+	for name := range sent {
+		if text := meanings[name]; !strings.HasSuffix(text, ".") {
+			t.Errorf("%s: got meaning %q, want sentences", name, text)
+		}
+		if !strings.Contains(string(b), "`"+name+"`") {
+			t.Errorf("docs/cluster.md has no metric %s", name)
+		}
+	}
+	for name := range meanings {
+		if !sent[name] {
+			t.Errorf("%s has a meaning, and is no metric", name)
+		}
 	}
 }

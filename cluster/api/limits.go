@@ -26,6 +26,7 @@ type Limits struct {
 	Requests    int           // of one client at a time, including streams; 1024
 	Streams     int           // of one client at a time; 64
 	All         int           // requests of all clients at a time; 8192
+	Watchers    int           // connections for monitoring; 64. One more replaces the oldest
 	Header      time.Duration // for TLS, and for the header of a request; 5 s
 	Read        time.Duration // for the body of a request, after its header; 10 s
 	Write       time.Duration // for a client to read what is sent to it; 10 s
@@ -33,7 +34,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Body, l.All = cmp.Or(l.Body, 1<<20), cmp.Or(l.All, 8192)
+	l.Body, l.All, l.Watchers = cmp.Or(l.Body, 1<<20), cmp.Or(l.All, 8192), cmp.Or(l.Watchers, 64)
 	l.Strangers, l.OfAddress = cmp.Or(l.Strangers, 256), cmp.Or(l.OfAddress, 64)
 	l.AddressRate, l.AddressOnce = cmp.Or(l.AddressRate, 256), cmp.Or(l.AddressOnce, 1024)
 	l.Rate, l.Resets = cmp.Or(l.Rate, 20_000), cmp.Or(l.Resets, 100)
@@ -156,15 +157,16 @@ func (c *clients) begin(name string, stream bool) error {
 	u := c.of(name)
 	switch {
 	case c.all >= c.limits.All:
-		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are under way: that is as many as may be", c.all)
+		return refuse(connect.CodeResourceExhausted, "busy",
+			"%d requests are in flight, the limit of this node: try again later", c.all)
 	case !u.asked.Spend(time.Since(c.began), c.limits.Rate, c.limits.Rate):
-		return refuse(connect.CodeResourceExhausted, "busy", "client %s asks more than %d times a second: that is as "+
-			"often as it may", name, c.limits.Rate)
+		return refuse(connect.CodeResourceExhausted, "busy", "client %s sends more than %d requests a second, its "+
+			"limit: slow down", name, c.limits.Rate)
 	case u.requests >= c.limits.Requests:
 		return refuse(connect.CodeResourceExhausted, "busy",
-			"client %s has %d requests under way: that is as many as it may have", name, u.requests)
+			"client %s has %d requests in flight, its limit: wait for answers", name, u.requests)
 	case stream && u.streams >= c.limits.Streams:
-		return refuse(connect.CodeResourceExhausted, "busy", "client %s has %d streams: that is as many as it may have",
+		return refuse(connect.CodeResourceExhausted, "busy", "client %s has %d streams, its limit: close some",
 			name, u.streams)
 	}
 	c.all++

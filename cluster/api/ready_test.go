@@ -20,10 +20,10 @@ func TestReady(t *testing.T) {
 		want   string
 	}{
 		{cluster.GroupStatus{ViewStatus: cluster.ViewStatus{In: true}}, cluster.SlotStatus{}, ""},
-		{cluster.GroupStatus{Name: "g"}, cluster.SlotStatus{}, "it is not a member of group g"},
-		{cluster.GroupStatus{Name: "g", SlotStatus: away}, cluster.SlotStatus{}, "it takes no part in group g yet"},
+		{cluster.GroupStatus{Name: "g"}, cluster.SlotStatus{}, "not a member of group g" + rejoins},
+		{cluster.GroupStatus{Name: "g", SlotStatus: away}, cluster.SlotStatus{}, "takes no part in group g yet" + catchesUp},
 		{cluster.GroupStatus{SlotStatus: waits}, *waits, ""},
-		{cluster.GroupStatus{SlotStatus: waits}, *away, "it takes no part yet in 1 of 2 streams of agreements"},
+		{cluster.GroupStatus{SlotStatus: waits}, *away, "takes no part yet in 1 of 2 streams of agreements" + catchesUp},
 	} {
 		got := problems(cluster.Status{
 			State: cluster.Running, Groups: []cluster.GroupStatus{c.group},
@@ -43,9 +43,10 @@ func TestReadyWithState(t *testing.T) {
 	}{
 		{cluster.TableStatus{ViewStatus: cluster.ViewStatus{In: true}, Serving: true}, ""},
 		{cluster.TableStatus{Name: "t", ViewStatus: cluster.ViewStatus{In: true}},
-			"it does not have the present state of table t yet"},
-		{cluster.TableStatus{Name: "t"}, "it is not a member of table t"},
-		{cluster.TableStatus{Name: "t", Stopped: "why"}, "table t: why"},
+			"does not have the present state of table t yet" + catchesUp},
+		{cluster.TableStatus{Name: "t"}, "not a member of table t" + rejoins},
+		{cluster.TableStatus{Name: "t", Stopped: "why"},
+			"table t has stopped: why: restart the node with --rejoin if its replica differs; correct the state machine if it panicked"},
 	} {
 		got := problems(cluster.Status{State: cluster.Running, Tables: []cluster.TableStatus{c.table}})
 		if strings.Join(got, "; ") != c.want {
@@ -61,7 +62,7 @@ func TestReadyOnFullDisk(t *testing.T) {
 		want  string
 	}{
 		{cluster.StoreStatus{Low: "little"}, ""},
-		{cluster.StoreStatus{Full: "none"}, "it refuses to write for clients: none"},
+		{cluster.StoreStatus{Full: "none"}, "refuses requests that write: none: free space on the disk of its data folder"},
 	} {
 		got := problems(cluster.Status{State: cluster.Running, Store: &c.store})
 		if strings.Join(got, "; ") != c.want {

@@ -30,8 +30,8 @@ type evidence struct {
 // The reasons that a process records when it abstains because it was late or disconnected, and when it starts to
 // rejoin.
 const (
-	late  = "woke too late: abstains"
-	few   = "heard too few: abstains"
+	late  = parley.WokeTooLate
+	few   = parley.HeardTooFew
 	leave = "lost touch: returns"
 )
 

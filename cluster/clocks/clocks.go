@@ -47,7 +47,7 @@ func (c Config) Plan(n, m int, round time.Duration) (convergence.Plan, error) {
 		}
 		k.Period = 0
 		if p, shortest := fitting(k); shortest == nil {
-			return p, fmt.Errorf("with a period of %v they can not be kept together, but with %v",
+			return p, fmt.Errorf("they cannot be synchronized with a period of %v: use %v",
 				c.Period, time.Duration(p.Period))
 		}
 		return p, err
@@ -63,8 +63,8 @@ func fitting(k convergence.Config) (p convergence.Plan, err error) {
 			return p, nil
 		}
 	}
-	return p, fmt.Errorf("clocks that are read with an error of %v and drift by %d parts in a million can not "+
-		"be kept together: %w", time.Duration(k.Eps), k.Rho, err)
+	return p, fmt.Errorf("clocks that are read with an error of %v and drift by %d ppm cannot be synchronized: "+
+		"%w", time.Duration(k.Eps), k.Rho, err)
 }
 
 // Reading is what a node's clock shows.
@@ -131,7 +131,7 @@ func Open(k *kernel.Kernel, c Config) (s *Service, err error) {
 // keep opens the machine, if there are enough clocks.
 func (s *Service) keep() (err error) {
 	if err := convergence.New(s.plan.Config).Bound(s.plan.N, s.plan.M); err != nil {
-		s.k.Log.Warn("the clocks are not kept together", "why", err)
+		s.k.Log.Warn("clocks are not synchronized in this cluster", "err", err)
 		return nil
 	}
 	s.named = make(map[parley.ID]time.Time)
@@ -227,14 +227,14 @@ func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case convergence.Leaves:
 		s.in = false
-		log.Warn("the clock is not synchronized any more", "why", string(m.Body))
+		log.Warn("clock is no longer synchronized", "reason", string(m.Body))
 	case convergence.Settles, convergence.Enters:
 		switch _, ok := s.at(parley.Tick(m.Seq)); {
 		case ok && !s.in:
 			s.in = true
-			log.Info("the clock is synchronized", "bound", time.Duration(s.plan.Ever))
+			log.Info("clock is synchronized", "bound", time.Duration(s.plan.Ever))
 		case !ok && m.Kind == convergence.Settles && s.look(0).Dated:
-			log.Info("the clock is not synchronized yet: the clocks may have begun too far apart, and come together")
+			log.Info("clock is not synchronized yet; the clocks may have started too far apart, and converge")
 		}
 	}
 }
@@ -247,7 +247,7 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	case dated.Beyond:
 		if now := time.Now(); now.Sub(s.named[m.Origin]) >= time.Minute {
 			s.named[m.Origin] = now
-			s.k.Log.Warn("a node's clock is beyond what a correct one may show, and does not count",
+			s.k.Log.Warn("clock of a node differs more than a correct one may; it is ignored",
 				"node", s.k.Name(m.Origin), "ahead", time.Duration(m.Value), "allowed", time.Duration(s.plan.Threshold))
 		}
 	}

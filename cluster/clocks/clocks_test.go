@@ -34,7 +34,7 @@ func TestClockAlone(t *testing.T) {
 		if l := s.Lateness(); l.Samples < 100 || l.Pauses > 0 {
 			t.Errorf("%+v", l)
 		}
-		if n := strings.Count(log.String(), "the clock is not synchronized: too few others"); n != 1 {
+		if n := strings.Count(log.String(), "clock is not synchronized; too few others"); n != 1 {
 			t.Errorf("it says %d times that it is not synchronized: %s", n, log.String())
 		}
 	})
@@ -43,8 +43,8 @@ func TestClockAlone(t *testing.T) {
 // Clocks that cannot be kept together are refused.
 func TestClockPlanFails(t *testing.T) {
 	for text, c := range map[string]Config{
-		"but with 4s": {Error: 10 * time.Millisecond, Period: time.Millisecond},
-		"drift by":    {Error: time.Hour},
+		"use 4s":   {Error: 10 * time.Millisecond, Period: time.Millisecond},
+		"drift by": {Error: time.Hour},
 	} {
 		if _, err := c.Plan(4, 1, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v", c, err)

@@ -59,17 +59,17 @@ func (w *wakeMonitor) run(s *Service) {
 		late := time.Duration(max(clock.Now()-due, 0))
 		if w.note(late, kernel.Slack(s.k.Round)) && time.Since(told) >= time.Minute {
 			told = time.Now()
-			s.k.Log.Warn("this process stood still: what was due meanwhile is late, and rounds do without it", "for", late)
+			s.k.Log.Warn("process paused; it abstains from the rounds it missed", "pause", late)
 		}
 		if c, ok := clock.(*host.System); ok && c.Asleep() != slept {
-			s.k.Log.Warn("this machine was suspended", "for", c.Asleep()-slept)
+			s.k.Log.Warn("computer was suspended", "duration", c.Asleep()-slept)
 			slept = c.Asleep()
 		}
 		if time.Since(begun) > 10*time.Second && time.Since(unsynchronized) >= time.Minute &&
 			s.kept() && !s.Now().Synchronized {
 			unsynchronized = time.Now()
-			s.k.Log.Warn("the clock is not synchronized: too few others can be read in time, or agree with it",
-				"a reading may take", time.Duration(s.plan.RoundTrip))
+			s.k.Log.Warn("clock is not synchronized; too few others can be read in time or agree with it",
+				"max_reading", time.Duration(s.plan.RoundTrip))
 		}
 	}
 }

@@ -111,7 +111,7 @@ type Config struct {
 func (c Config) check() error {
 	switch {
 	case int(c.Protocol) >= len(protocols):
-		return fmt.Errorf("cluster: there is no %v", c.Protocol)
+		return fmt.Errorf("cluster: unknown commit protocol %v", c.Protocol)
 	case c.Votes < 0 || c.Votes > time.Hour || c.Delay < 0 || c.Delay > time.Hour:
 		return fmt.Errorf("cluster: transactions wait for votes %v and for messages %v: allowed is up to an hour",
 			c.Votes, c.Delay)
@@ -140,13 +140,13 @@ const (
 // [kernel.ErrUnknown] means that the transaction has no effect, ever.
 var (
 	// ErrBlocked: the outcome cannot be known before other nodes recover. See [BlockedError].
-	ErrBlocked = errors.New("the transaction is blocked")
+	ErrBlocked = errors.New("the transaction is blocked until other nodes recover")
 	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, it may be the
 	// same transaction, which continues at its members and may commit.
-	ErrTaken = errors.New("a transaction has had this name already")
+	ErrTaken = errors.New("another transaction has this name already: choose a new one")
 	// ErrNoTransaction: this node knows no transaction of that name. It never existed, is so old that its outcome
 	// was dropped, was aborted before a crash of this node, or has no part at this node.
-	ErrNoTransaction = errors.New("no transaction of that name is known here")
+	ErrNoTransaction = errors.New("this node knows no transaction of that name")
 )
 
 // BlockedError names the members that a blocked transaction waits for. It matches [ErrBlocked] and

@@ -134,7 +134,7 @@ func (c *participantCalls) doPrepare(j *participantCall) {
 	if !j.again {
 		c.voted(j.path, yes, why)
 	} else if !yes {
-		c.failed(j.tx, fmt.Errorf("it had said yes, and can not prepare it again: %s", why))
+		c.failed(j.tx, fmt.Errorf("it voted yes, and cannot prepare the transaction again after a restart: %s", why))
 	}
 	c.mu.Lock()
 	j.running = false

@@ -61,10 +61,10 @@ func Open(k *kernel.Kernel, c Config, participant Participant) (*Service, error)
 	if r, remote := participant.(RemoteParticipant); remote {
 		r.Begin(log)
 	}
-	s.parts.failed = func(tx string, err error) { log.Error("a participant fails", "tx", tx, "why", err) }
+	s.parts.failed = func(tx string, err error) { log.Error("participant failed", "tx", tx, "err", err) }
 	ask := func(m parley.Msg) {
 		if err := s.machine().Request(m); err != nil && !errors.Is(err, host.ErrStopped) {
-			log.Warn("a transaction goes on without its participant", "why", err)
+			log.Warn("transaction continues without its participant", "err", err)
 		}
 	}
 	s.parts.voted = func(path parley.Path, yes bool, why string) {
@@ -182,7 +182,7 @@ func (s *Service) Commit(ctx context.Context, tx string, bodies map[string][]byt
 func (s *Service) specOf(tx string, bodies map[string][]byte) (service.Spec, error) {
 	t := service.Spec{Name: tx, Members: []parley.ID{s.k.Self}}
 	if tx == "" || len(tx) > MaxTx || len(bodies) == 0 {
-		return t, fmt.Errorf("%w: a transaction has a name of 1 to %d bytes, and participants", kernel.ErrRefused, MaxTx)
+		return t, fmt.Errorf("%w: a transaction needs a name of 1 to %d bytes, and participants", kernel.ErrRefused, MaxTx)
 	}
 	h := sha256.New()
 	h.Write([]byte(tx))
@@ -214,7 +214,7 @@ func (s *Service) specOf(tx string, bodies map[string][]byte) (service.Spec, err
 		}
 	}
 	if size := t.Size(); size > maxPartsAll {
-		return t, fmt.Errorf("%w: the parts have %d bytes together: at most %d are allowed",
+		return t, fmt.Errorf("%w: all parts together have %d bytes: at most %d are allowed",
 			kernel.ErrRefused, size, maxPartsAll)
 	}
 	return t, nil
@@ -237,7 +237,7 @@ func (s *Service) begin(ctx context.Context, t service.Spec) (*txCall, error) {
 	select {
 	case s.room <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: too many transactions are under way: %w", kernel.ErrRefused, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: too many transactions are in flight: %w", kernel.ErrRefused, context.Cause(ctx))
 	}
 	s.mu.Lock()
 	if c, err = join(); c != nil || err != nil {
@@ -313,7 +313,7 @@ func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 		}
 		s.tell(name, committed, why)
 	case service.Refused:
-		err := fmt.Errorf("%w: too many transactions of this node are under way", kernel.ErrRefused)
+		err := fmt.Errorf("%w: too many transactions of this node are in flight", kernel.ErrRefused)
 		if m.Seq == service.NameTaken {
 			err = fmt.Errorf("%w: %q", ErrTaken, m.Body)
 		}
@@ -353,7 +353,7 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	}
 	waits, name := service.ReadBlocked(m.Body, len(s.k.Members))
 	e := &BlockedError{Tx: name, Waits: s.k.Names(waits)}
-	s.k.Log.Warn("a transaction is blocked", "tx", e.Tx, "waits", e.Waits)
+	s.k.Log.Warn("transaction is blocked until other nodes recover", "tx", e.Tx, "waits", e.Waits)
 	s.end(e.Tx, false, e)
 }
 

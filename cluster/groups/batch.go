@@ -84,7 +84,7 @@ func (p *batcher) add(ctx context.Context, payload []byte, level kernel.Level) (
 	case <-a.done:
 		return a.first + uint64(i), a.err
 	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: the payload is on its way: %w", kernel.ErrUnknown, context.Cause(ctx))
+		return 0, fmt.Errorf("%w: the payload is in flight: %w", kernel.ErrUnknown, context.Cause(ctx))
 	}
 }
 
@@ -92,7 +92,8 @@ func (p *batcher) add(ctx context.Context, payload []byte, level kernel.Level) (
 func (p *batcher) enter(ctx context.Context, payload []byte, level kernel.Level) error {
 	size := len(payload) + binary.MaxVarintLen32
 	if size > p.most {
-		return fmt.Errorf("%w: %d bytes, at most %d", kernel.ErrTooLarge, len(payload), p.most-binary.MaxVarintLen32)
+		return fmt.Errorf("%w: it has %d bytes: at most %d are allowed", kernel.ErrTooLarge, len(payload),
+			p.most-binary.MaxVarintLen32)
 	}
 	full := func() bool {
 		return p.err == nil && p.count > 0 && (len(p.buf)+size > p.most || p.level != level)

@@ -84,7 +84,7 @@ func Check(list []Config, n int) error {
 		case g.Level == kernel.Byzantine && (n < 4 || n > mostByzantine):
 			return fmt.Errorf("group %s: level byzantine among %d members: allowed are 4 to %d", g.Name, n, mostByzantine)
 		case g.Keep < 0 || g.KeepBytes < 0:
-			return fmt.Errorf("group %s: keeping %d deliveries and %d bytes: at least 1 is needed, 0 stands for the default",
+			return fmt.Errorf("group %s: keep is %d deliveries and %d bytes: at least 1 is needed, 0 means the default",
 				g.Name, g.Keep, g.KeepBytes)
 		}
 	}
@@ -187,7 +187,7 @@ func (g *Group) BroadcastAt(ctx context.Context, level kernel.Level, payload []b
 		return 0, err
 	}
 	if !g.c.Level.Carries(level) {
-		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", kernel.ErrRefused, g.c.Level, level)
+		return 0, fmt.Errorf("%w: a group of level %s does not promise level %s", kernel.ErrRefused, g.c.Level, level)
 	}
 	return g.batcher.add(ctx, payload, level)
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // ErrSlowSubscriber is the error of a subscription that fell behind the retained history and was cut off.
-var ErrSlowSubscriber = errors.New("the subscriber is too slow: what is next for it is no longer kept")
+var ErrSlowSubscriber = errors.New("the subscriber is too slow: its next delivery is no longer kept")
 
 // ErrNotRetained is the error of a subscription to a position that is not retained here.
-var ErrNotRetained = errors.New("that position is not kept here any more")
+var ErrNotRetained = errors.New("that position is no longer kept here")
 
 // GoneError is an [ErrNotRetained] with the first position that is still retained here.
 type GoneError struct{ First uint64 }

@@ -219,7 +219,7 @@ func (r *runRecord) overslept(log *trace.Log) bool {
 		case e.Op == trace.Start:
 			return r.Early && e.Time > 0
 		case e.Op == trace.Refuse:
-			return e.Peer == e.At && string(e.Msg.Body) == "woke too late: abstains"
+			return e.Peer == e.At && string(e.Msg.Body) == parley.WokeTooLate
 		}
 		return e.Op == trace.Pause
 	})

@@ -71,8 +71,9 @@ func (p *Process) start(restart, lost bool, records []parley.Record) {
 func (p *Process) guard() {
 	if r := recover(); r != nil {
 		p.stopped = true
-		p.broken = fmt.Errorf("host: %s broke: %v", p.o.Name, r)
-		p.h.c.Log.Error("a machine broke", "machine", p.o.Name, "why", fmt.Sprint(r), "stack", string(debug.Stack()))
+		p.broken = fmt.Errorf("host: machine %s panicked: %v", p.o.Name, r)
+		p.h.c.Log.Error("machine panicked; the node fails", "machine", p.o.Name, "err", fmt.Sprint(r), "stack",
+			string(debug.Stack()))
 		go p.h.c.Broken(p.broken) // the lock is held
 	}
 }
@@ -294,7 +295,8 @@ func (s *stepHost) Verify(id parley.ID, b, sig []byte) bool {
 func (s *stepHost) Refused(_, from parley.ID, why string) {
 	r := refusal{from, why}
 	if s.refused[r]++; s.refused[r] == 1 {
-		s.h.c.Log.Info("refused", slog.String("machine", s.o.Name), slog.Int("from", int(from)), slog.String("why", why))
+		s.h.c.Log.Info("message refused", slog.String("machine", s.o.Name), slog.Int("from", int(from)),
+			slog.String("reason", why))
 	}
 	(*Process)(s).note(trace.Event{Op: trace.Refuse, Peer: from, Msg: parley.Msg{Body: []byte(why)}})
 }

@@ -15,14 +15,15 @@ var (
 	// ErrTooLarge is the error of a value or payload that exceeds its limit.
 	ErrTooLarge = errors.New("the payload is too large")
 	// ErrAbstained is the error of an agreement in which this node takes no part.
-	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
+	ErrAbstained = errors.New("abstained: this node missed a deadline of the agreement " +
+		"(it was paused, slow, disconnected, or rejoining)")
 
 	// ErrExpelled is the error of a node that the others have expelled. It matches [ErrNotMember].
-	ErrExpelled error = special{"this node has been expelled: it may come back when it is started again", ErrNotMember}
+	ErrExpelled error = special{"this node has been expelled: start it again to let it rejoin", ErrNotMember}
 	// ErrDraining is the error of a request to a node that refuses new ones. It matches [ErrRefused].
-	ErrDraining error = special{"the node takes no new requests: it is about to leave", ErrRefused}
+	ErrDraining error = special{"refused: the node is leaving: ask another one", ErrRefused}
 	// ErrNoRoom is the error of a request to a node whose disk is nearly full. It matches [ErrRefused].
-	ErrNoRoom error = special{"refused: this node's disk is nearly full", ErrRefused}
+	ErrNoRoom error = special{"refused: the disk of this node is nearly full: free space, or ask another node", ErrRefused}
 )
 
 // special is an error that also matches another one, whose text it does not repeat.

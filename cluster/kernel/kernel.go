@@ -81,7 +81,7 @@ func (k *Kernel) Other(name, verb string) (parley.ID, error) {
 	case i < 0:
 		return 0, fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(k.Members))
 	case parley.ID(i) == k.Self:
-		return 0, fmt.Errorf("%w: a node does not %s itself", ErrRefused, verb)
+		return 0, fmt.Errorf("%w: a node cannot %s itself", ErrRefused, verb)
 	}
 	return parley.ID(i), nil
 }

@@ -48,18 +48,12 @@ type RefusedStatus struct {
 	Times   uint64 `json:"times"`
 }
 
-// The reasons of abstaining machines: their rounds were late, or they heard too few others.
-const (
-	abstains = "woke too late: abstains"
-	cutOff   = "heard too few: abstains"
-)
-
 // Refused returns which messages of others machines refused, and how often each machine of this node has
 // abstained.
 func (k *Kernel) Refused() (list []RefusedStatus, abstained map[string]uint64) {
 	list, abstained = []RefusedStatus{}, make(map[string]uint64)
 	k.Host.Refused(func(machine string, from parley.ID, why string, times uint64) {
-		if from == k.Self && (why == abstains || why == cutOff) {
+		if from == k.Self && (why == parley.WokeTooLate || why == parley.HeardTooFew) {
 			abstained[machine] += times
 		}
 		list = append(list, RefusedStatus{machine, k.Name(from), why, times})

@@ -278,5 +278,5 @@ func (m *Mesh) note(kind, who string, down *Down) {
 		level = slog.LevelInfo
 	}
 	m.c.Log.LogAttrs(context.Background(), level, "link refused or lost",
-		slog.String(kind, who), slog.String("reason", down.Reason.String()), slog.String("error", down.Error()))
+		slog.String(kind, who), slog.String("reason", down.Reason.String()), slog.String("err", down.Error()))
 }

@@ -92,7 +92,8 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case expel.Shut:
 		s.Shut(m.Origin, m.Seq)
-		s.k.Log.Warn("a member is expelled", "member", s.k.Name(m.Origin), "life", m.Value, "liars", m.Seq == expel.All)
+		s.k.Log.Warn("member is expelled", "member", s.k.Name(m.Origin), "incarnation", m.Value,
+			"byzantine", m.Seq == expel.All)
 	case expel.Opened:
 		s.Shut(m.Origin, 0)
 	case expel.Expelled:
@@ -108,7 +109,7 @@ func (s *Service) end() {
 	}
 	all := s.k.ShutFrom() == expel.All
 	s.k.Became(kernel.Expelled)
-	s.k.Log.Error("the others have expelled this node: it may come back when it is started again", "liars", all)
+	s.k.Log.Error("this node is expelled; start it again to let it rejoin", "byzantine", all)
 	s.out(all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +279,7 @@ func (s *Service) MayLeave() error {
 
 // Expel votes to expel a member, and returns when it is out of all views in which this node is.
 func (s *Service) Expel(ctx context.Context, id parley.ID) error {
-	s.k.Log.Info("a member is to be expelled", "member", s.k.Name(id))
+	s.k.Log.Info("expelling a member", "member", s.k.Name(id))
 	if err := s.votes.Request(parley.Msg{Kind: parley.Propose, Body: fmt.Append(nil, id+1)}); err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func linking(k *kernel.Kernel, c Config) link.Config {
 
 // datagrams creates links without authentication.
 func datagrams(k *kernel.Kernel, c Config) (link.Transport, error) {
-	k.Log.Warn("links are datagrams: nothing is encrypted, and who can put packets on the network speaks for any node")
+	k.Log.Warn("links are datagrams without encryption; anybody on the network can send as any node")
 	var addresses []string
 	for i, address := range c.Addresses { // a packet shows a numeric address, not a name
 		a, err := net.ResolveUDPAddr("udp", address)

@@ -14,6 +14,8 @@ import (
 
 	"parley/cluster"
 	"parley/cluster/api/participant"
+	"parley/cluster/disk"
+	"parley/cluster/store"
 )
 
 // Finding is one result of Check.
@@ -28,7 +30,7 @@ func (f *File) Check(ctx context.Context) []Finding {
 	out := []Finding{{Key: "members", Text: f.inWords()}, f.checkIdentity()}
 	for _, a := range f.listens() {
 		if a.address != "" {
-			out = append(out, checkListen(ctx, a.key, a.address))
+			out = append(out, f.checkListen(ctx, a.key, a.address))
 		}
 	}
 	for _, m := range f.Members {
@@ -97,11 +99,20 @@ func (f *File) checkIdentity() Finding {
 		f.Name, f.Cluster, text, until.UTC().Format("2006-01-02 15:04 UTC"))}
 }
 
-func checkListen(ctx context.Context, key, address string) Finding {
+// checkListen checks whether an address is free, or in use by this node: the lock on its data folder says whether it
+// runs.
+func (f *File) checkListen(ctx context.Context, key, address string) Finding {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return Finding{Key: key, Text: address + " is in use: by this node, if it runs"}
+		if f.Data == "" {
+			const unclear = " is in use: by this node if it is running, which without data nothing shows"
+			return Finding{Key: key, Text: address + unclear}
+		}
+		if !f.running() {
+			return Finding{key, address + " is in use by another process: stop it, or change " + key, true}
+		}
+		return Finding{Key: key, Text: address + " is in use by this node, which is running"}
 	case err != nil:
 		return Finding{key, err.Error(), true}
 	}
@@ -111,14 +122,27 @@ func checkListen(ctx context.Context, key, address string) Finding {
 	return Finding{Key: key, Text: address + " is free"}
 }
 
+// running reports whether a process holds the lock on the node's data folder.
+func (f *File) running() bool {
+	name := filepath.Join(f.Folder(f.Data), "records", store.LockName)
+	if _, err := os.Stat(name); err != nil {
+		return false
+	}
+	lock, err := disk.System{}.Lock(name)
+	if err == nil {
+		_ = lock.Close()
+	}
+	return errors.Is(err, disk.ErrLocked)
+}
+
 func checkData(dir string, durable bool) Finding {
 	if dir == "" {
-		const none = "none: all is in memory, and a node that has ended must not come back under its name"
+		const none = "none: all is in memory, and a node that has ended must not start again under its name"
 		return Finding{Key: "data", Text: none}
 	}
-	text := dir + ", from which the node comes back as long as others are there"
+	text := dir + ", from which the node restarts while a majority of the others runs"
 	if durable {
-		text = dir + ", from which the node comes back even if all have ended"
+		text = dir + ", from which the node restarts, also after all nodes have ended"
 	}
 	return checkFolder("data", dir, text)
 }
@@ -135,9 +159,9 @@ func checkFolder(key, dir, text string) Finding {
 	case err != nil:
 		return Finding{key, err.Error(), true}
 	case !info.IsDir():
-		return Finding{key, above + " is no folder", true}
+		return Finding{key, above + " is not a folder", true}
 	case above != dir:
-		text += "; it is not there yet, and will be made"
+		text += "; it does not exist yet, and is created at the start"
 	}
 	tried, err := os.MkdirTemp(above, ".parley-check-")
 	if err == nil {
@@ -156,8 +180,8 @@ func checkParticipant(ctx context.Context, node, address string) Finding {
 		return Finding{"participant", err.Error(), true}
 	}
 	if err := client.Reach(ctx); err != nil {
-		text := address + " is not there yet, and until it is the node votes no: " + err.Error()
+		text := address + " does not answer, and until it does the node votes no: " + err.Error()
 		return Finding{Key: "participant", Text: text}
 	}
-	return Finding{Key: "participant", Text: address + " is there"}
+	return Finding{Key: "participant", Text: address + " answers"}
 }

@@ -3,7 +3,9 @@ package nodefile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"syscall"
 )
 
 // Open listens for the other nodes.
@@ -38,5 +40,10 @@ func (f *File) OpenServices(ctx context.Context) (api, metrics net.Listener, err
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
-	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%s is in use: this node is running already, or another process listens there: stop it, or change "+
+			"the address", address)
+	}
+	return l, err
 }

@@ -251,7 +251,7 @@ func (f *File) fits() error {
 		if most < 2 {
 			allowed = fmt.Sprintf("allowed is %d", most)
 		}
-		return f.line["m"].wrong("%d liars among %d members: %s, for n > 3m", f.M, n, allowed)
+		return f.line["m"].wrong("%d faulty nodes of %d: %s, because n > 3m", f.M, n, allowed)
 	case f.Durable && f.Data == "":
 		return f.line["durable"].wrong("true: the key data is missing, which names the folder for it")
 	case t.Suspect <= t.Beat:

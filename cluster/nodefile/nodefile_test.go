@@ -17,7 +17,9 @@ import (
 
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/disk"
 	"parley/cluster/nodefile"
+	"parley/cluster/store"
 	"parley/internal/golden"
 )
 
@@ -180,7 +182,7 @@ func TestParticipant(t *testing.T) {
 		}
 		said := false
 		for _, found := range f.Check(t.Context()) {
-			said = said || found.Key == "participant" && !found.Problem && strings.Contains(found.Text, "is not there yet")
+			said = said || found.Key == "participant" && !found.Problem && strings.Contains(found.Text, " does not answer, and until it does the node votes no: ")
 		}
 		if said != has {
 			t.Errorf("%q: that nobody is there is said: %v", text, said)
@@ -342,11 +344,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{"members", "2 members, of which 0 may lie; groups g; tables s, t; linked by calls", false},
 		{"certificates", "node a of cluster bank, valid for 1h0m0s, until 20", false},
-		{"listen", taken + " is in use: by this node, if it runs", false},
+		{"listen", taken + " is in use by another process: stop it, or change listen", true},
 		{"api", "listen tcp 192.0.2.1:7: bind: ", true},
 		{"members", "b: lookup no.such.host.invalid", true},
-		{"data", filepath.Join(filepath.Dir(file), "certs", "ca.pem") + " is no folder", true},
-		{"traces", filepath.Join(filepath.Dir(file), "certs", "ca.pem") + " is no folder", true},
+		{"data", filepath.Join(filepath.Dir(file), "certs", "ca.pem") + " is not a folder", true},
+		{"traces", filepath.Join(filepath.Dir(file), "certs", "ca.pem") + " is not a folder", true},
 	}
 	found := f.Check(ctx)
 	if len(found) != len(want) {
@@ -357,4 +359,32 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v; it is %+v", got, w)
 		}
 	}
+}
+
+// The check tells a node that is running from another process at its address by the lock on the data folder.
+func TestCheckWhileRunning(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	taken := l.Addr().String()
+	file := made(t, "cluster: bank\nname: a\nlisten: "+taken+"\ndata: data\n")
+	f, err := nodefile.Read(file)
+	must(t, err)
+	listens := func(problem bool, want string) {
+		t.Helper()
+		if got := f.Check(t.Context())[2]; got.Key != "listen" || got.Problem != problem || got.Text != taken+want {
+			t.Errorf("got %+v, want %v and %q", got, problem, want)
+		}
+	}
+	const another = " is in use by another process: stop it, or change listen"
+	listens(true, another)
+	records := filepath.Join(filepath.Dir(file), "data", "records")
+	must(t, os.MkdirAll(records, 0o700))
+	lock, err := disk.System{}.Lock(filepath.Join(records, store.LockName))
+	must(t, err)
+	listens(false, " is in use by this node, which is running")
+	must(t, lock.Close())
+	listens(true, another)
+	f.Data = ""
+	listens(false, " is in use: by this node if it is running, which without data nothing shows")
 }

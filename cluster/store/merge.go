@@ -42,7 +42,8 @@ func (f *files) tidy(s *Store) {
 	// The open log may be full before old ones are gone. Low space is no reason to wait: a merge frees
 	// some.
 	if err := s.Room(uint64(counts + f.logSize)); err != nil {
-		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "too little room to merge logs", slog.Any("err", err))
+		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn,
+			"disk has too little room to merge logs; merging is postponed", slog.Any("err", err))
 		return
 	}
 	f.merging = make(chan struct{})

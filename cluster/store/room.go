@@ -124,8 +124,8 @@ func (s *Store) neededFiles() []string {
 // roomLevels are the log messages for each level.
 var roomLevels = [...]string{
 	"disk has room again",
-	"disk has little room left; make room in the folder",
-	"disk is nearly full; new requests of clients are refused until there is room in the folder",
+	"disk is getting full; free space on it",
+	"disk is nearly full; requests that write are refused until space is free",
 }
 
 // level returns 1 if a node warns about the free bytes, 2 if it accepts nothing new, and otherwise 0.

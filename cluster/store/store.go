@@ -155,7 +155,8 @@ func (s *Store) start() (err error) {
 	}
 	s.upto, s.synced, s.startPosition = l.at.number, l.at.number, l.at.number
 	if t := l.tail; t != nil {
-		s.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "store was not closed; resuming behind its last whole batch",
+		s.o.Log.LogAttrs(context.Background(), slog.LevelInfo,
+			"store was not closed in order; it resumes after its last whole batch",
 			slog.String("file", t.File), slog.Int64("offset", t.Offset), slog.Bool("torn", t.Torn),
 			slog.Uint64("position", l.at.number))
 	}
@@ -342,7 +343,8 @@ func (s *Store) noteCommit(batch pending, upto uint64, took time.Duration) bool 
 	s.spare = pending{b: batch.b}
 	s.moved.Broadcast()
 	if took > slow {
-		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "disk is slow", slog.Duration("commit", took))
+		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "disk is slow; commits wait for it",
+			slog.Duration("commit", took))
 	}
 	return true
 }

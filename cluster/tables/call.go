@@ -61,7 +61,7 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	answer []byte, position uint64, err error,
 ) {
 	if rsm.Client(session) != session || number == 0 || number >= 1<<63 {
-		return nil, 0, fmt.Errorf("%w: no number of a session and of its command: %d, %d", kernel.ErrRefused, session, number)
+		return nil, 0, fmt.Errorf("%w: session %d and number %d: both must be at least 1", kernel.ErrRefused, session, number)
 	}
 	if err := t.writes(); err != nil {
 		return nil, 0, err
@@ -102,7 +102,7 @@ func (t *Table) ask(ctx context.Context, name callName, command []byte) (rsm.Rep
 		return rsm.Reply{}, err
 	}
 	if len(command) > MaxCommand {
-		return rsm.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", kernel.ErrRefused,
+		return rsm.Reply{}, fmt.Errorf("%w: the command has %d bytes: at most %d are allowed", kernel.ErrRefused,
 			len(command), MaxCommand)
 	}
 	select {

@@ -28,7 +28,7 @@ type Session struct {
 func (t *Table) Session() *Session { return &Session{t: t, lock: make(chan struct{}, 1)} }
 
 // errOvertaken: a later command of the session was carried out.
-var errOvertaken = errors.New("the session has gone on to a later command")
+var errOvertaken = errors.New("the session already has a later command")
 
 // Do applies a command, exactly once if the error is nil. It retries until ctx ends, also while this node is not
 // a member.
@@ -75,7 +75,7 @@ func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, er
 	defer s.leave()
 	switch {
 	case !s.unknown:
-		return nil, 0, fmt.Errorf("%w: there is no command whose outcome is unknown", kernel.ErrRefused)
+		return nil, 0, fmt.Errorf("%w: no command of this session has an unknown outcome", kernel.ErrRefused)
 	case s.id == 0:
 		return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 	}
@@ -88,7 +88,7 @@ func (s *Session) enter(ctx context.Context) error {
 	case s.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: another command of the session is under way: %w", kernel.ErrRefused, context.Cause(ctx))
+		return fmt.Errorf("%w: another command of the session is in flight: %w", kernel.ErrRefused, context.Cause(ctx))
 	}
 }
 
@@ -163,7 +163,7 @@ func (t *Table) KeyValue() KeyValue {
 }
 
 // errNoKeys is the error of a table with another machine.
-var errNoKeys = errors.New("the machine of the table is not that of keys and values")
+var errNoKeys = errors.New("the table is not one of keys and values")
 
 // Get returns the value of a key and its version; keyvalue.ErrMissing if it has no value.
 func (k KeyValue) Get(ctx context.Context, key []byte) (value []byte, version uint64, err error) {
@@ -230,7 +230,7 @@ func answered(b []byte, err error) (keyvalue.Answer, error) {
 	}
 	a, ok := keyvalue.ReadAnswer(b)
 	if !ok { // possibly a machine of another version
-		return a, fmt.Errorf("%w: the answer is none of keys and values", kernel.ErrUnknown)
+		return a, fmt.Errorf("%w: the answer is not one of a table of keys and values", kernel.ErrUnknown)
 	}
 	return a, a.Status.Err()
 }

@@ -82,7 +82,7 @@ func (c Config) check() error {
 	case c.Sessions < 1 || c.Sessions > 1<<16:
 		return fmt.Errorf("table %s: %d sessions: allowed are 1 to %d", c.Name, c.Sessions, 1<<16)
 	case c.Waiting < 1:
-		return fmt.Errorf("table %s: %d commands that wait: at least 1 is needed", c.Name, c.Waiting)
+		return fmt.Errorf("table %s: waiting is %d commands: at least 1 is needed", c.Name, c.Waiting)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (c Config) check() error {
 var (
 	// ErrExpired: the session is no longer remembered, or never existed. The command is not applied, unless an
 	// earlier attempt was: the error also matches kernel.ErrUnknown.
-	ErrExpired = errors.New("the session has expired")
+	ErrExpired = errors.New("the session has expired: open a new one")
 	// ErrStopped: this node's replica has stopped because its state differs from that of the majority or its
 	// machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of another
 	// node.
@@ -207,7 +207,8 @@ func (m guarded) Snapshot() []byte {
 func (m guarded) Apply(command []byte) []byte {
 	defer func() {
 		if why := recover(); why != nil {
-			m.t.k.Log.Error("application panicked", "table", m.t.c.Name, "why", why, "stack", string(debug.Stack()))
+			m.t.k.Log.Error("state machine panicked; its replica stops", "table", m.t.c.Name, "err", why, "stack",
+				string(debug.Stack()))
 			panic(why)
 		}
 	}()
@@ -240,7 +241,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	defer t.mu.Unlock()
 	switch m.Kind {
 	case group.Excluded:
-		log.Warn("out of the view: this node is to join again")
+		log.Warn("excluded from the view; this node rejoins")
 		t.abandon(kernel.ErrNotMember)
 	case rsm.Serving:
 		if t.serving = m.Value == 1; t.serving && t.closed == nil {
@@ -250,10 +251,10 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	case group.SnapshotInstalled:
 		t.stopped = nil
 		delete(t.diverged, t.k.Self)
-		log.Info("has the state of another node", "bytes", len(m.Body))
+		log.Info("received the state of another node", "bytes", len(m.Body))
 	case group.SnapshotWanted:
 		if size := t.size.Load(); size > int64(t.limits.Snapshot) {
-			log.Error("a node that joins does not take the state: it is too long", "node",
+			log.Error("state is too large for a joining node; it cannot join", "node",
 				t.k.Name(m.Origin), "bytes", size, "allowed", t.limits.Snapshot)
 		}
 	case rsm.Diverged, rsm.Differs:
@@ -262,16 +263,16 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 			"majority", m.Kind == rsm.Diverged)
 	case rsm.Parted:
 		t.diverged[t.k.Self] = true
-		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
+		log.Error("replica differs from the majority; it takes their state", "position", m.Seq)
 		t.abandon(kernel.ErrNotMember)
 	case rsm.Alike:
 		delete(t.diverged, t.k.Self)
-		log.Info("has the state of the others", "position", m.Seq)
+		log.Info("replica has the state of the majority again", "position", m.Seq)
 	case rsm.Lacks:
-		log.Error("the table goes on without what no member has: acknowledged commands may be lost", "position", m.Seq)
+		log.Error("no member has some commands; acknowledged ones may be lost", "position", m.Seq)
 	case rsm.Stopped:
 		t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
-		log.Error("replica stopped; this node serves the table no more", "position", m.Seq, "why", string(m.Body))
+		log.Error("replica stopped; this node no longer serves the table", "position", m.Seq, "reason", string(m.Body))
 		t.abandon(t.stopped)
 	}
 }

@@ -81,7 +81,7 @@ func (t *Tracer) Begin(h trace.Header) func(trace.Event) {
 		}
 		err = errors.Join(err, w.Close())
 	}
-	t.log.Error("no trace is written", "machine", h.Node.Machine, "why", err)
+	t.log.Error("trace cannot be created; this machine has none", "machine", h.Node.Machine, "err", err)
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (t *Tracer) Close() {
 	for _, one := range open {
 		err := errors.Join(one.stream.Close(), one.file.Close())
 		if dropped := one.stream.Dropped(); dropped > 0 || err != nil {
-			t.log.Warn("a trace is not complete", "machine", one.machine, "dropped", dropped, "why", err)
+			t.log.Warn("trace is incomplete", "machine", one.machine, "dropped", dropped, "err", err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ internal/bench/failover free   : core cluster cluster/cert cluster/harness clust
 cli/console            free    : core trace internal/nearest
 cli/child              free    : core cluster/harness
 cli/cert               free    : core cluster/cert cli/console
-cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
+cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console internal/draw/prose
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace sim run agreement/problem drawing cli/console

@@ -143,7 +143,7 @@ type StatusResponse struct {
 	Round *durationpb.Duration `protobuf:"bytes,9,opt,name=round,proto3" json:"round,omitempty"`
 	// Whether the node is running, and a member of all its groups and tables.
 	Ready bool `protobuf:"varint,10,opt,name=ready,proto3" json:"ready,omitempty"`
-	// The reasons if it is not ready.
+	// The reasons if it is not ready, each with what to do.
 	Problems []string `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
 	// In the order of the configuration, including this node.
 	Members []*MemberStatus `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
@@ -158,7 +158,7 @@ type StatusResponse struct {
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
 	// Messages of others that machines refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Connections that are of no known member, by reason.
+	// Connections that no member has proved to be its own, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Messages for unknown machines.
 	Strange       uint64 `protobuf:"varint,21,opt,name=strange,proto3" json:"strange,omitempty"`

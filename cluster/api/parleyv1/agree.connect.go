@@ -46,8 +46,9 @@ const (
 type AgreeServiceClient interface {
 	// Agree makes all correct nodes agree on a value of this node, the source. It answers when this
 	// node has decided. If the caller disconnects first, the agreement continues.
-	// FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this node took
-	// no part, or its messages came too late. If the outcome is unknown, the other nodes may have
+	// FAILED_PRECONDITION: messages are too slow for the length of a round. UNAVAILABLE: more than m
+	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages came
+	// too late. If the outcome is unknown, the other nodes may have
 	// decided; if nothing was done, a retry is safe.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
@@ -150,8 +151,9 @@ func (c *agreeServiceClient) Decisions(ctx context.Context, req *DecisionsReques
 type AgreeServiceHandler interface {
 	// Agree makes all correct nodes agree on a value of this node, the source. It answers when this
 	// node has decided. If the caller disconnects first, the agreement continues.
-	// FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this node took
-	// no part, or its messages came too late. If the outcome is unknown, the other nodes may have
+	// FAILED_PRECONDITION: messages are too slow for the length of a round. UNAVAILABLE: more than m
+	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages came
+	// too late. If the outcome is unknown, the other nodes may have
 	// decided; if nothing was done, a retry is safe.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)

@@ -308,6 +308,6 @@ func (c *Client) unanswered(what, tx string, err error) {
 	defer c.mu.Unlock()
 	if time.Since(c.logged) >= time.Minute {
 		c.logged = time.Now()
-		c.log.Warn("the participant does not answer, and is asked again", "what", what, "tx", tx, "why", err)
+		c.log.Warn("participant does not answer; the call is repeated", "call", what, "tx", tx, "err", err)
 	}
 }

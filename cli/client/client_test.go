@@ -1,0 +1,49 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"parley/cli/console"
+	"parley/cluster/api/parleyv1"
+)
+
+// answered returns an error that a node has answered.
+func answered(code connect.Code, reason string) error {
+	err := connect.NewError(code, errors.New("why"))
+	detail, _ := connect.NewErrorDetail(&parleyv1.ErrorDetail{Reason: reason})
+	err.AddDetail(detail)
+	return err
+}
+
+// A command ends with 2 if its request is wrong, with 3 if the cluster gave no answer, such as without a majority, and
+// otherwise with 1.
+func TestReportStatus(t *testing.T) {
+	unasked := connect.NewError(connect.CodeUnavailable, errors.New("connection refused"))
+	for what, row := range map[string]struct {
+		errs []error
+		want int
+	}{
+		"no node can be called":              {[]error{unasked, unasked}, console.Unfinished},
+		"no answer in time":                  {[]error{connect.NewError(connect.CodeDeadlineExceeded, errors.New("late"))}, console.Unfinished},
+		"the node says that it was too late": {[]error{answered(connect.CodeDeadlineExceeded, "deadline")}, console.Unfinished},
+		"too few nodes are connected":        {[]error{unasked, answered(connect.CodeUnavailable, "not connected")}, console.Unfinished},
+		"not a member":                       {[]error{answered(connect.CodeUnavailable, "not a member")}, console.Unfinished},
+		"the node abstained":                 {[]error{answered(connect.CodeAborted, "abstained")}, console.Unfinished},
+		"the transaction is blocked":         {[]error{answered(connect.CodeUnknown, "blocked")}, console.Unfinished},
+		"one of several answered":            {[]error{unasked, nil}, console.Violated},
+		"one refuses":                        {[]error{unasked, answered(connect.CodeFailedPrecondition, "too slow")}, console.Violated},
+		"the key has no value":               {[]error{answered(connect.CodeNotFound, "no value")}, console.Violated},
+		"the session expired":                {[]error{answered(connect.CodeAborted, "expired")}, console.Violated},
+		"a value is too long":                {[]error{answered(connect.CodeInvalidArgument, "too large")}, console.Usage},
+		"there is no such group":             {[]error{unasked, answered(connect.CodeNotFound, "no group")}, console.Usage},
+	} {
+		a := &console.App{Err: io.Discard}
+		if got := Report(a, Joined(row.errs)); !errors.Is(got, console.ExitError(row.want)) {
+			t.Errorf("%s: got %v, want status %d", what, got, row.want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package api
+
+// meanings has the help text of each metric of a node: what it is, its unit, and what to do when it rises or falls.
+var meanings = map[string]string{
+	"info":  "Always 1; the labels name the cluster and the node.",
+	"ready": "1 if the node is ready for clients, otherwise 0; then /readyz says why.",
+	"incarnation": "Number of this start of the node; a later one is larger. A rise is a restart: " +
+		"look at the log.",
+	"refused_total": "Messages of the peer that a machine of this node refused, by reason. A steady " +
+		"rise means a faulty peer or one that is late: look at its log.",
+	"strangers_total": "Connections at the address for nodes that no member authenticated, by reason. " +
+		"If it rises, the log names the addresses: look for a wrong certificate or an " +
+		"attack.",
+	"strange_total": "Messages of other nodes for machines that this node does not have. If it " +
+		"rises, compare configurations.",
+	"commit_total": "Finished transactions, by outcome. If aborted ones rise, the log of the " +
+		"participants says why.",
+	"commit_pending": "Transactions whose outcome this node does not know yet. If it rises, look at " +
+		"commit_blocked and participants.",
+	"commit_blocked": "Transactions without an outcome until other nodes recover. If it is not 0, " +
+		"start the nodes that are down.",
+	"link_connected":  "1 if the peer is connected, otherwise 0; then look at its process and at the network.",
+	"member_expelled": "1 if an operator has expelled the member, until it is started again.",
+	"link_connections_total": "Connections with the peer since the start. A rise means a link that breaks: " +
+		"look at the network.",
+	"link_frames_in_total":   "Frames received from the peer.",
+	"link_frames_out_total":  "Frames sent to the peer.",
+	"link_bytes_in_total":    "Bytes received from the peer.",
+	"link_bytes_out_total":   "Bytes sent to the peer.",
+	"link_frames_lost_total": "Frames that were queued when a connection ended. A rise means a link that breaks.",
+	"link_queued_bytes":      "Bytes queued for the peer. If it rises, the peer or the network is too slow.",
+	"link_dropped_total": "Dropped connections and frames of the peer, by reason. If it rises, the log " +
+		"says which.",
+	"link_rtt_seconds": "Round-trip time of the last pings to the peer, in seconds: least, median, and " +
+		"999 of 1000. If a median exceeds 1/5 of a round, the peer counts as faulty: " +
+		"run parley doctor.",
+	"table_position": "Commands that this replica has applied. If it stays behind the others, this node is slow.",
+	"table_waiting": "Commands of this node without an answer. If it rises, the table stalls: look " +
+		"at view_suspected.",
+	"table_stopped": "1 if this replica has stopped because it diverged or its machine panicked. " +
+		"Then see the log; start the node with --rejoin.",
+	"table_diverged": "1 for a node whose replica of the table differs from the majority. Start that " +
+		"node with --rejoin, and report it.",
+	"store_records_total": "Records submitted to the disk since the start.",
+	"store_durable_total": "Records on the disk since the start. If it stays behind store_records_total, " +
+		"the disk is too slow.",
+	"store_bytes_total": "Bytes of records submitted to the disk since the start.",
+	"store_free_bytes": "Free bytes on the disk of the data folder, at most 1 s old. Below 64 MiB the " +
+		"node refuses requests that write.",
+	"store_slowest_commit_seconds": "Duration of the slowest commit to the disk since the start, in seconds. If it " +
+		"rises, the disk is too slow.",
+	"store_refuses": "1 if the node refuses requests that write because less than 64 MiB are free: " +
+		"free space on that disk.",
+	"view_in": "1 if this node is a member of the group or table, otherwise 0 until it has rejoined.",
+	"view_number": "Number of the view of the group or table. A rise means that a member was " +
+		"excluded or has joined.",
+	"view_members":       "Members of the view. If it falls, a node was excluded: look at link_connected.",
+	"view_suspected":     "Members that this node suspects to have crashed. If it stays above 0, look at these nodes.",
+	"slots_opened_total": "Agreements that this node has begun or joined, by stream or group.",
+	"slots_done":         "Number of the agreement up to which all are finished, by stream or group.",
+	"slots_abstained_total": "Agreements from which this node abstained because it missed a deadline or was " +
+		"rejoining. If it rises, look at pauses_total and clock_synchronized.",
+	"clock_synchronized": "1 if the clock is in step with the others, otherwise 0; then look at " +
+		"link_rtt_seconds and clock_skew_seconds.",
+	"clock_bound_seconds":  "Largest difference of other correct nodes' clocks, in seconds.",
+	"clock_offset_seconds": "How far the time of the cluster is ahead of the computer's clock, in seconds.",
+	"clock_drift_ppm": "How much faster this node's clock runs than the others, in parts per million. " +
+		"Beyond 3000 it refuses agreements: repair the clock.",
+	"clock_skew_seconds": "How far the peer's clock was ahead at the last reading, in seconds. If one " +
+		"rises, repair that clock.",
+	"wake_late_seconds": "How much later than requested this process wakes, in seconds: median and 999 " +
+		"of 1000. If it rises, the computer is overloaded.",
+	"pauses_total": "Wake-ups later than 1/5 of a round. If it rises, reduce the load or use longer " +
+		"rounds: run parley doctor.",
+	"suspended_seconds_total": "How long this computer was suspended since the start, in seconds.",
+}
