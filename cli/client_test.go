@@ -102,7 +102,7 @@ func otherCommands(t *testing.T) {
 		"clock --wait 0":              {1, "  not in step  "},
 		"clock --wait 10ms --json":    {1, `{"version":1,"node":"node4","answer":{"time":`},
 		"status":                      {1, "\nnode4  not ready\n       - not a member of group byzantine: it rejoins by itself"},
-		"status --json":               {1, "parley: node4: not ready: not a member of group byzantine: "},
+		"status --json":               {1, `"message":"node4: not ready: not a member of group byzantine: `},
 		"status --at node2":           {0, "healthy: 1 of 1 node\n"},
 		"status --at node2 --verbose": {0, "  position "},
 		"listen total --from 999999999 --count 1 --timeout 200ms": {3, "parley: node1: nothing was delivered for as long as"},

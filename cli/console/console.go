@@ -135,8 +135,8 @@ func (a *App) SetFromEnvironment(command string, fs *pflag.FlagSet) error {
 			return
 		}
 		for _, name := range Variables(command, f) {
-			text, set := os.LookupEnv(name)
-			if !set {
+			text := os.Getenv(name)
+			if text == "" {
 				continue
 			}
 			a.variables[f.Name] = name

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -87,14 +88,18 @@ type metric struct{ name, kind, help, labels string }
 // by must.
 func metricsPart(root string) string {
 	var all []metric
+	meanings := make(map[string]string)
 	for _, name := range must.Get(filepath.Glob(filepath.Join(root, "cluster/api/*.go"))) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok {
-				all = append(all, metricsIn(fn)...)
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				all = append(all, metricsIn(d)...)
+			case *ast.GenDecl:
+				readMeanings(d, meanings)
 			}
 		}
 	}
@@ -102,9 +107,27 @@ func metricsPart(root string) string {
 	all = slices.CompactFunc(all, func(a, b metric) bool { return a.name == b.name })
 	var rows [][]string
 	for _, m := range all {
-		rows = append(rows, []string{code(m.name), m.kind, m.help, m.labels})
+		help := cmp.Or(m.help, meanings[m.name])
+		if help == "" {
+			must.Failf("the metric %s has no meaning", m.name)
+		}
+		rows = append(rows, []string{code(m.name), m.kind, help, m.labels})
 	}
 	return table([]string{"metric", "type", "meaning", "labels"}, rows)
+}
+
+// readMeanings adds the help texts of a declaration of the variable meanings, by metric.
+func readMeanings(d *ast.GenDecl, meanings map[string]string) {
+	for _, s := range d.Specs {
+		v, ok := s.(*ast.ValueSpec)
+		if !ok || v.Names[0].Name != "meanings" {
+			continue
+		}
+		for _, e := range v.Values[0].(*ast.CompositeLit).Elts {
+			pair := e.(*ast.KeyValueExpr)
+			meanings["parley_"+textOf(pair.Key, nil)] = textOf(pair.Value, nil)
+		}
+	}
 }
 
 // metricsIn finds the metrics that a function sends by gauge and count, or declares for the registry.
@@ -139,10 +162,10 @@ func metricOf(call *ast.CallExpr, texts map[string]ast.Expr) (m metric, ok bool)
 		return m, false
 	}
 	switch kind := of.Sel.Name; {
-	case (kind == "gauge" || kind == "count") && len(call.Args) >= 3:
-		m.name, m.help = "parley_"+textOf(call.Args[0], texts), textOf(call.Args[1], texts)
+	case (kind == "gauge" || kind == "count") && len(call.Args) >= 2:
+		m.name = "parley_" + textOf(call.Args[0], texts)
 		m.kind = map[string]string{"gauge": "gauge", "count": "counter"}[kind]
-		labels := call.Args[3:]
+		labels := call.Args[2:]
 		if len(labels) == 1 { // a list of its own
 			if list, ok := texts[labels[0].(*ast.Ident).Name].(*ast.CompositeLit); ok {
 				labels = list.Elts
@@ -185,6 +208,8 @@ func textOf(e ast.Expr, texts map[string]ast.Expr) string {
 		if texts[e.Name] != nil {
 			return textOf(texts[e.Name], nil)
 		}
+	case *ast.BinaryExpr: // a text in parts
+		return textOf(e.X, texts) + textOf(e.Y, texts)
 	}
 	return ""
 }
