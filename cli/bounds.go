@@ -39,7 +39,7 @@ func boundsCommand(a *console.App) *cobra.Command {
 		Use:     "bounds",
 		Short:   "Say what n processes can tolerate, and what it costs",
 		Example: "  parley bounds -n 10 -m 3",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 2 || n > parley.MaxProcesses {
 				return parley.CheckN(n, 2)

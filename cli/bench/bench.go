@@ -41,7 +41,7 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 		Use:     name,
 		Short:   "Time " + name,
 		Example: fmt.Sprintf("  parley bench %s -n 10 -m 3 --engine %s --json", name, engines[len(engines)-1]),
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := s.Check(); err != nil {
 				return err

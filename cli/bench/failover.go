@@ -32,7 +32,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 			"until it is suspected.",
 		Example: "  parley bench failover --reps 1 --before 200ms --after 500ms\n" +
 			"  parley bench failover --how stop --suspect 500ms --after 3s",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if how != "kill" && how != "stop" {
 				return parley.FlagErrorf("how", "%q: allowed are kill and stop", how)
@@ -76,7 +76,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 // failoverNode is the hidden command "parley bench failover-node": a node that may fail.
 func failoverNode(a *console.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "failover-node", Hidden: true, Args: cobra.NoArgs,
+		Use: "failover-node", Hidden: true, Args: console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			signal.Ignore(os.Interrupt) // the parent process receives Ctrl-C as well, and ends this one
 			return failover.Serve(nil, os.Stdin, a.Out)

@@ -38,7 +38,7 @@ func orderCommand(a *console.App) *cobra.Command {
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, release := console.UntilSignal(cmd.Context())
 			defer release()

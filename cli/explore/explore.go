@@ -4,9 +4,11 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/cli/console"
@@ -50,12 +52,19 @@ func Command(a *console.App) *cobra.Command {
 	for _, p := range a.Protocols {
 		cmd.AddCommand(protocolCommand(a, p))
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && renamed[unknown.GetSpecifiedName()] != "" {
+			name := unknown.GetSpecifiedName()
+			return fmt.Errorf("unknown flag --%s: %s", name, renamed[name])
+		}
+		return console.UnknownFlag(cmd, err)
+	})
 	return cmd
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: p.Name, Short: p.Title, Args: cobra.NoArgs,
+		Use: p.Name, Short: p.Title, Args: console.NoArgs,
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),
 	}
 	f := newFlags(p, cmd.Flags())

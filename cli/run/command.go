@@ -57,8 +57,7 @@ func Command(a *console.App) *cobra.Command {
 	}
 	run.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "replay" {
-			return parley.FlagErrorf("replay", "no protocol is given beside it, for the trace names its own: parley run "+
-				"--replay FILE")
+			return parley.FlagErrorf("replay", "the trace names its protocol: write parley run --replay FILE")
 		}
 		return console.UnknownFlag(cmd, err)
 	})
@@ -66,7 +65,7 @@ func Command(a *console.App) *cobra.Command {
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
-	behaviours := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
+	behaviors := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
 	crashes := "\ncrash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION."
 	if p.Timing != parley.Synchronous {
 		crashes = "\nor crash@DURATION: 1 ns is a tick, if --host cluster does not say otherwise."
@@ -75,9 +74,9 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 		Use:   p.Name,
 		Short: p.Title,
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,%s",
-			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviours, ", "), crashes),
+			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviors, ", "), crashes),
 		Example: "  parley run " + p.Name + example(p),
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 	}
 	f := newFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -163,7 +162,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return console.ParseError("parley run "+p.Name, f.fs, err)
 	case f.fs.NArg() > 0:
-		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
+		return console.Unexpected("parley run", f.fs.Args())
 	}
 	return executeFile(a, s, f)
 }

@@ -31,10 +31,10 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return console.ParseError("parley run", fs, err)
 	}
 	if fs.NArg() > 0 {
-		return parley.FlagErrorf("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
+		return parley.FlagErrorf("replay", "unexpected argument %q: the trace names its protocol", fs.Arg(0))
 	}
 	if *file == "" {
-		return parley.FlagErrorf("replay", "a FILE was expected, as run --trace FILE writes it")
+		return parley.FlagErrorf("replay", "the name of the file is missing: name a trace that run --trace FILE wrote")
 	}
 	if err := view.Check(); err != nil {
 		return err
@@ -44,9 +44,8 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s.Host != "" {
-		return parley.FlagErrorf("replay", "%s is of real processes, whose timers run out when they do: parley trace "+
-			"show shows it",
-			*file)
+		return parley.FlagErrorf("replay", "%s is a trace of real processes, whose timing cannot be repeated: "+
+			"use parley trace show", *file)
 	}
 	again := sim.Replay{
 		Protocol: s.Protocol, Faulty: s.Liars(), Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped,
@@ -65,7 +64,7 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return trace.Header{}, show.Run{}, nil, err
+		return trace.Header{}, show.Run{}, nil, console.FileError(err)
 	}
 	defer in.Close()
 	h, log, err := trace.Read(in)

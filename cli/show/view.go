@@ -103,12 +103,12 @@ func (v *View) rounds() []reading.Round {
 
 func (v *View) outcomes() []reading.Outcome {
 	return reading.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
-		return v.behaviour(id)
+		return v.behavior(id)
 	})
 }
 
-// behaviour names the behavior of a faulty process. In an explored run, the explorer chooses its actions.
-func (v *View) behaviour(id parley.ID) string {
+// behavior names the behavior of a faulty process. In an explored run, the explorer chooses its actions.
+func (v *View) behavior(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
@@ -149,7 +149,7 @@ func (v *View) title() string {
 		return text + "; nobody is faulty"
 	}
 	who := lists.Each(v.style.Faulty.All(), func(id parley.ID) string {
-		return v.run.Names.Full(id) + " (" + v.behaviour(id) + ")"
+		return v.run.Names.Full(id) + " (" + v.behavior(id) + ")"
 	})
 	text += "\nfaulty: " + strings.Join(who, ", ")
 	if len(who) > 1 && v.run.Host != "" {

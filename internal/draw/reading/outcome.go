@@ -20,15 +20,15 @@ type Outcome struct {
 // Outcomes reads the outcome of every process from a history: its first proposal and its first decision. A decision
 // of a faulty process means nothing and is omitted. Roles are correct and faulty, with the name of the behavior if
 // there is one; a single proposer is the source.
-func Outcomes(h *parley.History, proposers parley.Set, behaviour func(parley.ID) string) []Outcome {
+func Outcomes(h *parley.History, proposers parley.Set, behavior func(parley.ID) string) []Outcome {
 	out := make([]Outcome, h.N)
 	for i := range out {
 		id := parley.ID(i)
 		role := "correct"
 		if h.Faulty.Has(id) {
 			role = "faulty"
-			if behaviour != nil && behaviour(id) != "" {
-				role += ": " + behaviour(id)
+			if behavior != nil && behavior(id) != "" {
+				role += ": " + behavior(id)
 			}
 		}
 		if proposers.Len() == 1 && proposers.Has(id) {
