@@ -74,7 +74,7 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	case ended:
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "parley: %s\n", console.Plain(err))
+	fmt.Fprintln(stderr, console.FoldError("parley: "+console.Plain(err), a.ErrorWidth()))
 	if ended, ok := errors.AsType[*console.EndedError](err); ok {
 		return ended.Status
 	}

@@ -20,17 +20,17 @@ func conformCommand(a *console.App) *cobra.Command {
 			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
 			"that docs/reference/vectors.md gives; the others are run.",
 		Example: "  parley conform internal/conform/testdata",
-		Args:    console.Args(1, 0, "a PATH was expected, of a file or a folder"),
+		Args:    console.Args(1, 0, "at least one PATH of a file or folder is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := conform.Files(args)
 			if err != nil {
-				return err
+				return console.FileError(err)
 			}
 			all, status := []conform.Result{}, console.Fine
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
-					fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
+					fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(console.FileError(err)))
 					status = console.Usage
 					continue
 				}

@@ -35,7 +35,7 @@ func listCommand(a *console.App) *cobra.Command {
 		Short: "List the protocols, their models, bounds and guarantees",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
-		Args: console.Args(0, 1, "one PROTOCOL was expected, or none"),
+		Args: console.Args(0, 1, "at most one PROTOCOL is allowed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			protocols := a.Protocols
 			if len(args) == 1 {

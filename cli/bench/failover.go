@@ -35,7 +35,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if how != "kill" && how != "stop" {
-				return parley.FlagErrorf("how", "%q: allowed are kill and stop", how)
+				return parley.FlagErrorf("how", "unknown failure %q: allowed are kill and stop", how)
 			}
 			s.Stop = how == "stop"
 			if err := s.Check(); err != nil {
@@ -48,7 +48,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 				return child.Start(ctx, id, "bench", "failover-node")
 			}
 			r, err := failover.Run(ctx, s, start, func(node string, first time.Duration) {
-				fmt.Fprintf(a.Err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
+				fmt.Fprintf(a.Err, "%s fails: the others continue after %.1f ms\n", node, first.Seconds()*1e3)
 			})
 			switch {
 			case ctx.Err() != nil:

@@ -85,24 +85,24 @@ func orderCommand(a *console.App) *cobra.Command {
 // orderSpec completes and checks the specification of a measurement.
 func orderSpec(s *order.Spec, level, secured string) (err error) {
 	if secured != "on" {
-		return parley.FlagErrorf("tls", "%q: allowed is on", secured)
+		return parley.FlagErrorf("tls", "%q: allowed is on, because nodes always use mutual TLS", secured)
 	}
 	if s.Level, err = cluster.ParseLevel(level); err != nil || s.Level != cluster.Total && s.Level != cluster.Byzantine {
-		return parley.FlagErrorf("level", "%q: allowed are total and byzantine", level)
+		return parley.FlagErrorf("level", "unknown level %q: allowed are total and byzantine", level)
 	}
 	switch {
 	case s.Level == cluster.Total && s.M > 0:
-		return parley.FlagErrorf("m", "%d: with --level total nobody may lie", s.M)
+		return parley.FlagErrorf("m", "%d: allowed with --level total is 0, because it tolerates no lies", s.M)
 	case s.Level == cluster.Total && s.Round != 0:
-		return parley.FlagErrorf("round", "%v: --level total has no rounds", s.Round)
+		return parley.FlagErrorf("round", "%v: --level total has no rounds: omit the flag, or use --level byzantine", s.Round)
 	case s.Round < 0:
-		return parley.FlagErrorf("round", "%v: a time above 0 was expected", s.Round)
+		return parley.FlagErrorf("round", "%v: allowed are durations above 0", s.Round)
 	case s.Level == cluster.Total:
 		s.M = 0
 	case s.M < 0:
 		s.M = max(0, (s.N-1)/3)
 	case s.N <= 3*s.M && s.N > 0:
-		return parley.FlagErrorf("m", "%d: of %d nodes %d may lie, for n > 3m", s.M, s.N, (s.N-1)/3)
+		return parley.FlagErrorf("m", "%d of %d nodes may lie: allowed are 0 to %d, because n > 3m is necessary", s.M, s.N, (s.N-1)/3)
 	}
 	if err := s.Check(); err != nil {
 		return err

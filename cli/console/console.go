@@ -118,7 +118,7 @@ func (a *App) Find(name string) (parley.Protocol, error) {
 	}
 	hint := `"parley list" names all`
 	if list := nearest.Similar(name, all); len(list) > 0 {
-		hint = nearest.Meant(list)
+		hint = nearest.Meant(list) + " " + hint
 	}
-	return parley.Protocol{}, fmt.Errorf("unknown protocol %q: %s", name, hint)
+	return parley.Protocol{}, fmt.Errorf("unknown protocol %.200q: %s", name, hint)
 }

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"parley"
+	"parley/internal/draw/prose"
 )
 
 // Plain returns the text of an error on one line. An error about the value of a flag is reworded for the user.
@@ -20,6 +24,29 @@ func Plain(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
+// FoldError folds an error for a terminal of the given width, with all lines but the first indented. A width of 0
+// means no terminal: the error stays one line.
+func FoldError(text string, width int) string {
+	const indent = 2
+	if width <= 0 || prose.Width(text) <= width {
+		return text
+	}
+	return strings.ReplaceAll(prose.Fold(text, max(width-indent, 20)), "\n", "\n"+strings.Repeat(" ", indent))
+}
+
+// ErrorWidth returns the width of the terminal that the standard error is, and 0 if it is none.
+func (a *App) ErrorWidth() int {
+	f, ok := a.Err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // ValueError says which value a flag got and which it expects.
 func ValueError(bad *pflag.InvalidValueError) error {
 	want := bad.Unwrap().Error()
@@ -28,15 +55,25 @@ func ValueError(bad *pflag.InvalidValueError) error {
 		want = "allowed are true and false"
 	case "int":
 		want = "a whole number was expected"
+		if errors.Is(bad.Unwrap(), strconv.ErrRange) {
+			want = fmt.Sprintf("allowed are whole numbers up to %d", math.MaxInt)
+		}
 	case "uint64", "uint32":
 		want = "a whole number from 0 on was expected"
+		if errors.Is(bad.Unwrap(), strconv.ErrRange) {
+			want = "the number is too large: a smaller one was expected"
+		}
 	case "duration":
 		want = "a time with its unit was expected, as in 100ms or 1.5s"
 		if tooLong(bad.GetValue()) {
 			want = fmt.Sprintf("the largest that is allowed is %dh", math.MaxInt64/int64(time.Hour))
 		}
 	}
-	return fmt.Errorf("%q: %s", bad.GetValue(), want)
+	value := fmt.Sprintf("%.200q", bad.GetValue())
+	if strings.Contains(want, value) {
+		return errors.New(want)
+	}
+	return fmt.Errorf("%s: %s", value, want)
 }
 
 // tooLong reports whether a text that is no duration would be one if its numbers were smaller.

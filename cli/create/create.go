@@ -58,15 +58,14 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 		Long: short + ", in the new folder NAME. " + long + "\n\n" +
 			"There is no release of Parley yet, so the module replaces it by a checkout, which --source names.",
 		Example: "  parley new " + kind + " mine",
-		Args:    console.Args(1, 1, "one NAME was expected"),
+		Args:    console.Args(1, 1, "one NAME is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if !aName.MatchString(name) || name == "parley" {
-				return fmt.Errorf("parley new %s: %q: a name is lower-case letters and digits, 31 at most, and begins with a "+
-					"letter", kind, name)
+				return fmt.Errorf("parley new %s: %.200q is not a name: write at most 31 lower-case letters and digits, a letter first", kind, name)
 			}
 			if _, err := a.Find(name); err == nil && kind == "protocol" {
-				return fmt.Errorf("parley new %s: there is a protocol %s already: choose another name", kind, name)
+				return fmt.Errorf("parley new %s: there is a protocol %q already: choose another name", kind, name)
 			}
 			root, err := checkout(source)
 			if err != nil {
@@ -108,7 +107,7 @@ func checkout(given string) (string, error) {
 			return at, nil
 		}
 		if given != "" || at == filepath.Dir(at) {
-			return "", parley.FlagErrorf("source", "%s is no checkout of Parley: name the folder with its go.mod", dir)
+			return "", parley.FlagErrorf("source", "%s is not a checkout of Parley: name the folder with its go.mod", dir)
 		}
 	}
 }
@@ -142,7 +141,7 @@ func module(kind, name, root string) (map[string][]byte, error) {
 // write writes files into a new folder.
 func write(dir string, files map[string][]byte) error {
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: choose another name, or remove it", dir)
+		return fmt.Errorf("parley new: the folder %q exists already: choose another name, or remove it", dir)
 	} else if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	e := &result{search: s, App: a}
 	if f.step == "split" {
 		if e.report, e.split, err = splitLast(ctx, s.options); err != nil {
-			err = &parley.FlagError{Flag: "step", Err: err}
+			err = parley.FlagErrorf("step", "%w: use --step round", err)
 		}
 	} else {
 		e.report, err = explore.Search(ctx, s.options)

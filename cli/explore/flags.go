@@ -110,8 +110,8 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 
 // renamed are flags of earlier versions, with what replaces them.
 var renamed = map[string]string{
-	"alike":  "the flag is called --symmetry",
-	"detect": "the flag is called --crash-notices: in a run --detect takes ticks, and an exploration has none",
+	"alike":  "use --symmetry",
+	"detect": "use --crash-notices",
 }
 
 // whenever says how the keys differ from those of a run.
@@ -169,6 +169,9 @@ func (f *flags) declareModel(fs *pflag.FlagSet) {
 // readCrashes reads --crashes: a number, or a list of processes.
 func (f *flags) readCrashes() error {
 	if n, err := strconv.Atoi(f.crashes); err == nil {
+		if n < 0 || n > 255 {
+			return parley.FlagErrorf("crashes", "%d: allowed are 0 to 255", n)
+		}
 		f.model.Crashes = n
 		return nil
 	}
@@ -177,8 +180,7 @@ func (f *flags) readCrashes() error {
 	}
 	at, err := scenario.ParseCrashing(f.crashes, f.Naming)
 	if err != nil {
-		return parley.FlagErrorf("crashes", "%w; an exploration crashes a process at every time, so that an entry has "+
-			"only the key process", err)
+		return &parley.FlagError{Flag: "crashes", Err: err}
 	}
 	f.model.Crashes, f.model.CrashOnly = len(at), parley.SetOf(at...)
 	return nil

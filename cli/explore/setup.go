@@ -91,9 +91,9 @@ func elsewhere(p parley.Protocol) string {
 		p.Flags(own)
 	}
 	if own.Lookup("given") != nil {
-		return "--given explores the rest under clocks that are right, and run and sweep have clocks that differ"
+		return "use --given, which explores the rest with clocks that are right, or run and sweep, whose clocks differ"
 	}
-	return "run and sweep have clocks that differ and drift"
+	return "use run or sweep, whose clocks differ and drift"
 }
 
 // check returns an error if flags are wrong in themselves or for this protocol.
@@ -106,14 +106,14 @@ func (f *flags) check(p parley.Protocol) error {
 	case p.N > mostExplored:
 		return parley.FlagErrorf("n", "%d processes: allowed in an exploration are 1 to %d", p.N, mostExplored)
 	case p.Relies.Drift > 0 || p.Relies.Offset > 0:
-		return fmt.Errorf("%s reads clocks, and the states of an exploration have no clock time: %s",
-			p.Name, elsewhere(p))
+		return fmt.Errorf("parley explore %s: this protocol reads clocks, and an exploration has no clock time: %s",
+			f.listed.Name, elsewhere(p))
 	case f.step != grains[0] && p.Timing != parley.Synchronous:
 		return parley.FlagErrorf("step", "%s has no rounds: allowed is message", p.Name)
 	case f.depth < 0:
 		return parley.FlagErrorf("depth", "%d: allowed are numbers from 0 on", f.depth)
 	case f.depth > 0 && f.order == "depth":
-		return parley.FlagErrorf("depth", "a search depth first goes to the ends of runs: --order breadth does not")
+		return parley.FlagErrorf("depth", "a search depth first goes to the ends of runs: use --order breadth")
 	case f.limit < 0:
 		return parley.FlagErrorf("for", "%s is negative: allowed are durations from 0, which is no limit", f.limit)
 	case f.walks < 1:
@@ -269,7 +269,7 @@ func (f *flags) symmetries(s *search, named parley.Set) error {
 		case !s.options.Alike.Add(id):
 			return parley.FlagErrorf(flag, "%s is named twice: name it once", s.names.Full(id))
 		case named.Has(id):
-			return parley.FlagErrorf(flag, "%s is named in --%s: only other processes are interchangeable",
+			return parley.FlagErrorf(flag, "%s is named in --%s: name processes that it leaves out",
 				s.names.Full(id), s.aim)
 		}
 	}

@@ -130,9 +130,9 @@ func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 		case (q.Msg.Kind == parley.Carried || q.Msg.Kind == problem.CarryTo) && !p.Serves:
 			return f.entry("requests", i, fmt.Errorf("%s has no broadcasts: omit it", p.Name))
 		case q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}):
-			return f.entry("requests", i, fmt.Errorf("no process proposes a value to %s", p.Name))
+			return f.entry("requests", i, fmt.Errorf("no process proposes a value to %s: omit propose", p.Name))
 		case q.Msg.Kind == parley.Propose && !p.Proposers.Has(q.At):
-			return f.entry("requests", i, fmt.Errorf("this process does not propose a value to %s", p.Name))
+			return f.entry("requests", i, fmt.Errorf("this process does not propose a value to %s: name one that does", p.Name))
 		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous && !p.OnDemand:
 			return f.entry("requests", i, errors.New("when: values are proposed before the first round: write 0, or omit it"))
 		}

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"reflect"
 	"strings"
@@ -31,7 +33,7 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return console.ParseError("parley run", fs, err)
 	}
 	if fs.NArg() > 0 {
-		return parley.FlagErrorf("replay", "unexpected argument %q: the trace names its protocol", fs.Arg(0))
+		return parley.FlagErrorf("replay", "unexpected argument %q: omit it, because the trace names its protocol", fs.Arg(0))
 	}
 	if *file == "" {
 		return parley.FlagErrorf("replay", "the name of the file is missing: name a trace that run --trace FILE wrote")
@@ -69,14 +71,22 @@ func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log,
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
-		// The errors of the reader begin with the line.
-		return h, show.Run{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+		return h, show.Run{}, nil, TraceError(file, err)
 	}
 	s, err := Remake(a, h)
 	if err != nil {
 		err = fmt.Errorf("%s:1: %w", file, err)
 	}
 	return h, s, log, err
+}
+
+// TraceError is an error of reading a trace with the name of its file.
+func TraceError(file string, err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return console.FileError(err)
+	}
+	// The errors of the reader begin with the line.
+	return fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 }
 
 // Remake reconstructs the run of a trace from its header.
@@ -88,13 +98,13 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
 	f := newFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
+		return show.Run{}, fmt.Errorf("the arguments in the header are not those of a run of %s: record the trace again", h.Protocol)
 	}
 	if err := fs.Parse(h.Args[1:]); err != nil {
 		return show.Run{}, err
 	}
 	if fs.NArg() > 0 || f.scenario != "" {
-		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
+		return show.Run{}, fmt.Errorf("the arguments %q in the header are not those of a run: record the trace again", h.Args)
 	}
 	made, err := f.setup()
 	if err != nil {
@@ -107,11 +117,11 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 		header.Facts.Worst = 0
 	}
 	if !reflect.DeepEqual(header, h) {
-		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
+		err = fmt.Errorf("n, m, seed, names, and the faulty processes do not match the arguments %q: record the trace again", h.Args)
 	}
 	if h.Facts.Bare {
 		if s.Protocol.Bare == nil {
-			return s, fmt.Errorf("%s stands on no detector", s.Protocol.Name)
+			return s, fmt.Errorf("%s stands on no detector: record the trace again", s.Protocol.Name)
 		}
 		s.Protocol = *s.Protocol.Bare
 	}

@@ -76,7 +76,7 @@ func (f *flags) setup() (runSpec, error) {
 func (s *runSpec) spare(f *flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
-			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already: crash another process", s.Names.Full(c.At)))
+			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already: choose another process", s.Names.Full(c.At)))
 		}
 	}
 	for id := range s.Liars().All() {

@@ -59,7 +59,7 @@ func readScenario(file string) (*scenarioFile, error) {
 		return nil, parley.FlagErrorf("scenario", "%w", console.FileError(err))
 	}
 	if len(b) > maxScenario {
-		return nil, fmt.Errorf("--scenario: %s has more than %d bytes: a scenario has fewer", file, maxScenario)
+		return nil, fmt.Errorf("--scenario: %s is too long: at most %d bytes are allowed", file, maxScenario)
 	}
 	return parseScenario(file, b)
 }
@@ -76,12 +76,12 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 			extraLine(tree))
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return nil, fmt.Errorf("%s:1: the file is empty: a scenario has lines \"key: value\", such as \"protocol: eig\"", file)
+		return nil, fmt.Errorf("%s:1: the file is empty: write lines \"key: value\", such as \"protocol: eig\"", file)
 	}
 	pairs, ok := scenario.Pairs(tree.Docs[0].Body)
 	if !ok {
 		line := tree.Docs[0].Body.GetToken().Position.Line
-		return nil, fmt.Errorf("%s:%d: this is not a mapping: a scenario has lines \"key: value\", such as \"protocol: eig\"",
+		return nil, fmt.Errorf("%s:%d: this is not a mapping: write lines \"key: value\", such as \"protocol: eig\"",
 			file, line)
 	}
 	for _, pair := range pairs {
@@ -100,11 +100,10 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	return s, nil
 }
 
-// notYAML puts an error of the YAML parser, which begins with [LINE:COLUMN], into words.
+// notYAML puts an error of the YAML parser into words.
 func notYAML(file string, err error) error {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	line, column, twice := 1, 1, ""
-	if n, _ := fmt.Sscanf(first, "[%d:%d] mapping key %q", &line, &column, &twice); n == 3 {
+	line, column, twice := scenario.YAMLError(err)
+	if twice != "" {
 		return fmt.Errorf("%s:%d: the key %s is given twice: keep one", file, line, twice)
 	}
 	return fmt.Errorf("%s:%d: not YAML at column %d: check the indentation, the quotes, and the brackets of this line and "+

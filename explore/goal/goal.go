@@ -117,7 +117,7 @@ var forms = regexp.MustCompile(`^(?:([^\s()"'=<>!]+)|("(?:[^"\\]|\\.)*")|([()]|[
 // scan splits a goal into tokens. The last one is the end.
 func scan(text string) ([]token, error) {
 	if len(text) > longest {
-		return nil, fmt.Errorf("the goal has %d bytes: at most %d are read", len(text), longest)
+		return nil, fmt.Errorf("the goal has %d bytes: at most %d are allowed", len(text), longest)
 	}
 	var list []token
 	for rest := text; ; {

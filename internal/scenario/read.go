@@ -68,7 +68,7 @@ func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 			return at(pair.Key, fmt.Errorf("unknown key %q: %s", key, nearest.Names(key, keys)))
 		}
 		if seen[key] {
-			return at(pair.Key, fmt.Errorf("the key %s is given twice", key))
+			return at(pair.Key, fmt.Errorf("the key %s is given twice: keep one", key))
 		}
 		seen[key] = true
 		if err := allowed[i].read(r, pair.Value); err != nil {
@@ -77,7 +77,7 @@ func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 	}
 	for _, key := range needed {
 		if !seen[key] {
-			return at(n, fmt.Errorf("the key %s is missing", key))
+			return at(n, fmt.Errorf("the key %s is missing: add it", key))
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func numeric[T ~int | ~int64 | ~uint64 | ~float64](parse func(reader, string) (T
 func count(_ reader, text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > mostCount {
-		return 0, fmt.Errorf("%q is not a whole number from 0 to %d", text, mostCount)
+		return 0, fmt.Errorf("%q: allowed are whole numbers from 0 to %d", text, mostCount)
 	}
 	return v, nil
 }
@@ -191,7 +191,7 @@ func rate(_ reader, text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a whole number of parts per million", text)
+		return 0, fmt.Errorf("%q is not a whole number: write parts per million, as in 100", text)
 	case v > mostDrift || v < -mostDrift:
 		return 0, fmt.Errorf("%d parts per million: allowed are %d to %d", v, -mostDrift, mostDrift)
 	}

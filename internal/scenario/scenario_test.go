@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 		{"loss", "2", 1, "is not a probability: allowed are 0 to 1"},
 		{"fifo", "maybe", 1, "allowed are true and false"},
 		{"until", "-4", 1, `"-4" is negative: allowed are times from 0`},
-		{"steps", "many", 1, "is not a whole number from 0 to 1073741824"},
+		{"steps", "many", 1, `"many": allowed are whole numbers from 0 to 1073741824`},
 		{"graph", "[1]", 1, "a list is not a graph: write '{1: [2, 3], 3: [4]}'"},
 		{"graph", "\n1: [2]\n2: [9]", 3, `"9" is no process`},
 		{"requests", "hello", 1, `"hello" is not a list: write '[{at: 1, when: 100, broadcast: hello}]'`},
@@ -255,9 +255,9 @@ func TestErrors(t *testing.T) {
 		{"crashes", "[{process: 1}]", 1, "a crash has either step, from 1, or when, from 0"},
 		{"crashes", "[{process: 1, step: 1, when: 1}]", 1, "either step, from 1, or when"},
 		{"crashes", "[{process: 1, step: 1, disk: gone}]", 1, "allowed are kept and lost"},
-		{"clocks", "[{process: 1, drift: fast}]", 1, "\"fast\" is not a whole number of parts per million"},
+		{"clocks", "[{process: 1, drift: fast}]", 1, `"fast" is not a whole number: write parts per million`},
 		{"random", "{crashes: few}", 1, "crashes: \"few\""},
-		{"workload", "{broadcasts: -1}", 1, "a whole number from 0 to"},
+		{"workload", "{broadcasts: -1}", 1, "allowed are whole numbers from 0 to"},
 		// A required key is missing. No default process is assumed.
 		{"requests", "[{broadcast: a}]", 1, "the key at is missing"},
 		{"crashes", "\n- {process: 1, when: 3}\n- {when: 3}", 3, "the key process is missing"},
@@ -314,7 +314,7 @@ func TestParseCrashing(t *testing.T) {
 	}
 	for value, want := range map[string]string{
 		"[{process: 2, when: 5}]": `unknown key "when": allowed are process`, "[{}]": "the key process is missing",
-		"{process: 2}": "a mapping is not a list: write '[{process: 2", "[{process: 9}]": `"9" is no process`, "[": "is not YAML",
+		"{process: 2}": "a mapping is not a list: write '[{process: 2}]'", "[{process: 9}]": `"9" is no process`, "[": "is not YAML",
 	} {
 		if _, err := scenario.ParseCrashing(value, naming); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", value, err, want)
