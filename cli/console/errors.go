@@ -55,13 +55,13 @@ func ValueError(bad *pflag.InvalidValueError) error {
 		want = "allowed are true and false"
 	case "int":
 		want = "a whole number was expected"
-		if errors.Is(bad.Unwrap(), strconv.ErrRange) {
+		if tooLarge(bad) {
 			want = fmt.Sprintf("allowed are whole numbers up to %d", math.MaxInt)
 		}
 	case "uint64", "uint32":
 		want = "a whole number from 0 on was expected"
-		if errors.Is(bad.Unwrap(), strconv.ErrRange) {
-			want = "the number is too large: a smaller one was expected"
+		if tooLarge(bad) && bad.GetFlag().Value.Type() == "uint64" {
+			want = fmt.Sprintf("allowed are whole numbers from 0 to %d", uint64(math.MaxUint64))
 		}
 	case "duration":
 		want = "a time with its unit was expected, as in 100ms or 1.5s"
@@ -74,6 +74,11 @@ func ValueError(bad *pflag.InvalidValueError) error {
 		return errors.New(want)
 	}
 	return fmt.Errorf("%s: %s", value, want)
+}
+
+// tooLarge reports whether a value is a number beyond the range of its type. Package flag says so only in words.
+func tooLarge(bad *pflag.InvalidValueError) bool {
+	return errors.Is(bad.Unwrap(), strconv.ErrRange) || strings.Contains(bad.Unwrap().Error(), "out of range")
 }
 
 // tooLong reports whether a text that is no duration would be one if its numbers were smaller.

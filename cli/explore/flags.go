@@ -146,8 +146,10 @@ func faultCounts(m *explore.Model) []faultCount {
 // protocol may have a flag of its own.
 func (f *flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
-	fs.StringVar(&f.crashes, "crashes", "0", "maximum `number` of crashes, at any process and time; or a list of the "+
-		"processes that may crash, as in '[{process: 2}]', one crash for each entry at most")
+	if f.crashes = "0"; fs.Lookup("crashes") == nil {
+		fs.StringVar(&f.crashes, "crashes", "0", "maximum `number` of crashes, of any processes; or a list of the "+
+			"processes that may crash, as in '[{process: 2}]', one crash for each entry at most")
+	}
 	for _, c := range faultCounts(m) {
 		if fs.Lookup(c.flag) == nil {
 			fs.IntVar(c.n, c.flag, 0, c.help)

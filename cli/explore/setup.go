@@ -110,8 +110,10 @@ func (f *flags) check(p parley.Protocol) error {
 			f.listed.Name, elsewhere(p))
 	case f.step != grains[0] && p.Timing != parley.Synchronous:
 		return parley.FlagErrorf("step", "%s has no rounds: allowed is message", p.Name)
+	case f.pairs && p.Timing != parley.Synchronous:
+		return parley.FlagErrorf("indistinguishable", "%s has no rounds: name a protocol in rounds", p.Name)
 	case f.depth < 0:
-		return parley.FlagErrorf("depth", "%d: allowed are numbers from 0 on", f.depth)
+		return parley.FlagErrorf("depth", "%d steps: allowed are 1 and more, or 0 for no limit", f.depth)
 	case f.depth > 0 && f.order == "depth":
 		return parley.FlagErrorf("depth", "a search depth first goes to the ends of runs: use --order breadth")
 	case f.limit < 0:
@@ -135,6 +137,8 @@ func (f *flags) check(p parley.Protocol) error {
 		switch n := *c.n; {
 		case n < 0 || n > 255:
 			return parley.FlagErrorf(c.flag, "%d: allowed are 0 to 255", n)
+		case n > 0 && f.pairs:
+			return parley.FlagErrorf(c.flag, "--indistinguishable has no faults except lies: omit the flag")
 		case n > 0 && f.step != grains[0]:
 			return parley.FlagErrorf(c.flag, "a search by rounds has no faults except lies: use --step message")
 		}

@@ -114,7 +114,7 @@ func seen(n ast.Node) string {
 	case n.Type() == ast.SequenceType:
 		return "a list"
 	case n.Type() == ast.NullType:
-		return "no value"
+		return "an empty value"
 	}
 	return fmt.Sprintf("%.40q", n.GetToken().Value)
 }
@@ -277,7 +277,7 @@ func (r reader) processes(n ast.Node) (s parley.Set, err error) {
 			return s, err
 		}
 		if !s.Add(id) {
-			return s, at(v, fmt.Errorf("process %s is named twice", v.GetToken().Value))
+			return s, at(v, fmt.Errorf("process %s is named twice: name it once", v.GetToken().Value))
 		}
 	}
 	return s, nil
