@@ -96,6 +96,9 @@ func rootCommand(a *console.App) *cobra.Command {
 		Long: "Parley makes processes agree when some of them crash, lose messages, or lie. It simulates,\n" +
 			"explores, and runs the classical protocols, and says which theorem promised the outcome.\n\n" +
 			console.StatusTable(),
+		Example: "  parley run eig -n 4 -m 1 --faulty 3=twofaced\n" +
+			"  parley explore om -n 4 -m 1 --step round\n" +
+			"  parley demo",
 		Version:               version(),
 		SilenceErrors:         true,
 		SilenceUsage:          true,
@@ -110,7 +113,6 @@ func rootCommand(a *console.App) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(console.UnknownFlag)
 	a.DeclareColor(root.PersistentFlags())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -134,6 +136,12 @@ func rootCommand(a *console.App) *cobra.Command {
 		}
 	}
 	root.AddCommand(run.Member(a))
+	foldHelp(a, root)
+	for _, c := range root.Commands() {
+		if c.Name() == "run" || c.Name() == "explore" {
+			nameProtocols(a, c)
+		}
+	}
 	return root
 }
 

@@ -110,7 +110,7 @@ func TestLeast(t *testing.T) {
 		has                      string
 		requests, crashes, liars int
 	}{
-		{back, "--fifo false --random '{restarts: 3}'", "--fifo=false", 0, 1, 0},
+		{back, "--fifo=false --random '{restarts: 3}'", "--fifo=false", 0, 1, 0},
 		{honest, "--faulty 2=flip,3=flip --workload '{broadcasts: 6, from: [1, 2, 3]}' --random '{restarts: 1}'", "flip", 1, 0, 1},
 	} {
 		var out, stderr bytes.Buffer

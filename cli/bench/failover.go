@@ -25,11 +25,10 @@ func failoverCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "failover",
 		Short: "Measure how long a failed node delays the others",
-		Long: "Failover starts a cluster on this machine, a process a node, whose nodes all broadcast in total order\n" +
-			"at a steady rate. It kills one of them, or stops it, and measures how long nothing is delivered by the\n" +
-			"others: each node fails in turn, each in a new cluster. A node that is killed closes its connections, and\n" +
-			"the others see that; one that is stopped is silent, as a machine that loses its power, and is waited for\n" +
-			"until it is suspected.",
+		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady rate. It makes each node " +
+			"fail in turn, each time in a new cluster, and measures how long the others deliver nothing. A killed node " +
+			"closes its connections, which the others notice; a stopped node is silent, like a computer without power, " +
+			"until it is suspected. The exit status is 0, or 130 after Ctrl-C.",
 		Example: "  parley bench failover --reps 1 --before 200ms --after 500ms\n" +
 			"  parley bench failover --how stop --suspect 500ms --after 3s",
 		Args: console.NoArgs,
@@ -62,13 +61,13 @@ func failoverCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&s.N, "nodes", 3, "number of `nodes`")
-	f.StringVar(&how, "how", "kill", "how a node fails: `kill|stop`; a stopped node falls silent")
-	f.IntVar(&s.Reps, "reps", 3, "how many `times` each node fails")
-	f.DurationVar(&s.Suspect, "suspect", time.Second, "how long a node may be silent before it is suspected")
-	f.DurationVar(&s.Every, "every", time.Millisecond, "time between two messages of a node")
-	f.DurationVar(&s.Before, "before", time.Second, "for how long nodes send before one fails")
-	f.DurationVar(&s.After, "after", 3*time.Second, "for how long the others send after that")
+	f.IntVar(&s.N, "nodes", 3, "number of `nodes`, 3 to 13")
+	f.StringVar(&how, "how", "kill", "failure of a node: `kill|stop`; a stopped node is silent")
+	f.IntVar(&s.Reps, "reps", 3, "`number` of failures of each node, 1 to 1000")
+	f.DurationVar(&s.Suspect, "suspect", time.Second, "`duration` of silence after which a node is suspected, 20ms to 1m")
+	f.DurationVar(&s.Every, "every", time.Millisecond, "`duration` between two messages of a node, 100us to 1s")
+	f.DurationVar(&s.Before, "before", time.Second, "`duration` of sending before the failure, 100ms to 1m")
+	f.DurationVar(&s.After, "after", 3*time.Second, "`duration` of sending after the failure, 100ms to 1m")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

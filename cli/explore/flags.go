@@ -148,7 +148,7 @@ func (f *flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
 	if f.crashes = "0"; fs.Lookup("crashes") == nil {
 		fs.StringVar(&f.crashes, "crashes", "0", "maximum `number` of crashes, of any processes; or a list of the "+
-			"processes that may crash, as in '[{process: 2}]', one crash for each entry at most")
+			"processes that may crash, as in '[{process: 2}]', one crash for each entry at most (default: 0)")
 	}
 	for _, c := range faultCounts(m) {
 		if fs.Lookup(c.flag) == nil {

@@ -25,11 +25,11 @@ func Sweep(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Simulate many seeds and shrink the first broken promise",
-		Long: "Sweep runs a protocol, or the scenario in a file, once with each seed, on all cores. What the\n" +
-			"scenario leaves to be drawn (random, workload, delays, coins) is drawn from the seed. It counts\n" +
-			"the faults that came, and stops at the first promise that was broken, which it makes as small\n" +
-			"as it can and prints with the command that runs it again. Ctrl-C ends it with what was counted until\n" +
-			"then. \"parley run PROTOCOL --help\" has the flags of the runs, which may follow too.",
+		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed, on all cores. Random faults, " +
+			"workload, delays, and coins are drawn from the seed. It counts the faults and the verdicts, and stops at the " +
+			"first broken promise: it shrinks that run, and prints the commands that repeat both. It changes no file.\n\n" +
+			"The exit status is 0 if no promise broke, 1 if one broke, and 130 after Ctrl-C, with the counts so far. All " +
+			"flags of \"parley run PROTOCOL\" may follow.\n\nLearn more: docs/scenarios/README.md",
 		Example: "  parley sweep eig -n 4 -m 1 --faulty 2=random --seeds 1..2000\n" +
 			"  parley sweep docs/scenarios/article.yaml --seeds 1..500 --json",
 		DisableFlagParsing: true,

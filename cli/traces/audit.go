@@ -32,14 +32,13 @@ func Audit(a *console.App) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
-		Short: "Check the properties of protocols on nodes' traces",
-		Long: "Audit reads the traces of all nodes of a cluster, makes one of those of each machine, and says\n" +
-			"which properties of its protocol held, and which were promised in what happened. A TRACE is a\n" +
-			"file, or a folder whose .jsonl files are meant; traces that run writes will do too.\n\n" +
-			"What counts is what correct nodes wrote down. The trace of a node that lies is no evidence: it\n" +
-			"says so itself in a laboratory, or --faulty names it. Where several agreements are in one\n" +
-			"stream each is judged by itself. A trace that is not complete is judged as far as it goes.\n\n" +
-			"The exit status is 1 if anything was violated that was promised, and 2 if a trace cannot be read.",
+		Short: "Check the promises of protocols on the traces of nodes",
+		Long: "Audit merges the traces of the nodes of a cluster, machine by machine, and prints which properties of the " +
+			"protocol held, and which were promised under the faults that occurred. A TRACE is a file, or a folder with " +
+			".jsonl files; traces of runs are audited too. It changes no file.\n\n" +
+			"Only the traces of correct nodes are evidence. A node is faulty if its trace says so (fault injection), or if " +
+			"--faulty names it. Each agreement of a stream is judged by itself, and an incomplete trace up to its end.\n\n" +
+			"The exit status is 0 if no promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
 			"  parley audit testdata/traces\n  parley audit testdata/traces --machine group/order --json",
 		Args: console.Args(1, 0, "at least one TRACE is needed"),

@@ -22,7 +22,10 @@ import (
 // Command is "parley trace".
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Show and compare traces", Args: cobra.ArbitraryArgs, RunE: console.OneOf,
+		Use: "trace", Short: "Show and compare traces",
+		Long: "Trace shows and compares the traces of runs (--trace FILE) and of nodes (the key trace of their " +
+			"configuration). It changes no file.",
+		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
 			"  parley trace diff run.jsonl run.jsonl",
 	}
@@ -30,9 +33,10 @@ func Command(a *console.App) *cobra.Command {
 	var nodes nodeFlags
 	show := &cobra.Command{
 		Use:   "show TRACE...",
-		Short: "Show a trace as run shows it",
-		Long: "Show shows what run wrote as run shows it. Of traces of the nodes of a cluster, files or folders,\n" +
-			"it makes one and shows one machine, and of a stream of agreements one slot.",
+		Short: "Show a trace as run shows the run",
+		Long: "Show prints the trace of a run like run itself. It merges the traces of the nodes of a cluster, files or " +
+			"folders, and shows one machine; of a stream of agreements it shows one slot. The exit status is 0 if no " +
+			"promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
@@ -98,8 +102,8 @@ func diffCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE FILE",
 		Short: "Show where two traces diverge",
-		Long: "Diff shows the first event in which two traces differ, with those before and after it.\n" +
-			"The exit status is 0 if they are the same and 1 if they are not.",
+		Long: "Diff prints the first event in which two traces differ, with the events before and after it. The exit " +
+			"status is 0 if the traces are the same, 1 if they differ, and 2 if one cannot be read.",
 		Example: "  parley trace diff run.jsonl run.jsonl",
 		Args:    console.Args(2, 2, "two FILEs are needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
