@@ -98,7 +98,7 @@ func rootCommand(a *console.App) *cobra.Command {
 			console.StatusTable(),
 		Example: "  parley run eig -n 4 -m 1 --faulty 3=twofaced\n" +
 			"  parley explore om -n 4 -m 1 --step round\n" +
-			"  parley demo",
+			"  parley demo --once",
 		Version:               version(),
 		SilenceErrors:         true,
 		SilenceUsage:          true,

@@ -79,7 +79,9 @@ func TestStatusTable(t *testing.T) {
 		if row := fmt.Sprintf("| %d | %s", s.Status, s.Means); !strings.Contains(strings.ReplaceAll(string(b), "*", ""), row) {
 			t.Errorf("the README has no row %q", row)
 		}
-		if row := fmt.Sprintf("%3d  %s\n", s.Status, s.Means); !strings.Contains(help.String(), row) {
+		// The help folds long rows.
+		row := fmt.Sprintf(" %d %s", s.Status, s.Means)
+		if !strings.Contains(strings.Join(strings.Fields(help.String()), " "), row) {
 			t.Errorf("parley --help has no row %q", row)
 		}
 	}

@@ -21,7 +21,7 @@ func foldHelp(a *console.App, root *cobra.Command) {
 		cmd.Long = foldText(cmd.Long, width)
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if strings.Contains(f.Usage, "(default") { // the usage says it better than the value
-				zero, ok := map[string]string{"string": "", "stringSlice": "[]"}[f.Value.Type()]
+				zero, ok := map[string]string{"string": "", "stringSlice": "[]", "bool": "false"}[f.Value.Type()]
 				if f.DefValue = zero; !ok {
 					f.DefValue = "0"
 				}
