@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -171,24 +170,4 @@ func (in badInput) placed(args []string, message string) bool {
 			return arg == place || arg == first || strings.HasPrefix(place, arg+"/") ||
 				strings.Contains(message, fmt.Sprintf("%.200q", arg)) || len(flag) > 1 && strings.Contains(message, "unknown flag "+flag)
 		})
-}
-
-// A file or folder that its user may not read is an error that says so. The superuser may read all.
-func TestUnreadable(t *testing.T) {
-	if os.Getuid() == 0 || runtime.GOOS == "windows" {
-		t.Skip("the user may read everything")
-	}
-	t.Chdir(t.TempDir())
-	if err := os.WriteFile("secret", []byte("x"), 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{
-		"run --scenario secret", "run --replay secret", "trace show secret", "audit secret", "conform secret",
-		"trace diff secret secret",
-	} {
-		const want = "secret: no permission: check the rights of the file and its folder\n"
-		if stdout, stderr, status := run(strings.Fields(line)...); status != 2 || stdout != "" || !strings.HasSuffix(stderr, want) {
-			t.Errorf("%s: got status %d, %s; want 2 and %s", line, status, stderr, want)
-		}
-	}
 }

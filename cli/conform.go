@@ -15,7 +15,8 @@ func conformCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conform PATH...",
 		Short: "Run worked cases from JSON files against the protocols",
-		Long: "Conform runs worked cases from JSON files, or from the JSON files in folders, against the machines. It prints " +
+		Long: "Conform runs worked cases from JSON files, or from the JSON files in folders, against the " +
+			"machines. It prints " +
 			"a line for each expectation that is not met, and the counts of each family. The exit status is 0 if all " +
 			"cases pass, 1 if one fails, and 2 if a file cannot be run; the other files are run.\n\n" +
 			"Learn more: docs/reference/vectors.md",

@@ -69,6 +69,7 @@ func nameProtocols(a *console.App, cmd *cobra.Command) {
 	names := prose.Fold("  "+strings.Join(a.Names(), " "), min(a.Width(0), 100))
 	before, rest, _ := strings.Cut(cmd.UsageTemplate(), "{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}")
 	_, after, _ := strings.Cut(rest, "{{if .HasAvailableLocalFlags}}")
-	cmd.SetUsageTemplate(before + "{{if .HasAvailableSubCommands}}\n\nProtocols (described by \"parley list\"):\n" + names +
+	cmd.SetUsageTemplate(before + "{{if .HasAvailableSubCommands}}\n\nProtocols (described by \"parley " +
+		"list\"):\n" + names +
 		"{{end}}{{if .HasAvailableLocalFlags}}" + after)
 }

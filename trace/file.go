@@ -156,7 +156,8 @@ func (r *reader) trace(torn bool) (Header, *Log, error) {
 		return h, nil, r.wrong(fmt.Errorf("not the header of a trace: %w; name a file that run --trace or a node wrote", err))
 	}
 	if h.Version != Version {
-		return h, nil, r.wrong(fmt.Errorf("the trace has version %d: allowed is %d, so record it again with this program", h.Version, Version))
+		return h, nil, r.wrong(fmt.Errorf("the trace has version %d: allowed is %d, so record it again with "+
+			"this program", h.Version, Version))
 	}
 	if h.N < 1 || h.N > parley.MaxProcesses {
 		return h, nil, r.wrong(fmt.Errorf("n is %d: allowed are 1 to %d", h.N, parley.MaxProcesses))
@@ -177,7 +178,8 @@ func (r *reader) trace(torn bool) (Header, *Log, error) {
 		log.Broken = true
 		return h, log, nil
 	}
-	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d, and its last line is missing: record it again", log.count))
+	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d, and its last line is missing: record it "+
+		"again", log.count))
 }
 
 // take reads a line between the header and the footer.
@@ -195,7 +197,8 @@ func (r *reader) take(h Header, log *Log) error {
 	switch {
 	case err != nil:
 	case e.ID != log.count+1:
-		err = fmt.Errorf("event %d follows event %d: lines are missing or changed, so record the trace again", e.ID, log.count)
+		err = fmt.Errorf("event %d follows event %d: lines are missing or changed, so record the trace again",
+			e.ID, log.count)
 	case e.Cause >= e.ID && (h.Node == nil || !h.Node.Numbered || e.Op != Receive):
 		err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
 	default:
@@ -277,16 +280,19 @@ func (r *reader) end(first int, h Header, log *Log) error {
 		return r.wrong(fmt.Errorf("not the last line of a trace: %w; record the trace again", err))
 	}
 	if f.End != log.count || f.Hash != log.Hash() {
-		return r.wrong(fmt.Errorf("the trace was changed, so record it again: its last line says %d events and hash %s, but it holds %d with hash %s",
+		return r.wrong(fmt.Errorf("the trace was changed, so record it again: its last line says %d events and "+
+			"hash %s, but it holds %d with hash %s",
 			f.End, f.Hash, log.count, log.Hash()))
 	}
 	if sum, err := h.hash(); err != nil || f.Header != sum {
 		return &ReadError{Line: first, Err: fmt.Errorf(
-			"the header was changed, so record the trace again: line %d says that its hash is %s, but it is %s", r.n, f.Header, sum)}
+			"the header was changed, so record the trace again: line %d says that its hash is %s, but it is %s",
+			r.n, f.Header, sum)}
 	}
 	log.Until = parley.Tick(f.Until)
 	if f.Dropped != log.Dropped() {
-		return r.wrong(fmt.Errorf("the trace was changed, so record it again: its last line says that %d events are missing, but its gaps have %d",
+		return r.wrong(fmt.Errorf("the trace was changed, so record it again: its last line says that %d events "+
+			"are missing, but its gaps have %d",
 			f.Dropped, log.Dropped()))
 	}
 	return nil

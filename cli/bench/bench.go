@@ -81,7 +81,8 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	case "eig":
 		f.IntVar(&s.Workers, "workers", s.Workers, "`number` of threads of engine depthfirst, 1 to 256")
 	case "sm":
-		f.StringVar(&s.Signatures, "signatures", s.Signatures, "signatures: `ideal|ed25519`; ideal ones are tokens that cannot be forged")
+		f.StringVar(&s.Signatures, "signatures", s.Signatures, "signatures: `ideal|ed25519`; ideal ones are "+
+			"tokens that cannot be forged")
 	}
 	f.Uint64Var(&memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -91,7 +92,8 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 // howRun describes the engines of a protocol.
 func howRun(engines []string) string {
 	says := map[string]string{
-		"machine": "machine is the simulator with a machine for each process", "levels": "levels is one tree for all receivers",
+		"machine": "machine is the simulator with a machine for each process", "levels": "levels is one tree " +
+			"for all receivers",
 		"depthfirst": "depthfirst is that tree, a path at a time",
 	}
 	var all []string

@@ -25,7 +25,8 @@ func failoverCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "failover",
 		Short: "Measure how long a failed node delays the others",
-		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady rate. It makes each node " +
+		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady rate. It " +
+			"makes each node " +
 			"fail in turn, each time in a new cluster, and measures how long the others deliver nothing. A killed node " +
 			"closes its connections, which the others notice; a stopped node is silent, like a computer without power, " +
 			"until it is suspected. The exit status is 0, or 130 after Ctrl-C.",

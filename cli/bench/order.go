@@ -66,7 +66,8 @@ func orderCommand(a *console.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&level, "level", "total", "level of the order: `total|byzantine`, which tolerates crashes or lies")
 	f.IntVar(&s.N, "nodes", 3, "number of `nodes`, 2 to 13")
-	f.IntVarP(&s.M, "m", "m", -1, "number of `nodes` that may lie, with --level byzantine (default: the most that n > 3m allows)")
+	f.IntVarP(&s.M, "m", "m", -1, "number of `nodes` that may lie, with --level byzantine (default: the most "+
+		"that n > 3m allows)")
 	f.IntVar(&s.Silent, "silent", 0, "`number` of silent nodes, with --level byzantine")
 	f.DurationVar(&s.Round, "round", 0, "`duration` of a round, with --level byzantine (default 100ms)")
 	f.IntVar(&s.Size, "sizes", 64, "size of a message in `bytes`, 10 to 32768")
@@ -101,7 +102,8 @@ func orderSpec(s *order.Spec, level, secured string) (err error) {
 	case s.M < 0:
 		s.M = max(0, (s.N-1)/3)
 	case s.N <= 3*s.M && s.N > 0:
-		return parley.FlagErrorf("m", "%d of %d nodes may lie: allowed are 0 to %d, because n > 3m is necessary", s.M, s.N, (s.N-1)/3)
+		return parley.FlagErrorf("m",
+			"%d of %d nodes may lie: allowed are 0 to %d, because n > 3m is necessary", s.M, s.N, (s.N-1)/3)
 	}
 	if err := s.Check(); err != nil {
 		return err

@@ -38,6 +38,19 @@ func (a *App) Width(given int) int {
 	return 100
 }
 
+// ErrorWidth returns the width of the terminal that the standard error is, and 0 if it is none.
+func (a *App) ErrorWidth() int {
+	f, ok := a.Err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // DeclareColor declares --color.
 func (a *App) DeclareColor(fs *pflag.FlagSet) {
 	a.color = autoColor

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"parley"
 	"parley/internal/draw/prose"
@@ -32,19 +30,6 @@ func FoldError(text string, width int) string {
 		return text
 	}
 	return strings.ReplaceAll(prose.Fold(text, max(width-indent, 20)), "\n", "\n"+strings.Repeat(" ", indent))
-}
-
-// ErrorWidth returns the width of the terminal that the standard error is, and 0 if it is none.
-func (a *App) ErrorWidth() int {
-	f, ok := a.Err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
 }
 
 // ValueError says which value a flag got and which it expects.

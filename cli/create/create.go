@@ -64,7 +64,8 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if !aName.MatchString(name) || name == "parley" {
-				return fmt.Errorf("parley new %s: %.200q is not a name: write at most 31 lower-case letters and digits, a letter first", kind, name)
+				return fmt.Errorf("parley new %s: %.200q is not a name: write at most 31 lower-case letters and "+
+					"digits, a letter first", kind, name)
 			}
 			if _, err := a.Find(name); err == nil && kind == "protocol" {
 				return fmt.Errorf("parley new %s: there is a protocol %q already: choose another name", kind, name)

@@ -39,11 +39,13 @@ const (
 
 func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	f.fs = fs
-	fs.StringVar(&f.host, "host", onSim, "host of the run: `sim|cluster`, the simulator or real processes on this computer")
+	fs.StringVar(&f.host, "host", onSim, "host of the run: `sim|cluster`, the simulator or real processes on "+
+		"this computer")
 	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "`duration` of a round, 10ms to 1h, with --host cluster")
 	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond,
 		"`duration` of a tick, 1µs to 1s, with --host cluster, for protocols without rounds")
-	fs.DurationVar(&f.span, "for", 0, "`duration` of the run, up to 24h, with --host cluster (default: until nothing is due)")
+	fs.DurationVar(&f.span, "for", 0, "`duration` of the run, up to 24h, with --host cluster (default: until "+
+		"nothing is due)")
 }
 
 // simulated are the flags that only the simulator can honor, with the reason.

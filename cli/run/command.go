@@ -23,7 +23,8 @@ func Command(a *console.App) *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run PROTOCOL | run --scenario FILE | run --replay FILE",
 		Short: "Run a protocol once and show what happened",
-		Long: "Run runs a protocol once, named here or in a scenario file, and shows what happened and which promises held. " +
+		Long: "Run runs a protocol once, named here or in a scenario file, and shows what happened and which " +
+			"promises held. " +
 			"It changes no file, except those of --trace and --svg. The exit status is 0 if no promise broke, 1 if one " +
 			"broke, 2 for bad input, and 3 if a run on --host cluster ended before it was over.\n\n" +
 			"The simulator makes the run, and the same flags make the same run. With --host cluster real processes on " +
@@ -75,7 +76,8 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   p.Name,
 		Short: p.Title,
-		Long: fmt.Sprintf("Run runs this protocol once and shows what happened: %s.\n\nTiming: %s. Faults: %s. Source: %s.\n\n"+
+		Long: fmt.Sprintf("Run runs this protocol once and shows what happened: %s.\n\nTiming: %s. Faults: %s. "+
+			"Source: %s.\n\n"+
 			"The behaviors of --faulty are %s,%s\n\n\"parley run --help\" explains exit statuses, scenarios, and replays.",
 			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviors, ", "), crashes),
 		Example: "  parley run " + p.Name + example(p),

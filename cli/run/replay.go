@@ -98,7 +98,8 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
 	f := newFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return show.Run{}, fmt.Errorf("the arguments in the header are not those of a run of %s: record the trace again", h.Protocol)
+		return show.Run{}, fmt.Errorf("the arguments in the header are not those of a run of %s: record the "+
+			"trace again", h.Protocol)
 	}
 	if err := fs.Parse(h.Args[1:]); err != nil {
 		return show.Run{}, err
@@ -117,7 +118,8 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 		header.Facts.Worst = 0
 	}
 	if !reflect.DeepEqual(header, h) {
-		err = fmt.Errorf("n, m, seed, names, and the faulty processes do not match the arguments %q: record the trace again", h.Args)
+		err = fmt.Errorf("n, m, seed, names, and the faulty processes do not match the arguments %q: record the "+
+			"trace again", h.Args)
 	}
 	if h.Facts.Bare {
 		if s.Protocol.Bare == nil {

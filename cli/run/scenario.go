@@ -106,7 +106,8 @@ func notYAML(file string, err error) error {
 	if twice != "" {
 		return fmt.Errorf("%s:%d: the key %s is given twice: keep one", file, line, twice)
 	}
-	return fmt.Errorf("%s:%d: not YAML at column %d: check the indentation, the quotes, and the brackets of this line and "+
+	return fmt.Errorf("%s:%d: not YAML at column %d: check the indentation, the quotes, and the brackets of "+
+		"this line and "+
 		"of the line above", file, line, column)
 }
 
@@ -147,7 +148,8 @@ func flagText(key string, n ast.Node) (string, error) {
 				return "", wrong(v, "a list in a list")
 			}
 			if strings.Contains(text, ",") {
-				return "", fmt.Errorf("%d: %s: %q has a comma, which separates values: write values without commas", v.GetToken().Position.Line, key, text)
+				return "", fmt.Errorf("%d: %s: %q has a comma, which separates values: write values without "+
+					"commas", v.GetToken().Position.Line, key, text)
 			}
 			parts = append(parts, text)
 		}
@@ -242,7 +244,8 @@ func (s *scenarioFile) apply(f *flags) error {
 		case g == nil || slices.Contains(private, e.key):
 			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return slices.Contains(private, n) })
 			if slices.Contains(private, e.key) {
-				return fmt.Errorf("%s:%d: %s: it is not allowed in a file: give --%s on the command line", s.file, e.line, e.key, e.key)
+				return fmt.Errorf("%s:%d: %s: it is not allowed in a file: give --%s on the command line",
+					s.file, e.line, e.key, e.key)
 			}
 			return fmt.Errorf("%s:%d: unknown key %q: %s", s.file, e.line, e.key,
 				nearest.Names(e.key, append([]string{"protocol"}, allowed...)))

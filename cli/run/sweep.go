@@ -69,7 +69,8 @@ func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFi
 	name, rest := args[0], args[1:]
 	if strings.HasPrefix(name, "-") {
 		if name, rest = scenarioOf(args), args; name == "" {
-			return p, nil, nil, errors.New("parley sweep: name a protocol or a scenario file before the flags: \"parley list\" names all protocols")
+			return p, nil, nil, errors.New("parley sweep: name a protocol or a scenario file before the flags: " +
+				"\"parley list\" names all protocols")
 		}
 	}
 	p, err = a.Find(name)

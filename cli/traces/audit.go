@@ -44,7 +44,8 @@ func Audit(a *console.App) *cobra.Command {
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
 		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
-	cmd.Flags().StringVar(&f.faulty, "faulty", "", "faulty `nodes`, separated by commas (default: those whose traces say so)")
+	cmd.Flags().StringVar(&f.faulty, "faulty", "", "faulty `nodes`, separated by commas (default: those whose "+
+		"traces say so)")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
 		"`duration` before the end of the first correct node in which requests are not judged, up to 1h")
 	cmd.Flags().StringVar(&f.machine, "machine", "", "judge only this `machine`, such as group/news (default: all)")
@@ -109,7 +110,8 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 		out = append(out, one)
 	}
 	if f.machine != "" && len(nodes) == 0 {
-		return nil, parley.FlagErrorf("machine", "no trace is of the machine %q: check its name, such as group/news", f.machine)
+		return nil, parley.FlagErrorf("machine", "no trace is of the machine %q: check its name, such as "+
+			"group/news", f.machine)
 	}
 	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.Protocols, namingOf)}
 	if f.faulty != "" {
@@ -131,7 +133,8 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 // auditRun judges the trace of a run.
 func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	if t.Log.Broken {
-		return audited{}, fmt.Errorf("%s: its last line is missing, which only traces of nodes may lack: record it again", t.Name)
+		return audited{}, fmt.Errorf("%s: its last line is missing, which only traces of nodes may lack: record "+
+			"it again", t.Name)
 	}
 	s, err := run.Remake(a, t.Header)
 	if err != nil {

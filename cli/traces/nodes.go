@@ -137,7 +137,8 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 			e.Msg.Kind == lockstep.Frame && e.Msg.Value == slot
 	})
 	if out.Len() == 0 {
-		return nil, 0, parley.FlagErrorf("slot", "these traces have no slot %d: omit the flag for the first that was decided", slot)
+		return nil, 0, parley.FlagErrorf("slot", "these traces have no slot %d: omit the flag for the first "+
+			"that was decided", slot)
 	}
 	return out, slot, nil
 }

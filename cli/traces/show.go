@@ -46,7 +46,8 @@ func Command(a *console.App) *cobra.Command {
 	}
 	view.Declare(show.Flags())
 	show.Flags().StringVar(&nodes.machine, "machine", "", "show this `machine` of the nodes, such as group/news")
-	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "show this slot of a stream of agreements, a `number` (default: the first that was decided)")
+	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "show this slot of a stream of agreements, a `number` "+
+		"(default: the first that was decided)")
 	cmd.AddCommand(show, diffCommand(a))
 	return cmd
 }

@@ -21,8 +21,10 @@ func (c *Config) numbers() []number {
 	return []number{
 		{"least", "minimum delay of a message, in `ticks` (0: 1)", (*int64)(&c.Least), short},
 		{"eps", "maximum error of a reading, in `ticks` (0: 899)", (*int64)(&c.Eps), short},
-		{"period", "time between resynchronizations, in `ticks` (0: derived from the other flags)", (*int64)(&c.Period), long},
-		{"delta", "maximum difference of correct clocks, in `ticks` (0: the bound of the theorem)", (*int64)(&c.Delta), long >> 4},
+		{"period", "time between resynchronizations, in `ticks` (0: derived from the other flags)",
+			(*int64)(&c.Period), long},
+		{"delta", "maximum difference of correct clocks, in `ticks` (0: the bound of the theorem)",
+			(*int64)(&c.Delta), long >> 4},
 		{"late", "maximum lateness of a process, in `ticks` (0: none)", (*int64)(&c.Late), short},
 		{"rho", "maximum drift of a correct clock, in `parts` per million (0: 100)", &c.Rho, maxPPM},
 		{"slew", "speed of the adjustment of a clock, in `parts` per million (0: 50000)", &c.Slew, maxPPM},

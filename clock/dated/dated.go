@@ -131,7 +131,8 @@ func New(c Config) parley.Protocol {
 // flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	clocks := convergence.Flags(fs, &c.Config)
-	fs.Int64Var((*int64)(&c.Round), "date-round", int64(c.Round), "duration of a round of the agreement on the date, in `ticks` "+
+	fs.Int64Var((*int64)(&c.Round), "date-round", int64(c.Round), "duration of a round of the agreement on the "+
+		"date, in `ticks` "+
 		"(0: three round trips)")
 	fs.Int64Var((*int64)(&c.Slack), "date-slack", int64(c.Slack), "slack of a round of that agreement, in `ticks` "+
 		"(0: 1/5 of a round trip)")

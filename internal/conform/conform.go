@@ -197,7 +197,8 @@ func Run(b []byte) (Result, error) {
 		Cases  []json.RawMessage `json:"cases"`
 	}
 	if err := form.Strict(b, &file); err != nil {
-		return Result{}, fmt.Errorf("%d: not a vector file: %w; check the line against docs/reference/vectors.md", lineOf(b, err), err)
+		return Result{}, fmt.Errorf("%d: not a vector file: %w; check the line against "+
+			"docs/reference/vectors.md", lineOf(b, err), err)
 	}
 	if file.Family == nil || file.Cases == nil {
 		return Result{}, fmt.Errorf(`1: a key is missing: write {"family": NAME, "cases": [...]}`)

@@ -78,7 +78,8 @@ func parse(key, text string) (ast.Node, error) {
 	return tree.Docs[0].Body, nil
 }
 
-// YAMLError returns the place of an error of the YAML parser, which begins with [LINE:COLUMN], and the key that is given
+// YAMLError returns the place of an error of the YAML parser, which begins with [LINE:COLUMN], and the key
+// that is given
 // twice if that is the error.
 func YAMLError(err error) (line, column int, twice string) {
 	if n, _ := fmt.Sscanf(err.Error(), "[%d:%d] mapping key %q", &line, &column, &twice); n < 2 {

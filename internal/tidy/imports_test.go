@@ -39,6 +39,7 @@ tools     = internal/draw internal/draw/* internal/scenario internal/conform int
 
 .                      pure    :
 internal/lists         pure    :
+internal/nearest       pure    :
 lockstep               pure    : core
 stack mux seq          pure    : core adapters
 faulty                 pure    : core adapters internal/nearest
@@ -53,7 +54,6 @@ commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
-internal/nearest       pure    :
 internal/must          free    :
 explore/internal/budget free   :
 explore/internal/timer pure    : core
@@ -104,7 +104,7 @@ internal/conform       free    : core adapters faulty trace hosts protocols agre
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
-cli/console            free    : core trace internal/nearest
+cli/console            free    : core trace internal/nearest internal/draw/prose
 cli/child              free    : core cluster/harness
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console

@@ -69,7 +69,8 @@ func (s Spec) Check() error {
 		}
 	}
 	if s.Silent > 0 && s.Level != cluster.Byzantine {
-		return parley.FlagErrorf("silent", "a silent node is excluded with this level: use --level byzantine, or omit the flag")
+		return parley.FlagErrorf("silent", "a silent node is excluded with this level: use --level byzantine, "+
+			"or omit the flag")
 	}
 	if s.Duration <= 0 || s.Duration > time.Hour {
 		return parley.FlagErrorf("dur", "%v: allowed are durations above 0, up to 1h", s.Duration)
