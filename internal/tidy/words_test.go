@@ -21,7 +21,7 @@ type idiom struct {
 var idioms = []idiom{
 	{`(^|[.;:|*-] )Who [a-z]`, 2, "name the actor: a node that ..."},
 	{`\b(is|are) (that|those) of\b`, 6, "say what it does or returns"},
-	{`\b(go|goes|going|gone|went) on\b`, 2, "continue, last, or happen"},
+	{`\b(go|goes|going|gone|went) on\b`, 1, "continue, last, or happen"},
 	{`\b(come|comes|coming|came) back\b`, 2, "restart, rejoin, or return"},
 	{`\b(stand|stands|standing|stood) still\b`, 0, "stall, is paused, or is unresponsive"},
 	{`\btold\b`, 72, "send, notify, report, or print"},
