@@ -46,8 +46,8 @@ func TestHelpIsPlain(t *testing.T) {
 
 // Help folds its paragraphs and the second column of its tables, and leaves other lines that begin with a space.
 func TestFoldText(t *testing.T) {
-	const text = "One paragraph\nof two lines.\n\n  a row  with a long second column\n  parley run eig -n 4 -m 1 --json"
-	want := "One paragraph of two\nlines.\n\n  a row  with a long\n         second\n         column\n  parley run eig -n 4 -m 1 --json"
+	const text = "One paragraph\nof two lines.\n\n  3  a long second column\n  parley run eig -n 4 -m 1 --json"
+	want := "One paragraph of two\nlines.\n\n  3  a long second\n     column\n  parley run eig -n 4 -m 1 --json"
 	if got := foldText(text, 20); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
