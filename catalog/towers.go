@@ -102,7 +102,7 @@ func views(c group.Config) parley.Protocol {
 // viewFlags declares the flags of views.
 func viewFlags(fs *flag.FlagSet, c *group.Config) func(*group.Config, parley.Naming) error {
 	complete := group.Flags(fs, c)
-	initial := fs.String("initial", "", "the `members` of view 1, as in 1,2,3; the others ask to join (default: all)")
+	initial := fs.String("initial", "", "`members` of view 1, as in 1,2,3; the other processes ask to join (default: all)")
 	return func(c *group.Config, naming parley.Naming) (err error) {
 		c.Initial = parley.Set{}
 		if err := complete(c, naming); err != nil {
@@ -138,7 +138,7 @@ func meshed(c diffusion.Config) parley.Protocol {
 	p := diffusion.New(c)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *diffusion.Config) func(*diffusion.Config, parley.Naming) error {
 		complete := diffusion.Flags(fs, c)
-		edges := fs.String("edges", "", "the `links` between processes, as in 1-2,2-3,3-1 (default: all)")
+		edges := fs.String("edges", "", "`edges` between neighbors, as in 1-2,2-3,3-1 (default: all)")
 		return func(c *diffusion.Config, naming parley.Naming) error {
 			if err := complete(c, naming); err != nil || *edges == "" {
 				return err

@@ -11,15 +11,15 @@ import (
 	"parley/cli/local"
 )
 
-// badInput is a command line of the cluster side with input that is not allowed, or that no node answers.
-type badInput struct {
+// badCall is a command line of the cluster side with input that is not allowed, or that no node answers.
+type badCall struct {
 	line   string // without "parley"; node.yaml is the file of node1 in the cluster bank, of which no node runs
 	status int
 	want   string // part of the only line on the standard error
 }
 
 // badCalls are calls of nodes.
-var badCalls = []badInput{
+var badCalls = []badCall{
 	{"status", 2, "--dir: it is missing: name the folder of a local cluster, or with --at the nodes of any"},
 	{"status --dir nowhere", 2, "--dir: open nowhere/node1/node.yaml: no such file or directory: the folder of a cluster was expected"},
 	{"status --dir bank --at nobody", 2, `--at: "nobody": allowed are node1, node2, node3`},
@@ -60,7 +60,7 @@ var badCalls = []badInput{
 }
 
 // badClusters are commands about whole clusters, nodes, and certificates.
-var badClusters = []badInput{
+var badClusters = []badCall{
 	{"cluster frob", 2, `parley cluster: unknown command "frob": allowed are down, drain, expel, forget, leave, up`},
 	{"cluster up -n 0", 2, "-n: 0 nodes: allowed are 1 to 32"},
 	{"cluster up -n 1000", 2, "-n: 1000 nodes: allowed are 1 to 32"},
@@ -144,7 +144,7 @@ var badFiles = [][3]string{
 }
 
 // refuse runs a command line, and demands its exit status and one line on the standard error with a part of it.
-func refuse(t *testing.T, in badInput) {
+func refuse(t *testing.T, in badCall) {
 	t.Helper()
 	stdout, stderr, status := run(words(in.line)...)
 	if status != in.status || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "parley: ") ||
@@ -189,7 +189,7 @@ func TestBadInputsOfClusters(t *testing.T) {
 			t.Fatalf("the configuration has no %q", c[0])
 		}
 		write(config, []byte(strings.Replace(string(whole), c[0], c[1], 1)))
-		refuse(t, badInput{"node --config " + config, 2, config + c[2]})
+		refuse(t, badCall{"node --config " + config, 2, config + c[2]})
 	}
 	write(config, whole)
 	for _, c := range badFiles {
@@ -205,7 +205,7 @@ func TestBadInputsOfClusters(t *testing.T) {
 		default:
 			write(file, read(filepath.Join("bank", "certs", c[1])))
 		}
-		refuse(t, badInput{"node --config " + config, 2, c[2]})
+		refuse(t, badCall{"node --config " + config, 2, c[2]})
 		write(file, before)
 	}
 }
@@ -227,7 +227,7 @@ func TestNodeAddressInUse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refuse(t, badInput{"node --config " + n.Config, 2, fmt.Sprintf("%s: %s is in use: this node is running already, or ", key, address)})
+		refuse(t, badCall{"node --config " + n.Config, 2, fmt.Sprintf("%s: %s is in use: this node is running already, or ", key, address)})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}

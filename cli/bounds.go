@@ -43,10 +43,12 @@ func boundsCommand(a *console.App) *cobra.Command {
 	var n, m int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "bounds",
-		Short:   "Say what n processes can tolerate, and what it costs",
+		Use:   "bounds",
+		Short: "Show which algorithms tolerate m faults, and their cost",
+		Long: "Bounds prints, for each algorithm in rounds, whether n processes tolerate m faults, the smallest n, the " +
+			"largest m, and the cost in rounds, messages, bits, and signatures. The exit status is 0.",
 		Example: "  parley bounds -n 10 -m 3",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 2 || n > parley.MaxProcesses {
 				return parley.CheckN(n, 2)

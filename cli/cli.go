@@ -94,6 +94,9 @@ func rootCommand(a *console.App) *cobra.Command {
 		Long: "Parley makes processes agree when some of them crash, lose messages, or lie. It simulates,\n" +
 			"explores, and runs the classical protocols, and says which theorem promised the outcome.\n\n" +
 			console.StatusTable(),
+		Example: "  parley run eig -n 4 -m 1 --faulty 3=twofaced\n" +
+			"  parley explore om -n 4 -m 1 --step round\n" +
+			"  parley demo --once",
 		Version:               version(),
 		SilenceErrors:         true,
 		SilenceUsage:          true,
@@ -115,8 +118,6 @@ func rootCommand(a *console.App) *cobra.Command {
 	}
 	a.DeclareColor(root.PersistentFlags())
 	console.Common(root.PersistentFlags(), "color")
-	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages |", ".FlagUsagesWrapped 80 |",
-		"{{if .HasHelpSubCommands}}", flagsByVariables+"{{if .HasHelpSubCommands}}").Replace(root.UsageTemplate()))
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -142,6 +143,12 @@ func rootCommand(a *console.App) *cobra.Command {
 	root.AddCommand(run.Member(a), environment())
 	root.SetOut(a.Out)
 	nameCompletion(root)
+	foldHelp(a, root)
+	for _, c := range root.Commands() {
+		if c.Name() == "run" || c.Name() == "explore" {
+			nameProtocols(a, c)
+		}
+	}
 	return root
 }
 

@@ -20,23 +20,24 @@ func conformCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conform PATH...",
 		Short: "Run worked cases from JSON files against the protocols",
-		Long: "Conform runs worked cases, from JSON files or folders of them, against the machines\n" +
-			"themselves: a line for each expectation that is not met, then a count a family. The\n" +
-			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
-			"that docs/reference/vectors.md gives; the others are run.",
+		Long: "Conform runs worked cases from JSON files, or from the JSON files in folders, against the " +
+			"machines. It prints " +
+			"a line for each expectation that is not met, and the counts of each family. The exit status is 0 if all " +
+			"cases pass, 1 if one fails, and 2 if a file cannot be run; the other files are run.\n\n" +
+			"Learn more: docs/reference/vectors.md",
 		Example: "  parley conform internal/conform/testdata",
-		Args:    console.Args(1, 0, "a PATH was expected, of a file or a folder"),
+		Args:    console.Args(1, 0, "at least one PATH of a file or folder is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := conform.Files(args)
 			if err != nil {
-				return err
+				return console.PathError(err)
 			}
 			all, status := []conform.Result{}, console.Fine
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
 					status = console.Usage
-					a.Complain(status, err)
+					a.Complain(status, console.PathError(err))
 					continue
 				}
 				all = append(all, r)

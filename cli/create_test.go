@@ -20,7 +20,7 @@ func made(t *testing.T, kind, name string) (dir string, goTool func(args ...stri
 	if status != 0 || !strings.Contains(out, "\n  go test ./...\n") {
 		t.Fatalf("status %d, %s%s", status, out, stderr)
 	}
-	if _, stderr, status := run("new", kind, name, "--source", root); status != 2 || !strings.Contains(stderr, "is there already") {
+	if _, stderr, status := run("new", kind, name, "--source", root); status != 2 || !strings.Contains(stderr, "exists already") {
 		t.Errorf("once more: status %d, %s", status, stderr)
 	}
 	dir, err = filepath.Abs(name)
@@ -126,10 +126,10 @@ func TestNewRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for line, want := range map[string]string{
 		"new":                            "parley new: name a command: allowed are protocol, service",
-		"new protocol":                   "parley new protocol: one NAME was expected, and none is given",
-		"new protocol My-Own":            `parley new protocol: "My-Own": a name is lower-case letters and digits`,
-		"new protocol eig":               "parley new protocol: there is a protocol eig already",
-		"new service mine":               "is no checkout of Parley: name the folder with its go.mod",
+		"new protocol":                   "parley new protocol: one NAME is needed, and none is given",
+		"new protocol My-Own":            `parley new protocol: "My-Own" is not a name: write at most 31 lower-case letters`,
+		"new protocol eig":               `parley new protocol: there is a protocol "eig" already`,
+		"new service mine":               "is not a checkout of Parley: name the folder with its go.mod",
 		"new service mine --source none": "--source: ",
 	} {
 		if _, stderr, status := run(strings.Fields(line)...); status != 2 || !strings.Contains(stderr, want) {

@@ -36,7 +36,7 @@ func TestHelpExamples(t *testing.T) {
 	for _, p := range catalog.All() {
 		commands = append(commands, "run "+p.Name)
 	}
-	commands = append(commands, "trace show")
+	commands = append(commands, "trace show", "trace diff", "")
 	made := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, command := range commands {
 		for _, line := range helpExamples(t, command) {

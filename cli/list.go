@@ -37,10 +37,13 @@ func listCommand(a *console.App) *cobra.Command {
 	var asJSON, table bool
 	cmd := &cobra.Command{
 		Use:   "list [PROTOCOL]",
-		Short: "List the protocols, their models, bounds and guarantees",
+		Short: "List protocols with their models, bounds, and guarantees",
+		Long: "List prints a line for each protocol: its timing, the faults that it tolerates, and how many processes it " +
+			"needs. With PROTOCOL it prints the source, the properties, and what is promised of them. The exit status " +
+			"is 0.\n\nLearn more: docs/reference/guarantees.md",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
-		Args: console.Args(0, 1, "one PROTOCOL was expected, or none"),
+		Args: console.Args(0, 1, "at most one PROTOCOL is allowed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			protocols := a.Protocols
 			if len(args) == 1 {
@@ -68,7 +71,7 @@ func listCommand(a *console.App) *cobra.Command {
 			})})
 		},
 	}
-	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")
+	cmd.Flags().BoolVar(&table, "guarantees", false, "print which promises remain under each kind of fault")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
 	console.Prints(cmd.Flags(), "list", listOutput{})
 	return cmd

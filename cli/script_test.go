@@ -64,7 +64,7 @@ func TestChangedTrace(t *testing.T) {
 	}{
 		"a line is missing":  {slices.Concat(lines[:4], lines[5:]), ":5: event 5 follows event 3"},
 		"a value is changed": {changed, "the trace was changed"},
-		"the end is missing": {lines[:n-2], "its last line is missing"},
+		"the end is missing": {lines[:n-2], "its last line is missing: record it again"},
 		"it goes on":         {slices.Concat(lines[:n-1], []string{"{}\n"}), "the trace continues after its end"},
 		"another protocol": {
 			append([]string{strings.ReplaceAll(lines[0], `"om"`, `"amo"`)}, lines[1:]...), "the header was changed",

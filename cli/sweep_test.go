@@ -110,7 +110,7 @@ func TestLeast(t *testing.T) {
 		has                      string
 		requests, crashes, liars int
 	}{
-		{back, "--fifo false --random '{restarts: 3}'", "--fifo=false", 0, 1, 0},
+		{back, "--fifo=false --random '{restarts: 3}'", "--fifo=false", 0, 1, 0},
 		{honest, "--faulty 2=flip,3=flip --workload '{broadcasts: 6, from: [1, 2, 3]}' --random '{restarts: 1}'", "flip", 1, 0, 1},
 	} {
 		var out, stderr bytes.Buffer
@@ -151,7 +151,7 @@ func TestSweepShowsNothing(t *testing.T) {
 		list = append(list, judged{"sweep fifo --seeds 1 " + flag, 2, []string{"a sweep shows no single run"}, nil})
 	}
 	// It refuses a single seed as well. A scenario may be named in either place.
-	judge(t, append(list, judged{"sweep fifo --seed 3", 2, []string{"--seed: a sweep has many"}, nil},
+	judge(t, append(list, judged{"sweep fifo --seed 3", 2, []string{"--seed: a sweep runs many seeds"}, nil},
 		judged{"sweep --help", 0, []string{"--seeds", "--all"}, nil}, judged{"sweep fifo --help", 0, []string{"--seeds", "--all"}, nil}))
 	const file = "../docs/scenarios/fifo.yaml"
 	want, _, _ := run("sweep", file, "--seeds", "1..3", "--json")

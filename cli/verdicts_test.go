@@ -158,8 +158,8 @@ func TestExploreNoticeOvertakes(t *testing.T) {
 		{"explore forwarding -n 3 --crashes 1 --overtaking", 0, []string{"7,312 states,",
 			"processes are told of a crash at any time after it, even before what was sent there arrives",
 			"In all 61 terminal states: validity, agreement."}, nil},
-		{"explore forwarding -n 3 --overtaking", 2, []string{"--overtaking: no process is told of a crash"}, nil},
-		{"explore diffusion -n 3 --crashes 1 --overtaking", 2, []string{"--overtaking: no process is told of a crash"}, nil},
+		{"explore forwarding -n 3 --overtaking", 2, []string{"--overtaking: there is no notice of a crash"}, nil},
+		{"explore diffusion -n 3 --crashes 1 --overtaking", 2, []string{"--overtaking: there is no notice of a crash"}, nil},
 	})
 }
 

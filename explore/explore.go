@@ -147,7 +147,9 @@ type Model struct {
 	// Crashes is the number of crashes. A process crashes between two steps or within one: before its
 	// records are durable, or after each of its effects.
 	Crashes, Restarts, LostDisks int
-	Losses, Doubles              int
+	// CrashOnly holds the only processes that crash. The zero set means that any process may.
+	CrashOnly       parley.Set
+	Losses, Doubles int
 	// Detect notifies every process that is up of every crash, after all messages that the crashed process
 	// had sent to it were delivered or lost.
 	Detect bool
@@ -318,6 +320,7 @@ const (
 // Check returns an error if the search cannot be made. It sets the number of workers if it is 0.
 func (o *Options) Check() error {
 	p := o.Protocol
+	safe := parley.Everyone(max(p.N, 1)).Minus(o.Model.CrashOnly)
 	switch {
 	case p.N < 1 || p.N > most:
 		return fmt.Errorf("%d processes: 1 to %d can be explored", p.N, most)
@@ -335,6 +338,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("%s does not say how its messages change if processes change names", p.Name)
 	case o.Alike.Minus(parley.Everyone(p.N)).Len() > 0:
 		return fmt.Errorf("a process is alike that is none of the %d", p.N)
+	case o.Model.CrashOnly != (parley.Set{}) && o.Alike.Minus(safe) != (parley.Set{}) && o.Alike.Minus(safe) != o.Alike:
+		return fmt.Errorf("processes of which only some may crash are not alike")
 	case o.Alike.Len() > 1 && o.Model.Restarts > 0:
 		return fmt.Errorf("processes that restart are not symmetric: " +
 			"the protocol does not say how their records change with the names")

@@ -325,6 +325,8 @@ func TestRefused(t *testing.T) {
 		"a process is alike that is none of": {Protocol: p, Roots: asking(), Alike: parley.SetOf(2, 3)},
 		"processes that restart are not": {Protocol: p, Roots: asking(), Alike: parley.SetOf(1, 2),
 			Model: explore.Model{Crashes: 1, Restarts: 1}},
+		"of which only some may crash": {Protocol: p, Roots: asking(), Alike: parley.SetOf(1, 2),
+			Model: explore.Model{Crashes: 1, CrashOnly: parley.SetOf(0, 1)}},
 		"needs to know how many runs": {Protocol: p, Roots: asking(), Order: explore.RandomOrder},
 	} {
 		if _, err := explore.Search(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {

@@ -214,7 +214,7 @@ func (x *naive) step(w *world, id parley.ID, latest parley.Tick, clause func(m p
 	for {
 		cuts := 0
 		for cut := -1; cut <= cuts; cut++ {
-			if cut >= 0 && w.used.Crashes == x.m.Crashes {
+			if cut >= 0 && !x.mayCrash(w, id) {
 				break
 			}
 			x.at = 0
@@ -308,6 +308,10 @@ func (x *naive) carry(w *world, id parley.ID, m parley.Machine, now, latest parl
 	}
 }
 
+func (x *naive) mayCrash(w *world, id parley.ID) bool {
+	return w.used.Crashes < x.m.Crashes && (x.m.CrashOnly == (parley.Set{}) || x.m.CrashOnly.Has(id))
+}
+
 func (x *naive) crash(w *world, id parley.ID) {
 	w.used.Crashes++
 	p := &w.procs[id]
@@ -373,7 +377,7 @@ func (x *naive) moves(w *world) (due bool) {
 				m.Request(s, x.asked[id][p.asked-1])
 			})
 		}
-		if w.used.Crashes < x.m.Crashes {
+		if x.mayCrash(w, id) {
 			next := w.clone()
 			x.crash(next, id)
 			x.visit(next)
@@ -543,7 +547,8 @@ func both(t *testing.T, o explore.Options, asked [][]parley.Msg) (fast, slow map
 // models are the faults injected into toys.
 var models = map[string]explore.Model{
 	"asynchronous": {}, "timers": {Timeouts: 2}, "losses": {Losses: 1, Doubles: 1}, "crashes": {Crashes: 1},
-	"detected": {Crashes: 2, Restarts: 1, Detect: true}, "slander": {FalseSuspicions: 1, Timeouts: 1},
+	"crashes of one": {Crashes: 2, Restarts: 1, CrashOnly: parley.SetOf(1)},
+	"detected":       {Crashes: 2, Restarts: 1, Detect: true}, "slander": {FalseSuspicions: 1, Timeouts: 1},
 	"disks": {Crashes: 2, Restarts: 1, LostDisks: 1}, "in order": {FIFO: true, Doubles: 1, Losses: 1},
 	"in time": {InTime: true}, "in time, crashes": {InTime: true, Crashes: 1, Restarts: 1},
 	"in time, in order": {InTime: true, FIFO: true, Losses: 1}, "in time, detected": {InTime: true, Crashes: 1, Detect: true},

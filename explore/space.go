@@ -105,6 +105,12 @@ func (x *space) askedOf(part *processState, p parley.ID) int {
 // may returns whether another fault of a bounded kind is allowed.
 func (x *space) may(s *state, budget int) bool { return s.used[budget] < x.limits[budget] }
 
+// mayCrash returns whether another crash is allowed, and process p may be the one.
+func (x *space) mayCrash(s *state, p parley.ID) bool {
+	only := x.o.Model.CrashOnly
+	return x.may(s, crashes) && !x.roots[s.root].faulty.Has(p) && (only == (parley.Set{}) || only.Has(p))
+}
+
 // spend subtracts a transition from the budgets. Messages in flight to a process that is down for good are
 // dropped.
 func (x *space) spend(s *state, t *transition) {

@@ -125,7 +125,7 @@ func (w *mover) tryLocal(s *state, base int) (due bool) {
 		if x.roots[s.root].faulty.Has(p) {
 			continue
 		}
-		if x.may(s, crashes) {
+		if x.mayCrash(s, p) {
 			t.what, t.in, t.cost = OnCrash, crash, crashes
 			w.try(s, &t, group+4)
 		}
@@ -171,7 +171,7 @@ func (w *mover) tryTimers(s *state, t transition, group int) {
 
 // tryCrash takes a transition in which the process crashes within the step, if the model allows it.
 func (w *mover) tryCrash(s *state, t *transition, group int) {
-	if w.x.may(s, crashes) && !w.x.roots[s.root].faulty.Has(t.at) {
+	if w.x.mayCrash(s, t.at) {
 		amidst := *t
 		amidst.in |= amid
 		w.try(s, &amidst, group)

@@ -93,7 +93,7 @@ func (w *worker) extendBeginning(list []beginning, b *beginning, t transition) [
 		w.recordPanic(&b.state, t, &outcomes[k])
 		w.trail = nil
 	}
-	if !x.may(&b.state, crashes) || x.roots[b.state.root].faulty.Has(t.at) {
+	if !x.mayCrash(&b.state, t.at) {
 		return list
 	}
 	t.in |= amid

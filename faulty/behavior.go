@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/nearest"
 )
 
 // Behavior is how one faulty process behaves. The zero value is
@@ -126,7 +127,7 @@ func (b Behavior) Suits(p parley.Protocol) error {
 	if !b.Rounds || p.Timing == parley.Synchronous {
 		return nil
 	}
-	return fmt.Errorf("%s counts rounds, and %s has none: write crash@DURATION, as in crash@5000ns, for a crash at a time",
+	return fmt.Errorf("%s names a round, and %s has none: write crash@DURATION, as in crash@5000ns",
 		b.Name, p.Name)
 }
 
@@ -161,12 +162,16 @@ func Parse(text string) (Behavior, error) {
 		}
 		names = append(names, b.Name)
 	}
-	unknown := fmt.Errorf("behavior %q: allowed are %s, crash@rR, crash@rR:K and crash@DURATION",
-		text, strings.Join(names, ", "))
 	when, isCrash := strings.CutPrefix(text, "crash@")
 	if !isCrash {
-		return Behavior{}, unknown
+		hint := "allowed are " + strings.Join(names, ", ") + ", crash@rR, crash@rR:K, and crash@DURATION"
+		if list := nearest.Similar(text, append(names, "crash@r1")); len(list) > 0 {
+			hint = nearest.Meant(list)
+		}
+		return Behavior{}, fmt.Errorf("unknown behavior %q: %s", text, hint)
 	}
+	unknown := fmt.Errorf("%q is not a crash: allowed are crash@rR, crash@rR:K with R and K up to 65535, "+
+		"and crash@DURATION, as in crash@r2:3 or crash@5ms", text)
 	if in, isRound := strings.CutPrefix(when, "r"); isRound {
 		r, k, mid := strings.Cut(in, ":")
 		round, err := strconv.ParseUint(r, 10, 16)

@@ -112,7 +112,7 @@ func one(b faulty.Behavior) map[parley.ID]faulty.Behavior {
 }
 
 // Each behavior sends what it should: to every process in every round.
-func TestBehaviours(t *testing.T) {
+func TestBehaviors(t *testing.T) {
 	for _, c := range []struct {
 		how  faulty.Behavior
 		want func(r, to int) int
@@ -462,12 +462,14 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s is read as %s, %v", text, have.Name, err)
 		}
 	}
-	for _, text := range []string{
-		"", "crash", "crash@", "crash@r", "crash@r1:", "crash@r1:2:3", "crash@r-1", "crash@rx", "crash@-1s",
-		"crash@1", "Silent", "crash@r70000",
+	const crash, all = "is not a crash: allowed are crash@rR, ", "allowed are honest, silent, flip, twofaced, "
+	for text, want := range map[string]string{
+		"": all, "lies": all, "crash": "did you mean crash@r1?", "Silent": "did you mean silent?", "crash@": crash, "crash@r": crash,
+		"crash@r1:": crash, "crash@r1:2:3": crash, "crash@r-1": crash, "crash@rx": crash, "crash@-1s": crash,
+		"crash@1": crash, "crash@r70000": crash,
 	} {
-		if _, err := faulty.Parse(text); err == nil || !strings.Contains(err.Error(), "twofaced") {
-			t.Errorf("%q: %v", text, err)
+		if _, err := faulty.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
 	names := faulty.Named()

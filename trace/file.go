@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"parley"
 )
@@ -122,13 +123,13 @@ func Read(from io.Reader) (Header, *Log, error) {
 	r := newReader(from)
 	h, log, err := r.trace(false)
 	if err == nil && r.scan() {
-		err = r.wrong(errors.New("the trace continues after its end"))
+		err = r.wrong(errors.New("the trace continues after its end: delete what follows"))
 	}
 	return h, log, err
 }
 
 // ErrEmpty is the error of a trace without a header.
-var ErrEmpty = errors.New("the trace is empty: a header was expected")
+var ErrEmpty = errors.New("the trace is empty: the first line must be a header, as run --trace writes it")
 
 // ReadAll reads consecutive traces, as a recorder writes them. If the last one has no footer, because its
 // writer was killed, ReadAll takes its complete lines and sets Broken in its Log. name becomes the Name of the
@@ -156,10 +157,11 @@ func (r *reader) trace(torn bool) (Header, *Log, error) {
 	}
 	first := r.n
 	if err := strict(r.line(), &h); err != nil {
-		return h, nil, r.wrong(fmt.Errorf("not the header of a trace: %w", err))
+		return h, nil, r.wrong(fmt.Errorf("not the header of a trace: %w; name a file that run --trace or a node wrote", err))
 	}
 	if h.Version != Version {
-		return h, nil, r.wrong(fmt.Errorf("trace of version %d: this program reads version %d", h.Version, Version))
+		return h, nil, r.wrong(fmt.Errorf("the trace has version %d: allowed is %d, so record it again with "+
+			"this program", h.Version, Version))
 	}
 	if h.N < 1 || h.N > parley.MaxProcesses {
 		return h, nil, r.wrong(fmt.Errorf("n is %d: allowed are 1 to %d", h.N, parley.MaxProcesses))
@@ -180,7 +182,8 @@ func (r *reader) trace(torn bool) (Header, *Log, error) {
 		log.Broken = true
 		return h, log, nil
 	}
-	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d: its last line is missing", log.count))
+	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d, and its last line is missing: record it "+
+		"again", log.count))
 }
 
 // take reads a line between the header and the footer.
@@ -189,7 +192,7 @@ func (r *reader) take(h Header, log *Log) error {
 		var g gap
 		err := strict(r.line(), &g)
 		if err == nil && g.Dropped == 0 {
-			err = errors.New("a gap in which nothing is missing")
+			err = errors.New("a gap of 0 events: at least 1 is allowed")
 		}
 		log.Gaps = append(log.Gaps, Gap{log.count, g.Dropped})
 		return err
@@ -198,7 +201,8 @@ func (r *reader) take(h Header, log *Log) error {
 	switch {
 	case err != nil:
 	case e.ID != log.count+1:
-		err = fmt.Errorf("event %d follows event %d", e.ID, log.count)
+		err = fmt.Errorf("event %d follows event %d: lines are missing or changed, so record the trace again",
+			e.ID, log.count)
 	case e.Cause >= e.ID && (h.Node == nil || !h.Node.Numbered || e.Op != Receive):
 		err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
 	default:
@@ -266,7 +270,7 @@ func (r *reader) wrong(err error) error {
 // missing returns the error that a line is missing or cannot be read.
 func (r *reader) missing(why error) error {
 	if err := r.lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		why = fmt.Errorf("more than %d bytes: at most that many are allowed in a line", maxLine)
+		why = fmt.Errorf("the line is too long: at most %d bytes are allowed", maxLine)
 	} else if err != nil {
 		why = err
 	}
@@ -277,19 +281,22 @@ func (r *reader) missing(why error) error {
 func (r *reader) end(first int, h Header, log *Log) error {
 	var f footer
 	if err := strict(r.line(), &f); err != nil {
-		return r.wrong(fmt.Errorf("not the end of a trace: %w", err))
+		return r.wrong(fmt.Errorf("not the last line of a trace: %w; record the trace again", err))
 	}
 	if f.End != log.count || f.Hash != log.Hash() {
-		return r.wrong(fmt.Errorf("the trace was changed: it ends with %d events and hash %s, but holds %d with hash %s",
+		return r.wrong(fmt.Errorf("the trace was changed, so record it again: its last line says %d events and "+
+			"hash %s, but it holds %d with hash %s",
 			f.End, f.Hash, log.count, log.Hash()))
 	}
 	if sum, err := h.hash(); err != nil || f.Header != sum {
 		return &ReadError{Line: first, Err: fmt.Errorf(
-			"the header was changed: line %d says that its hash is %s, and it is %s", r.n, f.Header, sum)}
+			"the header was changed, so record the trace again: line %d says that its hash is %s, but it is %s",
+			r.n, f.Header, sum)}
 	}
 	log.Until = parley.Tick(f.Until)
 	if f.Dropped != log.Dropped() {
-		return r.wrong(fmt.Errorf("the trace was changed: it says that %d events are missing, and has gaps of %d",
+		return r.wrong(fmt.Errorf("the trace was changed, so record it again: its last line says that %d events "+
+			"are missing, but its gaps have %d",
 			f.Dropped, log.Dropped()))
 	}
 	return nil
@@ -298,7 +305,7 @@ func (r *reader) end(first int, h Header, log *Log) error {
 func event(b []byte, n int) (Event, error) {
 	var l line
 	if err := strict(b, &l); err != nil {
-		return Event{}, fmt.Errorf("not an event: %w", err)
+		return Event{}, fmt.Errorf("not an event: %w; record the trace again", err)
 	}
 	op := slices.Index(opNames[1:], l.Op) + 1
 	if op == 0 {
@@ -317,15 +324,31 @@ func event(b []byte, n int) (Event, error) {
 	}, nil
 }
 
+// notJSON is an error of the JSON decoder in words of the format.
+type notJSON struct{ error }
+
+func (e notJSON) Error() string {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](e.error); ok && kind.Field != "" {
+		return fmt.Sprintf("the key %q has a value of the wrong type", kind.Field)
+	}
+	if key, unknown := strings.CutPrefix(e.error.Error(), "json: unknown field "); unknown {
+		return "unknown key " + key
+	}
+	return "the line is not a JSON object"
+}
+
+// Unwrap returns the error of the decoder.
+func (e notJSON) Unwrap() error { return e.error }
+
 // strict decodes one JSON value without unknown fields and with nothing after it.
 func strict(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return err
+		return notJSON{err}
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("something follows the value")
+		return errors.New("text follows the JSON object")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func TestLongLine(t *testing.T) {
 	for r.scan() {
 	}
 	err := r.missing(errors.New("it is missing"))
-	if want := fmt.Sprintf("line 2: more than %d bytes: at most that many are allowed in a line (at byte 3)", maxLine); err.Error() != want {
+	if want := fmt.Sprintf("line 2: the line is too long: at most %d bytes are allowed (at byte 3)", maxLine); err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

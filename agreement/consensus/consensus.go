@@ -49,7 +49,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		given, vector := c.rule(), vectorFlags(fs, c)
 		name := fs.String("rule", given.Name,
 			"`rule` that makes the decision of the vector: "+strings.Join(RuleNames(), "|"))
-		fs.Lookup("source").Usage = "not used: every `process` proposes"
+		fs.Lookup("source").Usage = "ignored: every `process` proposes"
 		return func(c *Config, naming parley.Naming) error {
 			if err := vector(c, naming); err != nil {
 				return err

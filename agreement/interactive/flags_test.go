@@ -40,7 +40,7 @@ func TestFlags(t *testing.T) {
 		{"-n 7 -over sm", "7 5 over sm"},
 		{"-over phaseking -n 10 -m 2", "10 2 over phaseking"},
 		{"-over eig -n 3", "3 0 over eig"},
-		{"-over nobody", "--over: agreement \"nobody\": allowed are eig, om, sm, phaseking"},
+		{"-over nobody", "--over: unknown agreement \"nobody\": allowed are eig, om, sm, phaseking"},
 		{"-n 1", "-n: 1 processes: allowed are 2 to 256"},
 	} {
 		made, err := remake(p, strings.Fields(test.args)...)

@@ -44,7 +44,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		complete := Flags(fs, c, func(c Config, n, m int) error { return Rounds(c).Bound(n, m) })
-		fs.Lookup("source").Usage = "not used: every `process` is a source"
+		fs.Lookup("source").Usage = "ignored: every `process` is a source"
 		return complete
 	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p

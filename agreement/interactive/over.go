@@ -49,7 +49,7 @@ func Over(name string) (Agreement, error) {
 			return a.over, nil
 		}
 	}
-	return nil, fmt.Errorf("agreement %q: allowed are %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("unknown agreement %q: allowed are %s", name, strings.Join(Names(), ", "))
 }
 
 // Flags declares the flags of an instance and -over, the name of the agreement.

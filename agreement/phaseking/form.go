@@ -22,7 +22,7 @@ func (f *Form) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("form %q: allowed are %s and %s", text, ThreeRound, TwoRound)
+	return fmt.Errorf("unknown form %q: allowed are %s and %s", text, ThreeRound, TwoRound)
 }
 
 // Most returns the largest m that n processes tolerate in this form.

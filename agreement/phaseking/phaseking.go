@@ -79,7 +79,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		fs.TextVar(&c.Form, "form", c.Form, "rounds of a phase: `threeround|tworound`, for n > 3m or n > 4m")
 		instance := problem.Flags(fs, &c.Instance, func(n int) int { return c.Form.Most(n) })
-		fs.Lookup("source").Usage = "not used: every `process` proposes"
+		fs.Lookup("source").Usage = "ignored: every `process` proposes"
 		return func(c *Config, naming parley.Naming) error { return instance(&c.Instance, naming) }
 	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p

@@ -57,7 +57,7 @@ func (in Instance) Costing(cost func(n, last int) parley.Cost) func(n, m int) pa
 // the rounds of an instance.
 func RoundsFlag(fs *flag.FlagSet, in *Instance) func(*Instance) error {
 	fs.IntVar(&in.Rounds, "rounds", in.Rounds,
-		"number of `rounds`, at most m+1 (default: m+1, the number that the bound needs)")
+		"`number` of rounds, 1 to m+1 (default: m+1, the number that is necessary)")
 	return func(in *Instance) error {
 		if in.Rounds < 0 || in.Rounds > in.M+1 {
 			return parley.FlagErrorf("rounds", "%d rounds: allowed are 1 to m+1 = %d", in.Rounds, in.M+1)
@@ -131,9 +131,9 @@ func (in Instance) Check() error {
 		return parley.CheckN(in.N, 2)
 	case in.M < 0 || in.M > in.N-2:
 		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, "+
-			"because one correct process has no other to agree with", in.M, in.N, in.N-2)
+			"because agreement needs two correct processes", in.M, in.N, in.N-2)
 	case int(in.Source) >= in.N:
-		return parley.FlagErrorf("source", "there is no such process among %d", in.N)
+		return parley.FlagErrorf("source", "the process does not exist: allowed are the %d processes of the system", in.N)
 	case len(in.Default) > MaxValue:
 		return parley.FlagErrorf("default", "%d bytes: allowed are %d", len(in.Default), MaxValue)
 	}
@@ -160,9 +160,9 @@ func Flags(fs *flag.FlagSet, in *Instance, most func(n int) int) func(*Instance,
 	fs.IntVar(&in.N, "n", in.N, "number of `processes`")
 	var m faults
 	fs.Var(&m, "m", "`faults` to tolerate (default: as many as the theorem allows)")
-	source := fs.String("source", "", "the `process` whose value it is (default: the first)")
-	otherwise := fs.String("default", string(in.Default), "the `value` for a tie and for what did not come")
-	alphabet := fs.String("alphabet", "", "the `values` that liars may think of, with commas between (default: 0,1)")
+	source := fs.String("source", "", "`process` whose value is agreed on (default: the first)")
+	otherwise := fs.String("default", string(in.Default), "`value` for a tie, and for a missing value")
+	alphabet := fs.String("alphabet", "", "`values` that faulty processes may send, separated by commas (default: 0,1)")
 	return func(in *Instance, naming parley.Naming) error {
 		in.M, in.Default = m.n, []byte(*otherwise)
 		if !m.given {

@@ -79,8 +79,9 @@ var errCap = errors.New("two goes with --choice only: of three values processes 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	instance := problem.Flags(fs, &c.Instance, func(n int) int { return n - 2 })
 	rounds := problem.RoundsFlag(fs, &c.Instance)
-	relay := fs.String("relay", c.Relay.String(), "which values are passed on: `all|two`")
-	choice := fs.String("choice", c.Choice.String(), "which of several values a process decides: `only|minimum`")
+	relay := fs.String("relay", c.Relay.String(), "values that a process relays: `all|two`")
+	choice := fs.String("choice", c.Choice.String(), "decision if there are several values: `only|minimum`; "+
+		"only is the default value")
 	return func(c *Config, naming parley.Naming) error {
 		var errs [3]error
 		errs[0] = instance(&c.Instance, naming)

@@ -85,8 +85,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		c.Algorithm, err = ParseAlgorithm(text)
 		return err
 	})
-	source := fs.String("source", "", "the `process` whose values are agreed on, or all (default: the first)")
-	fs.IntVar(&c.Window, "window", c.Window, "how many `slots` may begin in the time that one may last")
+	source := fs.String("source", "", "`process` whose values are agreed on, or all (default: the first)")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin while one lasts")
 	return func(c *Config, naming parley.Naming) error {
 		if c.M < 0 {
 			c.M = c.Algorithm.Most(c.N)

@@ -93,7 +93,7 @@ func ParseAlgorithm(text string) (Algorithm, error) {
 			return Algorithm(i), nil
 		}
 	}
-	return 0, fmt.Errorf("algorithm %q: allowed are %s", text, strings.Join(algorithms[:], ", "))
+	return 0, fmt.Errorf("unknown algorithm %q: allowed are %s", text, strings.Join(algorithms[:], ", "))
 }
 
 // Most returns the largest number of faulty processes that n processes tolerate by the algorithm's

@@ -30,7 +30,7 @@ func (c Config) check() error {
 	case c.M < 0 || c.M >= c.N:
 		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Window < 3:
-		return parley.FlagErrorf("window", "%d broadcasts: at least 3 are needed", c.Window)
+		return parley.FlagErrorf("window", "%d broadcasts: allowed are at least 3", c.Window)
 	case c.Limit < 0 || c.Limit > parley.MaxBody:
 		return parley.FlagErrorf("limit", "%d bytes: allowed are 0 to %d", c.Limit, parley.MaxBody)
 	}
@@ -70,7 +70,8 @@ func New(c Config) parley.Protocol {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	fs.IntVar(&c.Window, "window", c.Window, "how many `broadcasts` of one sender a process keeps at a time")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of broadcasts that a process keeps for each "+
+		"sender, 3 or more")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, agree.MostOral(c.N))

@@ -23,7 +23,7 @@ type Config struct {
 	M int
 	// Graph has the neighbors of each process; empty: all others. Links go both ways.
 	Graph []parley.Set
-	// Uniform makes a process deliver only what a majority holds.
+	// Uniform makes a process deliver a message only when a majority holds it.
 	Uniform bool
 	// Window is how far beyond the first gap the messages of one sender are accepted, in messages; 0 means
 	// the constant Window.
@@ -154,7 +154,7 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (default: as many as the theorem allows)")
-	fs.BoolVar(&c.Uniform, "uniform", c.Uniform, "deliver only what a majority holds")
+	fs.BoolVar(&c.Uniform, "uniform", c.Uniform, "deliver a message only when a majority holds it")
 	return func(c *Config, _ parley.Naming) (err error) {
 		c.Graph = nil
 		*c, err = c.checked()

@@ -33,9 +33,9 @@ func (c Config) check() (tree, error) {
 	case c.N < 1 || c.N > parley.MaxProcesses:
 		return nil, parley.CheckN(c.N, 1)
 	case c.Window < 1:
-		return nil, parley.FlagErrorf("window", "%d broadcasts: at least 1 is needed", c.Window)
+		return nil, parley.FlagErrorf("window", "%d broadcasts: allowed is at least 1", c.Window)
 	case c.Fanout < 1:
-		return nil, parley.FlagErrorf("fanout", "%d children: at least 1 is needed", c.Fanout)
+		return nil, parley.FlagErrorf("fanout", "%d children: allowed is at least 1", c.Fanout)
 	case int(c.Root) >= c.N || c.Tree == nil && c.Root != 0:
 		return nil, parley.FlagErrorf("root", "process %d is not the root of the tree", c.Root)
 	case c.Tree != nil:
@@ -48,10 +48,10 @@ func (c Config) check() (tree, error) {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n, fanout := c.N, c.Fanout
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.Fanout, "fanout", c.Fanout, "how many `children` a process has in the tree")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum number of `broadcasts` of a process in flight")
-	fs.BoolVar(&c.Notice, "notice", c.Notice,
-		"report the completion of a broadcast in a message of its own, not in the next broadcast")
+	fs.IntVar(&c.Fanout, "fanout", c.Fanout, "`number` of children of a process in the tree, 1 or more")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of unfinished broadcasts of a process, 1 or more")
+	fs.BoolVar(&c.Notice, "notice", c.Notice, "announce the end of a broadcast in a message of its own, not in "+
+		"the next broadcast")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n || c.Fanout != fanout {
 			c.Tree, c.Root = nil, 0

@@ -102,13 +102,14 @@ func New(c Config) parley.Protocol {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "how much later one delivers than another, in `ticks`")
-	fs.BoolVar(&c.Off, "off", c.Off, "let everything pass, to see what the guard prevents")
+	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "`ticks` between the deliveries of one message at "+
+		"two processes, at most")
+	fs.BoolVar(&c.Off, "off", c.Off, "disable the guard, to see what it prevents")
 	return func(c *Config, _ parley.Naming) error {
 		if err := parley.CheckN(c.N, 1); err != nil || c.Bound >= 1 {
 			return err
 		}
-		return parley.FlagErrorf("bound", "%d: at least 1 tick", c.Bound)
+		return parley.FlagErrorf("bound", "%d ticks: allowed is at least 1", c.Bound)
 	}
 }
 

@@ -81,17 +81,17 @@ func New(c Config) parley.Protocol {
 func (c Config) check() error {
 	switch {
 	case c.Window < 0:
-		return parley.FlagErrorf("window", "%d messages: at least 1 is needed", c.Window)
+		return parley.FlagErrorf("window", "%d messages: allowed is at least 1", c.Window)
 	case c.Hold < 0:
-		return parley.FlagErrorf("hold", "%d ticks: a time is not negative", c.Hold)
+		return parley.FlagErrorf("hold", "%d ticks: allowed are times from 0", c.Hold)
 	}
 	return c.Config.Check()
 }
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
-	fs.IntVar(&c.Window, "window", c.Window, "how many own `messages` may be undelivered (default: 64)")
-	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of own undelivered messages (default: 64)")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for others, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err

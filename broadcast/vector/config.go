@@ -65,7 +65,7 @@ func (c Config) checked() (Config, error) {
 	case c.Window < 0 || c.Window > maxWindow:
 		return c, parley.FlagErrorf("window", "%d messages: allowed are 1 to %d", c.Window, maxWindow)
 	case c.Hold < 0:
-		return c, parley.FlagErrorf("hold", "%d ticks: a time is not negative", c.Hold)
+		return c, parley.FlagErrorf("hold", "%d ticks: allowed are times from 0", c.Hold)
 	}
 	err := c.Config.Check()
 	c.Config = c.Config.WithDefaults()
@@ -75,8 +75,8 @@ func (c Config) checked() (Config, error) {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
 	level := fs.String("level", c.Level.String(), "`level` of the promise for messages: reliable|uniform|fifo|causal")
-	fs.IntVar(&c.Window, "window", c.Window, "how many own `messages` may not be known to be with all")
-	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of own messages that are not known to be everywhere")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for others, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		at := slices.Index(names, *level)
 		if at < 1 {

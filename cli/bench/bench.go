@@ -19,6 +19,9 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of whole systems",
+		Long: "Bench measures how long agreements take in one process (eig, om, sm, phaseking), how fast real nodes " +
+			"broadcast (order), and how long a failed node delays the others (failover).\n\n" +
+			"Learn more: docs/reference/performance.md",
 		Example: "  parley bench eig -n 13 -m 4 --engine depthfirst\n" +
 			"  parley bench phaseking -n 40 -m 13\n  parley bench order --dur 100ms",
 		Args: cobra.ArbitraryArgs,
@@ -37,10 +40,12 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	var memory uint64
 	engines := bench.Engines[name]
 	cmd := &cobra.Command{
-		Use:     name,
-		Short:   "Time " + name,
+		Use:   name,
+		Short: "Measure an agreement with " + name,
+		Long: "Bench " + name + " computes one agreement of n processes, of which m lie, and prints the time, the memory, " +
+			"and the decision. The exit status is 0.",
 		Example: fmt.Sprintf("  parley bench %s -n 10 -m 3 --engine %s --json", name, engines[len(engines)-1]),
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := s.Check(); err != nil {
 				return err
@@ -67,15 +72,16 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVarP(&s.N, "n", "n", 7, "number of `processes`")
-	f.IntVarP(&s.M, "m", "m", 2, "number of `faults`, all of them at work")
-	f.Uint64Var(&s.Seed, "seed", 1, "the seed of the liars")
+	f.IntVarP(&s.M, "m", "m", 2, "number of `faults`; all m processes lie")
+	f.Uint64Var(&s.Seed, "seed", 1, "seed of the lies, a `number`")
 	f.StringVar(&s.Engine, "engine", engines[0], "engine: `"+strings.Join(engines, "|")+"`; "+howRun(engines))
 	s.Workers, s.Signatures = runtime.GOMAXPROCS(0), "ideal"
 	switch name {
 	case "eig":
-		f.IntVar(&s.Workers, "workers", s.Workers, "cores to use with engine depthfirst")
+		f.IntVar(&s.Workers, "workers", s.Workers, "`number` of threads of engine depthfirst, 1 to 256")
 	case "sm":
-		f.StringVar(&s.Signatures, "signatures", s.Signatures, "signatures: `ideal|ed25519`, ideal tokens or Ed25519")
+		f.StringVar(&s.Signatures, "signatures", s.Signatures, "signatures: `ideal|ed25519`; ideal ones are "+
+			"tokens that cannot be forged")
 	}
 	f.Uint64Var(&memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -86,8 +92,9 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 // howRun describes the engines of a protocol.
 func howRun(engines []string) string {
 	says := map[string]string{
-		"machine": "machine, a machine a process in the simulator", "levels": "levels, one tree for all receivers",
-		"depthfirst": "depthfirst, that tree a path at a time",
+		"machine": "machine is the simulator with a machine for each process", "levels": "levels is one tree " +
+			"for all receivers",
+		"depthfirst": "depthfirst is that tree, a path at a time",
 	}
 	var all []string
 	for _, e := range engines {

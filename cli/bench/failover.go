@@ -25,17 +25,17 @@ func failoverCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "failover",
 		Short: "Measure how long a failed node delays the others",
-		Long: "Failover starts a cluster on this machine, a process a node, whose nodes all broadcast in total order\n" +
-			"at a steady rate. It kills one of them, or stops it, and measures how long nothing is delivered by the\n" +
-			"others: each node fails in turn, each in a new cluster. A node that is killed closes its connections, and\n" +
-			"the others see that; one that is stopped is silent, as a machine that loses its power, and is waited for\n" +
-			"until it is suspected.",
+		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady rate. It " +
+			"makes each node " +
+			"fail in turn, each time in a new cluster, and measures how long the others deliver nothing. A killed node " +
+			"closes its connections, which the others notice; a stopped node is silent, like a computer without power, " +
+			"until it is suspected. The exit status is 0, or 130 after Ctrl-C.",
 		Example: "  parley bench failover --reps 1 --before 200ms --after 500ms\n" +
 			"  parley bench failover --how stop --suspect 500ms --after 3s",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if how != "kill" && how != "stop" {
-				return parley.FlagErrorf("how", "%q: allowed are kill and stop", how)
+				return parley.FlagErrorf("how", "unknown failure %q: allowed are kill and stop", how)
 			}
 			s.Stop = how == "stop"
 			if err := s.Check(); err != nil {
@@ -48,7 +48,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 				return child.Start(ctx, id, "bench", "failover-node")
 			}
 			r, err := failover.Run(ctx, s, start, func(node string, first time.Duration) {
-				a.Notice("%s fails: the others go on after %.1f ms", node, first.Seconds()*1e3)
+				a.Notice("%s fails: the others continue after %.1f ms", node, first.Seconds()*1e3)
 			})
 			switch {
 			case ctx.Err() != nil:
@@ -62,13 +62,13 @@ func failoverCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&s.N, "nodes", 3, "number of `nodes`")
-	f.StringVar(&how, "how", "kill", "how a node fails: `kill|stop`; a stopped node falls silent")
-	f.IntVar(&s.Reps, "reps", 3, "how many `times` each node fails")
-	f.DurationVar(&s.Suspect, "suspect", time.Second, "how long a node may be silent before it is suspected")
-	f.DurationVar(&s.Every, "every", time.Millisecond, "time between two messages of a node")
-	f.DurationVar(&s.Before, "before", time.Second, "for how long nodes send before one fails")
-	f.DurationVar(&s.After, "after", 3*time.Second, "for how long the others send after that")
+	f.IntVar(&s.N, "nodes", 3, "number of `nodes`, 3 to 13")
+	f.StringVar(&how, "how", "kill", "failure of a node: `kill|stop`; a stopped node is silent")
+	f.IntVar(&s.Reps, "reps", 3, "`number` of failures of each node, 1 to 1000")
+	f.DurationVar(&s.Suspect, "suspect", time.Second, "`duration` of silence after which a node is suspected, 20ms to 1m")
+	f.DurationVar(&s.Every, "every", time.Millisecond, "`duration` between two messages of a node, 100us to 1s")
+	f.DurationVar(&s.Before, "before", time.Second, "`duration` of sending before the failure, 100ms to 1m")
+	f.DurationVar(&s.After, "after", 3*time.Second, "`duration` of sending after the failure, 100ms to 1m")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	console.Prints(f, "bench-failover", failover.Result{})
 	return cmd
@@ -77,7 +77,7 @@ func failoverCommand(a *console.App) *cobra.Command {
 // failoverNode is the hidden command "parley bench failover-node": a node that may fail.
 func failoverNode(a *console.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "failover-node", Hidden: true, Args: cobra.NoArgs,
+		Use: "failover-node", Hidden: true, Args: console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			signal.Ignore(os.Interrupt) // the parent process receives Ctrl-C as well, and ends this one
 			return failover.Serve(nil, os.Stdin, a.Out)

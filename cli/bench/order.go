@@ -26,19 +26,18 @@ func orderCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "order",
 		Short: "Measure ordered broadcast between real nodes",
-		Long: "Order starts a cluster, all of its nodes in this process, joined by connections over loopback under\n" +
-			"mutual TLS, and measures broadcast in one order: how long a lone message from the first node takes\n" +
-			"(phase latl) and from the second (latf), and how many messages a second all nodes deliver with one\n" +
-			"sender (one) and with all sending (many). Senders keep a window of messages under way. Phases open and\n" +
-			"openm, of one sender and of all, are an open loop: messages are due at --rate, whatever the cluster\n" +
-			"does, and their times count from when they were due, so that a stall counts for each. It ends with\n" +
-			"a line RESULT and one JSON object, for programs that compare systems; these may write the flags with\n" +
-			"one dash. Nothing else should run on the machine meanwhile.",
+		Long: "Order starts a cluster, all nodes in this process, joined over loopback by mutual TLS, and measures ordered " +
+			"broadcast. The phases are latl and latf, the latency of a single message from the first node and from the " +
+			"second; one and many, the messages per second with one sender and with all sending, each with a window of " +
+			"messages in flight; and open and openm, an open loop of one sender and of all, in which messages are due at " +
+			"--rate and their times count from when they were due. It prints the results, and a line RESULT with one JSON " +
+			"object for programs that compare systems; these may write the flags with one dash. Run nothing else on the " +
+			"computer meanwhile. The exit status is 0, or 130 after Ctrl-C.",
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, release := console.UntilSignal(cmd.Context())
 			defer release()
@@ -65,19 +64,20 @@ func orderCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&level, "level", "total", "order: `total|byzantine`, while nodes crash or while m of them lie")
-	f.IntVar(&s.N, "nodes", 3, "number of `nodes`")
-	f.IntVarP(&s.M, "m", "m", -1, "how many `nodes` may lie, for byzantine (default: as many as n > 3m allows)")
-	f.IntVar(&s.Silent, "silent", 0, "how many of them do, by saying nothing")
-	f.DurationVar(&s.Round, "round", 0, "length of a round, for byzantine (default 100ms)")
-	f.IntVar(&s.Size, "sizes", 64, "`bytes` of a message")
-	f.IntVar(&s.Window, "window", 1024, "`messages` of a sender under way")
-	f.DurationVar(&s.Duration, "dur", 2*time.Second, "time measured in each phase")
+	f.StringVar(&level, "level", "total", "level of the order: `total|byzantine`, which tolerates crashes or lies")
+	f.IntVar(&s.N, "nodes", 3, "number of `nodes`, 2 to 13")
+	f.IntVarP(&s.M, "m", "m", -1, "number of `nodes` that may lie, with --level byzantine (default: the most "+
+		"that n > 3m allows)")
+	f.IntVar(&s.Silent, "silent", 0, "`number` of silent nodes, with --level byzantine")
+	f.DurationVar(&s.Round, "round", 0, "`duration` of a round, with --level byzantine (default 100ms)")
+	f.IntVar(&s.Size, "sizes", 64, "size of a message in `bytes`, 10 to 32768")
+	f.IntVar(&s.Window, "window", 1024, "maximum `number` of messages of a sender in flight")
+	f.DurationVar(&s.Duration, "dur", 2*time.Second, "`duration` of each phase, up to 1h")
 	f.StringSliceVar(&s.Phases, "phases", order.Usual,
 		"`phases` to measure, separated by commas: "+strings.Join(order.Phases, "|"))
-	f.IntVar(&s.Rate, "rate", 50_000, "`messages` a second of an open loop, of all senders together")
-	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in, for the time of the run (default: in memory)")
-	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")
+	f.IntVar(&s.Rate, "rate", 50_000, "`messages` per second of an open loop, of all senders together")
+	f.StringVar(&s.Dir, "dir", "", "be durable in this `folder`, and remove the files at the end (default: in memory)")
+	f.StringVar(&secured, "tls", "on", "mutual TLS, always `on`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	console.Prints(f, "bench-order", order.Result{})
 	return cmd
@@ -86,24 +86,25 @@ func orderCommand(a *console.App) *cobra.Command {
 // orderSpec completes and checks the specification of a measurement.
 func orderSpec(s *order.Spec, level, secured string) (err error) {
 	if secured != "on" {
-		return parley.FlagErrorf("tls", "%q: allowed is on", secured)
+		return parley.FlagErrorf("tls", "%q: allowed is on, because nodes always use mutual TLS", secured)
 	}
 	if s.Level, err = cluster.ParseLevel(level); err != nil || s.Level != cluster.Total && s.Level != cluster.Byzantine {
-		return parley.FlagErrorf("level", "%q: allowed are total and byzantine", level)
+		return parley.FlagErrorf("level", "unknown level %q: allowed are total and byzantine", level)
 	}
 	switch {
 	case s.Level == cluster.Total && s.M > 0:
-		return parley.FlagErrorf("m", "%d: with --level total nobody may lie", s.M)
+		return parley.FlagErrorf("m", "%d: allowed with --level total is 0, because it tolerates no lies", s.M)
 	case s.Level == cluster.Total && s.Round != 0:
-		return parley.FlagErrorf("round", "%v: --level total has no rounds", s.Round)
+		return parley.FlagErrorf("round", "%v: --level total has no rounds: omit the flag, or use --level byzantine", s.Round)
 	case s.Round < 0:
-		return parley.FlagErrorf("round", "%v: a time above 0 was expected", s.Round)
+		return parley.FlagErrorf("round", "%v: allowed are durations above 0", s.Round)
 	case s.Level == cluster.Total:
 		s.M = 0
 	case s.M < 0:
 		s.M = max(0, (s.N-1)/3)
 	case s.N <= 3*s.M && s.N > 0:
-		return parley.FlagErrorf("m", "%d: of %d nodes %d may lie, for n > 3m", s.M, s.N, (s.N-1)/3)
+		return parley.FlagErrorf("m",
+			"%d of %d nodes may lie: allowed are 0 to %d, because n > 3m is necessary", s.M, s.N, (s.N-1)/3)
 	}
 	if err := s.Check(); err != nil {
 		return err

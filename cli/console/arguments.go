@@ -16,11 +16,13 @@ package console
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"parley"
 	"parley/internal/nearest"
 )
 
@@ -47,9 +49,15 @@ func UnknownFlag(cmd *cobra.Command, err error) error {
 	return ParseError(cmd.CommandPath(), cmd.Flags(), err)
 }
 
-// ParseError suggests the flags that an unknown one may stand for, or says where all are listed. It returns other
-// errors of parsing flags unchanged.
+// ParseError puts an error of parsing flags into words. It suggests the flags that an unknown one may stand for, or
+// says where all are listed.
 func ParseError(command string, flags *pflag.FlagSet, err error) error {
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return parley.FlagErrorf(missing.GetFlag().Name, "the value is missing: %s", valueHint(missing.GetFlag()))
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return fmt.Errorf("%s: %q is not a flag: write --FLAG=VALUE", command, bad.GetSpecifiedFlag())
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return err
@@ -69,6 +77,33 @@ func ParseError(command string, flags *pflag.FlagSet, err error) error {
 		hint = nearest.Meant(list)
 	}
 	return &hinted{"unknown flag " + name, hint, strings.TrimLeft(name, "-")}
+}
+
+// valueHint says how to write the value of a flag.
+func valueHint(f *pflag.Flag) string {
+	name := "--" + f.Name
+	if len(f.Name) == 1 {
+		name = name[1:]
+	}
+	kind, _ := pflag.UnquoteUsage(f)
+	return "write " + name + " " + strings.ToUpper(kind)
+}
+
+// Unexpected is the error of a command that got arguments and takes none.
+func Unexpected(command string, args []string) error {
+	hint := fmt.Sprintf("%q shows what is allowed", command+" --help")
+	if slices.Contains([]string{"true", "false"}, args[0]) {
+		hint = "a switch takes its value after =, as in --fifo=" + args[0]
+	}
+	return fmt.Errorf("%s: unexpected argument %.200q: %s", command, args[0], hint)
+}
+
+// NoArgs is the check of a command that takes no arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Unexpected(cmd.CommandPath(), args)
+	}
+	return nil
 }
 
 // NoProtocol is the error of a command that was given no protocol.

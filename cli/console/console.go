@@ -41,6 +41,19 @@ func (a *App) Width(given int) int {
 	return 100
 }
 
+// ErrorWidth returns the width of the terminal that the standard error is, and 0 if it is none.
+func (a *App) ErrorWidth() int {
+	f, ok := a.Err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // DeclareColor adds --color to fs, with "auto" as its default.
 func (a *App) DeclareColor(fs *pflag.FlagSet) {
 	a.color = autoColor
@@ -121,9 +134,9 @@ func (a *App) Find(name string) (parley.Protocol, error) {
 	}
 	hint := `"parley list" names all`
 	if list := nearest.Similar(name, all); len(list) > 0 {
-		hint = nearest.Meant(list)
+		hint = nearest.Meant(list) + " " + hint
 	}
-	return parley.Protocol{}, Hint(hint, "unknown protocol %q", name)
+	return parley.Protocol{}, Hint(hint, "unknown protocol %.200q", name)
 }
 
 // SetFromEnvironment sets the flags of a command that were not given and have a variable.

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/internal/draw/prose"
 )
 
 // Plain returns the text of an error on one line. An error about the value of a flag is reworded for the user.
@@ -20,6 +22,16 @@ func Plain(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
+// FoldError folds an error for a terminal of the given width, with all lines but the first indented. A width of 0
+// means no terminal: the error stays one line.
+func FoldError(text string, width int) string {
+	const indent = 2
+	if width <= 0 || prose.Width(text) <= width {
+		return text
+	}
+	return strings.ReplaceAll(prose.Fold(text, max(width-indent, 20)), "\n", "\n"+strings.Repeat(" ", indent))
+}
+
 // ValueError says which value a flag got and which it expects.
 func ValueError(bad *pflag.InvalidValueError) error {
 	want := bad.Unwrap().Error()
@@ -28,15 +40,30 @@ func ValueError(bad *pflag.InvalidValueError) error {
 		want = "allowed are true and false"
 	case "int":
 		want = "a whole number was expected"
+		if tooLarge(bad) {
+			want = fmt.Sprintf("allowed are whole numbers up to %d", math.MaxInt)
+		}
 	case "uint64", "uint32":
 		want = "a whole number from 0 on was expected"
+		if tooLarge(bad) && bad.GetFlag().Value.Type() == "uint64" {
+			want = fmt.Sprintf("allowed are whole numbers from 0 to %d", uint64(math.MaxUint64))
+		}
 	case "duration":
 		want = "a time with its unit was expected, as in 100ms or 1.5s"
 		if tooLong(bad.GetValue()) {
 			want = fmt.Sprintf("the largest that is allowed is %dh", math.MaxInt64/int64(time.Hour))
 		}
 	}
-	return fmt.Errorf("%q: %s", bad.GetValue(), want)
+	value := fmt.Sprintf("%.200q", bad.GetValue())
+	if strings.Contains(want, value) {
+		return errors.New(want)
+	}
+	return fmt.Errorf("%s: %s", value, want)
+}
+
+// tooLarge reports whether a value is a number beyond the range of its type. Package flag says so only in words.
+func tooLarge(bad *pflag.InvalidValueError) bool {
+	return errors.Is(bad.Unwrap(), strconv.ErrRange) || strings.Contains(bad.Unwrap().Error(), "out of range")
 }
 
 // tooLong reports whether a text that is no duration would be one if its numbers were smaller.

@@ -2,10 +2,13 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"parley"
 	"parley/trace"
@@ -40,6 +43,9 @@ func InTrace(file string, err error) error {
 	if in, ok := errors.AsType[*trace.ReadError](err); ok {
 		return &FileError{File: file, Line: in.Line, Err: fmt.Errorf("%w (at byte %d)", in.Err, in.Offset)}
 	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return PathError(err)
+	}
 	return fmt.Errorf("%s:%w", file, err)
 }
 
@@ -64,7 +70,44 @@ func (a *App) WriteFile(f OutputFile, b []byte) error {
 		err = os.WriteFile(f.Name, b, 0o644)
 	}
 	if err != nil {
-		err = &parley.FlagError{Flag: f.Flag, Err: err}
+		err = &parley.FlagError{Flag: f.Flag, Err: PathError(err)}
 	}
 	return err
 }
+
+// PathError says what is wrong with a file and what to do, for an error of the operating system about it. It returns
+// other errors unchanged.
+func PathError(err error) error {
+	bad, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return err
+	}
+	what := bad.Err.Error()
+	for _, c := range []struct {
+		is   error
+		says string
+	}{
+		{fs.ErrNotExist, "no such file or folder: check the name"},
+		{fs.ErrPermission, "no permission: check the rights of the file and its folder"},
+		{syscall.EISDIR, "it is a folder: name a file"},
+		{syscall.ENOTDIR, "a part of the name is a file and not a folder: check the name"},
+		{syscall.ENAMETOOLONG, "the name is too long: choose a shorter one"},
+		{syscall.ENOSPC, "the disk is full: free some space"},
+	} {
+		if errors.Is(bad.Err, c.is) {
+			what = c.says
+		}
+	}
+	return &fileError{fmt.Sprintf("%.200s: %s", cmp.Or(bad.Path, `""`), what), err}
+}
+
+// fileError is an error about a file in words, which matches the error of the operating system.
+type fileError struct {
+	text string
+	err  error
+}
+
+func (e *fileError) Error() string { return e.text }
+
+// Unwrap returns the error of the operating system.
+func (e *fileError) Unwrap() error { return e.err }

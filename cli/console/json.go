@@ -126,7 +126,7 @@ type Failure struct {
 func (a *App) Complain(status int, err error) {
 	f := a.failure(status, err)
 	if !a.JSON {
-		fmt.Fprintf(a.Err, "parley: %s\n", f.Message)
+		fmt.Fprintln(a.Err, FoldError("parley: "+f.Message, a.ErrorWidth()))
 		return
 	}
 	b, err := versioned(ErrorOutput{f})

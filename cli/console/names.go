@@ -62,7 +62,7 @@ func (k Names) Parse(text string, n int) (parley.ID, error) {
 	}
 	i, err := strconv.Atoi(digits)
 	if err != nil || strconv.Itoa(i) != digits || i < k.first() || i-k.first() >= n {
-		return 0, fmt.Errorf("%q is no process: allowed are %s to %s", text, k.Full(0), k.Full(parley.ID(n-1)))
+		return 0, fmt.Errorf("%.200q is no process: allowed are %s to %s", text, k.Full(0), k.Full(parley.ID(n-1)))
 	}
 	return parley.ID(i - k.first()), nil
 }

@@ -27,17 +27,19 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Write a module with a new protocol or service",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  console.OneOf,
+		Long: "New writes a Go module that compiles, with its test and its command, into a new folder. It changes no other " +
+			"file. The exit status is 0, or 2 if the folder exists or the name is not allowed.",
+		Args: cobra.ArbitraryArgs,
+		RunE: console.OneOf,
 	}
 	cmd.AddCommand(
-		command(a, "protocol", "Write a module with a protocol, its test and its command",
-			"The protocol is agreement by flooding among processes that crash, in under ninety lines: change it to yours.\n"+
+		command(a, "protocol", "Write a module with a protocol, its test, and its command",
+			"The protocol is agreement by flooding, which tolerates crashes, in 90 lines: change it to yours. "+
 				"Its command has all other protocols too.",
 			"go run ./cmd/NAME run NAME --faulty 1=crash@r0:1", "go run ./cmd/NAME explore NAME -n 3 -m 1 --crashes 1"),
-		command(a, "service", "Write a module with a replicated service, its test and its command",
-			"The service is a replicated counter: change it to yours. Its test runs three nodes in memory and kills one.\n"+
-				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it,\n"+
+		command(a, "service", "Write a module with a replicated service and its command",
+			"The service is a replicated counter: change it to yours. Its test runs three nodes in memory and kills one. "+
+				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it, "+
 				"and serves the client API.",
 			"go build ./cmd/NAME",
 			"parley cluster up -n 3 --dir nodes   # end it by Ctrl-C: it has made certificates and configurations",
@@ -58,17 +60,17 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 		Use:   kind + " NAME",
 		Short: short,
 		Long: short + ", in the new folder NAME. " + long + "\n\n" +
-			"There is no release of Parley yet, so the module replaces it by a checkout, which --source names.",
+			"There is no release of Parley yet, so the module replaces it with a checkout, which --source names.",
 		Example: "  parley new " + kind + " mine",
-		Args:    console.Args(1, 1, "one NAME was expected"),
+		Args:    console.Args(1, 1, "one NAME is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if !aName.MatchString(name) || name == "parley" {
-				return fmt.Errorf("parley new %s: %q: a name is lower-case letters and digits, 31 at most, and begins with a "+
-					"letter", kind, name)
+				return fmt.Errorf("parley new %s: %.200q is not a name: write at most 31 lower-case letters and "+
+					"digits, a letter first", kind, name)
 			}
 			if _, err := a.Find(name); err == nil && kind == "protocol" {
-				return fmt.Errorf("parley new %s: there is a protocol %s already: choose another name", kind, name)
+				return fmt.Errorf("parley new %s: there is a protocol %q already: choose another name", kind, name)
 			}
 			root, err := checkout(source)
 			if err != nil {
@@ -89,7 +91,7 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "checkout of Parley, a `folder` (default: the one around this folder)")
+	cmd.Flags().StringVar(&source, "source", "", "`folder` of a checkout of Parley (default: the one around this folder)")
 	return cmd
 }
 
@@ -110,7 +112,7 @@ func checkout(given string) (string, error) {
 			return at, nil
 		}
 		if given != "" || at == filepath.Dir(at) {
-			return "", parley.FlagErrorf("source", "%s is no checkout of Parley: name the folder with its go.mod", dir)
+			return "", parley.FlagErrorf("source", "%s is not a checkout of Parley: name the folder with its go.mod", dir)
 		}
 	}
 }
@@ -144,7 +146,7 @@ func module(kind, name, root string) (map[string][]byte, error) {
 // write writes files into a new folder.
 func write(dir string, files map[string][]byte) error {
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: choose another name, or remove it", dir)
+		return fmt.Errorf("parley new: the folder %q exists already: choose another name, or remove it", dir)
 	} else if err != nil {
 		return err
 	}

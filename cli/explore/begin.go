@@ -56,11 +56,10 @@ func (f *flags) initialStates(s *search) (b initialStates, err error) {
 		return slices.ContainsFunc(slices.Collect(maps.Values(c)), atWill)
 	})
 	if s.protocol = run.Lying(s.protocol); free && s.protocol.Lies == nil {
-		return b, parley.FlagErrorf("faulty", "%s knows no lies, for nobody lies where it is used: "+
-			"--crashes and --losses say what goes wrong there", s.protocol.Name)
+		return b, parley.FlagErrorf("faulty", "%s defines no lies: use --crashes and --losses", s.protocol.Name)
 	}
 	if f.outspoken && !free {
-		return b, parley.FlagErrorf("outspoken", "nobody lies in any way there is")
+		return b, parley.FlagErrorf("outspoken", "no process may do anything: use --faulty or --liars")
 	}
 	if err := f.beyondModel(s.protocol, b.liars[0]); err != nil {
 		return b, err
@@ -91,13 +90,13 @@ func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 		flag = "liars"
 	}
 	if len(c) > p.M && len(p.Graph) == 0 {
-		return parley.FlagErrorf(flag, "%d are faulty, and %s promises nothing if more than m = %d are; "+
-			"--beyond-bound explores it all the same", len(c), p.Name, p.M)
+		return parley.FlagErrorf(flag, "%d processes are faulty, and %s promises nothing with more than m = %d; "+
+			"--beyond-bound explores it nevertheless", len(c), p.Name, p.M)
 	}
 	for _, how := range c { // order: any of the errors will do
 		if how.Model > p.Faults {
-			return parley.FlagErrorf(flag, "%s is for %s faults, and promises nothing if there are worse; "+
-				"--beyond-bound explores it all the same", p.Name, p.Faults)
+			return parley.FlagErrorf(flag, "%s tolerates %s faults, and promises nothing with worse ones; "+
+				"--beyond-bound explores it nevertheless", p.Name, p.Faults)
 		}
 	}
 	return nil
@@ -107,7 +106,8 @@ func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
 	if f.fs.Changed("faulty") {
 		if f.fs.Changed("liars") {
-			return nil, false, parley.FlagErrorf("liars", "--faulty says who they are")
+			return nil, false, parley.FlagErrorf("liars", "--faulty names the faulty processes already: omit one of the "+
+				"two flags")
 		}
 		if f.faulty == "none" {
 			return []coalition{{}}, true, nil
@@ -144,18 +144,38 @@ func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err 
 	return all, false, nil
 }
 
-// asked returns the requests other than values, in the order of their times.
+// asked returns the requests other than values to try, in the order of their times.
 func (f *flags) asked(p parley.Protocol) ([]sim.Request, error) {
 	plan, err := f.asks.Plan(p, f.Naming, 1)
 	if err != nil {
 		return nil, err
 	}
-	if !f.asks.Given("requests") && !f.asks.Given("workload") {
-		return someBroadcasts(p), nil
+	out := someBroadcasts(p)
+	if f.asks.Given("requests") || f.asks.Given("workload") {
+		out = plan.Draw(p, f.seed).Requests
+		slices.SortStableFunc(out, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
 	}
-	out := plan.Draw(p, f.seed).Requests
-	slices.SortStableFunc(out, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
-	return out, nil
+	if !f.fs.Changed("values") || p.Proposers == (parley.Set{}) {
+		return out, nil
+	}
+	if f.fs.Changed("try-values") {
+		return nil, parley.FlagErrorf("try-values", "--values sets the initial values already: omit one of the two flags")
+	}
+	values, err := runs.ParseValues(f.values, p.Proposers, f.Names)
+	if err != nil {
+		return nil, &parley.FlagError{Flag: "values", Err: err}
+	}
+	return append(proposals(p.Proposers, values, out), out...), nil
+}
+
+// proposals returns the requests to propose values, except at processes that other requests have propose.
+func proposals(proposers parley.Set, values map[parley.ID][]byte, other []sim.Request) (out []sim.Request) {
+	for id := range proposers.All() {
+		if !slices.ContainsFunc(other, func(q sim.Request) bool { return q.At == id && q.Msg.Kind == parley.Propose }) {
+			out = append(out, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: values[id]}})
+		}
+	}
+	return out
 }
 
 // someBroadcasts returns the default requests of a broadcast protocol: one broadcast from each of two processes, or
@@ -185,26 +205,28 @@ func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 // alphabet returns the initial values to try.
 func (f *flags) alphabet(p parley.Protocol) ([]string, error) {
 	if p.Proposers == (parley.Set{}) {
-		if f.fs.Changed("values") {
-			return nil, parley.FlagErrorf("values", "nobody proposes anything to %s", p.Name)
+		for _, flag := range []string{"values", "try-values"} {
+			if f.fs.Changed(flag) {
+				return nil, parley.FlagErrorf(flag, "no process proposes a value to %s: omit the flag", p.Name)
+			}
 		}
 		return nil, nil
 	}
-	text, flag := "0,1", "values"
+	text, flag := "0,1", "try-values"
 	if g := f.fs.Lookup("alphabet"); g != nil && g.Value.String() != "" {
 		text, flag = g.Value.String(), "alphabet"
 	}
-	if f.fs.Changed("values") {
-		text, flag = f.values, "values"
+	if f.fs.Changed("try-values") {
+		text, flag = f.tryValues, "try-values"
 	}
 	var out []string
 	for _, v := range strings.Split(text, ",") {
 		const longest = 1024
 		switch {
 		case len(v) > longest:
-			return nil, parley.FlagErrorf(flag, "a value of %d bytes: allowed are %d", len(v), longest)
+			return nil, parley.FlagErrorf(flag, "a value of %d bytes: allowed are at most %d", len(v), longest)
 		case slices.Contains(out, v):
-			return nil, parley.FlagErrorf(flag, "%q is given twice", v)
+			return nil, parley.FlagErrorf(flag, "%q is given twice: name each value once", v)
 		}
 		out = append(out, v)
 	}
@@ -249,11 +271,11 @@ func (b *initialStates) combine(p parley.Protocol, alphabet bool) error {
 
 func (b *initialStates) tooMany(ways *big.Int) error {
 	if len(b.liars) > mostInitialStates {
-		return parley.FlagErrorf("liars", "there are more than %s choices of them: --faulty names some",
+		return parley.FlagErrorf("liars", "there are more than %s choices of liars: name them with --faulty",
 			prose.Number(mostInitialStates))
 	}
-	return parley.FlagErrorf("values", "%s of every process that proposes, with %s of liars, make %s "+
-		"ways to begin: at most %s are tried; --values and --requests with propose say which",
+	return parley.FlagErrorf("try-values", "%s for every process that proposes, with %s of liars, make %s "+
+		"initial states: at most %s are allowed; --values sets one value for each process",
 		prose.Count(uint64(len(b.values)), "value", "values"), prose.Count(uint64(len(b.liars)), "choice", "choices"),
 		great(ways), prose.Number(mostInitialStates))
 }

@@ -4,9 +4,11 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/cli/console"
@@ -20,21 +22,22 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore PROTOCOL",
-		Short: "Search every schedule, crash and lie of a small system",
-		Long: "Explore runs a protocol through everything that may happen in a small system: every order of\n" +
-			"deliveries, every crash and loss that the flags allow, every lie of every liar. It ends when all\n" +
-			"is visited, or with the shortest run that breaks a promise, told step by step. The exit status is\n" +
-			"0 if all was visited and nothing found, 1 if something was, 3 if the search ended before: after\n" +
-			"a minute, unless --for says otherwise. Ctrl-C ends it with what is known and status 130, a second\n" +
-			"Ctrl-C at once.\n\n" +
-			"The system has three processes, or as many as bear one fault, if -n does not say. In a protocol that\n" +
-			"bears liars, m processes lie unless --faulty or --liars say otherwise; where values are proposed, all\n" +
-			"are tried. Crashes and other faults come only as the flags say. A protocol on a detector is explored\n" +
-			"without its heartbeats: processes are told of crashes, after all that\n" +
-			"was sent to them before, or with --overtaking at any time.\n\n" +
-			"A step is one message, or with --step round all up to the end of a round: fewer states, but no\n" +
-			"faults but lies, and the adversaries are counted. With --step split each process is taken through\n" +
-			"the last round by itself: far fewer still.\n\n" + goal.Help,
+		Short: "Search every schedule, crash, and lie of a small system",
+		Long: "Explore visits all states of a small system: every order of deliveries, every crash and loss that the flags " +
+			"allow, and every lie of faulty processes. It ends when all states are visited, or with the shortest run that " +
+			"breaks a promise, which it prints step by step. It changes no file, except those of --trace and --svg.\n\n" +
+			"The exit status is 0 if all states were visited and nothing was found, 1 if something was found, 3 if the " +
+			"search ended before (by default after 1 minute: see --for), and 130 after Ctrl-C, with a report of what is " +
+			"known. A second Ctrl-C ends it at once.\n\n" +
+			"Without -n the system has three processes, or the fewest that tolerate one fault. In a protocol that " +
+			"tolerates Byzantine faults m processes are faulty, in every choice of them, unless --faulty or --liars change " +
+			"this. Every initial value of --try-values is tried. Other faults occur only as flags allow, such as " +
+			"--crashes 1. A protocol that stands on a failure detector is explored without its heartbeats: a process is " +
+			"notified of a crash after it has received all that the crashed process sent to it, or with --overtaking at " +
+			"any time.\n\n" +
+			"A step is one message, timer, or crash. With --step round a step is a round: there are fewer states, and no " +
+			"faults except lies. With --step split the last round is also split by receiver, which leaves far fewer " +
+			"states.\n\n" + goal.Help + "\n\nLearn more: docs/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +
 			"  parley explore twophase -n 3 --crashes 1 --always 'not (some decides commit and some decides abort)'",
@@ -50,13 +53,22 @@ func Command(a *console.App) *cobra.Command {
 	for _, p := range a.Protocols {
 		cmd.AddCommand(protocolCommand(a, p))
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && renamed[unknown.GetSpecifiedName()] != "" {
+			name := unknown.GetSpecifiedName()
+			return fmt.Errorf("unknown flag --%s: %s", name, renamed[name])
+		}
+		return console.UnknownFlag(cmd, err)
+	})
 	return cmd
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: p.Name, Short: p.Title, Args: cobra.NoArgs,
-		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),
+		Use: p.Name, Short: p.Title, Args: console.NoArgs,
+		Long: fmt.Sprintf("Explore visits all states of a small system of this protocol: %s.\n\nTiming: %s. Faults: %s. "+
+			"Source: %s.\n\n\"parley explore --help\" explains exit statuses, steps, and goals.", p.Title, p.Timing, p.Faults,
+			p.Paper),
 	}
 	f := newFlags(p, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return searchAll(cmd.Context(), a, f) }
@@ -87,7 +99,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	e := &result{search: s, App: a}
 	if f.step == "split" {
 		if e.report, e.split, err = splitLast(ctx, s.options); err != nil {
-			err = &parley.FlagError{Flag: "step", Err: err}
+			err = parley.FlagErrorf("step", "%w: use --step round", err)
 		}
 	} else {
 		e.report, err = explore.Search(ctx, s.options)

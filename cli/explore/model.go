@@ -127,7 +127,11 @@ func (s *search) wrongs() string {
 	var most []string
 	for _, c := range faultCounts(&m) {
 		if *c.n > 0 {
-			most = append(most, prose.Count(uint64(*c.n), c.one, c.many))
+			some := prose.Count(uint64(*c.n), c.one, c.many)
+			if c.flag == "crashes" && m.CrashOnly != (parley.Set{}) {
+				some += " of " + strings.Join(lists.Each(m.CrashOnly.All(), s.names.Full), " or ")
+			}
+			most = append(most, some)
 		}
 	}
 	text := links + "; nothing else goes wrong"

@@ -24,8 +24,11 @@ func (f *flags) setup() (*search, error) {
 	s := &search{flags: f, names: f.Names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
-			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it all the same", err)
+			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it nevertheless", err)
 		}
+	}
+	if err := f.readCrashes(); err != nil {
+		return nil, err
 	}
 	if s.bare {
 		p = *p.Bare
@@ -88,62 +91,68 @@ func elsewhere(p parley.Protocol) string {
 		p.Flags(own)
 	}
 	if own.Lookup("given") != nil {
-		return "--given explores what else it does, under clocks that are right; run and sweep have clocks that differ"
+		return "use --given, which explores the rest with clocks that are right, or run and sweep, whose clocks differ"
 	}
-	return "run and sweep have clocks that differ and drift"
+	return "use run or sweep, whose clocks differ and drift"
 }
 
 // check returns an error if flags are wrong in themselves or for this protocol.
 func (f *flags) check(p parley.Protocol) error {
 	switch {
 	case !slices.Contains(grains, f.step):
-		return parley.FlagErrorf("step", "%q: allowed are %s", f.step, strings.Join(grains, ", "))
+		return parley.FlagErrorf("step", "unknown step %q: %s", f.step, nearest.Names(f.step, grains))
 	case !slices.Contains(orders, f.order):
-		return parley.FlagErrorf("order", "%q: allowed are %s", f.order, strings.Join(orders, ", "))
+		return parley.FlagErrorf("order", "unknown order %q: %s", f.order, nearest.Names(f.order, orders))
 	case p.N > mostExplored:
-		return parley.FlagErrorf("n", "%d processes: 1 to %d can be explored", p.N, mostExplored)
+		return parley.FlagErrorf("n", "%d processes: allowed in an exploration are 1 to %d", p.N, mostExplored)
 	case p.Relies.Drift > 0 || p.Relies.Offset > 0:
-		return fmt.Errorf("%s is about what clocks show, and a state of a search does not have the time: %s",
-			p.Name, elsewhere(p))
+		return fmt.Errorf("parley explore %s: this protocol reads clocks, and an exploration has no clock time: %s",
+			f.listed.Name, elsewhere(p))
 	case f.step != grains[0] && p.Timing != parley.Synchronous:
-		return parley.FlagErrorf("step", "%s has no rounds", p.Name)
+		return parley.FlagErrorf("step", "%s has no rounds: allowed is message", p.Name)
+	case f.pairs && p.Timing != parley.Synchronous:
+		return parley.FlagErrorf("indistinguishable", "%s has no rounds: name a protocol in rounds", p.Name)
 	case f.depth < 0:
-		return parley.FlagErrorf("depth", "%d: allowed are numbers from 0 on", f.depth)
+		return parley.FlagErrorf("depth", "%d steps: allowed are 1 and more, or 0 for no limit", f.depth)
 	case f.depth > 0 && f.order == "depth":
-		return parley.FlagErrorf("depth", "a search depth first goes to the ends of runs: --order breadth does not")
+		return parley.FlagErrorf("depth", "a search depth first goes to the ends of runs: use --order breadth")
 	case f.limit < 0:
-		return parley.FlagErrorf("for", "%s: a time was expected, or 0 for a search without a limit", f.limit)
+		return parley.FlagErrorf("for", "%s is negative: allowed are durations from 0, which is no limit", f.limit)
 	case f.walks < 1:
-		return parley.FlagErrorf("walks", "%d: at least 1 is needed", f.walks)
+		return parley.FlagErrorf("walks", "%d is too small: at least 1 is allowed", f.walks)
 	case f.memory < 1 || f.memory > 1<<20:
 		return parley.FlagErrorf("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
 	case f.workers < 1 || f.workers > run.MostWorkers:
-		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", f.workers, run.MostWorkers)
+		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", f.workers, run.MostWorkers)
 	case f.width != 0 && f.width < 40:
-		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", f.width)
+		return parley.FlagErrorf("width", "%d columns: allowed are 40 or more, or 0 for the width of the terminal", f.width)
 	case f.model.LostDisks > f.model.Restarts:
-		return parley.FlagErrorf("lost-disks", "%d, and --restarts lets only %d come back", f.model.LostDisks,
+		return parley.FlagErrorf("lost-disks", "%d is more than --restarts, which is %d: raise --restarts", f.model.LostDisks,
 			f.model.Restarts)
 	case f.model.Restarts > f.model.Crashes:
-		return parley.FlagErrorf("restarts", "%d, and --crashes lets only %d crash", f.model.Restarts, f.model.Crashes)
+		return parley.FlagErrorf("restarts", "%d is more than --crashes, which is %d: raise --crashes",
+			f.model.Restarts, f.model.Crashes)
 	}
 	for _, c := range faultCounts(&f.model) {
 		switch n := *c.n; {
 		case n < 0 || n > 255:
 			return parley.FlagErrorf(c.flag, "%d: allowed are 0 to 255", n)
+		case n > 0 && f.pairs:
+			return parley.FlagErrorf(c.flag, "--indistinguishable has no faults except lies: omit the flag")
 		case n > 0 && f.step != grains[0]:
-			return parley.FlagErrorf(c.flag, "a search by rounds knows no faults but lies: --step message does")
+			return parley.FlagErrorf(c.flag, "a search by rounds has no faults except lies: use --step message")
 		}
 	}
 	if f.model.Timeouts > 0 && p.Timing == parley.Synchronous {
-		return parley.FlagErrorf("timeouts", "in rounds a timer runs out when its time has come")
+		return parley.FlagErrorf("timeouts", "%s has rounds, whose timers expire when they are due: omit the flag", p.Name)
 	}
 	if f.pairs && f.traceTo != "" {
-		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
+		return parley.FlagErrorf("trace", "a trace holds one run, and --indistinguishable finds several: use --svg, "+
+			"which draws all")
 	}
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.pairs && f.fs.Changed(other) {
-			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
+			return parley.FlagErrorf("indistinguishable", "it is a search by rounds of its own: omit --%s", other)
 		}
 	}
 	return nil
@@ -160,20 +169,20 @@ func (f *flags) circumstances(s *search) error {
 		m.InTime = p.Relies.Delay > 0 && m.Timeouts == 0 && p.Timing != parley.Synchronous
 	}
 	if m.InTime && m.Timeouts > 0 {
-		return parley.FlagErrorf("timeouts", "where messages arrive in time a timer runs out when its time has come: "+
-			"--in-time=false lets it at any")
+		return parley.FlagErrorf("timeouts", "with bounded delays timers expire when they are due: use --in-time=false, "+
+			"which lets them expire at any time")
 	}
-	if !given("detect") {
+	if !given("crash-notices") {
 		m.Detect = s.bare
 	}
 	if m.Overtaking && (!m.Detect || m.Crashes == 0) {
-		return parley.FlagErrorf("overtaking", "no process is told of a crash: --detect and --crashes say that processes are")
+		return parley.FlagErrorf("overtaking", "there is no notice of a crash: use --crash-notices and --crashes")
 	}
 	grain := explore.Messages
 	if f.step != grains[0] {
 		grain = explore.Rounds
-		if given("detect") && m.Detect {
-			return parley.FlagErrorf("detect", "a search by rounds knows no crashes to tell of")
+		if given("crash-notices") && m.Detect {
+			return parley.FlagErrorf("crash-notices", "a search by rounds has no crashes: use --step message")
 		}
 		m = explore.Model{FIFO: m.FIFO}
 	}
@@ -217,16 +226,16 @@ func (f *flags) aims(s *search) error {
 		switch {
 		case !f.fs.Changed(one[0]):
 		case flag != "":
-			return parley.FlagErrorf(one[0], "one search is for one thing, and --%s is given too", flag)
+			return parley.FlagErrorf(one[0], "a search has one goal: omit this flag or --%s", flag)
 		case len(f.properties) > 0:
-			return parley.FlagErrorf(one[0], "one search is for one thing, and --property is given too")
+			return parley.FlagErrorf(one[0], "a search has one goal: omit this flag or --property")
 		default:
 			flag, text = one[0], one[1]
 		}
 	}
 	if flag == "eventually" && p.Timing != parley.Synchronous {
-		return parley.FlagErrorf(flag, "%s has no rounds that end its runs: one that goes on "+
-			"for ever has no end to look at, and to find those is not what explore does", p.Name)
+		return parley.FlagErrorf(flag, "%s has no rounds that end its runs, and explore does not check "+
+			"endless runs: use --always or --goal", p.Name)
 	}
 	if flag != "" {
 		g, err := goal.Parse(text, p, naming, s.names.Full)
@@ -240,32 +249,37 @@ func (f *flags) aims(s *search) error {
 			"eventually": func(v *explore.View) bool { return v.History.Over && !g.Holds(v) },
 		}[flag]
 	}
-	return f.alikes(s, named)
+	return f.symmetries(s, named)
 }
 
-// alikes reads which processes are symmetric.
-func (f *flags) alikes(s *search, named parley.Set) error {
-	if f.alike == "" {
+// symmetries reads which processes are symmetric.
+func (f *flags) symmetries(s *search, named parley.Set) error {
+	const flag = "symmetry"
+	if f.symmetry == "" {
 		return nil
 	}
 	if s.protocol.Rename == nil {
-		return parley.FlagErrorf("alike", "%s does not say how its messages change if processes change names",
+		return parley.FlagErrorf(flag, "%s does not define how messages change with the names of processes: omit the flag",
 			s.protocol.Name)
 	}
 	if f.model.Restarts > 0 {
-		return parley.FlagErrorf("alike", "nobody says how the records of processes that come back change with the names: "+
-			"leave out --restarts")
+		return parley.FlagErrorf(flag, "durable records do not change with the names of processes: omit --restarts")
 	}
-	for _, who := range strings.Split(f.alike, ",") {
+	for _, who := range strings.Split(f.symmetry, ",") {
 		id, err := f.Naming(who)
 		switch {
 		case err != nil:
-			return parley.FlagErrorf("alike", "%w", err)
+			return parley.FlagErrorf(flag, "%w", err)
 		case !s.options.Alike.Add(id):
-			return parley.FlagErrorf("alike", "%s is named twice", s.names.Full(id))
+			return parley.FlagErrorf(flag, "%s is named twice: name it once", s.names.Full(id))
 		case named.Has(id):
-			return parley.FlagErrorf("alike", "%s is named in what is searched for", s.names.Full(id))
+			return parley.FlagErrorf(flag, "%s is named in --%s: name processes that it leaves out",
+				s.names.Full(id), s.aim)
 		}
+	}
+	safe := s.options.Alike.Minus(f.model.CrashOnly)
+	if f.model.CrashOnly != (parley.Set{}) && safe != (parley.Set{}) && safe != s.options.Alike {
+		return parley.FlagErrorf(flag, "only some of these processes are in --crashes: all or none must be")
 	}
 	return nil
 }

@@ -123,7 +123,9 @@ func (s *search) ways() (ways []string) {
 		}
 	}
 	for _, c := range faultCounts(&s.flags.model) {
-		add(*c.n > 0, "--%s %d", c.flag, *c.n-1)
+		some := c.flag == "crashes" && *c.n > 1 && m.CrashOnly != (parley.Set{})
+		add(some, "--crashes with fewer entries")
+		add(*c.n > 0 && !some, "--%s %d", c.flag, *c.n-1)
 	}
 	add(len(s.begins.asked) > 1, "--requests that ask for less")
 	if len(s.begins.values) > 1 {

@@ -39,16 +39,18 @@ const (
 
 func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	f.fs = fs
-	fs.StringVar(&f.host, "host", onSim, "host: `sim|cluster`, the simulator or real processes on this computer")
-	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "how long a round lasts (--host cluster)")
+	fs.StringVar(&f.host, "host", onSim, "host of the run: `sim|cluster`, the simulator or real processes on "+
+		"this computer")
+	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "`duration` of a round, 10ms to 1h, with --host cluster")
 	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond,
-		"how long a tick lasts, where there are no rounds (--host cluster)")
-	fs.DurationVar(&f.span, "for", 0, "how long to watch (--host cluster; default: until nothing is due any more)")
+		"`duration` of a tick, 1µs to 1s, with --host cluster, for protocols without rounds")
+	fs.DurationVar(&f.span, "for", 0, "`duration` of the run, up to 24h, with --host cluster (default: until "+
+		"nothing is due)")
 }
 
 // simulated are the flags that only the simulator can honor, with the reason.
 var simulated = map[string]string{
-	"steps": "no process knows how many steps all others have taken: --for says how long to watch",
+	"steps": "real processes do not count the steps of all: use --for",
 }
 
 // check refuses flags that do not fit the host.
@@ -57,18 +59,18 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	case onSim:
 		for _, flag := range []string{"round", "tick", "for"} {
 			if f.fs.Changed(flag) {
-				return parley.FlagErrorf(flag, "it is for --host cluster: the simulator's time is virtual")
+				return parley.FlagErrorf(flag, "the simulator has virtual time: use --host cluster, or omit the flag")
 			}
 		}
 		return nil
 	case onCluster:
 	default:
-		return parley.FlagErrorf("host", "%q: allowed are %s and %s", f.host, onSim, onCluster)
+		return parley.FlagErrorf("host", "unknown host %q: allowed are %s and %s", f.host, onSim, onCluster)
 	}
 	var err error
 	f.fs.Visit(func(g *pflag.Flag) {
 		if why, only := simulated[g.Name]; only && planHelp[g.Name] == g.Usage && err == nil {
-			err = parley.FlagErrorf(g.Name, "it is for the simulator, and not for --host cluster: %s", why)
+			err = parley.FlagErrorf(g.Name, "it is not allowed with --host cluster: %s", why)
 		}
 	})
 	switch {
@@ -77,17 +79,17 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	case p.N > child.Most:
 		return parley.FlagErrorf("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, child.Most)
 	case p.Timing == parley.Synchronous && f.fs.Changed("tick"):
-		return parley.FlagErrorf("tick", "%s has rounds: --round says how long they last", p.Name)
+		return parley.FlagErrorf("tick", "%s has rounds: use --round, the duration of a round", p.Name)
 	case p.Timing != parley.Synchronous && f.fs.Changed("round"):
-		return parley.FlagErrorf("round", "%s has no rounds: --tick says how long a tick lasts", p.Name)
+		return parley.FlagErrorf("round", "%s has no rounds: use --tick, the duration of a tick", p.Name)
 	case f.round < 10*time.Millisecond || f.round > time.Hour:
 		return parley.FlagErrorf("round", "%s: allowed are 10ms to 1h", f.round)
 	case f.tick < time.Microsecond || f.tick > time.Second:
 		return parley.FlagErrorf("tick", "%s: allowed are 1µs to 1s", f.tick)
 	case f.fs.Changed("for") && (f.span <= 0 || f.span > 24*time.Hour):
-		return parley.FlagErrorf("for", "%s: allowed are times up to 24h", f.span)
+		return parley.FlagErrorf("for", "%s: allowed are durations above 0, up to 24h", f.span)
 	case f.fs.Changed("signatures") && f.fs.Lookup("signatures").Value.String() != "ed25519":
-		return parley.FlagErrorf("signatures", "real processes sign with ed25519 keys of their own")
+		return parley.FlagErrorf("signatures", "real processes sign with Ed25519 keys: allowed is ed25519")
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
 		}
 	}
 	if len(s.Plan.Pauses) > 0 && !child.CanHold {
-		return plan.entry("pauses", 0, errors.New("this system has no signal that holds a process"))
+		return plan.entry("pauses", 0, errors.New("this operating system cannot pause a process: omit it"))
 	}
 	if f.span > 0 {
 		s.Plan.Until = parley.Tick(f.span / tick)
@@ -226,12 +228,12 @@ func (s runSpec) processes(ctx context.Context) (*trace.Log, trace.Facts, error)
 	h, log, err := s.harnessRun(dir).Do(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, h.Facts, console.EndWith(console.Interrupted, errors.New("it was interrupted"))
+		return nil, h.Facts, console.EndWith(console.Interrupted, errors.New("the run was interrupted"))
 	case err != nil:
 		return nil, h.Facts, err
 	case !h.Facts.Over:
-		return nil, h.Facts, console.EndWith(console.Unfinished, fmt.Errorf("something is still due after %s: "+
-			"--for says how long to watch, and --tick how fast time goes", limit))
+		return nil, h.Facts, console.EndWith(console.Unfinished, fmt.Errorf("the run is not over after %s: "+
+			"limit it with --for, or shorten --tick", limit))
 	}
 	return log, h.Facts, nil
 }
@@ -239,7 +241,7 @@ func (s runSpec) processes(ctx context.Context) (*trace.Log, trace.Facts, error)
 // Member is the hidden command "parley member": one process of a run.
 func Member(a *console.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "member", Hidden: true, Args: cobra.NoArgs,
+		Use: "member", Hidden: true, Args: console.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			signal.Ignore(os.Interrupt) // the parent process receives Ctrl-C as well, and ends this one
 			return harness.Serve(nil, os.Stdin, a.Out, func(of harness.Spec) (parley.Machine, error) { return machineOf(a, of) })

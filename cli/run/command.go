@@ -22,14 +22,17 @@ import (
 func Command(a *console.App) *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run PROTOCOL | run --scenario FILE | run --replay FILE",
-		Short: "Run a protocol and show what happened",
-		Long: "Run runs a protocol, named here or in a scenario file, in the simulator and shows what happened.\n" +
-			"With --host cluster it runs between real processes on this machine, joined by mutual TLS: crashes\n" +
-			"kill them, and liars lie on real links, each for itself.\n" +
-			"With --scenario all flags of the file's protocol may follow; they come before those of the file.\n" +
-			"With --replay the correct processes of a trace do again what they did, fed with what came to\n" +
-			"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
-			"makes, is run again in this way.",
+		Short: "Run a protocol once and show what happened",
+		Long: "Run runs a protocol once, named here or in a scenario file, and shows what happened and which " +
+			"promises held. " +
+			"It changes no file, except those of --trace and --svg. The exit status is 0 if no promise broke, 1 if one " +
+			"broke, 2 for bad input, and 3 if a run on --host cluster ended before it was over.\n\n" +
+			"The simulator makes the run, and the same flags make the same run. With --host cluster real processes on " +
+			"this computer make it, joined by mutual TLS: crashes kill them, and each faulty process lies on its links.\n\n" +
+			"With --scenario the flags come from a YAML file; flags of the command line take precedence.\n\n" +
+			"With --replay the correct processes of a trace repeat their steps from their inputs; the exit status is 2 if " +
+			"they do something else. This repeats a run that an exploration found, which no seed makes.\n\n" +
+			"Learn more: docs/scenarios/README.md",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
@@ -57,8 +60,7 @@ func Command(a *console.App) *cobra.Command {
 	}
 	run.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "replay" {
-			return parley.FlagErrorf("replay", "no protocol is given beside it, for the trace names its own: parley run "+
-				"--replay FILE")
+			return parley.FlagErrorf("replay", "the trace names its protocol: write parley run --replay FILE")
 		}
 		return console.UnknownFlag(cmd, err)
 	})
@@ -67,17 +69,19 @@ func Command(a *console.App) *cobra.Command {
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	behaviors := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
-	crashes := "\ncrash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION."
+	crashes := " crash@rR (in round R), crash@rR:K (after K of its sends), or crash@DURATION."
 	if p.Timing != parley.Synchronous {
-		crashes = "\nor crash@DURATION: 1 ns is a tick, if --host cluster does not say otherwise."
+		crashes = " or crash@DURATION (1 ns is a tick in the simulator)."
 	}
 	cmd := &cobra.Command{
 		Use:   p.Name,
 		Short: p.Title,
-		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,%s",
+		Long: fmt.Sprintf("Run runs this protocol once and shows what happened: %s.\n\nTiming: %s. Faults: %s. "+
+			"Source: %s.\n\n"+
+			"The behaviors of --faulty are %s,%s\n\n\"parley run --help\" explains exit statuses, scenarios, and replays.",
 			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviors, ", "), crashes),
 		Example: "  parley run " + p.Name + example(p),
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 	}
 	f := newFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -163,7 +167,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return console.ParseError("parley run "+p.Name, f.fs, err)
 	case f.fs.NArg() > 0:
-		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
+		return console.Unexpected("parley run", f.fs.Args())
 	}
 	if err := a.SetFromEnvironment("parley run", f.fs); err != nil {
 		return err

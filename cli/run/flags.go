@@ -33,7 +33,7 @@ func (f *ProtocolFlags) Declare(p parley.Protocol, fs *pflag.FlagSet) (own []str
 	}
 	fs.AddGoFlagSet(set)
 	own = flagNames(fs)
-	fs.Var(&f.Names, "names", "call processes P1..Pn or p0..pn-1")
+	fs.Var(&f.Names, "names", "names of processes: article (P1..Pn) or lecture (p0..pn-1)")
 	return own
 }
 
@@ -78,12 +78,15 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	f := &flags{name: p.Name}
 	fs.Usage = func() {} // the command prints the help
 	f.Declare(p, fs)
-	fs.StringVar(&f.faulty, "faulty", "", "who is faulty and how, as in 1=twofaced,5=flip,6=crash@r2:3")
-	fs.StringVar(&f.values, "values", "1", "initial values: one for all, or one a process, with commas between")
-	fs.Uint64Var(&f.seed, "seed", 1, "the seed of all that is drawn")
-	fs.StringVar(&f.signatures, "signatures", "ideal", "signatures: `ideal|ed25519`, ideal tokens or Ed25519")
-	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
-	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
+	fs.StringVar(&f.faulty, "faulty", "", "faulty `processes` and their behaviors, as in "+
+		"1=twofaced,5=flip,6=crash@r2:3 (default: none)")
+	fs.StringVar(&f.values, "values", "1", "initial `values`: one for all processes that propose, or one for "+
+		"each, separated by commas")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random, a `number`")
+	fs.StringVar(&f.signatures, "signatures", "ideal", "signatures: `ideal|ed25519`; ideal ones are tokens that "+
+		"cannot be forged")
+	fs.BoolVar(&f.beyond, "beyond-bound", false, "run beyond the bound, where the theorem promises nothing")
+	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; flags of the command line take precedence")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.host.declare(fs)
 	f.plan.Declare(fs, scenario.Keys, nil)

@@ -23,28 +23,32 @@ type PlanFlags struct {
 
 // planHelp describes each key, with an example.
 var planHelp = map[string]string{
-	"requests": "what processes are asked, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; in place of " +
-		"broadcast propose: VALUE, command: WORDS with client and number, leave: true or setup: {active: [1, 2]}",
-	"workload":   "broadcasts to draw, as in '{broadcasts: 10, from: [1, 2], named: true, within: 5000}'",
-	"delay":      "how long messages take, as in 1..900 (`ticks`, or with units)",
-	"fifo":       "links keep the order of messages: true or false",
-	"loss":       "the `chance` that a link loses a message",
-	"twice":      "the `chance` that a link delivers a message twice",
-	"graph":      "who has a link to whom, as in '{1: [2, 3], 3: [4]}' (default: all)",
-	"links":      "rules for links, as in '[{from: 1, to: [2, 3], since: 100, until: 900, loss: 1, delay: 5..9}]'",
-	"partitions": "who is cut off from whom, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
-	"crashes":    "who crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]', or by its step: 3",
-	"pauses":     "who stands still, as in '[{process: 2, since: 100, for: 900}]'",
-	"clocks":     "whose clock is wrong, as in '[{process: 2, offset: 5ms, drift: 100}]' (parts in a million)",
-	"suspicions": "false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",
-	"detect":     "how many `ticks` after a crash the others are told of it, never falsely (default: never)",
-	"random": "faults to draw from the seed, as in '{crashes: 1, restarts: 1, partitions: 1, suspicions: 2, " +
+	"requests": "`list` of requests to processes, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; instead of " +
+		"broadcast also propose: VALUE, command: WORDS with client and number, leave: true, or setup: {active: [1, 2]}",
+	"workload": "broadcasts to draw, a `mapping`, as in '{broadcasts: 10, from: [1, 2], named: true, within: 5000}'",
+	"delay":    "delay of messages, in `ticks` or with a unit, as in 1..900",
+	"fifo":     "links keep the order of messages (default: true if the protocol relies on it)",
+	"loss":     "`probability` that a link loses a message, from 0 to 1 (default: 0)",
+	"twice":    "`probability` that a link delivers a message twice, from 0 to 1 (default: 0)",
+	"graph":    "links between processes, a `mapping`, as in '{1: [2, 3], 3: [4]}' (default: all)",
+	"links": "`list` of rules for links, as in '[{from: 1, to: [2, 3], since: 100, until: 900, loss: 1, " +
+		"delay: 5..9}]'",
+	"partitions": "`list` of partitions, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
+	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]', or " +
+		"with step: 3 " +
+		"instead of when",
+	"pauses":     "`list` of pauses of processes, as in '[{process: 2, since: 100, for: 900}]'",
+	"clocks":     "`list` of wrong clocks, as in '[{process: 2, offset: 5ms, drift: 100}]'; drift is in parts per million",
+	"suspicions": "`list` of false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",
+	"detect":     "`ticks` from a crash to its notice at the other processes, which is never false (default: no notices)",
+	"random": "faults to draw from the seed, a `mapping`, as in '{crashes: 1, restarts: 1, partitions: 1, " +
+		"suspicions: 2, " +
 		"within: 5000, last: 900}'",
-	"heal":  "the `time` from which the network is whole again",
-	"until": "the `time` at which the run ends (default: when nothing is due any more)",
-	"promised": "what the protocol may rely on, as in '{delay: 900, offset: 5ms, drift: 100}' " +
-		"(default: what the other flags say)",
-	"steps": "the `number` of steps after which the run is given up",
+	"heal":  "`time` from which links neither lose nor delay messages, in ticks or with a unit (default: never)",
+	"until": "`time` at which the run ends, in ticks or with a unit (default: when nothing is due)",
+	"promised": "what the protocol may rely on, a `mapping`, as in '{delay: 900, offset: 5ms, drift: 100}' " +
+		"(default: what the other flags imply)",
+	"steps": "maximum `number` of steps of the run",
 }
 
 // Declare adds the flags of the given keys to fs. more is additional help for a key.
@@ -55,9 +59,27 @@ func (f *PlanFlags) Declare(fs *pflag.FlagSet, keys []string, more map[string]st
 			continue // the protocol's own flag, such as the graph along which it sends
 		}
 		f.keys = append(f.keys, key)
+		if key == "fifo" {
+			fs.VarPF(new(switchValue), key, "", planHelp[key]+more[key]).NoOptDefVal = "true"
+			continue
+		}
 		fs.String(key, "", planHelp[key]+more[key])
 	}
 }
+
+// switchValue is the value of a key that is true or false. Plan checks it.
+type switchValue string
+
+// Set, String and Type make it a flag.
+func (v *switchValue) Set(text string) error {
+	*v = switchValue(text)
+	return nil
+}
+
+func (v *switchValue) String() string { return string(*v) }
+
+// Type is what the help calls the value: a switch has none.
+func (v *switchValue) Type() string { return "bool" }
 
 // set sets a key to its value in a scenario file.
 func (f *PlanFlags) set(key string, value ast.Node) error {
@@ -104,18 +126,18 @@ func (f *PlanFlags) Plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 // suits refuses a plan with requests that the protocol cannot handle.
 func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
-		return parley.FlagErrorf("workload", "%s broadcasts nothing", p.Name)
+		return parley.FlagErrorf("workload", "%s has no broadcasts: omit it", p.Name)
 	}
 	for i, q := range plan.Requests {
 		switch {
 		case (q.Msg.Kind == parley.Carried || q.Msg.Kind == problem.CarryTo) && !p.Serves:
-			return f.entry("requests", i, fmt.Errorf("%s broadcasts nothing", p.Name))
+			return f.entry("requests", i, fmt.Errorf("%s has no broadcasts: omit it", p.Name))
 		case q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}):
-			return f.entry("requests", i, fmt.Errorf("nobody proposes anything to %s", p.Name))
+			return f.entry("requests", i, fmt.Errorf("no process proposes a value to %s: omit propose", p.Name))
 		case q.Msg.Kind == parley.Propose && !p.Proposers.Has(q.At):
-			return f.entry("requests", i, fmt.Errorf("this process proposes nothing to %s", p.Name))
+			return f.entry("requests", i, fmt.Errorf("this process does not propose a value to %s: name one that does", p.Name))
 		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous && !p.OnDemand:
-			return f.entry("requests", i, errors.New("when: before the first round, at time 0, or never"))
+			return f.entry("requests", i, errors.New("when: values are proposed before the first round: write 0, or omit it"))
 		}
 	}
 	return nil

@@ -31,13 +31,13 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return console.ParseError("parley run", fs, err)
 	}
 	if fs.NArg() > 0 {
-		return parley.FlagErrorf("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
+		return parley.FlagErrorf("replay", "unexpected argument %q: omit it, because the trace names its protocol", fs.Arg(0))
 	}
 	if err := a.SetFromEnvironment("parley run", fs); err != nil {
 		return err
 	}
 	if *file == "" {
-		return parley.FlagErrorf("replay", "a FILE was expected, as run --trace FILE writes it")
+		return parley.FlagErrorf("replay", "the name of the file is missing: name a trace that run --trace FILE wrote")
 	}
 	if err := view.Check(); err != nil {
 		return err
@@ -47,9 +47,8 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s.Host != "" {
-		return parley.FlagErrorf("replay", "%s is of real processes, whose timers run out when they do: parley trace "+
-			"show shows it",
-			*file)
+		return parley.FlagErrorf("replay", "%s is a trace of real processes, whose timing cannot be repeated: "+
+			"use parley trace show", *file)
 	}
 	again := sim.Replay{
 		Protocol: s.Protocol, Faulty: s.Liars(), Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped,
@@ -68,7 +67,7 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return trace.Header{}, show.Run{}, nil, err
+		return trace.Header{}, show.Run{}, nil, console.PathError(err)
 	}
 	defer in.Close()
 	h, log, err := trace.Read(in)
@@ -91,13 +90,14 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
 	f := newFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
+		return show.Run{}, fmt.Errorf("the arguments in the header are not those of a run of %s: record the "+
+			"trace again", h.Protocol)
 	}
 	if err := fs.Parse(h.Args[1:]); err != nil {
 		return show.Run{}, err
 	}
 	if fs.NArg() > 0 || f.scenario != "" {
-		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
+		return show.Run{}, fmt.Errorf("the arguments %q in the header are not those of a run: record the trace again", h.Args)
 	}
 	made, err := f.setup()
 	if err != nil {
@@ -110,11 +110,12 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 		header.Facts.Worst = 0
 	}
 	if !reflect.DeepEqual(header, h) {
-		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
+		err = fmt.Errorf("n, m, seed, names, and the faulty processes do not match the arguments %q: record the "+
+			"trace again", h.Args)
 	}
 	if h.Facts.Bare {
 		if s.Protocol.Bare == nil {
-			return s, fmt.Errorf("%s stands on no detector", s.Protocol.Name)
+			return s, fmt.Errorf("%s stands on no detector: record the trace again", s.Protocol.Name)
 		}
 		s.Protocol = *s.Protocol.Bare
 	}

@@ -10,7 +10,6 @@ import (
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/faulty"
-	"parley/internal/draw/prose"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
@@ -37,7 +36,7 @@ func (f *flags) setup() (runSpec, error) {
 	s.Protocol = p
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
-			return s, parley.FlagErrorf("m", "%w; --beyond-bound runs it all the same", err)
+			return s, parley.FlagErrorf("m", "%w; --beyond-bound runs it nevertheless", err)
 		}
 	}
 	if err := Fits(memory(p), f.memory, p.N, p.M, "of memory"); err != nil {
@@ -46,7 +45,7 @@ func (f *flags) setup() (runSpec, error) {
 	if s.Faulty, err = ParseFaulty(f.faulty, f.Names, p, nil); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
 	}
-	if s.Values, err = parseValues(f.values, p.Proposers); err != nil {
+	if s.Values, err = ParseValues(f.values, p.Proposers, f.Names); err != nil {
 		return s, &parley.FlagError{Flag: "values", Err: err}
 	}
 	switch f.signatures {
@@ -54,7 +53,7 @@ func (f *flags) setup() (runSpec, error) {
 	case "ed25519":
 		s.Sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
 	default:
-		return s, parley.FlagErrorf("signatures", "%q: allowed are ideal and ed25519", f.signatures)
+		return s, parley.FlagErrorf("signatures", "unknown kind %q: allowed are ideal and ed25519", f.signatures)
 	}
 	if err := f.host.check(p); err != nil {
 		return s, err
@@ -77,7 +76,7 @@ func (f *flags) setup() (runSpec, error) {
 func (s *runSpec) spare(f *flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
-			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.Names.Full(c.At)))
+			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already: choose another process", s.Names.Full(c.At)))
 		}
 	}
 	for id := range s.Liars().All() {
@@ -86,38 +85,41 @@ func (s *runSpec) spare(f *flags) error {
 	draw, n := s.Plan.Random, s.Protocol.N
 	left := parley.Everyone(n).Minus(draw.Spared).Len()
 	if crashes := draw.Crashes + draw.Restarts + draw.LostDisks; crashes > left {
-		return parley.FlagErrorf("random", "%d are to crash, with restarts and lost disks, each once: "+
-			"allowed are %d, as many as are neither spared nor faulty", crashes, left)
+		return parley.FlagErrorf("random", "%d processes crash, with restarts and lost disks: "+
+			"allowed are %d, the number of processes that are neither spared nor faulty", crashes, left)
 	}
 	return nil
 }
 
-// ParseFaulty reads the faulty processes and their behaviors, as in 1=twofaced,5=flip. free is the behavior of a
-// process that is named alone; if it is nil, each process needs a behavior.
+// noFaulty is the value of --faulty for no faulty process. It is the default of a run, but not of an exploration.
+const noFaulty = "none"
+
+// ParseFaulty reads the faulty processes and their behaviors, as in 1=twofaced,5=flip, or none. free is the behavior of
+// a process that is named alone; if it is nil, each process needs a behavior.
 func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behavior,
 ) (map[parley.ID]faulty.Behavior, error) {
 	out := make(map[parley.ID]faulty.Behavior)
-	if text == "" {
+	if text == "" || text == noFaulty {
 		return out, nil
 	}
 	for _, part := range strings.Split(text, ",") {
 		who, how, given := strings.Cut(part, "=")
 		if !given && free == nil {
-			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
+			return nil, fmt.Errorf("%q is not PROCESS=BEHAVIOR: write 1=twofaced", part)
 		}
 		id, err := k.Parse(who, p.N)
 		if err != nil {
 			return nil, err
 		}
 		if _, twice := out[id]; twice {
-			return nil, fmt.Errorf("%s is named twice", k.Full(id))
+			return nil, fmt.Errorf("%s is named twice: give it one behavior", k.Full(id))
 		}
 		if free != nil && (!given || how == faulty.Any.Name) {
 			out[id] = *free
 			continue
 		}
 		if out[id], err = faulty.Parse(how); err != nil && free != nil {
-			err = fmt.Errorf("%w, and %s", err, faulty.Any.Name)
+			err = fmt.Errorf("%w; %s is allowed too", err, faulty.Any.Name)
 		}
 		if err == nil {
 			err = out[id].Suits(p)
@@ -127,25 +129,30 @@ func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.B
 		}
 	}
 	if len(out) == p.N {
-		return nil, errors.New("all processes are faulty: nothing is asked of any")
+		return nil, errors.New("all processes are faulty, and nothing is promised of any: leave at least one correct")
 	}
 	return out, nil
 }
 
-// parseValues assigns every proposer its initial value.
-func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error) {
+// ParseValues assigns every proposer its initial value: one for all, or one for each of them.
+func ParseValues(text string, proposers parley.Set, k console.Names) (map[parley.ID][]byte, error) {
 	const longest = 1024
 	parts := strings.Split(text, ",")
-	if len(parts) != 1 && len(parts) != proposers.Len() {
-		return nil, fmt.Errorf("%s: allowed are 1, or %d for the processes that propose",
-			prose.Count(uint64(len(parts)), "value", "values"), proposers.Len())
+	switch n := proposers.Len(); {
+	case len(parts) == 1 || len(parts) == n:
+	case n == 0:
+		return nil, fmt.Errorf("got %d values, but no process proposes one: omit the flag", len(parts))
+	case n == 1:
+		return nil, fmt.Errorf("got %d values, but only %s proposes: give one", len(parts), k.List(proposers)[0])
+	default:
+		return nil, fmt.Errorf("got %d values, but %d processes propose: give one for all, or %d", len(parts), n, n)
 	}
 	out := make(map[parley.ID][]byte)
 	i := 0
 	for id := range proposers.All() {
 		v := parts[min(i, len(parts)-1)]
 		if len(v) > longest {
-			return nil, fmt.Errorf("a value of %d bytes: allowed are %d", len(v), longest)
+			return nil, fmt.Errorf("a value of %d bytes: allowed are at most %d", len(v), longest)
 		}
 		out[id] = []byte(v)
 		i++

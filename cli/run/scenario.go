@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/internal/nearest"
 	"parley/internal/scenario"
 )
 
@@ -50,15 +51,15 @@ func readScenario(file string) (*scenarioFile, error) {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("--scenario: %w", err)
+		return nil, parley.FlagErrorf("scenario", "%w", console.PathError(err))
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.LimitReader(f, maxScenario+1)) // a device reports no size
 	if err != nil {
-		return nil, fmt.Errorf("--scenario: %w", err)
+		return nil, parley.FlagErrorf("scenario", "%w", console.PathError(err))
 	}
 	if len(b) > maxScenario {
-		return nil, fmt.Errorf("--scenario %s: more than %d bytes: no scenario is so long", file, maxScenario)
+		return nil, fmt.Errorf("--scenario: %s is too long: at most %d bytes are allowed", file, maxScenario)
 	}
 	return parseScenario(file, b)
 }
@@ -68,22 +69,25 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	s := &scenarioFile{file: file}
 	tree, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		line, column := 1, 0
-		if n, _ := fmt.Sscanf(first, "[%d:%d]", &line, &column); n == 2 {
-			_, first, _ = strings.Cut(first, "] ")
-		}
-		return nil, &console.FileError{File: file, Line: line, Err: errors.New("not YAML: " + first)}
+		return nil, notYAML(file, err)
 	}
-	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
+	if len(tree.Docs) > 1 {
 		return nil, &console.FileError{
-			File: file, Line: extraLine(tree), Err: errors.New("one YAML document was expected, of the form \"key: value\""),
+			File: file, Line: extraLine(tree), Err: errors.New("a second YAML document begins: a scenario is one, so delete the rest"),
+		}
+	}
+	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return nil, &console.FileError{
+			File: file, Line: 1, Err: errors.New("the file is empty: write lines \"key: value\", such as \"protocol: eig\""),
 		}
 	}
 	pairs, ok := scenario.Pairs(tree.Docs[0].Body)
 	if !ok {
 		line := tree.Docs[0].Body.GetToken().Position.Line
-		return nil, &console.FileError{File: file, Line: line, Err: errors.New("\"key: value\" was expected")}
+		return nil, &console.FileError{
+			File: file, Line: line,
+			Err: errors.New("this is not a mapping: write lines \"key: value\", such as \"protocol: eig\""),
+		}
 	}
 	for _, pair := range pairs {
 		line := pair.Key.GetToken().Position.Line
@@ -101,6 +105,17 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	return s, nil
 }
 
+// notYAML puts an error of the YAML parser into words.
+func notYAML(file string, err error) error {
+	line, column, twice := scenario.YAMLError(err)
+	why := fmt.Errorf("not YAML at column %d: check the indentation, the quotes, and the brackets of this line and "+
+		"of the line above", column)
+	if twice != "" {
+		why = fmt.Errorf("the key %s is given twice: keep one", twice)
+	}
+	return &console.FileError{File: file, Line: line, Err: why}
+}
+
 // extraLine returns the line of what follows the first document, or 1 if nothing does.
 func extraLine(tree *ast.File) int {
 	if len(tree.Docs) > 1 && tree.Docs[1].Start != nil {
@@ -116,30 +131,33 @@ var listKeys = []string{"values", "alphabet", "show"}
 // flagText returns a YAML value as flag text: listKeys with commas, mappings with = and commas. Its errors are
 // LineErrors.
 func flagText(key string, n ast.Node) (string, error) {
-	expected := "a plain value was expected"
+	write := "write one plain value"
 	switch {
 	case key == "faulty":
-		expected = "PROCESS: BEHAVIOUR was expected, as in {1: twofaced, 5: flip}"
+		write = "write PROCESS: BEHAVIOR, as in {1: twofaced, 5: flip}"
 	case slices.Contains(listKeys, key):
-		expected = "a plain value was expected, or a list of some"
+		write = "write one plain value, or a list of plain values"
 	}
 	wrong := func(at ast.Node, what string) error {
-		return &scenario.LineError{Line: at.GetToken().Position.Line, Err: fmt.Errorf("%s: %s%s", key, what, expected)}
+		return &scenario.LineError{
+			Line: at.GetToken().Position.Line, Err: fmt.Errorf("%s: %s is not allowed: %s", key, what, write),
+		}
 	}
 	var parts []string
 	switch n := n.(type) {
 	case *ast.SequenceNode:
 		if !slices.Contains(listKeys, key) {
-			return "", wrong(n, "a list: ")
+			return "", wrong(n, "a list")
 		}
 		for _, v := range n.Values {
 			text, ok := scalar(v)
 			if !ok {
-				return "", wrong(v, "")
+				return "", wrong(v, "a list in a list")
 			}
 			if strings.Contains(text, ",") {
 				return "", &scenario.LineError{
-					Line: v.GetToken().Position.Line, Err: fmt.Errorf("%s: %q: a value has no comma", key, text),
+					Line: v.GetToken().Position.Line,
+					Err:  fmt.Errorf("%s: %q has a comma, which separates values: write values without commas", key, text),
 				}
 			}
 			parts = append(parts, text)
@@ -147,19 +165,19 @@ func flagText(key string, n ast.Node) (string, error) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		pairs, _ := scenario.Pairs(n)
 		if key != "faulty" {
-			return "", wrong(n, "a mapping: ")
+			return "", wrong(n, "a mapping")
 		}
 		for _, pair := range pairs {
 			text, ok := scalar(pair.Value)
 			if !ok {
-				return "", wrong(pair.Value, "")
+				return "", wrong(pair.Value, "a list or mapping here")
 			}
 			parts = append(parts, pair.Key.GetToken().Value+"="+text)
 		}
 	default:
 		text, ok := scalar(n)
 		if !ok {
-			return "", wrong(n, "")
+			return "", wrong(n, "a YAML anchor, alias, or tag")
 		}
 		parts = append(parts, text)
 	}
@@ -184,7 +202,9 @@ func (s *scenarioFile) protocol() (string, error) {
 			return e.value, nil
 		}
 	}
-	return "", &console.FileError{File: s.file, Line: 1, Err: errors.New("the key \"protocol\" is missing")}
+	return "", &console.FileError{
+		File: s.file, Line: 1, Err: errors.New("the key \"protocol\" is missing: add a line such as \"protocol: eig\""),
+	}
 }
 
 // sets reports whether the file has the key.
@@ -241,15 +261,18 @@ func (s *scenarioFile) apply(f *flags) error {
 	for _, e := range s.entries {
 		switch g := f.fs.Lookup(e.key); {
 		case seen[e.key]:
-			return s.at(e.key, errors.New("given twice"))
+			return s.at(e.key, errors.New("the key is given twice: keep one"))
 		case e.key == "protocol":
 			if e.value != f.name {
-				return s.at(e.key, fmt.Errorf("the file is for %q, and the command for %q", e.value, f.name))
+				return s.at(e.key, fmt.Errorf("the file is for %q, but the command names %q: name one protocol", e.value, f.name))
 			}
 		case g == nil || slices.Contains(private, e.key):
 			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return slices.Contains(private, n) })
-			return &console.FileError{File: s.file, Line: e.line, Err: fmt.Errorf("unknown key %q: allowed are protocol, %s",
-				e.key, strings.Join(allowed, ", "))}
+			if slices.Contains(private, e.key) {
+				return s.at(e.key, fmt.Errorf("it is not allowed in a file: give --%s on the command line", e.key))
+			}
+			return &console.FileError{File: s.file, Line: e.line, Err: fmt.Errorf("unknown key %q: %s", e.key,
+				nearest.Names(e.key, append([]string{"protocol"}, allowed...)))}
 		case !g.Changed && e.node != nil:
 			if err := f.plan.set(e.key, e.node); err != nil {
 				return s.at(e.key, err)

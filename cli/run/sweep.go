@@ -25,11 +25,11 @@ func Sweep(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Simulate many seeds and shrink the first broken promise",
-		Long: "Sweep runs a protocol, or the scenario in a file, once with each seed, on all cores. What the\n" +
-			"scenario leaves to be drawn (random, workload, delays, coins) is drawn from the seed. It counts\n" +
-			"the faults that came, and stops at the first promise that was broken, which it makes as small\n" +
-			"as it can and prints with the command that runs it again. Ctrl-C ends it with what was counted until\n" +
-			"then. \"parley run PROTOCOL --help\" has the flags of the runs, which may follow too.",
+		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed, on all cores. Random faults, " +
+			"workload, delays, and coins are drawn from the seed. It counts the faults and the verdicts, and stops at the " +
+			"first broken promise: it shrinks that run, and prints the commands that repeat both. It changes no file.\n\n" +
+			"The exit status is 0 if no promise broke, 1 if one broke, and 130 after Ctrl-C, with the counts so far. All " +
+			"flags of \"parley run PROTOCOL\" may follow.\n\nLearn more: docs/scenarios/README.md",
 		Example: "  parley sweep eig -n 4 -m 1 --faulty 2=random --seeds 1..2000\n" +
 			"  parley sweep docs/scenarios/article.yaml --seeds 1..500 --json",
 		DisableFlagParsing: true,
@@ -59,9 +59,9 @@ type sweepFlags struct {
 const MostWorkers = 256
 
 func (o *sweepFlags) declare(fs *pflag.FlagSet) {
-	fs.StringVar(&o.seeds, "seeds", "1..1000", "the `seeds`, FIRST..LAST")
-	fs.BoolVar(&o.all, "all", false, "go on after a broken promise, and collect them")
-	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many runs at a time")
+	fs.StringVar(&o.seeds, "seeds", "1..1000", "`seeds` of the runs, FIRST..LAST")
+	fs.BoolVar(&o.all, "all", false, "continue after a broken promise, and collect them")
+	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "`number` of runs at a time, 1 to 256")
 	if fs.Lookup("json") == nil { // the flags of runs have it too
 		fs.Bool("json", false, "print one JSON object")
 	}
@@ -73,7 +73,8 @@ func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFi
 	name, rest := args[0], args[1:]
 	if strings.HasPrefix(name, "-") {
 		if name, rest = scenarioOf(args), args; name == "" {
-			return p, nil, nil, errors.New("parley sweep: a PROTOCOL or a FILE comes first, and then flags")
+			return p, nil, nil, errors.New("parley sweep: name a protocol or a scenario file before the flags: " +
+				"\"parley list\" names all protocols")
 		}
 	}
 	p, err = a.Find(name)
@@ -106,7 +107,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 		return console.ParseError("parley sweep", fs, err)
 	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("parley sweep: %q was not expected", fs.Arg(0))
+		return console.Unexpected("parley sweep", fs.Args())
 	}
 	if err := a.SetFromEnvironment("parley sweep", fs); err != nil {
 		return err
@@ -117,11 +118,11 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 		return err
 	}
 	if slices.Contains(given, "seed") {
-		return parley.FlagErrorf("seed", "a sweep has many, as in --seeds 1..1000")
+		return parley.FlagErrorf("seed", "a sweep runs many seeds: use --seeds, as in --seeds 1..1000")
 	}
 	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace"} {
 		if slices.Contains(given, one) {
-			return parley.FlagErrorf(one, "a sweep shows no single run: the command that it prints does")
+			return parley.FlagErrorf(one, "a sweep shows no single run: use it with the run command that the sweep prints")
 		}
 	}
 	first, last, err := parseSeeds(own.seeds)
@@ -129,7 +130,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 		return err
 	}
 	if own.workers < 1 || own.workers > MostWorkers {
-		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", own.workers, MostWorkers)
+		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", own.workers, MostWorkers)
 	}
 	// A picture needs few broadcasts, a search many.
 	if p.Serves && !f.plan.Given("workload") && !f.plan.Given("requests") {
@@ -139,7 +140,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	}
 	base, err := f.setup()
 	if err == nil && base.Host != "" {
-		err = parley.FlagErrorf("host", "a sweep is of simulated runs")
+		err = parley.FlagErrorf("host", "a sweep simulates its runs: omit --host")
 	}
 	if err != nil {
 		return file.about(err)
@@ -180,7 +181,7 @@ func parseSeeds(text string) (first, last uint64, err error) {
 	first, errLow := strconv.ParseUint(low, 10, 64)
 	last, errHigh := strconv.ParseUint(high, 10, 64)
 	if errLow != nil || errHigh != nil || last < first || last-first >= 1<<40 {
-		err = parley.FlagErrorf("seeds", "%q: FIRST..LAST was expected, as in 1..1000", text)
+		err = parley.FlagErrorf("seeds", "%q is not FIRST..LAST with LAST at least FIRST: write 1..1000", text)
 	}
 	return first, last, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/internal/nearest"
 )
 
 // Flags select what of a run is shown, and how.
@@ -25,11 +26,11 @@ type Flags struct {
 // Declare adds the flags to fs.
 func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&v.show, "show", nil,
-		"`parts` to show, separated by commas: "+strings.Join(sections, "|")+" (default: all but very long ones)")
-	fs.StringVar(&v.Tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
-	fs.IntVar(&v.Rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
-	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
-	fs.IntVar(&v.Width, "width", 0, "columns to fold to (default: the terminal's)")
+		"`parts` to show, separated by commas (default: all except very long ones): "+strings.Join(sections, "|"))
+	fs.StringVar(&v.Tree, "tree", "", "`process` whose information tree is shown (default: the first correct lieutenant)")
+	fs.IntVar(&v.Rows, "rows", 12, "`number` of messages of a sender to show; the rest is counted")
+	fs.BoolVar(&v.beats, "alive", false, "show also messages that only say that their sender is alive")
+	fs.IntVar(&v.Width, "width", 0, "fold the report to this many `columns`, 40 or more (default: the terminal's)")
 	console.Common(fs, "width")
 	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
 	console.Prints(fs, "run", Report{})
@@ -42,14 +43,14 @@ var sections = []string{"messages", "spacetime", "tree", "deliveries", "decision
 func (v Flags) Check() error {
 	for _, s := range v.show {
 		if !slices.Contains(sections, s) {
-			return parley.FlagErrorf("show", "%q: allowed are %s", s, strings.Join(sections, ", "))
+			return parley.FlagErrorf("show", "unknown part %q: %s", s, nearest.Names(s, sections))
 		}
 	}
 	if v.Width != 0 && v.Width < 40 {
-		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", v.Width)
+		return parley.FlagErrorf("width", "%d columns: allowed are 40 or more, or 0 for the width of the terminal", v.Width)
 	}
 	if v.Rows < 1 {
-		return parley.FlagErrorf("rows", "%d: at least 1 is needed", v.Rows)
+		return parley.FlagErrorf("rows", "%d is too small: at least 1 is allowed", v.Rows)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 	}
 	if s.Protocol.Tree == nil {
 		if flags.Tree != "" {
-			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.Protocol.Name)
+			return nil, parley.FlagErrorf("tree", "%s has no information tree: omit the flag", s.Protocol.Name)
 		}
 		return v, nil
 	}
@@ -74,7 +74,7 @@ func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley
 	} else {
 		id, err := s.Names.Parse(flags.Tree, s.Protocol.N)
 		if err == nil && s.Liars().Has(id) {
-			err = fmt.Errorf("%s is faulty: its tree means nothing", s.Names.Full(id))
+			err = fmt.Errorf("%s is faulty, and its tree means nothing: name a correct process", s.Names.Full(id))
 		}
 		if err != nil {
 			return nil, &parley.FlagError{Flag: "tree", Err: err}

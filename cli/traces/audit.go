@@ -32,31 +32,31 @@ func Audit(a *console.App) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
-		Short: "Check the properties of protocols on nodes' traces",
-		Long: "Audit reads the traces of all nodes of a cluster, makes one of those of each machine, and says\n" +
-			"which properties of its protocol held, and which were promised in what happened. A TRACE is a\n" +
-			"file, or a folder whose .jsonl files are meant; traces that run writes will do too.\n\n" +
-			"What counts is what correct nodes wrote down. The trace of a node that lies is no evidence: it\n" +
-			"says so itself in a laboratory, or --faulty names it. Where several agreements are in one\n" +
-			"stream each is judged by itself. A trace that is not complete is judged as far as it goes.\n\n" +
-			"The exit status is 1 if anything was violated that was promised, and 2 if a trace cannot be read.",
+		Short: "Check the promises of protocols on the traces of nodes",
+		Long: "Audit merges the traces of the nodes of a cluster, machine by machine, and prints which properties of the " +
+			"protocol held, and which were promised under the faults that occurred. A TRACE is a file, or a folder with " +
+			".jsonl files; traces of runs are audited too. It changes no file.\n\n" +
+			"Only the traces of correct nodes are evidence. A node is faulty if its trace says so (fault injection), or if " +
+			"--faulty names it. Each agreement of a stream is judged by itself, and an incomplete trace up to its end.\n\n" +
+			"The exit status is 0 if no promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
 			"  parley audit testdata/traces\n  parley audit testdata/traces --machine group/order --json",
-		Args: console.Args(1, 0, "one TRACE or more were expected"),
+		Args: console.Args(1, 0, "at least one TRACE is needed"),
 		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
-	cmd.Flags().StringVar(&f.faulty, "faulty", "", "the `nodes` that may have done anything, with commas between")
+	cmd.Flags().StringVar(&f.faulty, "faulty", "", "faulty `nodes`, separated by commas (default: those whose "+
+		"traces say so)")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
-		"how long before the first correct node ended something must have begun to be demanded of all")
-	cmd.Flags().StringVar(&f.machine, "machine", "", "judge one machine alone, such as group/news")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+		"`duration` before the end of the first correct node in which requests are not judged, up to 1h")
+	cmd.Flags().StringVar(&f.machine, "machine", "", "judge only this `machine`, such as group/news (default: all)")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "audit", auditOutput{})
 	return cmd
 }
 
 func runAudit(a *console.App, args []string, f auditFlags) error {
 	if f.settle <= 0 || f.settle > time.Hour {
-		return parley.FlagErrorf("settle", "%v: allowed are more than 0 to 1h", f.settle)
+		return parley.FlagErrorf("settle", "%v: allowed are durations above 0, up to 1h", f.settle)
 	}
 	defer a.Busy()()
 	traces, err := Read(args)
@@ -111,14 +111,15 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 		out = append(out, one)
 	}
 	if f.machine != "" && len(nodes) == 0 {
-		return nil, parley.FlagErrorf("machine", "there is no trace of %q", f.machine)
+		return nil, parley.FlagErrorf("machine", "no trace is of the machine %q: check its name, such as "+
+			"group/news", f.machine)
 	}
 	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.Protocols, namingOf)}
 	if f.faulty != "" {
 		o.Faulty = strings.Split(f.faulty, ",")
 	}
 	if len(nodes) == 0 && f.faulty != "" {
-		return nil, parley.FlagErrorf("faulty", "the traces are of no nodes: what run writes says who is faulty")
+		return nil, parley.FlagErrorf("faulty", "these are traces of runs, which name the faulty processes: omit the flag")
 	}
 	channels, err := audit.Audit(nodes, o)
 	if err != nil {
@@ -133,7 +134,8 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 // auditRun judges the trace of a run.
 func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	if t.Log.Broken {
-		return audited{}, fmt.Errorf("%s: it ended without a footer, and is not the trace of a node", t.Name)
+		return audited{}, fmt.Errorf("%s: its last line is missing, which only traces of nodes may lack: record "+
+			"it again", t.Name)
 	}
 	s, err := run.Remake(a, t.Header)
 	if err != nil {

@@ -56,7 +56,7 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 			return err
 		}
 	} else if f.slot != 0 {
-		return parley.FlagErrorf("slot", "%s is no stream of agreements", w.Header.Node.Machine)
+		return parley.FlagErrorf("slot", "%s is not a stream of agreements: omit the flag", w.Header.Node.Machine)
 	} else if s.Protocol, ok = cluster.GroupProtocol(w.Header); !ok {
 		if s.Protocol, err = audit.Protocols(a.Protocols, namingOf)(w.Header); err != nil {
 			return err
@@ -99,7 +99,7 @@ func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
 	all := make(map[string][]trace.Trace)
 	for _, t := range traces {
 		if t.Header.Node == nil || t.Header.Node.Self == trace.Merged {
-			return nil, fmt.Errorf("%s: it is not the trace of a node, and shown alone", t.Name)
+			return nil, fmt.Errorf("%s: it is not the trace of a node: name it alone", t.Name)
 		}
 		all[t.Header.Node.Machine] = append(all[t.Header.Node.Machine], t)
 	}
@@ -108,7 +108,7 @@ func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
 		return traces, nil
 	}
 	if len(all[machine]) == 0 {
-		return nil, parley.FlagErrorf("machine", "%q: allowed are %s", machine, names)
+		return nil, parley.FlagErrorf("machine", "no trace is of the machine %q: allowed are %s", machine, names)
 	}
 	return all[machine], nil
 }
@@ -123,7 +123,7 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 			}
 		}
 		if slot == 0 {
-			return nil, 0, errors.New("in these traces nothing is decided: --slot shows a slot all the same")
+			return nil, 0, errors.New("no slot is decided in these traces: name one with --slot")
 		}
 	}
 	asked := make(map[uint64]bool) // the requests that the slot decides
@@ -137,7 +137,8 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 			e.Msg.Kind == lockstep.Frame && e.Msg.Value == slot
 	})
 	if out.Len() == 0 {
-		return nil, 0, parley.FlagErrorf("slot", "there is no slot %d in these traces", slot)
+		return nil, 0, parley.FlagErrorf("slot", "these traces have no slot %d: omit the flag for the first "+
+			"that was decided", slot)
 	}
 	return out, slot, nil
 }

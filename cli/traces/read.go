@@ -18,7 +18,7 @@ func Read(args []string) ([]trace.Trace, error) {
 		files := []string{arg}
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, err
+			return nil, console.PathError(err)
 		}
 		if info.IsDir() {
 			if files, err = filesIn(arg); err != nil {
@@ -49,7 +49,7 @@ func filesIn(dir string) ([]string, error) {
 		return err
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: there are no .jsonl files in it", dir)
+		err = fmt.Errorf("%s: the folder has no .jsonl file: name a folder with traces", dir)
 	}
 	return files, err
 }
@@ -57,7 +57,7 @@ func filesIn(dir string) ([]string, error) {
 func readFile(file string) ([]trace.Trace, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return nil, console.PathError(err)
 	}
 	defer in.Close()
 	all, err := trace.ReadAll(file, in)

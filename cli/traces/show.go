@@ -22,7 +22,10 @@ import (
 // Command is "parley trace".
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Show and compare traces", Args: cobra.ArbitraryArgs, RunE: console.OneOf,
+		Use: "trace", Short: "Show and compare traces",
+		Long: "Trace shows and compares the traces of runs (--trace FILE) and of nodes (the key trace of their " +
+			"configuration). It changes no file.",
+		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
 			"  parley trace diff run.jsonl run.jsonl",
 	}
@@ -30,19 +33,21 @@ func Command(a *console.App) *cobra.Command {
 	var nodes nodeFlags
 	show := &cobra.Command{
 		Use:   "show TRACE...",
-		Short: "Show a trace as run shows it",
-		Long: "Show shows what run wrote as run shows it. Of traces of the nodes of a cluster, files or folders,\n" +
-			"it makes one and shows one machine, and of a stream of agreements one slot.",
+		Short: "Show a trace as run shows the run",
+		Long: "Show prints the trace of a run like run itself. It merges the traces of the nodes of a cluster, files or " +
+			"folders, and shows one machine; of a stream of agreements it shows one slot. The exit status is 0 if no " +
+			"promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
-		Args: console.Args(1, 0, "one TRACE or more were expected"),
+		Args: console.Args(1, 0, "at least one TRACE is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return showTraces(a, args, view, nodes)
 		},
 	}
 	view.Declare(show.Flags())
-	show.Flags().StringVar(&nodes.machine, "machine", "", "of nodes, show this machine, such as group/news")
-	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "of a stream of agreements, show this slot (0: the first decided on)")
+	show.Flags().StringVar(&nodes.machine, "machine", "", "show this `machine` of the nodes, such as group/news")
+	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "show this slot of a stream of agreements, a `number` "+
+		"(default: the first that was decided)")
 	cmd.AddCommand(show, diffCommand(a))
 	return cmd
 }
@@ -59,8 +64,10 @@ func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags)
 		}
 		return showNodes(a, traces, view, nodes)
 	}
-	if nodes.machine != "" || nodes.slot != 0 {
-		return parley.FlagErrorf("machine", "%s is not the trace of a node", args[0])
+	for flag, given := range map[string]bool{"machine": nodes.machine != "", "slot": nodes.slot != 0} { // order: one error
+		if given {
+			return parley.FlagErrorf(flag, "%s is not the trace of a node: omit the flag", args[0])
+		}
 	}
 	return showTrace(a, args[0], view)
 }
@@ -96,10 +103,10 @@ func diffCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE FILE",
 		Short: "Show where two traces diverge",
-		Long: "Diff shows the first event in which two traces differ, with those before and after it.\n" +
-			"The exit status is 0 if they are the same and 1 if they are not.",
+		Long: "Diff prints the first event in which two traces differ, with the events before and after it. The exit " +
+			"status is 0 if the traces are the same, 1 if they differ, and 2 if one cannot be read.",
 		Example: "  parley trace diff run.jsonl run.jsonl",
-		Args:    console.Args(2, 2, "two FILEs were expected"),
+		Args:    console.Args(2, 2, "two FILEs are needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if context < 0 || context > 1000 {
 				return parley.FlagErrorf("context", "%d: allowed are 0 to 1000", context)
@@ -107,7 +114,7 @@ func diffCommand(a *console.App) *cobra.Command {
 			return showDiff(a, args[0], args[1], context)
 		},
 	}
-	cmd.Flags().IntVar(&context, "context", context, "how many `events` to show before and after")
+	cmd.Flags().IntVar(&context, "context", context, "`number` of events to show before and after, 0 to 1000")
 	return cmd
 }
 

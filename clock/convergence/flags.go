@@ -19,13 +19,15 @@ type number struct {
 func (c *Config) numbers() []number {
 	const long, short = int64(maxTicks), int64(maxTicks >> 12)
 	return []number{
-		{"least", "the shortest delay of a message, in `ticks` (0: 1)", (*int64)(&c.Least), short},
-		{"eps", "the largest error of a reading, in `ticks` (0: 899)", (*int64)(&c.Eps), short},
-		{"period", "`ticks` from one resynchronization to the next (0: a few that fit)", (*int64)(&c.Period), long},
-		{"delta", "`ticks` that correct clocks may be apart (0: what the theorem says)", (*int64)(&c.Delta), long >> 4},
-		{"late", "by how many `ticks` a process may be late (0: none)", (*int64)(&c.Late), short},
-		{"rho", "the largest drift of a correct clock, in `parts` in a million (0: 100)", &c.Rho, maxPPM},
-		{"slew", "how fast a clock is adjusted, in `parts` in a million (0: 50000)", &c.Slew, maxPPM},
+		{"least", "minimum delay of a message, in `ticks` (0: 1)", (*int64)(&c.Least), short},
+		{"eps", "maximum error of a reading, in `ticks` (0: 899)", (*int64)(&c.Eps), short},
+		{"period", "time between resynchronizations, in `ticks` (0: derived from the other flags)",
+			(*int64)(&c.Period), long},
+		{"delta", "maximum difference of correct clocks, in `ticks` (0: the bound of the theorem)",
+			(*int64)(&c.Delta), long >> 4},
+		{"late", "maximum lateness of a process, in `ticks` (0: none)", (*int64)(&c.Late), short},
+		{"rho", "maximum drift of a correct clock, in `parts` per million (0: 100)", &c.Rho, maxPPM},
+		{"slew", "speed of the adjustment of a clock, in `parts` per million (0: 50000)", &c.Slew, maxPPM},
 	}
 }
 
@@ -33,10 +35,10 @@ func (c *Config) numbers() []number {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
-	form := fs.String("form", c.Form.String(), "what the mean is of: `"+strings.Join(forms[:], "|")+"`")
-	begin := fs.String("begin", c.Begin.String(), "how clocks come to be: `"+strings.Join(begins[:], "|")+"`")
-	fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations (0: no end)")
-	fs.IntVar(&c.Readings, "readings", c.Readings, "how `often` a clock is asked for until it is read (0: once)")
+	form := fs.String("form", c.Form.String(), "terms of the mean: `"+strings.Join(forms[:], "|")+"`")
+	begin := fs.String("begin", c.Begin.String(), "start of the clocks: `"+strings.Join(begins[:], "|")+"`")
+	fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations, 0 for no end")
+	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of requests for one reading of a clock (0: 1)")
 	for _, f := range c.numbers() {
 		fs.Int64Var(f.is, f.name, *f.is, f.usage)
 	}
@@ -44,7 +46,7 @@ func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		c.M = max(0, (c.N-1)/3)
 		if *m != "" {
 			if c.M, err = strconv.Atoi(*m); err != nil {
-				return parley.FlagErrorf("m", "%q: a number was expected", *m)
+				return parley.FlagErrorf("m", "%q: a whole number was expected", *m)
 			}
 		}
 		if c.Form, err = pick[Form]("form", *form, forms[:]); err != nil {

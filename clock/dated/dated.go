@@ -131,11 +131,12 @@ func New(c Config) parley.Protocol {
 // flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	clocks := convergence.Flags(fs, &c.Config)
-	fs.Int64Var((*int64)(&c.Round), "date-round", int64(c.Round), "`ticks` of a round of the agreement "+
+	fs.Int64Var((*int64)(&c.Round), "date-round", int64(c.Round), "duration of a round of the agreement on the "+
+		"date, in `ticks` "+
 		"(0: three round trips)")
-	fs.Int64Var((*int64)(&c.Slack), "date-slack", int64(c.Slack), "by how many `ticks` a process may be late in a round "+
-		"(0: a fifth of a round trip)")
-	fs.BoolVar(&c.Given, "given", c.Given, "take clocks that show the true time, to explore the agreement alone")
+	fs.Int64Var((*int64)(&c.Slack), "date-slack", int64(c.Slack), "slack of a round of that agreement, in `ticks` "+
+		"(0: 1/5 of a round trip)")
+	fs.BoolVar(&c.Given, "given", c.Given, "use clocks that show the true time, to explore the agreement alone")
 	return func(c *Config, naming parley.Naming) error {
 		for i, t := range []parley.Tick{c.Round, c.Slack} {
 			if t < 0 || t > longest {

@@ -112,7 +112,7 @@ func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
 	}
 	for _, name := range o.Faulty {
 		if !known[name] {
-			return nil, fmt.Errorf("faulty: there is no node %q in the traces: there are %s", name,
+			return nil, parley.FlagErrorf("faulty", "no trace is of the node %q: allowed are %s", name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}

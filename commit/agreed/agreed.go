@@ -186,7 +186,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		case *m >= 0:
 			c.M = *m
 		case *m < -1:
-			return parley.FlagErrorf("m", "a number from 0 was expected")
+			return parley.FlagErrorf("m", "the number is negative: allowed are 0 and more")
 		default:
 			c.M = c.most()
 		}

@@ -191,10 +191,10 @@ func TestFlags(t *testing.T) {
 		{"-n 7", "7 2 over eig"},
 		{"-n 7 -m 1", "7 1 over eig"},
 		{"-n 7 -over sm", "7 5 over sm"},
-		{"-over nobody", "--over: agreement \"nobody\": allowed are eig, om, sm, phaseking"},
+		{"-over nobody", "--over: unknown agreement \"nobody\": allowed are eig, om, sm, phaseking"},
 		{"-n 1", "-n: 1 processes: allowed are 2 to 256"},
-		{"-m -2", "-m: a number from 0 was expected"},
-		{"-m 3", "-m: 3 faults of 4 processes: allowed are 0 to n-2 = 2, because one correct process has no other to agree with"},
+		{"-m -2", "-m: the number is negative: allowed are 0 and more"},
+		{"-m 3", "-m: 3 faults of 4 processes: allowed are 0 to n-2 = 2, because agreement needs two correct processes"},
 	} {
 		fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 		fs.SetOutput(io.Discard)

@@ -18,11 +18,11 @@ func CheckDelta(delta, longest parley.Tick) error {
 // DeltaFlag declares the flag --delta. The function that it returns is given the flag's value and the result
 // of the configuration's own check. It also refuses 0, which is no value of the flag.
 func DeltaFlag(fs *flag.FlagSet, delta *parley.Tick) func(delta parley.Tick, check error) error {
-	fs.Int64Var((*int64)(delta), "delta", int64(*delta), "what a message takes at most, in `ticks`")
+	fs.Int64Var((*int64)(delta), "delta", int64(*delta), "maximum delay of a message, in `ticks`")
 	return func(delta parley.Tick, check error) error {
 		if check != nil || delta > 0 {
 			return check
 		}
-		return parley.FlagErrorf("delta", "a message takes one tick at least")
+		return parley.FlagErrorf("delta", "0 ticks: allowed is at least 1")
 	}
 }

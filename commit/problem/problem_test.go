@@ -222,7 +222,7 @@ func TestWordsFit(t *testing.T) {
 // The flag of delays refuses negative values and 0.
 func TestDeltaFlag(t *testing.T) {
 	for text, want := range map[string]string{
-		"7": "", "0": "--delta: a message takes one tick at least", "9": "--delta: 9 ticks: allowed are 1 to 8",
+		"7": "", "0": "--delta: 0 ticks: allowed is at least 1", "9": "--delta: 9 ticks: allowed are 1 to 8",
 	} {
 		fs, delta := flag.NewFlagSet("", flag.ContinueOnError), parley.Tick(5)
 		check := problem.DeltaFlag(fs, &delta)

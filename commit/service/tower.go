@@ -50,10 +50,10 @@ type towerConfig struct {
 // flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, m *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
-	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, and not in two phases")
+	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, not in two phases")
 	check := problem.DeltaFlag(fs, &m.Delta)
-	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first); "+
-		"--values='pay yyn' begins the transaction pay, on which the third process votes no")
+	list := fs.String("coordinators", "", "`processes` that begin transactions, as in P1,P2 (default: the first); "+
+		"--values='pay yyn' begins the transaction pay, in which the third process votes no")
 	return func(m *towerConfig, naming parley.Naming) error {
 		m.Votes = 0 // derived from delta
 		if *list != "" {

@@ -74,7 +74,7 @@ func newProcess(c Config, self parley.ID) *process {
 }
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`, with the coordinator")
 	check := problem.DeltaFlag(fs, &c.Delta)
 	return func(c *Config, _ parley.Naming) error { return check(c.Delta, c.Check()) }
 }

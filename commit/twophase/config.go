@@ -69,7 +69,7 @@ func New(c Config) parley.Protocol {
 func newProcess(c Config, self parley.ID) *process { return &process{c: c, self: self} }
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`, with the coordinator")
 	check := problem.DeltaFlag(fs, &c.Delta)
 	return func(c *Config, _ parley.Naming) error {
 		c.Votes = 0 // derived from delta

@@ -15,29 +15,29 @@ import (
 )
 
 // Help explains to users how goals are written.
-const Help = `A goal describes a state, by what has happened at processes so far:
-  P2 decided     P2 decides 0            on anything, or on this: 0, commit, {0,1}
-  P2 delivered   P2 delivers a           anything, or this payload
-                 P2 delivers a before b  both, and a first
-  P2 asked       P2 asked a              from above, for anything or for this
-  P2 suspects P1                         it has said so to those above it
-  P2 says "is blocked"                   it has reported something with these words
-  P2 down                                it has crashed, and is not back
-  P2 correct                             it is not down, and does not lie
-  P2.round = 1                           a variable of its machine has this value
-  over                                   nothing more is due
-In place of a process also all, some, all correct or some correct may stand, as in "all
-correct decided" and "some.round > 2". These are joined by not, and, or and parentheses:
-not before and, and that before or.
+const Help = `A goal describes a state by what has happened at processes so far:
+  P2 decided                  it has decided
+  P2 decides 0                it has decided this value: 0, commit, {0,1}
+  P2 delivered                it has delivered a message
+  P2 delivers a               it has delivered a message with this payload
+  P2 delivers a before b      it has delivered both, and a first
+  P2 asked                    it has got a request
+  P2 asked a                  it has got this request
+  P2 suspects P1              it has reported this suspicion
+  P2 says "is blocked"        it has reported something with these words
+  P2 down                     it has crashed and not restarted
+  P2 correct                  it is not down and not faulty
+  P2.round = 1                a variable of its machine has this value
+  over                        nothing more is due
+Instead of a process write all, some, all correct, or some correct, as in "all correct decided" and "some.round > 2".
+Join sentences with not, and, or, and parentheses; not binds most strongly, and or least.
 
-A value is a word, or stands in double quotes.
+A value is a word, or text in double quotes.
 
-A variable has the name that machines are shown with, and _ where that has a space, as in
-P1.also_back and P1.from[0].seq. It is compared by = != < <= > >=, as a number if both
-sides are, else as text. A time counts in ticks from now. Processes in values count from 0.
-If the variable is not there, for the process is down or a list is shorter, the comparison
-is false. A name that no process has at the start is refused; in quotes, P1."due", it is
-taken as it is, for a variable that is there at times.`
+A variable has the name that reports show, with _ for a space, as in P1.also_back and P1.from[0].seq. Compare it with
+= != < <= > >=; two numbers are compared as numbers, everything else as text. A time is in ticks from now. Processes in
+values are numbered from 0. The comparison is false if the variable does not exist, because the process is down or a
+list is shorter. A name that no process has at the start is refused, except in quotes, as in P1."due".`
 
 // Goal is a predicate on states.
 type Goal struct {
@@ -117,7 +117,7 @@ var forms = regexp.MustCompile(`^(?:([^\s()"'=<>!]+)|("(?:[^"\\]|\\.)*")|([()]|[
 // scan splits a goal into tokens. The last one is the end.
 func scan(text string) ([]token, error) {
 	if len(text) > longest {
-		return nil, fmt.Errorf("the goal has %d bytes: at most %d are read", len(text), longest)
+		return nil, fmt.Errorf("the goal has %d bytes: at most %d are allowed", len(text), longest)
 	}
 	var list []token
 	for rest := text; ; {

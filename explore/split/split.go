@@ -75,16 +75,16 @@ func check(o *explore.Options) error {
 	var why string
 	switch {
 	case m != explore.Model{}:
-		why = "it knows no fault but those of faulty processes"
+		why = "it has no faults except lies"
 	case o.Goal != nil:
-		why = "a goal looks at states, and of those the last round has none"
+		why = "a goal is about states, which it does not visit in the last round"
 	case o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder:
-		why = "it is made to the end"
+		why = "it has no limit of depth or states, and no random order"
 	case o.Unreduced || o.Alike.Len() > 1:
-		why = "it is no other reduction, and not without one"
+		why = "it cannot be combined with symmetry, or be unreduced"
 	}
 	if why != "" {
-		return fmt.Errorf("a search with its last round split: %s", why)
+		return fmt.Errorf("a search that splits the last round: %s", why)
 	}
 	return nil
 }

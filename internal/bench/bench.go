@@ -64,17 +64,17 @@ var value = []byte("1")
 func (s Spec) Check() error {
 	engines, known := Engines[s.Protocol]
 	if !known {
-		return fmt.Errorf("protocol %q: allowed are eig, om, sm and phaseking", s.Protocol)
+		return fmt.Errorf("unknown protocol %q: allowed are eig, om, sm, and phaseking", s.Protocol)
 	}
 	if !slices.Contains(engines, s.Engine) {
-		return parley.FlagErrorf("engine", "%q: allowed with %s are %s",
+		return parley.FlagErrorf("engine", "unknown engine %q: allowed with %s are %s",
 			s.Engine, s.Protocol, strings.Join(engines, ", "))
 	}
 	if s.Signatures != "ideal" && s.Signatures != "ed25519" {
-		return parley.FlagErrorf("signatures", "%q: allowed are ideal and ed25519", s.Signatures)
+		return parley.FlagErrorf("signatures", "unknown kind %q: allowed are ideal and ed25519", s.Signatures)
 	}
 	if s.Workers < 1 || s.Workers > 256 {
-		return parley.FlagErrorf("workers", "%d: allowed are 1 to 256", s.Workers)
+		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to 256", s.Workers)
 	}
 	in := s.instance()
 	if err := in.Check(); err != nil {

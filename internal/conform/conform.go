@@ -187,7 +187,7 @@ func Files(paths []string) ([]string, error) {
 			return nil, err
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: no .json files in this folder", p)
+			return nil, fmt.Errorf("%s: the folder has no .json file: name a folder with worked cases", p)
 		}
 		files = append(files, found...)
 	}
@@ -210,7 +210,7 @@ func File(name string) (Result, error) {
 		return Result{}, err
 	}
 	if len(b) > maxFile {
-		return Result{}, fmt.Errorf("%s: more than %d bytes: no vector file is so long", name, maxFile)
+		return Result{}, fmt.Errorf("%s: the file is too long: at most %d bytes are allowed", name, maxFile)
 	}
 	r, err := Run(b)
 	r.File = name
@@ -227,18 +227,19 @@ func Run(b []byte) (Result, error) {
 		Cases  []json.RawMessage `json:"cases"`
 	}
 	if err := form.Strict(b, &file); err != nil {
-		return Result{}, fmt.Errorf("%d: not a vector file: %w", lineOf(b, err), err)
+		return Result{}, fmt.Errorf("%d: not a vector file: %w; check the line against "+
+			"docs/reference/vectors.md", lineOf(b, err), err)
 	}
 	if file.Family == nil || file.Cases == nil {
-		return Result{}, fmt.Errorf(`1: {"family": NAME, "cases": [...]} was expected`)
+		return Result{}, fmt.Errorf(`1: a key is missing: write {"family": NAME, "cases": [...]}`)
 	}
 	r := Result{Family: *file.Family, Cases: len(file.Cases), Failed: []Failure{}}
 	run, known := families[r.Family]
 	if !known {
-		return r, fmt.Errorf("1: there is no family %q: allowed are %s", r.Family, form.Listed(form.Keys(families)))
+		return r, fmt.Errorf("1: unknown family %q: allowed are %s", r.Family, form.Listed(form.Keys(families)))
 	}
 	if len(file.Cases) == 0 {
-		return r, errors.New("1: there are no cases: nothing would be checked")
+		return r, errors.New("1: the list of cases is empty: add at least one")
 	}
 	seen := make(map[string]bool)
 	line := 1
@@ -251,9 +252,9 @@ func Run(b []byte) (Result, error) {
 		}
 		switch {
 		case h.ID == "" || seen[h.ID]:
-			return r, fmt.Errorf("%d: a case needs an id of its own, not %q", line, h.ID)
+			return r, fmt.Errorf("%d: the id %q is empty or used twice: give each case an id of its own", line, h.ID)
 		case len(h.Expect) == 0:
-			return r, fmt.Errorf("%d: case %s: nothing is expected", line, h.ID)
+			return r, fmt.Errorf("%d: case %s: the key expect is missing: add it", line, h.ID)
 		}
 		seen[h.ID] = true
 		err := attempt(func() {

@@ -300,7 +300,7 @@ func TestFile(t *testing.T) {
 	if files, err := conform.Files([]string{dir}); err == nil {
 		t.Error("an empty folder has the files ", files)
 	}
-	for text, want := range map[string]string{family("oral", good): "", family("fife"): name + `:1: there is no family "fife"`} {
+	for text, want := range map[string]string{family("oral", good): "", family("fife"): name + `:1: unknown family "fife"`} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestFile(t *testing.T) {
 	if err := os.Truncate(name, 64<<20+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conform.File(name); err == nil || !strings.Contains(err.Error(), ": more than 67108864 bytes: no vector file") {
+	if _, err := conform.File(name); err == nil || !strings.Contains(err.Error(), ": the file is too long: at most 67108864 bytes") {
 		t.Error(err)
 	}
 }

@@ -27,7 +27,7 @@ func link(l *sim.Link, _ []sim.Link) entry {
 // window returns an error if a link rule holds for an empty time.
 func window(l sim.Link) error {
 	if l.Until != 0 && l.Until <= l.Since {
-		return fmt.Errorf("until %d: a time after since, %d, was expected", l.Until, l.Since)
+		return fmt.Errorf("until is %d: allowed are times after since, which is %d", l.Until, l.Since)
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func (r reader) partitions(n ast.Node, links *[]sim.Link) error {
 			{key: "groups", read: func(r reader, n ast.Node) error { return r.list("groups", n, group) }},
 		})
 		if err == nil && len(groups) < 2 {
-			err = errors.New("two groups or more were expected, as in groups: [[1, 2], [3]]")
+			err = errors.New("a partition has at least two groups: write groups: [[1, 2], [3]]")
 		}
 		for i, from := range groups {
 			for k, to := range groups {
@@ -98,9 +98,9 @@ func crash(c *sim.Crash, _ []sim.Crash) entry {
 			case disk != "" && disk != "lost" && disk != "kept":
 				return fmt.Errorf("disk: %q: allowed are kept and lost", disk)
 			case (c.Step > 0) == timed:
-				return errors.New("either step, from 1, or when, from 0, was expected")
+				return errors.New("a crash has either step, from 1, or when, from 0: write {process: 2, when: 1000}")
 			case c.Back == 0 && disk != "":
-				return errors.New("disk: only a process that restarts has one")
+				return errors.New("disk: the process does not restart: add back, the time until it does")
 			}
 			c.LostDisk = disk == "lost"
 			return nil
@@ -125,7 +125,7 @@ func clock(c *sim.Clock, before []sim.Clock) entry {
 		[]string{"process"},
 		func() error {
 			if slices.ContainsFunc(before, func(d sim.Clock) bool { return d.At == c.At }) {
-				return errors.New("the clock of this process is given twice")
+				return errors.New("the clock of this process is given twice: keep one entry")
 			}
 			return nil
 		},
@@ -138,7 +138,7 @@ func suspicion(v *sim.Suspicion, _ []sim.Suspicion) entry {
 		[]string{"process", "suspects"},
 		func() error {
 			if v.At == v.Of {
-				return errors.New("a process does not suspect itself")
+				return errors.New("a process cannot suspect itself: name two processes")
 			}
 			return nil
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"parley"
+	"parley/internal/nearest"
 	"parley/sim"
 )
 
@@ -52,7 +53,7 @@ const (
 func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 	pairs, ok := Pairs(n)
 	if !ok {
-		return at(n, errors.New("\"key: value\" was expected"))
+		return at(n, fmt.Errorf("%s is not a mapping: write \"key: value\"", seen(n)))
 	}
 	seen := make(map[string]bool)
 	for _, pair := range pairs {
@@ -64,10 +65,10 @@ func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 				keys = append(keys, f.key)
 			}
 			slices.Sort(keys)
-			return at(pair.Key, fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(keys, ", ")))
+			return at(pair.Key, fmt.Errorf("unknown key %q: %s", key, nearest.Names(key, keys)))
 		}
 		if seen[key] {
-			return at(pair.Key, fmt.Errorf("%s is given twice", key))
+			return at(pair.Key, fmt.Errorf("the key %s is given twice: keep one", key))
 		}
 		seen[key] = true
 		if err := allowed[i].read(r, pair.Value); err != nil {
@@ -76,7 +77,7 @@ func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 	}
 	for _, key := range needed {
 		if !seen[key] {
-			return at(n, fmt.Errorf("the key %s is missing", key))
+			return at(n, fmt.Errorf("the key %s is missing: add it", key))
 		}
 	}
 	return nil
@@ -86,7 +87,7 @@ func (r reader) fields(n ast.Node, allowed []field, needed ...string) error {
 func (r reader) list(key string, n ast.Node, each func(ast.Node) error) error {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return at(n, fmt.Errorf("a list was expected, with a line \"- key: value\" for each of the %s", key))
+		return at(n, notAList(key, n))
 	}
 	for _, v := range seq.Values {
 		if err := at(v, each(v)); err != nil {
@@ -96,12 +97,37 @@ func (r reader) list(key string, n ast.Node, each func(ast.Node) error) error {
 	return nil
 }
 
+// notAList is the error of a value that should be a list. A number is taken for how many are meant, which random says.
+func notAList(key string, n ast.Node) error {
+	hint := ""
+	if _, number := n.(*ast.IntegerNode); number && slices.Contains(drawn, key) {
+		hint = fmt.Sprintf("; for %s at random use --random '{%s: %s}'", key, key, n.GetToken().Value)
+	}
+	return fmt.Errorf("%s is not a list: write %s%s", seen(n), examples[key], hint)
+}
+
+// seen names a value in an error.
+func seen(n ast.Node) string {
+	switch _, mapping := Pairs(n); {
+	case mapping:
+		return "a mapping"
+	case n.Type() == ast.SequenceType:
+		return "a list"
+	case n.Type() == ast.NullType:
+		return "an empty value"
+	}
+	return fmt.Sprintf("%.40q", n.GetToken().Value)
+}
+
+// drawn are the keys of lists whose entries may be drawn from the seed: keys of random.
+var drawn = []string{"crashes", "partitions", "pauses", "suspicions"}
+
 func (r reader) text(n ast.Node) (string, error) {
 	switch n.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.FloatNode:
 		return n.GetToken().Value, nil
 	}
-	return "", at(n, errors.New("a plain value was expected"))
+	return "", at(n, fmt.Errorf("%s is not allowed here: write one plain value", seen(n)))
 }
 
 // scalar returns a function that reads a plain value.
@@ -128,7 +154,7 @@ func numeric[T ~int | ~int64 | ~uint64 | ~float64](parse func(reader, string) (T
 func count(_ reader, text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > mostCount {
-		return 0, fmt.Errorf("%q: a whole number from 0 to %d was expected", text, mostCount)
+		return 0, fmt.Errorf("%q: allowed are whole numbers from 0 to %d", text, mostCount)
 	}
 	return v, nil
 }
@@ -143,7 +169,7 @@ func atMost(most int) kind[int] {
 	return numeric(func(r reader, text string) (int, error) {
 		v, err := count(r, text)
 		if err == nil && v > most {
-			err = fmt.Errorf("%d: allowed are 0 to %d", v, most)
+			err = fmt.Errorf("%d is too large: allowed are 0 to %d", v, most)
 		}
 		return v, err
 	})
@@ -154,7 +180,7 @@ func some[T parley.Tick | int64 | int](parse func(reader, string) (T, error)) fu
 	return func(r reader, text string) (T, error) {
 		v, err := parse(r, text)
 		if err == nil && v < 1 {
-			err = fmt.Errorf("%d: at least 1 was expected", v)
+			err = fmt.Errorf("%d is too small: at least 1 is allowed", v)
 		}
 		return v, err
 	}
@@ -165,9 +191,9 @@ func rate(_ reader, text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q: a whole number was expected", text)
+		return 0, fmt.Errorf("%q is not a whole number: write parts per million, as in 100", text)
 	case v > mostDrift || v < -mostDrift:
-		return 0, fmt.Errorf("%d parts in a million: allowed are %d to %d", v, -mostDrift, mostDrift)
+		return 0, fmt.Errorf("%d parts per million: allowed are %d to %d", v, -mostDrift, mostDrift)
 	}
 	return v, nil
 }
@@ -182,7 +208,7 @@ func truth(_ reader, text string) (bool, error) {
 func probability(_ reader, text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, fmt.Errorf("%q: a chance from 0 to 1 was expected", text)
+		return 0, fmt.Errorf("%q is not a probability: allowed are 0 to 1, as in 0.25", text)
 	}
 	return v, nil
 }
@@ -193,20 +219,20 @@ func (r reader) ticks(text string) (parley.Tick, error) {
 	if err != nil {
 		var d time.Duration
 		if d, err = time.ParseDuration(text); err != nil {
-			return 0, fmt.Errorf("%q: ticks, as in 900, or a duration with its unit, as in 5ms, were expected", text)
+			return 0, fmt.Errorf("%q is not a time: write ticks, as in 900, or a duration with its unit, as in 5ms", text)
 		}
 		v = int64(d / r.lasts)
 	}
 	if t := parley.Tick(v); t <= mostTime && t >= -mostTime {
 		return t, nil
 	}
-	return 0, fmt.Errorf("%q: times of at most %d ticks, which are 13 days, were expected", text, mostTime)
+	return 0, fmt.Errorf("%q is too long: allowed are %d ticks at most, which are 13 days", text, mostTime)
 }
 
 func timeFromZero(r reader, text string) (parley.Tick, error) {
 	t, err := r.ticks(text)
 	if err == nil && t < 0 {
-		err = fmt.Errorf("%q: a time from 0 on was expected", text)
+		err = fmt.Errorf("%q is negative: allowed are times from 0", text)
 	}
 	return t, err
 }
@@ -221,7 +247,7 @@ func (r reader) delay(text string) (d sim.Delay, err error) {
 		d.Most, err = r.ticks(most)
 	}
 	if err == nil && (d.Least < 1 || d.Most < d.Least) {
-		err = fmt.Errorf("%q: LEAST..MOST was expected, as in 1..900, with at least 1", text)
+		err = fmt.Errorf("%q is not a range of delays: write LEAST..MOST with LEAST at least 1, as in 1..900", text)
 	}
 	return d, err
 }
@@ -243,7 +269,7 @@ func (r reader) processes(n ast.Node) (s parley.Set, err error) {
 		all = seq.Values
 	}
 	if len(all) == 0 {
-		return s, at(n, errors.New("a process was expected, or a list of some"))
+		return s, at(n, errors.New("the list is empty: name at least one process"))
 	}
 	for _, v := range all {
 		id, err := process.read(r, v)
@@ -251,7 +277,7 @@ func (r reader) processes(n ast.Node) (s parley.Set, err error) {
 			return s, err
 		}
 		if !s.Add(id) {
-			return s, at(v, fmt.Errorf("process %s is named twice", v.GetToken().Value))
+			return s, at(v, fmt.Errorf("process %s is named twice: name it once", v.GetToken().Value))
 		}
 	}
 	return s, nil
@@ -273,7 +299,7 @@ func set(n names, s parley.Set) string {
 func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 	pairs, ok := Pairs(n)
 	if !ok {
-		return nil, at(n, errors.New("\"PROCESS: [NEIGHBOURS]\" was expected"))
+		return nil, at(n, fmt.Errorf("%s is not a graph: write %s", seen(n), examples["graph"]))
 	}
 	graph, most := make([]parley.Set, parley.MaxProcesses), parley.ID(0)
 	for _, pair := range pairs {
@@ -286,7 +312,7 @@ func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 			return nil, err
 		}
 		if to.Has(id) {
-			return nil, at(pair.Value, fmt.Errorf("process %s is its own neighbour", pair.Key.GetToken().Value))
+			return nil, at(pair.Value, fmt.Errorf("process %s is its own neighbor", pair.Key.GetToken().Value))
 		}
 		most = max(most, id)
 		for other := range to.All() {

@@ -66,13 +66,13 @@ func request(q *sim.Request, _ []sim.Request) entry {
 			m := &q.Msg
 			switch {
 			case len(given) != 1:
-				return errors.New("one of broadcast, propose, command, leave and setup was expected")
+				return errors.New("a request has exactly one of broadcast, propose, command, leave, and setup")
 			case to != (parley.Set{}) && m.Kind != parley.Carried:
-				return fmt.Errorf("to: there are named receivers of a broadcast alone, and not of a %s", given[0])
+				return fmt.Errorf("to: only a broadcast has receivers, not a %s: omit it", given[0])
 			case (m.Value != 0 || m.Seq != 0) && m.Kind != rsm.Command:
-				return fmt.Errorf("client and number are of a command, and not of a %s", given[0])
+				return fmt.Errorf("only a command has client and number, not a %s: omit them", given[0])
 			case m.Kind == rsm.Command && m.Seq == 0:
-				return errors.New("number: a command has one, from 1, by which it is known when it is asked again")
+				return errors.New("number: a command has one, from 1, which identifies its retries: add it")
 			case to != (parley.Set{}):
 				*m = problem.RequestTo(to, m.Body)
 			case m.Kind == group.Leave:
@@ -87,7 +87,7 @@ func request(q *sim.Request, _ []sim.Request) entry {
 func (r reader) leave(n ast.Node) (string, error) {
 	leaves, err := yes.read(r, n)
 	if err == nil && !leaves {
-		err = at(n, errors.New("true was expected, or nothing"))
+		err = at(n, errors.New("false is not allowed: write true, or omit leave"))
 	}
 	return "", err
 }
@@ -97,7 +97,8 @@ func (r reader) setup(n ast.Node) (string, error) {
 	var t rsm.Setup
 	err := r.fields(n, setupFields(&t), "active")
 	if err == nil && t.Active.Len() <= t.M {
-		err = at(n, fmt.Errorf("%d active copies: more were expected than may be wrong, %d", t.Active.Len(), t.M))
+		err = at(n, fmt.Errorf("%d active replicas, of which %d may be wrong: more must be active than may be wrong",
+			t.Active.Len(), t.M))
 	}
 	return string(t.Append(nil)), err
 }

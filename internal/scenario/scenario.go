@@ -9,14 +9,14 @@
 package scenario
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"parley"
+	"parley/internal/nearest"
 	"parley/run"
 )
 
@@ -56,15 +56,66 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // Parse reads the value of one key from text, which is YAML and usually one line.
 func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
-	tree, err := parser.ParseBytes([]byte(text), 0)
+	n, err := parse(key, text)
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return fmt.Errorf("not YAML: %s", first)
+		return err
 	}
-	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return errors.New("nothing was given")
+	return Set(p, key, n, naming)
+}
+
+// parse reads the text of a flag as YAML.
+func parse(key, text string) (ast.Node, error) {
+	tree, err := parser.ParseBytes([]byte(text), 0)
+	switch {
+	case err != nil:
+		if _, _, twice := YAMLError(err); twice != "" {
+			return nil, fmt.Errorf("the key %s is given twice: keep one", twice)
+		}
+		return nil, fmt.Errorf("%.40q is not YAML: write %s", text, cmp.Or(examples[key], "a plain value"))
+	case len(tree.Docs) != 1 || tree.Docs[0].Body == nil:
+		return nil, fmt.Errorf("it is empty: write %s", cmp.Or(examples[key], "a value"))
 	}
-	return Set(p, key, tree.Docs[0].Body, naming)
+	return tree.Docs[0].Body, nil
+}
+
+// YAMLError returns the place of an error of the YAML parser, which begins with [LINE:COLUMN], and the key
+// that is given
+// twice if that is the error.
+func YAMLError(err error) (line, column int, twice string) {
+	if n, _ := fmt.Sscanf(err.Error(), "[%d:%d] mapping key %q", &line, &column, &twice); n < 2 {
+		return 1, 1, ""
+	}
+	return line, column, twice
+}
+
+// examples are values of the keys that take lists and mappings, quoted for a shell.
+var examples = map[string]string{
+	"requests":         "'[{at: 1, when: 100, broadcast: hello}]'",
+	"workload":         "'{broadcasts: 10, within: 5000}'",
+	"graph":            "'{1: [2, 3], 3: [4]}'",
+	"links":            "'[{from: 1, to: [2, 3], loss: 1}]'",
+	"partitions":       "'[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
+	"groups":           "'[[1, 2], [3]]'",
+	"crashes":          "'[{process: 2, when: 1000}]'",
+	"explored crashes": "'[{process: 2}]'",
+	"pauses":           "'[{process: 2, since: 100, for: 900}]'",
+	"clocks":           "'[{process: 2, offset: 5ms, drift: 100}]'",
+	"suspicions":       "'[{process: 1, suspects: 2, when: 500}]'",
+	"random":           "'{crashes: 1, within: 5000}'",
+	"promised":         "'{delay: 900}'",
+}
+
+// ParseCrashing reads the crashes of an exploration, which have no time: [{process: P2}, {process: P3}].
+func ParseCrashing(text string, naming parley.Naming) (at []parley.ID, err error) {
+	const key = "explored crashes"
+	n, err := parse(key, text)
+	if err != nil {
+		return nil, err
+	}
+	err = list(key, &at, func(id *parley.ID, _ []parley.ID) entry {
+		return entry{fields: []field{value("process", id, process)}, needed: []string{"process"}}
+	}).read(reader{naming: naming}, n)
+	return at, err
 }
 
 // Set reads the value of one key into the plan. naming reads the user's name of a process. An error is a [LineError].
@@ -74,7 +125,7 @@ func Set(p *run.Plan, key string, value ast.Node, naming parley.Naming) error {
 			return at(value, f.read(reader{naming, max(p.Tick, 1)}, value))
 		}
 	}
-	return at(value, fmt.Errorf("unknown key: allowed are %s", strings.Join(Keys, ", ")))
+	return at(value, fmt.Errorf("unknown key %q: %s", key, nearest.Names(key, Keys)))
 }
 
 // Flags returns a drawn plan as flags of a protocol, KEY=VALUE. Reading them yields the same plan: a flag whose

@@ -225,36 +225,39 @@ func TestErrors(t *testing.T) {
 		line       int
 		says       string
 	}{
-		{"lunch", "noon", 1, "unknown key: allowed are delay, fifo, loss"},
-		{"delay", "9..1", 1, "LEAST..MOST was expected, as in 1..900"},
-		{"delay", "soon", 1, "ticks, as in 900, or a duration with its unit"},
-		{"loss", "2", 1, "a chance from 0 to 1 was expected"},
+		{"lunch", "noon", 1, `unknown key "lunch": allowed are delay, fifo, loss`},
+		{"delay", "9..1", 1, "write LEAST..MOST with LEAST at least 1, as in 1..900"},
+		{"delay", "soon", 1, "write ticks, as in 900, or a duration with its unit"},
+		{"loss", "2", 1, "is not a probability: allowed are 0 to 1"},
 		{"fifo", "maybe", 1, "allowed are true and false"},
-		{"until", "-4", 1, "a time from 0 on was expected"},
-		{"steps", "many", 1, "a whole number from 0 to 1073741824 was expected"},
-		{"graph", "[1]", 1, `"PROCESS: [NEIGHBOURS]" was expected`},
+		{"until", "-4", 1, `"-4" is negative: allowed are times from 0`},
+		{"steps", "many", 1, `"many": allowed are whole numbers from 0 to 1073741824`},
+		{"graph", "[1]", 1, "a list is not a graph: write '{1: [2, 3], 3: [4]}'"},
 		{"graph", "\n1: [2]\n2: [9]", 3, `"9" is no process`},
-		{"requests", "hello", 1, "a list was expected"},
-		{"requests", "\n- {at: 1, broadcast: a}\n- {at: 1}", 3, "one of broadcast, propose, command, leave and setup"},
+		{"requests", "hello", 1, `"hello" is not a list: write '[{at: 1, when: 100, broadcast: hello}]'`},
+		{"requests", "\n- {at: 1, broadcast: a}\n- {at: 1}", 3, "exactly one of broadcast, propose, command, leave, and setup"},
 		{"requests", "[{at: 1, broadcast: a, propose: b}]", 1, "one of broadcast, propose"},
-		{"requests", "[{at: 1, propose: a, to: [2]}]", 1, "named receivers of a broadcast alone"},
+		{"requests", "[{at: 1, propose: a, to: [2]}]", 1, "only a broadcast has receivers, not a propose"},
 		{"requests", "[{at: 1, command: a}]", 1, "a command has one, from 1"},
-		{"requests", "[{at: 1, broadcast: a, client: 3}]", 1, "client and number are of a command"},
-		{"requests", "[{at: 1, leave: false}]", 1, "true was expected"},
-		{"requests", "[{at: 1, setup: {active: [1], wrong: 1}}]", 1, "more were expected than may be wrong"},
+		{"requests", "[{at: 1, broadcast: a, client: 3}]", 1, "only a command has client and number, not a broadcast"},
+		{"requests", "[{at: 1, leave: false}]", 1, "write true, or omit leave"},
+		{"requests", "[{at: 1, setup: {active: [1], wrong: 1}}]", 1, "more must be active than may be wrong"},
 		{"requests", "[{at: 6, broadcast: a}]", 1, `at: "6" is no process`},
 		{"requests", "[{at: 1, broadcast: a, at: 2}]", 1, "at"},
-		{"requests", "[{at: 1, brodcast: a}]", 1, `unknown key "brodcast": allowed are at, broadcast, client,`},
+		{"requests", "[{at: 1, brodcast: a}]", 1, `unknown key "brodcast": did you mean broadcast?`},
 		{"links", "\n- from: 1\n  to: 2\n  until: soon", 4, "until: "},
-		{"links", "[{since: 5, until: 5}]", 1, "a time after since, 5, was expected"},
-		{"partitions", "[{groups: [[1, 2]]}]", 1, "two groups or more were expected"},
+		{"links", "[{since: 5, until: 5}]", 1, "until is 5: allowed are times after since, which is 5"},
+		{"partitions", "[{groups: [[1, 2]]}]", 1, "a partition has at least two groups"},
 		{"partitions", "[{groups: [[1, 1], [2]]}]", 1, "process 1 is named twice"},
-		{"crashes", "[{process: 1}]", 1, "either step, from 1, or when, from 0, was expected"},
+		{"crashes", "3", 1, `"3" is not a list: write '[{process: 2, when: 1000}]'; for crashes at random use --random '{crashes: 3}'`},
+		{"crashes", "{process: 1}", 1, "a mapping is not a list: write '[{process: 2, when: 1000}]'"},
+		{"links", "1", 1, `"1" is not a list: write '[{from: 1, to: [2, 3], loss: 1}]'`},
+		{"crashes", "[{process: 1}]", 1, "a crash has either step, from 1, or when, from 0"},
 		{"crashes", "[{process: 1, step: 1, when: 1}]", 1, "either step, from 1, or when"},
 		{"crashes", "[{process: 1, step: 1, disk: gone}]", 1, "allowed are kept and lost"},
-		{"clocks", "[{process: 1, drift: fast}]", 1, "a whole number was expected"},
+		{"clocks", "[{process: 1, drift: fast}]", 1, `"fast" is not a whole number: write parts per million`},
 		{"random", "{crashes: few}", 1, "crashes: \"few\""},
-		{"workload", "{broadcasts: -1}", 1, "a whole number from 0 to"},
+		{"workload", "{broadcasts: -1}", 1, "allowed are whole numbers from 0 to"},
 		// A required key is missing. No default process is assumed.
 		{"requests", "[{broadcast: a}]", 1, "the key at is missing"},
 		{"crashes", "\n- {process: 1, when: 3}\n- {when: 3}", 3, "the key process is missing"},
@@ -264,23 +267,23 @@ func TestErrors(t *testing.T) {
 		{"suspicions", "[{process: 1}]", 1, "the key suspects is missing"},
 		{"requests", "[{at: 1, setup: {wrong: 0}}]", 1, "setup: the key active is missing"},
 		// Values that the simulator does not accept.
-		{"pauses", "[{process: 1, for: 0}]", 1, "for: 0: at least 1 was expected"},
-		{"clocks", "[{process: 1, drift: -1000000}]", 1, "parts in a million: allowed are -999999 to 999999"},
+		{"pauses", "[{process: 1, for: 0}]", 1, "for: 0 is too small: at least 1"},
+		{"clocks", "[{process: 1, drift: -1000000}]", 1, "parts per million: allowed are -999999 to 999999"},
 		{"clocks", "[{process: 1, drift: 1}, {process: 1, drift: 2}]", 1, "the clock of this process is given twice"},
-		{"random", "{drift: 1000000}", 1, "1000000: allowed are 0 to 999999"},
-		{"until", "400h", 1, "times of at most 1125899906842624 ticks, which are 13 days"},
-		{"delay", "1..9223372036854775807", 1, "times of at most"},
-		{"suspicions", "[{process: 1, suspects: 1, when: 5}]", 1, "a process does not suspect itself"},
-		{"crashes", "[{process: 1, when: 5, back: 0}]", 1, "back: 0: at least 1 was expected"},
-		{"crashes", "[{process: 1, when: 5, disk: lost}]", 1, "disk: only a process that restarts has one"},
-		{"graph", "{1: [1, 2]}", 1, "process 1 is its own neighbour"},
-		{"links", "[{from: [], loss: 1}]", 1, "from: a process was expected, or a list of some"},
-		{"requests", "[{at: 1, broadcast: a, to: []}]", 1, "to: a process was expected, or a list of some"},
+		{"random", "{drift: 1000000}", 1, "1000000 is too large: allowed are 0 to 999999"},
+		{"until", "400h", 1, "is too long: allowed are 1125899906842624 ticks at most, which are 13 days"},
+		{"delay", "1..9223372036854775807", 1, "is too long: allowed are"},
+		{"suspicions", "[{process: 1, suspects: 1, when: 5}]", 1, "a process cannot suspect itself"},
+		{"crashes", "[{process: 1, when: 5, back: 0}]", 1, "back: 0 is too small: at least 1"},
+		{"crashes", "[{process: 1, when: 5, disk: lost}]", 1, "disk: the process does not restart: add back"},
+		{"graph", "{1: [1, 2]}", 1, "process 1 is its own neighbor"},
+		{"links", "[{from: [], loss: 1}]", 1, "from: the list is empty: name at least one process"},
+		{"requests", "[{at: 1, broadcast: a, to: []}]", 1, "to: the list is empty: name at least one process"},
 		{"partitions", "[{groups: [[1, 2], [2, 3]]}]", 1, "groups: a process is in two groups"},
-		{"partitions", "[{groups: [[1, 2], []]}]", 1, "groups: a process was expected"},
-		{"partitions", "[{groups: [[1], [2]], since: 9, until: 3}]", 1, "until 3: a time after since, 9, was expected"},
-		{"promised", "{delay: 0}", 1, "delay: 0: at least 1 was expected"},
-		{"promised", "{drift: -5}", 1, "drift: -5: at least 1 was expected"},
+		{"partitions", "[{groups: [[1, 2], []]}]", 1, "groups: the list is empty"},
+		{"partitions", "[{groups: [[1], [2]], since: 9, until: 3}]", 1, "until is 3: allowed are times after since, which is 9"},
+		{"promised", "{delay: 0}", 1, "delay: 0 is too small: at least 1"},
+		{"promised", "{drift: -5}", 1, "drift: -5 is too small: at least 1"},
 		{"promised", "{peace: 1}", 1, `unknown key "peace": allowed are delay, drift, offset`},
 	} {
 		var p run.Plan
@@ -299,6 +302,22 @@ func TestErrors(t *testing.T) {
 	for _, bad := range []string{"", "{", "a: [", "---\n1\n---\n2"} {
 		if scenario.Parse(&p, "links", bad, naming) == nil {
 			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// The crashes of an exploration name processes, and nothing else.
+func TestParseCrashing(t *testing.T) {
+	at, err := scenario.ParseCrashing("[{process: 2}, {process: P3}]", naming)
+	if err != nil || !slices.Equal(at, []parley.ID{1, 2}) {
+		t.Errorf("got %v, %v, want processes 1 and 2", at, err)
+	}
+	for value, want := range map[string]string{
+		"[{process: 2, when: 5}]": `unknown key "when": allowed are process`, "[{}]": "the key process is missing",
+		"{process: 2}": "a mapping is not a list: write '[{process: 2}]'", "[{process: 9}]": `"9" is no process`, "[": "is not YAML",
+	} {
+		if _, err := scenario.ParseCrashing(value, naming); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", value, err, want)
 		}
 	}
 }

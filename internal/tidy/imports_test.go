@@ -39,9 +39,10 @@ tools     = internal/draw internal/draw/* internal/scenario internal/conform int
 
 .                      pure    :
 internal/lists         pure    :
+internal/nearest       pure    :
 lockstep               pure    : core
 stack mux seq          pure    : core adapters
-faulty                 pure    : core adapters
+faulty                 pure    : core adapters internal/nearest
 agreement/problem      pure    : core
 agreement/*            pure    : core adapters agreement
 agreement/eig/sliced   seeded  : core agreement/problem agreement/eig
@@ -53,7 +54,6 @@ commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
-internal/nearest       pure    :
 internal/must          free    :
 explore/internal/budget free   :
 explore/internal/timer pure    : core
@@ -98,20 +98,20 @@ internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/re
 internal/draw/scene    seeded  : core
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
-internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm
+internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
-cli/console            free    : core trace internal/nearest
+cli/console            free    : core trace internal/nearest internal/draw/prose
 cli/child              free    : core cluster/harness
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console internal/draw/prose
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
-cli/show               free    : core trace sim run agreement/problem drawing cli/console
-cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools cli/child cli/console cli/show
+cli/show               free    : core trace sim run agreement/problem drawing internal/nearest cli/console
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools internal/nearest cli/child cli/console cli/show
 cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
 cli/bench              free    : core cluster cluster/harness tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show

@@ -73,29 +73,30 @@ func (c Config) Check() error {
 	case err != nil:
 		return err
 	case c.Period < 1:
-		return parley.FlagErrorf("period", "%d ticks: at least 1 is needed", c.Period)
+		return parley.FlagErrorf("period", "%d ticks: allowed is at least 1", c.Period)
 	case c.Timeout <= c.Period:
-		return parley.FlagErrorf("timeout", "%d ticks: it must be longer than the period, %d", c.Timeout, c.Period)
+		return parley.FlagErrorf("timeout", "%d ticks: allowed are more than the period, %d", c.Timeout, c.Period)
 	case c.Most < c.Timeout:
 		return parley.FlagErrorf("most", "%d ticks: it must not be shorter than the timeout, %d", c.Most, c.Timeout)
 	case min(c.Grow, c.Late, c.Grace) < 0 || c.Delay < 1:
 		return parley.FlagErrorf("delay", "growth %d, lateness %d, grace %d, delay %d: times are not negative",
 			c.Grow, c.Late, c.Grace, c.Delay)
 	case c.Again < 1:
-		return parley.FlagErrorf("again", "%d heartbeats: at least 1 is needed", c.Again)
+		return parley.FlagErrorf("again", "%d heartbeats: allowed is at least 1", c.Again)
 	case c.Beats < 0:
-		return parley.FlagErrorf("beats", "%d heartbeats: 0 is for ever", c.Beats)
+		return parley.FlagErrorf("beats", "%d heartbeats: allowed are 1 and more, or 0 for no end", c.Beats)
 	}
 	return nil
 }
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Int64Var((*int64)(&c.Period), "period", int64(c.Period), "`ticks` between two heartbeats")
-	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "`ticks` of silence that make one suspect")
-	fs.Int64Var((*int64)(&c.Delay), "delay", int64(c.Delay), "`ticks` that no message takes longer than")
-	fs.IntVar(&c.Again, "again", c.Again, "how many `heartbeats` in a row clear a suspicion")
-	fs.IntVar(&c.Beats, "beats", c.Beats, "how many `heartbeats` a process sends before it rests; 0 is for ever")
+	fs.Int64Var((*int64)(&c.Period), "period", int64(c.Period), "time between two heartbeats, in `ticks`")
+	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "silence after which a process is suspected, "+
+		"in `ticks`")
+	fs.Int64Var((*int64)(&c.Delay), "delay", int64(c.Delay), "maximum delay of a message, in `ticks`")
+	fs.IntVar(&c.Again, "again", c.Again, "`number` of consecutive heartbeats that end a suspicion, 1 or more")
+	fs.IntVar(&c.Beats, "beats", c.Beats, "`number` of heartbeats that a process sends, 0 for no end")
 	return func(c *Config, _ parley.Naming) error {
 		c.Most = max(c.Most, c.Timeout)
 		return c.Check()

@@ -45,12 +45,12 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-		fs.IntVar(&c.Rounds, "rounds", c.Rounds, "how many `rounds` to watch")
+		fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds to watch, 1 to 1000")
 		return func(c *Config, _ parley.Naming) error {
 			if err := parley.CheckN(c.N, 2); err != nil || c.Rounds >= 1 && c.Rounds <= 1000 {
 				return err
 			}
-			return parley.FlagErrorf("rounds", "%d: allowed are 1 to 1000", c.Rounds)
+			return parley.FlagErrorf("rounds", "%d rounds: allowed are 1 to 1000", c.Rounds)
 		}
 	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p

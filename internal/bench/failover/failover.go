@@ -35,9 +35,9 @@ type Spec struct {
 func (s Spec) Check() error {
 	switch {
 	case s.N < 3 || s.N > 13:
-		return parley.FlagErrorf("nodes", "%d: allowed are 3 to 13", s.N)
+		return parley.FlagErrorf("nodes", "%d nodes: allowed are 3 to 13", s.N)
 	case s.Reps < 1 || s.Reps > 1000:
-		return parley.FlagErrorf("reps", "%d: allowed are 1 to 1000", s.Reps)
+		return parley.FlagErrorf("reps", "%d times: allowed are 1 to 1000", s.Reps)
 	case s.Suspect < 20*time.Millisecond || s.Suspect > time.Minute:
 		return parley.FlagErrorf("suspect", "%v: allowed are 20ms to 1m", s.Suspect)
 	case s.Every < 100*time.Microsecond || s.Every > time.Second:

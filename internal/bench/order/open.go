@@ -74,7 +74,8 @@ func (l *load) open(ctx context.Context, senders int) (r *Open, err error) {
 	warm := l.spec.Duration / 4
 	each := int(float64(l.spec.Rate) / float64(senders) * (warm + l.spec.Duration).Seconds())
 	if each < 1 || each*senders > mostOpen {
-		return nil, fmt.Errorf("%d messages: an open loop has 1 to %d: change --rate or --dur", each*senders, mostOpen)
+		return nil, fmt.Errorf("%d messages: allowed in an open loop are 1 to %d: change --rate or --dur",
+			each*senders, mostOpen)
 	}
 	o := &loop{nodes: l.correct, every: 1e9 * float64(senders) / float64(l.spec.Rate), shift: 1e9 / float64(l.spec.Rate)}
 	for range senders {

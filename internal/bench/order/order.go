@@ -65,14 +65,15 @@ func (s Spec) Check() error {
 	}
 	for _, p := range s.Phases {
 		if !slices.Contains(Phases, p) {
-			return parley.FlagErrorf("phases", "%q: allowed are %s", p, strings.Join(Phases, ", "))
+			return parley.FlagErrorf("phases", "unknown phase %q: allowed are %s", p, strings.Join(Phases, ", "))
 		}
 	}
 	if s.Silent > 0 && s.Level != cluster.Byzantine {
-		return parley.FlagErrorf("silent", "a silent process is excluded, unless the level is byzantine")
+		return parley.FlagErrorf("silent", "a silent node is excluded with this level: use --level byzantine, "+
+			"or omit the flag")
 	}
 	if s.Duration <= 0 || s.Duration > time.Hour {
-		return parley.FlagErrorf("dur", "%v: allowed is up to an hour", s.Duration)
+		return parley.FlagErrorf("dur", "%v: allowed are durations above 0, up to 1h", s.Duration)
 	}
 	return errors.Join(between("nodes", s.N, least, most), between("silent", s.Silent, 0, s.M),
 		between("sizes", s.Size, headBytes, 32<<10), between("window", s.Window, 1, 1<<20),

@@ -30,8 +30,19 @@ func Decode(b []byte, into any) error {
 			err = fmt.Errorf("%s: %w", keys(reflect.TypeOf(into), misfit.Field), err)
 		}
 	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		err = &SyntaxError{syntax}
+	}
 	return err
 }
+
+// SyntaxError is an error of text that is not JSON.
+type SyntaxError struct{ *json.SyntaxError }
+
+func (e *SyntaxError) Error() string { return "the text is not JSON" }
+
+// Unwrap returns the error of the decoder.
+func (e *SyntaxError) Unwrap() error { return e.SyntaxError }
 
 // keys returns the keys in a path of the decoder, which also names embedded structs.
 func keys(t reflect.Type, path string) string {
