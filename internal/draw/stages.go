@@ -17,7 +17,6 @@ import (
 type Stages struct {
 	reading.Style
 	reading.Stages
-	Protocol parley.Protocol
 	// Unit is the unit of time.
 	Unit string
 }
