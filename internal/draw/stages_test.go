@@ -149,6 +149,10 @@ func TestStagesSVG(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
+	late := append(votes(), trace.Event{ID: 99, Time: 8000, Op: trace.Receive, At: 3, Peer: 0, Cause: 1})
+	if text := stagesSVG(4, late); !strings.Contains(text, "1 message is not drawn") || strings.Contains(text, "arrives at 8,000") {
+		t.Error("a message that arrives after the end of the picture is drawn")
+	}
 	few := stagesSVG(4, votes()[:4])
 	if strings.Contains(few, "blocked") || strings.Contains(few, "committed") {
 		t.Error("the legend explains a stage that nothing reaches")
