@@ -180,7 +180,7 @@ func (c *canvas) lifelines(s *sketch) {
 		s.parts("name", c.names-w/2, y+4-lift, middle, toned(name, faulty))
 		if l.Starts != nil {
 			v := prose.Value(l.Starts)
-			s.pill(c.names+8+pillWidth(v)/2, y, v, c.value(v))
+			s.pill(c.names+8+pillWidth(v)/2, y, v, c.value(v), pillMost)
 		}
 		s.about(from, c.reference(l.Process), 0, 0)
 	}
@@ -213,7 +213,7 @@ func (c *canvas) ends(s *sketch) {
 		some = true
 		v, from := prose.Value(l.Decides), len(s.marks)
 		s.line("decision", c.right+4, c.y(i), x, c.y(i)).Ink = c.value(v)
-		s.pill(x, c.y(i), v, c.value(v))
+		s.pill(x, c.y(i), v, c.value(v), pillMost)
 		s.tip(from, c.Called(l.Process)+" decides "+v)
 		s.about(from, c.reference(l.Process), l.Decided, 0)
 	}

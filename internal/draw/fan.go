@@ -66,7 +66,7 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 	for _, a := range b.arrows {
 		if v := a.Values.One(); !alike && !a.missing() && v != "" && a.From != a.to {
 			to, first := c.y(c.rows[a.to]), len(s.marks)
-			s.pill(near+(tip-near)*2/3, from+(to-from)*2/3, v, c.value(v))
+			s.pill(near+(tip-near)*2/3, from+(to-from)*2/3, v, c.value(v), max(columns("value", width-24), arrowMost))
 			a.mark(s, first, c.Style)
 		}
 	}
@@ -176,6 +176,6 @@ func (c *canvas) legend() (out legend) {
 // valueEntry returns the legend entry of one value.
 func valueEntry(inks scene.Palette, v string) legendEntry {
 	room := max(26, pillWidth(v))
-	by := func(s *sketch, x, y int) { s.pill(x+room/2, y, v, inks.Of(v)) }
+	by := func(s *sketch, x, y int) { s.pill(x+room/2, y, v, inks.Of(v), pillMost) }
 	return legendEntry{by, "value " + prose.Cut(v, 24), room}
 }

@@ -106,19 +106,22 @@ func (s *sketch) missing(x1, y1, x2, y2 int) {
 
 func (s *sketch) cross(x, y int) { s.path("cross", "M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3) }
 
-// pill draws a value on its ink.
-func (s *sketch) pill(x, y int, value string, of scene.Ink) {
-	w := pillWidth(value)
+// pill draws a value on its ink, with at most the given number of characters.
+func (s *sketch) pill(x, y int, value string, of scene.Ink, most int) {
+	text := prose.Cut(value, most)
+	w := pillWidth(text)
 	m := s.rect("pill", x-w/2, y-9, w, 18)
 	m.Value, m.Ink = value, of
-	s.text("value", x, y+4, middle, short(value)).Value = value
+	s.text("value", x, y+4, middle, text).Value = value
 }
 
-const pillMost = 10 // maximum characters of a value in a pill
+// The maximum characters of a value in a pill: where there is room, and in an arrow.
+const (
+	pillMost  = 16
+	arrowMost = 6
+)
 
-func short(value string) string { return prose.Cut(value, pillMost) }
-
-func pillWidth(value string) int { return max(22, 12+wide("value", short(value))) }
+func pillWidth(value string) int { return max(22, 12+wide("value", prose.Cut(value, pillMost))) }
 
 // wide returns the width of a role's text in pixels, at most: fonts differ from computer to computer.
 func wide(role, text string) int {

@@ -215,11 +215,14 @@ func (r *rank) legend(longest int) (out legend) {
 	out.add(r.used["faulty"], "faulty process", faultyName)
 	if r.Delivered {
 		correct := parley.Everyone(len(r.all.Rows)).Minus(r.Faulty)
-		text := "Any two correct processes deliver what both deliver in the same order."
-		if !r.all.OneOrder(correct) {
-			text = "Some correct processes deliver the same messages in different orders: their lines cross."
+		switch {
+		case r.all.Same(correct):
+			out.remark("All correct processes deliver the same in the same order.")
+		case r.all.OneOrder(correct):
+			out.remark("Correct processes deliver in the same order what several of them deliver, but not all deliver the same.")
+		default:
+			out.remark("Some correct processes deliver the same messages in different orders: their lines cross.")
 		}
-		out.remark(text)
 	}
 	out.remark(hiddenProcesses(r.Style, len(r.Rows), len(r.all.Rows)))
 	if longest > r.shown {

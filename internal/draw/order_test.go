@@ -57,6 +57,9 @@ func TestSequence(t *testing.T) {
 		{parley.SetOf(0, 1), false}, {parley.SetOf(0, 2), true}, {parley.SetOf(1, 2), true},
 		{parley.SetOf(2), true}, {parley.SetOf(2, 3), false},
 	} {
+		if got.Same(c.among) != (c.among.Len() == 1) {
+			t.Errorf("%v: the same: %v", c.among, got.Same(c.among))
+		}
 		if got.OneOrder(c.among) != c.want {
 			t.Errorf("%v: one order: %v", c.among, !c.want)
 		}
@@ -96,7 +99,7 @@ func TestOrderSVG(t *testing.T) {
 	var s story
 	s.deliver(100, 0, "ab")
 	s.deliver(100, 1, "ab")
-	if same := orderSVG(2, s.events); !strings.Contains(same, "deliver what both deliver in the same order") {
+	if same := orderSVG(2, s.events); !strings.Contains(same, "All correct processes deliver the same in the same order") {
 		t.Error("one order is not one")
 	}
 }

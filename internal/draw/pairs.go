@@ -231,7 +231,7 @@ func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sk
 	d.arrow(x1, y1, x2, y2, a)
 	if value := t.Values.One(); value != "" {
 		first := len(pills.marks)
-		pills.pill(x1+(x2-x1)*3/10, y1+(y2-y1)*3/10, value, d.value(value))
+		pills.pill(x1+(x2-x1)*3/10, y1+(y2-y1)*3/10, value, d.value(value), arrowMost)
 		a.mark(pills, first, d.Style)
 	}
 }
@@ -251,7 +251,7 @@ func (d *chart) process(at [2]int, id parley.ID, same bool, starts []byte) {
 	s.parts("actor-name", at[0], at[1]+5, middle, toned(name, faulty))
 	if starts != nil {
 		v := prose.Value(starts)
-		s.pill(at[0]+w/2+10+pillWidth(v)/2, at[1], v, d.value(v))
+		s.pill(at[0]+w/2+10+pillWidth(v)/2, at[1], v, d.value(v), arrowMost)
 	}
 	s.about(first, scene.Process(id), 0, 0)
 }

@@ -35,7 +35,7 @@ func (r *Run) parts() (parts []Part) {
 	}
 	stages, staged := reading.StagesOf(r.Protocol, r.Events, r.Style)
 	if staged {
-		parts = append(parts, Stages{r.Style, stages, r.Protocol, unit})
+		parts = append(parts, Stages{r.Style, stages, unit})
 	}
 	rounds := r.Protocol.Timing == parley.Synchronous
 	events := !rounds && !staged && len(parts) == 0 // messages say less than states and clocks

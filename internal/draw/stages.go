@@ -17,7 +17,6 @@ import (
 type Stages struct {
 	reading.Style
 	reading.Stages
-	Protocol parley.Protocol
 	// Unit is the unit of time.
 	Unit string
 }
@@ -82,8 +81,14 @@ func (d Stages) picture(scene.Palette, int) picture {
 	}
 }
 
-// end returns the time at which the picture ends: some time after the last change.
-func (l *lanes) end() parley.Tick { return max(l.Changed+l.Changed/7, 1) }
+// end returns the time at which the picture ends: some time after the last change, or with the run if that is near.
+func (l *lanes) end() parley.Tick {
+	last := max(l.Changed+l.Changed/7, 1)
+	if l.Over <= l.Changed*7/5 {
+		last = max(last, l.Over)
+	}
+	return last
+}
 
 // place sets the places of the lanes, and names them.
 func (l *lanes) place(s *sketch) {
@@ -112,7 +117,7 @@ func (l *lanes) place(s *sketch) {
 func (l *lanes) arrows() bool {
 	n := 0
 	for _, m := range l.Messages {
-		if m.Sent.Time <= l.axis.to {
+		if m.Time <= l.axis.to {
 			n++
 		}
 	}
@@ -125,7 +130,7 @@ func (l *lanes) messages(s *sketch) {
 	}
 	for i := range l.Messages {
 		m := &l.Messages[i]
-		if m.Sent.Time > l.axis.to {
+		if m.Time > l.axis.to {
 			continue
 		}
 		l.drawn++

@@ -82,26 +82,44 @@ func shownElsewhere(p parley.Protocol, m parley.Msg) bool {
 
 // OneOrder reports whether any two of the given processes deliver what both deliver in the same order.
 func (s *Sequences) OneOrder(among parley.Set) bool {
-	of := func(id parley.ID) (out []int) {
-		for _, c := range s.Rows[id] {
-			if s.Items[c.Item].Delivered {
-				out = append(out, c.Item)
-			}
-		}
-		return out
-	}
 	for a := range among.All() {
 		for b := range among.All() {
 			if cmp.Compare(a, b) >= 0 {
 				continue
 			}
-			first, second := of(a), of(b)
+			first, second := s.delivered(a), s.delivered(b)
 			if !slices.Equal(common(first, second), common(second, first)) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// Same reports whether all of the given processes deliver the same in the same order.
+func (s *Sequences) Same(among parley.Set) bool {
+	var first []int
+	n := 0
+	for id := range among.All() {
+		mine := s.delivered(id)
+		if n++; n == 1 {
+			first = mine
+		}
+		if !slices.Equal(first, mine) {
+			return false
+		}
+	}
+	return true
+}
+
+// delivered returns the deliveries of a process.
+func (s *Sequences) delivered(id parley.ID) (out []int) {
+	for _, c := range s.Rows[id] {
+		if s.Items[c.Item].Delivered {
+			out = append(out, c.Item)
+		}
+	}
+	return out
 }
 
 // common returns what of one list is in another one, in the order of the first.

@@ -13,7 +13,6 @@ import (
 type Stages struct {
 	Lanes    []StageLane // by decision, then by process
 	Messages []Moment    // those that are no heartbeats, in order of arrival
-	Ends     []Moment    // the crashes and restarts, in order
 	// Named reports that there are several decisions. Alive is the number of heartbeats left out.
 	Named bool
 	Alive uint64
@@ -70,7 +69,6 @@ func StagesOf(p parley.Protocol, events []trace.Event, s Style) (out Stages, ok 
 		case m.Message() && m.Sent.ID != 0:
 			r.out.Messages = append(r.out.Messages, m)
 		case m.Op == trace.Crash, m.Op == trace.Restart:
-			r.out.Ends = append(r.out.Ends, m)
 			r.out.Changed = max(r.out.Changed, m.Time)
 		}
 	}

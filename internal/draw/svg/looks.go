@@ -16,7 +16,7 @@ var colours = map[string]colour{
 	"band":   {"#f4f6f8", "#1b2129"},
 	"card":   {"#ffffff", "#11161d"},
 	"fault":  {"#bd1f2a", "#ff8a82"},
-	"faulty": {"#e0888d", "#94494e"}, // the lifelines of faulty processes
+	"faulty": {"#d5666d", "#b35d63"}, // the lifelines of faulty processes
 	"liar":   {"#fff1f0", "#371b1d"}, // the backgrounds of their names
 	"mixed":  {"#5f6a78", "#98a3b1"}, // several values, or none
 	"plain":  {"#f1f3f5", "#232a33"}, // background for these
@@ -90,7 +90,7 @@ var looks = map[string]string{
 	// Time from left to right.
 	"guide":              "stroke:$rule;stroke-width:1",
 	"axis":               "stroke:$line;stroke-width:1",
-	"light":              "stroke:$trunk;stroke-width:1",
+	"light":              "stroke:$border;stroke-width:0.9",
 	"stage":              "rx:4;fill:$fill;stroke:$ink",
 	"stage faulty":       "rx:4;fill:$liar;stroke:$fault",
 	"stage-solid":        "rx:4;fill:$ink",

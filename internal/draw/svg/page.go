@@ -106,8 +106,8 @@ func Sheet() []byte {
 		}
 		rule(selector, looks[key])
 	}
-	for _, tone := range []string{"text", "faint", "fault", "mixed", "ink"} {
-		rule(" tspan."+tone+",.parley-scene marker ."+tone, "fill:$"+tone)
+	for _, tone := range []string{"text", "faint", "fault", "mixed", "ink", "value", "border"} {
+		rule(" .fill-"+tone, "fill:$"+tone)
 	}
 	rule(" .future", "opacity:0.12")
 	rule(" .selected", "filter:drop-shadow(0 0 2px $text)")

@@ -90,7 +90,7 @@ func (w *writer) text(m *scene.Mark) {
 	}
 	w.WriteString(escaped(m.Text))
 	for _, p := range m.Parts {
-		a := []any{"class", w.named(p.Tone, "fill:$"+p.Tone, p.Ink)}
+		a := []any{"class", w.named("fill-"+p.Tone, "fill:$"+p.Tone, p.Ink)}
 		if p.Gap > 0 {
 			a = append(a, "dx", p.Gap)
 		}
@@ -120,7 +120,11 @@ func (w *writer) named(class, style string, i scene.Ink) string {
 	if inked := strings.Contains(style, "$ink") || strings.Contains(style, "$fill"); inked && i > 0 {
 		class += fmt.Sprintf("-v%d", i)
 	}
-	w.used[class] = colored(style, i)
+	style = colored(style, i)
+	if known, used := w.used[class]; used && known != style {
+		panic("svg: two looks have the class " + class)
+	}
+	w.used[class] = style
 	return class
 }
 
@@ -197,7 +201,7 @@ func (w *writer) findHeads(marks []scene.Mark, found map[string]string) {
 func (w *writer) head(m *scene.Mark) (id, class string) {
 	for property, value := range declarations(looks[lookOf(m)]) {
 		if property == "stroke" {
-			class = w.named(value[1:], "fill:"+value, m.Ink)
+			class = w.named("fill-"+value[1:], "fill:"+value, m.Ink)
 		}
 	}
 	return w.id + "to-" + strings.ReplaceAll(class, " ", "-"), class
