@@ -190,6 +190,7 @@ func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, s
 
 // Omitted is the reason under which a faulty process refuses a message that it fails to receive. Traces show it.
 const Omitted = "omitted"
+
 // Reasons of Refuse with which a process abstains from a slot or an instance of rounds: its rounds were late, or it
 // received from too few others. Hosts and audits recognize abstentions by them.
 const (

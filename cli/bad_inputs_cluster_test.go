@@ -68,7 +68,7 @@ var badClusters = []badCall{
 	{"cluster up -n 7 -m 0", 2, "-m: 0 faulty nodes of 7: allowed are 1 to 2, because n > 3m"},
 	{"cluster up --traitor 9=flip", 2, `--traitor: "9" is not a node: allowed are 1 to 4`},
 	{"cluster up --traitor 1", 2, `--traitor: "1": NODE=BEHAVIOR was expected, as in 3=twofaced`},
-	{"cluster up --traitor 1=fly", 2, `--traitor: behavior "fly": allowed are honest, silent, flip`},
+	{"cluster up --traitor 1=fly", 2, `--traitor: unknown behavior "fly": allowed are honest, silent, flip`},
 	{"cluster up --traitor 1=flip,2=flip", 2, "--traitor: 2 nodes: with m = 1 at most 1 may lie"},
 	{"cluster up --participant x", 2, `--participant: "x": this is no address of a participant: allowed are http://127.0.0.1:PORT`},
 	{"cluster up --dir bank -n 5", 2, "-n: 5, but bank holds a cluster that keeps its configuration, with 3: omit the flag, or delete"},
@@ -109,7 +109,7 @@ var badClusters = []badCall{
 // badConfigs are changes of a node's configuration, old text and new, with what "parley node" says after the name of the
 // file.
 var badConfigs = [][3]string{
-	{"cluster: local", "cluster: other", `:1: cluster: "other": the authority in bank/certs is that of cluster local`},
+	{"cluster: local", "cluster: other", `:1: cluster: "other": the authority in bank/certs belongs to cluster local`},
 	{"cluster: local", "cluster: {", ":3: not YAML: "},
 	{"name: node1\n", "name: node9\n", `:2: name: "node9" is none of the members: allowed are node1, node2, node3`},
 	{"name: node1\n", "name: node 1\n", `:2: name: "node 1" is no name: allowed are 1 to 63 of a-z, 0-9 and -`},

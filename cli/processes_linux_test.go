@@ -63,7 +63,7 @@ func TestProcessesEnd(t *testing.T) {
 			return len(members) == 4
 		})
 		status := p.end(signal)
-		if signal == os.Interrupt && (status != 130 || !strings.Contains(p.printed(), "parley: it was interrupted\n")) {
+		if signal == os.Interrupt && (status != 130 || !strings.Contains(p.printed(), "parley: the run was interrupted\n")) {
 			t.Errorf("status %d: %s", status, p.printed())
 		}
 		gone(t, members)

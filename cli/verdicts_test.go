@@ -36,7 +36,7 @@ func judge(t *testing.T, list []judged) {
 
 // A crash in a round is refused by every command and host if the protocol has no rounds.
 func TestCrashInRoundNeedsRounds(t *testing.T) {
-	why := "crash@r1:0 counts rounds, and forwarding has none: write crash@DURATION, as in crash@5000ns"
+	why := "crash@r1:0 names a round, and forwarding has none: write crash@DURATION, as in crash@5000ns"
 	var list []judged
 	for _, command := range []string{
 		"run forwarding --faulty 1=crash@r1 --requests '[{at: 2, when: 1000, broadcast: m}]'",
@@ -47,7 +47,7 @@ func TestCrashInRoundNeedsRounds(t *testing.T) {
 		list = append(list, judged{command, 2, []string{why}, []string{"allowed are", ", and any"}})
 	}
 	for _, protocol := range []string{"atomic", "vector", "bank", "detector"} {
-		list = append(list, judged{"run " + protocol + " --faulty 1=crash@r1", 2, []string{"counts rounds"}, nil})
+		list = append(list, judged{"run " + protocol + " --faulty 1=crash@r1", 2, []string{"names a round"}, nil})
 	}
 	list = append(list, judged{"run eig --faulty 3=crash@r1", 0, []string{"P3 (crash@r1:0)"}, nil})
 	judge(t, list)
@@ -136,7 +136,7 @@ func TestFewerRoundsAreTooFew(t *testing.T) {
 	for _, line := range []string{"eig -n 4 -m 1 --rounds 1", "om -n 4 -m 1 --rounds 1", "sm -n 3 -m 1 --rounds 1", "sm -n 4 -m 2 --rounds 2"} {
 		why := "m+1 rounds are necessary (Fischer, Lynch 1982; Dolev, Strong 1983)"
 		list = append(list,
-			judged{"run " + line, 2, []string{"-m: with --rounds ", why, "--beyond-bound runs it all the same"}, nil},
+			judged{"run " + line, 2, []string{"-m: with --rounds ", why, "--beyond-bound runs it nevertheless"}, nil},
 			judged{"run " + line + " --beyond-bound", 0, []string{"✓ agreement not promised: held", why}, nil},
 			judged{"sweep " + line + " --seeds 1..2", 2, []string{why}, nil},
 			judged{"explore " + line, 2, []string{why}, nil},
@@ -154,9 +154,9 @@ func TestFewerRoundsAreTooFew(t *testing.T) {
 // including those in which it does.
 func TestExploreNoticeOvertakes(t *testing.T) {
 	judge(t, []judged{
-		{"explore forwarding -n 3 --crashes 1", 0, []string{"4,244 states,", "processes are told of a crash when what was sent there has arrived"}, nil},
+		{"explore forwarding -n 3 --crashes 1", 0, []string{"4,244 states,", "processes are notified of a crash after all messages of the crashed process have arrived"}, nil},
 		{"explore forwarding -n 3 --crashes 1 --overtaking", 0, []string{"7,312 states,",
-			"processes are told of a crash at any time after it, even before what was sent there arrives",
+			"processes are notified of a crash at any time after it, even before earlier messages of the crashed process arrive",
 			"In all 61 terminal states: validity, agreement."}, nil},
 		{"explore forwarding -n 3 --overtaking", 2, []string{"--overtaking: there is no notice of a crash"}, nil},
 		{"explore diffusion -n 3 --crashes 1 --overtaking", 2, []string{"--overtaking: there is no notice of a crash"}, nil},

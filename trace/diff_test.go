@@ -83,7 +83,7 @@ func TestPartingString(t *testing.T) {
 			t.Errorf("%s; %s was to be said", have, c.want)
 		}
 	}
-	if have := trace.Diff(logOf(nil), l, 1).String(); have != "the first trace ends after event 0, and the second goes on" {
+	if have := trace.Diff(logOf(nil), l, 1).String(); have != "the first trace ends after event 0, and the second continues" {
 		t.Error(have)
 	}
 }

@@ -40,11 +40,11 @@ func (a *App) ReportTo(asJSON bool, files ...OutputFile) (io.Writer, error) {
 
 // InTrace adds the place to an error of reading the trace in a file.
 func InTrace(file string, err error) error {
-	if in, ok := errors.AsType[*trace.ReadError](err); ok {
-		return &FileError{File: file, Line: in.Line, Err: fmt.Errorf("%w (at byte %d)", in.Err, in.Offset)}
-	}
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return PathError(err)
+	}
+	if in, ok := errors.AsType[*trace.ReadError](err); ok {
+		return &FileError{File: file, Line: in.Line, Err: fmt.Errorf("%w (at byte %d)", in.Err, in.Offset)}
 	}
 	return fmt.Errorf("%s:%w", file, err)
 }

@@ -12,6 +12,7 @@ import (
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
@@ -117,6 +118,22 @@ func (s *search) facts(f *explore.Finding) trace.Facts {
 		Over: f.Over, Network: f.RunConditions.Network, Processes: f.RunConditions.Processes,
 		Explored: true, Stepped: !timed, Bare: s.bare,
 	}
+}
+
+// diagram draws a run that was found as text, and returns "" if that would be long: the steps in words say the same.
+func (s *search) diagram(f *counterexample, width int, color bool) string {
+	const mostLines = 30
+	o := term.SpaceTimeOptions{SpaceTimeOptions: reading.SpaceTimeOptions{Style: f.run.Style(width)}}
+	o.Color, o.Untimed = color, s.protocol.Timing != parley.Synchronous
+	events := f.log.Events
+	if s.protocol.Timing != parley.Synchronous {
+		events = oneByOne(events)
+	}
+	text := term.SpaceTime(s.protocol, events, o)
+	if strings.Count(text, "\n") > mostLines {
+		return ""
+	}
+	return text
 }
 
 // picture draws a run that was found.

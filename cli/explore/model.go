@@ -139,9 +139,9 @@ func (s *search) wrongs() string {
 		text = links + "; at most " + strings.Join(most, ", ")
 	}
 	if m.Detect && m.Crashes > 0 {
-		text += "; processes are told of a crash when what was sent there has arrived"
+		text += "; processes are notified of a crash after all messages of the crashed process have arrived"
 		if m.Overtaking {
-			text = strings.TrimSuffix(text, "when what was sent there has arrived") +
+			text = strings.TrimSuffix(text, "after all messages of the crashed process have arrived") +
 				"at any time after it, even before what was sent there arrives"
 		}
 	}

@@ -84,6 +84,9 @@ func (e *result) print(w io.Writer) error {
 	add(e.model()...)
 	add(e.counted()...)
 	if e.hasCounterexample() {
+		if diagram := e.diagram(e.found[0], width, e.Colors()); diagram != "" {
+			parts = append(parts, diagram)
+		}
 		lines := []string{e.heading()}
 		for i, line := range e.found[0].story {
 			lines = append(lines, fmt.Sprintf("%4d  %s", i+1, line))

@@ -68,7 +68,7 @@ func renew(nodes []*Node) error {
 		}
 		data, own := f.Folder(f.Data), filepath.Dir(n.Config)
 		if in, err := filepath.Rel(own, data); err != nil || !filepath.IsLocal(in) || in == "." {
-			return fmt.Errorf("%s: data: %s: %s is not durable, and begins anew each time: a folder in %s was expected",
+			return fmt.Errorf("%s: data: %s: %s is not durable, and begins from scratch each time: a folder in %s was expected",
 				n.Config, f.Data, n.Name, own)
 		}
 		if err := os.RemoveAll(data); err != nil {
@@ -160,7 +160,8 @@ func awaitMembers(ctx context.Context, a *console.App, nodes []*Node, gone <-cha
 			return false, nil
 		case <-late:
 			done()
-			a.Complain(console.Unfinished, fmt.Errorf("%s has not joined the cluster within %v: see %s", n.Name, startLimit, n.Log))
+			a.Complain(console.Unfinished,
+				fmt.Errorf("%s has not joined the cluster within %v: see %s", n.Name, startLimit, n.Log))
 			return false, console.ExitError(console.Unfinished)
 		}
 	}

@@ -37,7 +37,7 @@ func Doctor(a *console.App) *cobra.Command {
 			"wake, and proposes the length of a round, m, and the largest difference of the\n" +
 			"clocks (delta), each with its reason. It joins nothing and changes nothing.\n\n" +
 			"With --client it asks the node of the configuration, through its API and as that\n" +
-			"client, for what the node has measured while it ran. Without --client it\n" +
+			"client, what the node has measured while it ran. Without --client it\n" +
 			"measures from this computer: how late this process wakes, and how long it takes\n" +
 			"to connect to the other nodes with the node's certificate. Measure for half an\n" +
 			"hour under the usual load (--for 30m) before you trust the proposal.\n\n" +

@@ -73,7 +73,8 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	}
 	if len(tree.Docs) > 1 {
 		return nil, &console.FileError{
-			File: file, Line: extraLine(tree), Err: errors.New("a second YAML document begins: a scenario is one, so delete the rest"),
+			File: file, Line: extraLine(tree),
+			Err: errors.New("a second YAML document begins: a scenario is one, so delete the rest"),
 		}
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {

@@ -104,7 +104,7 @@ func (b Budget) Allows(t stream.Key) error {
 		return err
 	}
 	if !slices.Contains(b.list, Config{t.Algorithm, t.M}) {
-		return fmt.Errorf("the nodes are not configured for agreements by %v in spite of %d liars: they are for %v",
+		return fmt.Errorf("the nodes are not configured for agreements by %v that tolerate %d faulty nodes: they are for %v",
 			t.Algorithm, t.M, b.list)
 	}
 	return nil

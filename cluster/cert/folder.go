@@ -206,7 +206,7 @@ func load(dir string, kind Kind, name string) (*Self, error) {
 		return nil, inFile(file, err)
 	}
 	if s.id.Kind != kind || s.id.Name != name {
-		return nil, fmt.Errorf("%s: the certificate is that of %s: one of %s %s was expected", file, s.id, kind, name)
+		return nil, fmt.Errorf("%s: the certificate belongs to %s: one of %s %s was expected", file, s.id, kind, name)
 	}
 	s.pem, s.key = file, key
 	return s, nil

@@ -225,7 +225,7 @@ func TestLoadNodeRefuses(t *testing.T) {
 	}
 	copied("node-a.pem", "node-b.pem")
 	copied("node-a.key", "node-b.key")
-	const want = "node-b.pem: the certificate is that of parley://bank/node/a: one of node b was expected"
+	const want = "node-b.pem: the certificate belongs to parley://bank/node/a: one of node b was expected"
 	if _, _, err := cert.LoadNode(dir, "b"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("node a as node b: %v", err)
 	}

@@ -40,7 +40,7 @@ func (s *Self) Set(c tls.Certificate) error {
 		return err
 	}
 	if id != s.id {
-		return fmt.Errorf("the new certificate is that of %s: one of %s was expected", id, s.id)
+		return fmt.Errorf("the new certificate belongs to %s: one of %s was expected", id, s.id)
 	}
 	s.held.Store(&c)
 	return nil

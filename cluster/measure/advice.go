@@ -61,7 +61,7 @@ func Advise(m Measurement) (Advice, error) {
 	say("this process wakes up to %v late (999 of 1000 times): a round of which that is a seventh is %v, and half "+
 		"as much again is advised", fine(m.Wake.P999), fine(slept))
 	if m.Wake.Pauses > 0 {
-		say("it stood still %d times for longer, for %v at most: whoever does counts as faulty for the rounds of that time",
+		say("it was paused %d times for longer, for %v at most: a node counts as faulty in the rounds of a pause",
 			m.Wake.Pauses, fine(m.Wake.Most))
 	}
 	a.Round = nice(max(2*delayPart*delay, 3*slept/2, time.Millisecond))

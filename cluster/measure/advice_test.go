@@ -32,7 +32,7 @@ func TestAdvise(t *testing.T) {
 		"late waking": {
 			Measurement{Nodes: 4, Round: 35 * ms, Peers: []PeerMeasurement{peer("b", 100*us, 400*us)},
 				Wake: clocks.WakeLatency{P999: 6 * ms, Pauses: 2, Most: time.Second}},
-			100 * ms, 100 * us, true, "it stood still 2 times for longer, for 1s at most",
+			100 * ms, 100 * us, true, "it was paused 2 times for longer, for 1s at most",
 		},
 		"nobody there": {
 			Measurement{Nodes: 4, Peers: make([]PeerMeasurement, 3), Wake: clocks.WakeLatency{P999: 100 * us}},

@@ -275,7 +275,7 @@ func (f *File) fits() error {
 	for i, l := range listens {
 		for _, o := range listens[:i] {
 			if clash(l.address, o.address) {
-				return f.line[l.key].wrong("%q: the port is that of %s, %q: each needs its own", l.address, o.key, o.address)
+				return f.line[l.key].wrong("%q: the port also belongs to %s, %q: each needs its own", l.address, o.key, o.address)
 			}
 		}
 	}
@@ -330,7 +330,7 @@ func (f *File) identity() (c cluster.Config, err error) {
 		return c, f.at("certificates", err)
 	}
 	if found := c.Trust.Cluster(); found != f.Cluster {
-		return c, f.at("cluster", fmt.Errorf("%q: the authority in %s is that of cluster %s", f.Cluster, dir, found))
+		return c, f.at("cluster", fmt.Errorf("%q: the authority in %s belongs to cluster %s", f.Cluster, dir, found))
 	}
 	if c.Self, c.SignerKey, err = cert.LoadNode(dir, f.Name); err != nil {
 		return c, f.at("certificates", err)

@@ -282,7 +282,7 @@ func TestConfigRefuses(t *testing.T) {
 	}{
 		"no folder":    {func(file string) { edit(file, "certs", "keys") }, ":1: certificates: open .*keys/ca.pem: no such file"},
 		"no node":      {func(file string) { _ = os.Remove(filepath.Join(certs(file), "node-a.pem")) }, ":1: certificates: open .*/node-a.pem: no such"},
-		"another name": {func(file string) { edit(file, "bank", "post") }, `:2: cluster: "post": the authority in .* is that of cluster bank`},
+		"another name": {func(file string) { edit(file, "bank", "post") }, `:2: cluster: "post": the authority in .* belongs to cluster bank`},
 		"revoked":      {func(file string) { revoke(t, certs(file)) }, ":1: certificates: revoked: "},
 		"another key":  {func(file string) { swap(t, certs(file), "node-a.key", "node-b.key") }, ":1: certificates: .*node-a.key: the key does not belong"},
 		"another owner": {func(file string) {

@@ -29,15 +29,18 @@ const Help = `A goal describes a state by what has happened at processes so far:
   P2 correct                  it is not down and not faulty
   P2.round = 1                a variable of its machine has this value
   over                        nothing more is due
-Instead of a process write all, some, all correct, or some correct, as in "all correct decided" and "some.round > 2".
-Join sentences with not, and, or, and parentheses; not binds most strongly, and or least.
+Instead of a process write all, some, all correct, or some correct, as in "all correct
+decided" and "some.round > 2". Join sentences with not, and, or, and parentheses; not binds
+most strongly, and or least.
 
 A value is a word, or text in double quotes.
 
-A variable has the name that reports show, with _ for a space, as in P1.also_back and P1.from[0].seq. Compare it with
-= != < <= > >=; two numbers are compared as numbers, everything else as text. A time is in ticks from now. Processes in
-values are numbered from 0. The comparison is false if the variable does not exist, because the process is down or a
-list is shorter. A name that no process has at the start is refused, except in quotes, as in P1."due".`
+A variable has the name that reports show, with _ for a space, as in P1.also_back and
+P1.from[0].seq. Compare it with = != < <= > >=; two numbers are compared as numbers,
+everything else as text. A time is in ticks from now. Processes in values are numbered from
+0. The comparison is false if the variable does not exist, because the process is down or a
+list is shorter. A name that no process has at the start is refused, except in quotes, as in
+P1."due".`
 
 // Goal is a predicate on states.
 type Goal struct {

@@ -262,7 +262,7 @@ func TestGoalErrors(t *testing.T) {
 		{`P1.round "=" 1`, `column 10: one of = != < <= > >= was expected, not "="`},
 		{"P1.round = and over", `column 12: a value was expected, not "and"`},
 		{"P1." + many("x", 3000) + " = 1", `column 4: no process has a variable "xxxx`},
-		{many("a", 5000), "the goal has 5000 bytes: at most 4096 are read"},
+		{many("a", 5000), "the goal has 5000 bytes: at most 4096 are allowed"},
 		{many("not ", 100) + "over", "column 257: parentheses and nots are more than 64 deep"},
 		{many("(", 4096), "column 65: parentheses and nots are more than 64 deep"},
 	} {

@@ -211,6 +211,11 @@ func TestSpaceTimeForms(t *testing.T) {
 		s.come(parley.Tick(100+i), 0, 1, data, sent[i])
 	}
 	many := term.SpaceTime(gossip(2), s.events, timed(reading.Style{}))
+	untimed := timed(reading.Style{})
+	untimed.Untimed = true
+	if text := term.SpaceTime(gossip(2), s.events, untimed); strings.Contains(text, "10") || strings.Contains(text, "sent") {
+		t.Errorf("no times:\n%s", text)
+	}
 	listed := term.SpaceTime(gossip(30), s.events, timed(reading.Style{}))
 	if strings.Count(few, "╮") != 4 || strings.Count(few, "╰") != 4 || strings.Contains(few, "sent at") {
 		t.Errorf("four messages in flight:\n%s", few)

@@ -44,9 +44,9 @@ var ErrCutOff = errors.New("the subscription is cut off")
 
 // Why a subscription is cut off, or a node is given up.
 var (
-	errOwnOrder = errors.New("the group has another order at each node: where to go on at this one is not known")
+	errOwnOrder = errors.New("the group has another order at each node: the next position at this one is not known")
 	errAnew     = errors.New("the group is in memory, and no node is known to have been in it all the time: " +
-		"its positions may have begun anew")
+		"its positions may have begun again")
 	errEnded  error = connect.NewError(connect.CodeUnavailable, errors.New("the node has ended the stream"))
 	errSilent error = connect.NewError(connect.CodeUnavailable, fmt.Errorf("the node has said nothing for %v", silence))
 	errLate   error = connect.NewError(connect.CodeUnavailable, errors.New("the node did not begin to deliver in time"))

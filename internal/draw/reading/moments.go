@@ -75,7 +75,7 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 		}
 	}
 	for _, e := range events {
-		if e.Op == trace.Send && !beating.has(e) {
+		if len(falls.down) > 0 && e.Op == trace.Send && !beating.has(e) {
 			out.Unarrived = append(out.Unarrived, falls.missed(words, e)...)
 		}
 	}

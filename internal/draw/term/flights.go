@@ -168,7 +168,7 @@ func (d *diagram) follow(steps []step) {
 
 // send adds the row of a sending.
 func (d *diagram) send(s *sending, flying map[*reading.Moment]*flight) {
-	r := row{scale: timeOf(s.event.Time), at: []parley.ID{s.event.At}, sign: "●", says: s.says}
+	r := row{scale: d.timeOf(s.event.Time), at: []parley.ID{s.event.At}, sign: "●", says: s.says}
 	var lost, down []parley.ID
 	for _, m := range s.to {
 		f := &flight{from: s.event.At, to: m.At, begins: len(d.rows), ends: math.MaxInt}
@@ -198,7 +198,7 @@ func (d *diagram) send(s *sending, flying map[*reading.Moment]*flight) {
 // arrive adds the row of an arrival, with what it causes at once.
 func (d *diagram) arrive(s *step, f *flight) {
 	m := s.at
-	r := row{scale: timeOf(m.Time), at: []parley.ID{m.At}, says: m.Says}
+	r := row{scale: d.timeOf(m.Time), at: []parley.ID{m.At}, says: m.Says}
 	mark := ""
 	if len(s.also) > 0 {
 		mark = signs[s.also[0].Op]
@@ -226,8 +226,8 @@ func (d *diagram) arrive(s *step, f *flight) {
 	} else {
 		r.at = []parley.ID{m.Peer}
 		r.heads = []head{{m.At, lost, mark}}
-		if m.Sent.ID != 0 && m.Sent.Time != m.Time {
-			r.sent = fmt.Sprintf("(sent at %s)", timeOf(m.Sent.Time))
+		if m.Sent.ID != 0 && m.Sent.Time != m.Time && !d.o.Untimed {
+			r.sent = fmt.Sprintf("(sent at %s)", d.timeOf(m.Sent.Time))
 		}
 	}
 	d.rows = append(d.rows, r)

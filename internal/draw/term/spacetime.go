@@ -18,6 +18,8 @@ type SpaceTimeOptions struct {
 	reading.SpaceTimeOptions
 	// Most is the maximum number of lines with events; the rest is counted. 0 means no limit.
 	Most int
+	// Untimed leaves out the times, which mean nothing in a run whose order alone counts.
+	Untimed bool
 	// All is the flag that shows everything, and AllBeats the one that draws heartbeats.
 	All, AllBeats string
 }
@@ -72,7 +74,13 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) stri
 	return b.String()
 }
 
-func timeOf(t parley.Tick) string { return prose.Number(uint64(max(t, 0))) }
+// timeOf returns a time in words, or "" if times are not shown.
+func (d *diagram) timeOf(t parley.Tick) string {
+	if d.o.Untimed {
+		return ""
+	}
+	return prose.Number(uint64(max(t, 0)))
+}
 
 // diagram is a space-time diagram under construction.
 type diagram struct {
@@ -147,14 +155,14 @@ var signs = map[trace.Op]string{
 // signed returns the row of an event that is not a message.
 func (d *diagram) signed(m *reading.Moment) row {
 	return row{
-		scale: timeOf(m.Time), at: []parley.ID{m.At}, sign: signs[m.Op], does: m.Says,
+		scale: d.timeOf(m.Time), at: []parley.ID{m.At}, sign: signs[m.Op], does: m.Says,
 		red: m.Op == trace.Crash, down: m.Op == trace.Crash, restart: m.Op == trace.Restart,
 	}
 }
 
 // add adds a row, or counts it. What several processes do at the same time is one row.
 func (d *diagram) add(r row) {
-	if last := len(d.rows) - 1; last >= 0 && d.rows[last].joins(&r) {
+	if last := len(d.rows) - 1; last >= 0 && !d.o.Untimed && d.rows[last].joins(&r) {
 		d.rows[last].at = append(d.rows[last].at, r.at...)
 		return
 	}
