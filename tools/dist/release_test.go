@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,10 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if *folder == "" {
 		fmt.Fprintln(os.Stderr, "say which release: -dist FOLDER, as make dist makes it")
+		os.Exit(2)
+	}
+	if own := runtime.GOOS + "/" + runtime.GOARCH; !slices.Contains(strings.Split(*targets, ","), own) {
+		fmt.Fprintf(os.Stderr, "-targets must have %s, because these tests run what is for this system\n", own)
 		os.Exit(2)
 	}
 	switch {
