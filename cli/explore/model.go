@@ -142,7 +142,7 @@ func (s *search) wrongs() string {
 		text += "; processes are notified of a crash after all messages of the crashed process have arrived"
 		if m.Overtaking {
 			text = strings.TrimSuffix(text, "after all messages of the crashed process have arrived") +
-				"at any time after it, even before what was sent there arrives"
+				"at any time after it, even before earlier messages of the crashed process arrive"
 		}
 	}
 	return text
