@@ -248,10 +248,11 @@ func TestJSONErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]console.Failure{
-		"run eig --seed x":          {Status: 2, Flag: "seed", Message: `--seed: "x": a whole number from 0 on was expected`},
-		"run eig --values 1,2":      {Status: 2, Flag: "values"},
-		"run eig --sed 1":           {Status: 2, Flag: "sed", Hint: "did you mean --seed?"},
-		"run eigg":                  {Status: 2, Hint: `did you mean eig? "parley list" names all`, Message: `unknown protocol "eigg": did you mean eig? "parley list" names all`},
+		"run eig --seed x":     {Status: 2, Flag: "seed", Message: `--seed: "x": a whole number from 0 on was expected`},
+		"run eig --values 1,2": {Status: 2, Flag: "values"},
+		"run eig --sed 1":      {Status: 2, Flag: "sed", Hint: "did you mean --seed?"},
+		"run eigg": {Status: 2, Hint: `did you mean eig? "parley list" names all`,
+			Message: `unknown protocol "eigg": did you mean eig? "parley list" names all`},
 		"run --scenario bad.yaml":   {Status: 2, File: "bad.yaml", Line: 2},
 		"sweep bad.yaml":            {Status: 2, File: "bad.yaml", Line: 2},
 		"trace show bad.jsonl":      {Status: 2, File: "bad.jsonl", Line: 1},

@@ -154,7 +154,8 @@ func TestFewerRoundsAreTooFew(t *testing.T) {
 // including those in which it does.
 func TestExploreNoticeOvertakes(t *testing.T) {
 	judge(t, []judged{
-		{"explore forwarding -n 3 --crashes 1", 0, []string{"4,244 states,", "processes are notified of a crash after all messages of the crashed process have arrived"}, nil},
+		{"explore forwarding -n 3 --crashes 1", 0, []string{"4,244 states,",
+			"processes are notified of a crash after all messages of the crashed process have arrived"}, nil},
 		{"explore forwarding -n 3 --crashes 1 --overtaking", 0, []string{"7,312 states,",
 			"processes are notified of a crash at any time after it, even before earlier messages of the crashed process arrive",
 			"In all 61 terminal states: validity, agreement."}, nil},

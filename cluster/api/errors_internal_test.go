@@ -217,7 +217,7 @@ func TestLogged(t *testing.T) {
 
 // Every metric of a node has a meaning in sentences, and stands in the documentation.
 func TestMeanings(t *testing.T) {
-	b, err := os.ReadFile("../../docs/cluster.md")
+	b, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +236,8 @@ func TestMeanings(t *testing.T) {
 		if text := meanings[name]; !strings.HasSuffix(text, ".") {
 			t.Errorf("%s: got meaning %q, want sentences", name, text)
 		}
-		if !strings.Contains(string(b), "`"+name+"`") {
-			t.Errorf("docs/cluster.md has no metric %s", name)
+		if !strings.Contains(string(b), "`parley_"+name+"`") {
+			t.Errorf("docs/reference/metrics.md has no metric %s", name)
 		}
 	}
 	for name := range meanings {
