@@ -37,7 +37,7 @@ func Command(a *console.App) *cobra.Command {
 			"any time.\n\n" +
 			"A step is one message, timer, or crash. With --step round a step is a round: there are fewer states, and no " +
 			"faults except lies. With --step split the last round is also split by receiver, which leaves far fewer " +
-			"states.\n\n" + goal.Help + "\n\nLearn more: docs/exploring.md",
+			"states.\n\n" + goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +
 			"  parley explore twophase -n 3 --crashes 1 --always 'not (some decides commit and some decides abort)'",

@@ -128,7 +128,7 @@ func TestAsOneMachine(t *testing.T) {
 	}
 	for says, change := range map[string]func(h *parley.History){
 		"and by one machine with 1001": func(h *parley.History) { own(h, 1).Msg.Body = []byte("1002") },
-		"has two commands":      func(h *parley.History) { own(h, 4).Msg.Seq = 1 },
+		"has two commands":             func(h *parley.History) { own(h, 4).Msg.Seq = 1 },
 		"and was not asked":            func(h *parley.History) { h.Requests = h.Requests[:3] },
 		"when position 3 was answered": func(h *parley.History) {
 			own(h, 3).Msg.Seq, own(h, 2).Msg.Seq = 2, 3
