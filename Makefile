@@ -125,6 +125,10 @@ grid: ## run every protocol against every kind of fault, many seeds each; ONLY s
 bench: ## run the benchmarks; BENCH selects some by a regular expression
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
+.PHONY: performance
+performance: ## measure whole systems, and write the table of docs/reference/performance.md
+	$(GO) run ./internal/performance
+
 .PHONY: bench-spin
 bench-spin: ## search one model with SPIN and with parley; needs spin, gcc and GNU time
 	bash docs/explanation/spin/run.sh

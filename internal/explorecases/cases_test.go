@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -138,5 +139,20 @@ func TestUnreadable(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, and %q is expected", text, err, want)
 		}
+	}
+}
+
+// The page's last run had all cases.
+func TestPageIsCurrent(t *testing.T) {
+	text, err := part.Read("../../" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := read("../../" + own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d cases, ", len(cases)); !strings.Contains(text, want) {
+		t.Errorf("%s has no %q: run make explore", page, want)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"parley/explore"
+	"parley/internal/draw/prose"
+	"parley/internal/made"
 )
 
 func main() {
@@ -32,7 +34,7 @@ func main() {
 // command carries out the flags.
 func command() error {
 	var c choice
-	list := flag.String("list", "explore/testdata/cases.txt", "the `file` with the cases")
+	list := flag.String("list", own, "the `file` with the cases")
 	flag.BoolVar(&c.short, "short", false, "only the cases that the tests try")
 	flag.StringVar(&c.only, "only", "", "only the cases whose name matches the `glob`")
 	flag.IntVar(&c.workers, "workers", 0, "how many `threads` search; 0: one for each processor")
@@ -55,11 +57,22 @@ func command() error {
 		return write(*doc, *list)
 	}
 	err = c.run(ctx, cases, os.Stdout, os.Stderr)
-	if *update && errors.Is(err, errDiffers) {
+	switch {
+	case *update && errors.Is(err, errDiffers):
 		return rewrite(*list, cases)
+	case err == nil && *list == own && !c.short && c.only == "" && c.states == 0: // all of them
+		return errors.Join(part.Write(page, made.Here()+":\n"+c.result+".\n"), write(page, own))
 	}
 	return err
 }
+
+// own is the list of this module.
+const own = "explore/testdata/cases.txt"
+
+// page has the cases of this module, and in part the result of the last run of all.
+const page = "docs/reference/explored.md"
+
+var part = made.Part{Name: "explored", Command: "make explore"}
 
 // choice selects cases, and how to search them.
 type choice struct {
@@ -67,6 +80,8 @@ type choice struct {
 	only, of string
 	workers  int
 	states   uint64
+
+	result string // of a run, in a sentence
 }
 
 func (c *choice) wants(x *exploredCase) bool {
@@ -116,10 +131,14 @@ func (c *choice) run(ctx context.Context, cases []exploredCase, out, progress io
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%d cases, %d different states in %.0f s; %d not as the list says\n",
-		tried, states, took.Seconds(), wrong)
-	if wrong > 0 {
+	c.result = fmt.Sprintf("%d cases, %s different states in %.0f s; %d not as the list says",
+		tried, prose.Number(states), took.Seconds(), wrong)
+	fmt.Fprintf(out, "\n%s\n", c.result)
+	switch {
+	case wrong > 0:
 		return errDiffers
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted after %d of %d cases", tried, len(cases))
 	}
 	return nil
 }

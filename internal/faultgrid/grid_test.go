@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
 	"parley/cli"
+	"parley/internal/draw/prose"
 	"parley/run"
 	"parley/sim"
 )
@@ -175,7 +177,7 @@ func (panics) Receive(*parley.Step, parley.ID, parley.Msg) { panic("what was tha
 func (panics) State(*parley.Vars)                          {}
 func (mute) Request(s *parley.Step, m parley.Msg)          { s.SendAll(parley.Msg{Kind: 1, Body: m.Body}) }
 func (mute) State(*parley.Vars)                            {}
-func made(m func(parley.ID) parley.Machine) parley.Protocol {
+func madeIn(m func(parley.ID) parley.Machine) parley.Protocol {
 	return parley.Protocol{
 		Name: "made", N: 3, M: 1, Serves: true, Kinds: []string{"", "DATA"}, New: m,
 		Properties: problem.Of(problem.Integrity),
@@ -183,7 +185,7 @@ func made(m func(parley.ID) parley.Machine) parley.Protocol {
 }
 
 func TestAPanicIsFound(t *testing.T) {
-	r := row{protocol: made(func(parley.ID) parley.Machine { return &panics{} }), plan: carries()}
+	r := row{protocol: madeIn(func(parley.ID) parley.Machine { return &panics{} }), plan: carries()}
 	c := try(&r, theColumn("slow"), 0, 5, new(sim.Sim))
 	if word, _ := c.verdict(); word != "VIOLATED" || c.violated != 5 || c.breaches[0].property != run.Sound {
 		t.Errorf("%s: %+v", word, c.breaches)
@@ -191,7 +193,7 @@ func TestAPanicIsFound(t *testing.T) {
 }
 
 func TestNothingIsNoSuccess(t *testing.T) {
-	r := row{protocol: made(func(parley.ID) parley.Machine { return &mute{} }), plan: carries()}
+	r := row{protocol: madeIn(func(parley.ID) parley.Machine { return &mute{} }), plan: carries()}
 	c := try(&r, theColumn("slow"), 0, 20, new(sim.Sim))
 	if word, ok := c.verdict(); word != "NOTHING" || ok {
 		t.Error(word)
@@ -283,6 +285,27 @@ func TestOutput(t *testing.T) {
 	for _, bad := range []choice{{rows: "nobody"}, {columns: "[", rows: "eig"}} {
 		if _, err := bad.run(io.Discard, io.Discard); err == nil {
 			t.Errorf("%+v: no error", bad)
+		}
+	}
+}
+
+// The page has all rows and columns.
+func TestPageIsCurrent(t *testing.T) {
+	text, err := part.Read("../../" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, cols := rows(), columns()
+	want := []string{fmt.Sprintf("\n%s cells, ", prose.Number(uint64(len(rows)*len(cols))))}
+	for _, r := range rows {
+		want = append(want, "\n"+r.protocol.Name+" ")
+	}
+	for _, c := range cols {
+		want = append(want, "  "+c.name)
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s has no %q: run make grid", page, w)
 		}
 	}
 }

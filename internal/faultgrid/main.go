@@ -18,12 +18,14 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
 
 	"parley"
 	"parley/cli"
+	"parley/internal/made"
 )
 
 func main() {
@@ -36,7 +38,11 @@ func main() {
 	flag.StringVar(&c.rows, "only", "", "only the protocols whose name matches the `glob`")
 	flag.StringVar(&c.columns, "column", "", "only the kinds of fault whose name matches the `glob`")
 	flag.Parse()
-	ok, err := c.run(os.Stdout, os.Stderr)
+	var text strings.Builder
+	ok, err := c.run(io.MultiWriter(os.Stdout, &text), os.Stderr)
+	if err == nil && c == (choice{seeds: c.seeds, first: c.first}) { // all of it
+		err = part.Write(page, fmt.Sprintf("%s.\n\n```\n%s```\n", made.Here(), &text))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "grid:", err)
 		os.Exit(2)
@@ -53,6 +59,11 @@ func protocols(rows []row) (out []parley.Protocol) {
 	}
 	return out
 }
+
+// page has the latest grid, in part.
+const page = "docs/reference/grid.md"
+
+var part = made.Part{Name: "grid", Command: "make grid"}
 
 // choice selects a part of the grid.
 type choice struct {

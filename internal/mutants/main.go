@@ -67,10 +67,15 @@ func run(out io.Writer, short bool, only string, jobs int) (err error) {
 	}
 	must.Do(baseline(root, mutants))
 	done := 0
-	return report(out, mutants, tryAll(root, mutants, jobs, func(m mutant, o outcome) {
+	outcomes := tryAll(root, mutants, jobs, func(m mutant, o outcome) {
 		done++
 		fmt.Fprintf(os.Stderr, "%d of %d: %s: %s, %.0fs\n", done, len(mutants), m.name, o.verdict, o.took.Seconds())
-	}))
+	})
+	must.Do(report(out, mutants, outcomes))
+	if short || only == "assurance" {
+		return nil
+	}
+	return updatePage(filepath.Join(root, page), must.Get(findMutants(root)), mutants, outcomes)
 }
 
 // tryAll tries the mutants, jobs at a time, and returns their outcomes in order. It calls tell after each.
@@ -117,7 +122,8 @@ func report(out io.Writer, mutants []mutant, outcomes []outcome) (err error) {
 		}
 	}
 	must.Do(w.Flush())
-	median := summary(out, mutants, outcomes)
+	tallies, total := tallied(mutants, outcomes)
+	summary(out, append(tallies, total))
 	fmt.Fprintf(out, "\n%d mutants: %d caught, %d survived, %d broken; %d equivalent, %d wrongly declared so\n",
 		len(mutants)-count[equivalent]-count[mistaken], count[caught], count[survived], count[broken],
 		count[equivalent], count[mistaken])
@@ -126,7 +132,7 @@ func report(out io.Writer, mutants []mutant, outcomes []outcome) (err error) {
 			return errors.New("a mutant was not caught")
 		}
 	}
-	if median > patience {
+	if median := median(total.seeds); median > patience {
 		return fmt.Errorf("those that were caught by seeds took %d of them in the median, and not %d", median, patience)
 	}
 	return nil

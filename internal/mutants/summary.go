@@ -58,11 +58,9 @@ func median(list []int) int {
 	return list[len(list)/2]
 }
 
-// summary prints how many seeds the mutants of each package took, and returns the
-// median of those that took any.
-func summary(out io.Writer, mutants []mutant, outcomes []outcome) int {
-	total := tally{name: "all"}
-	var tallies []tally
+// tallied returns the results of each package, and of all.
+func tallied(mutants []mutant, outcomes []outcome) (tallies []tally, total tally) {
+	total.name = "all"
 	for i, m := range mutants {
 		if m.equivalent != "" {
 			continue
@@ -75,9 +73,14 @@ func summary(out io.Writer, mutants []mutant, outcomes []outcome) int {
 		tallies[at].add(outcomes[i])
 		total.add(outcomes[i])
 	}
+	return tallies, total
+}
+
+// summary prints how many seeds the mutants of each package took.
+func summary(out io.Writer, tallies []tally) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\nPACKAGE\tMUTANTS\tUNIT\tHUNG\tBY SEEDS\tMEDIAN\tMOST\tMEDIAN WITH UNIT\t")
-	for _, t := range append(tallies, total) {
+	for _, t := range tallies {
 		most := 0
 		if len(t.seeds) > 0 {
 			most = slices.Max(t.seeds)
@@ -86,5 +89,4 @@ func summary(out io.Writer, mutants []mutant, outcomes []outcome) int {
 			t.name, t.all, t.unit, t.hung, len(t.seeds), median(t.seeds), most, median(t.one))
 	}
 	_ = w.Flush() // an error shows in the next output
-	return median(total.seeds)
 }

@@ -4,8 +4,7 @@
 //	go run ./internal/reference
 //	go run ./internal/reference -man man
 //
-// A generated part of a page stands between two comments, <!-- NAME: made by "make reference" --> and
-// <!-- end of NAME -->. The rest of the page is written by hand.
+// Package made says where the generated parts of a page stand.
 package main
 
 import (
@@ -20,6 +19,7 @@ import (
 
 	"parley/catalog"
 	"parley/cli"
+	"parley/internal/made"
 	"parley/internal/must"
 )
 
@@ -87,22 +87,10 @@ func (r *reference) files() map[string][]byte {
 	}
 	for name, parts := range r.pages() { // order: a map is made of a map
 		old := must.Get(os.ReadFile(filepath.Join(r.root, "docs/reference", name)))
-		files["docs/reference/"+name] = must.Get(fill(name, old, parts))
+		for part, text := range parts { // order: the parts of a page do not overlap
+			old = must.Get(made.Part{Name: part, Command: "make reference"}.Fill(old, text))
+		}
+		files["docs/reference/"+name] = old
 	}
 	return files
-}
-
-// fill replaces the generated parts of a page. Each must occur once.
-func fill(page string, text []byte, parts map[string]string) ([]byte, error) {
-	for name, part := range parts { // order: the parts of a page do not overlap
-		begin := fmt.Appendf(nil, "<!-- %s: made by \"make reference\" -->\n", name)
-		end := fmt.Appendf(nil, "<!-- end of %s -->\n", name)
-		before, rest, found := bytes.Cut(text, begin)
-		_, after, closed := bytes.Cut(rest, end)
-		if !found || !closed {
-			return nil, fmt.Errorf("docs/reference/%s: the lines %sand %sare missing", page, begin, end)
-		}
-		text = slices.Concat(before, begin, []byte("\n"+part+"\n"), end, after)
-	}
-	return text, nil
 }

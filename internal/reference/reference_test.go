@@ -44,18 +44,6 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// A generated part replaces what stood between its two lines, and a page without them is an error.
-func TestFill(t *testing.T) {
-	page := "a\n<!-- x: made by \"make reference\" -->\nold\n<!-- end of x -->\nb\n"
-	got, err := fill("p.md", []byte(page), map[string]string{"x": "new"})
-	if want := "a\n<!-- x: made by \"make reference\" -->\n\nnew\n<!-- end of x -->\nb\n"; err != nil || string(got) != want {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := fill("p.md", []byte("a\n"), map[string]string{"x": "new"}); err == nil {
-		t.Error("a page without the lines was filled")
-	}
-}
-
 // Every object in a schema either has named keys and no others, or is a map.
 func TestSchemasAreClosed(t *testing.T) {
 	r := newReference("../..")

@@ -19,10 +19,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"time"
 
+	"parley/internal/made"
 	"parley/internal/must"
 )
 
@@ -54,10 +53,9 @@ func (s *series) full(ctx context.Context, page string) (err error) {
 	s.test = func(ctx context.Context, w way) (string, error) { return goTest(ctx, w, "./...") }
 	must.Do(s.load())
 	must.Do(s.do(ctx))
-	table := s.table(fmt.Sprintf("%s, %d processors, %s", runtime.Version(), runtime.NumCPU(),
-		time.Now().UTC().Format(time.DateOnly)))
+	table := s.table(made.Here())
 	fmt.Fprint(s.out, "\n", table)
-	return replace(page, table)
+	return part.Write(page, table)
 }
 
 // short runs the tests of the changed packages, once in each way.

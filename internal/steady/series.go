@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/made"
 	"parley/internal/must"
 )
 
@@ -124,7 +125,7 @@ func (s *series) keep(output string) error {
 // table returns the table for the page.
 func (s *series) table(where string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`make steady` of commit %.12s, %s: %d runs of all tests in a row, none failed.\n\n",
+	fmt.Fprintf(&b, "Commit %.12s, %s: %d runs of all tests in a row, none failed.\n\n",
 		s.commit, where, len(s.passed))
 	b.WriteString("| way | runs | fastest | median | slowest |\n| --- | ---: | ---: | ---: | ---: |\n")
 	for _, w := range []way{alone, one, busy} {
@@ -142,19 +143,5 @@ func (s *series) table(where string) string {
 	return b.String()
 }
 
-// The page has the table between these lines.
-const begins, ends = "<!-- steady: written by make steady -->\n", "<!-- /steady -->\n"
-
-// replace inserts the table into the page.
-func replace(page, table string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), begins)
-	_, after, found := strings.Cut(rest, ends)
-	if !ok || !found {
-		return fmt.Errorf("%s: it has no place for the table: expected are the lines\n%s%s", page, begins, ends)
-	}
-	return os.WriteFile(page, []byte(before+begins+table+ends+after), 0o666)
-}
+// part is the place of the table on the page.
+var part = made.Part{Name: "steady", Command: "make steady"}

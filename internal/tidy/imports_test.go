@@ -55,6 +55,7 @@ commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
 internal/must          free    :
+internal/made          free    :
 explore/internal/budget free   :
 explore/internal/timer pure    : core
 explore                free    : core adapters faulty trace sim explore/internal/*
@@ -122,11 +123,12 @@ cmd/*                  free    : core adapters faulty trace hosts protocols cata
 examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
 internal/tidy          free    :
-internal/faultgrid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
-internal/explorecases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must
-internal/mutants       free    : internal/must
-internal/reference     free    : core trace explore run cluster/nodefile internal/conform internal/scenario catalog cli cli/* internal/must
-internal/steady        free    : internal/must
+internal/faultgrid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli internal/made
+internal/explorecases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must internal/made
+internal/mutants       free    : internal/must internal/made
+internal/reference     free    : core trace explore run cluster/nodefile internal/conform internal/scenario catalog cli cli/* internal/must internal/made
+internal/performance   free    : internal/must internal/made
+internal/steady        free    : internal/must internal/made
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue
 internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli internal/chaos/judge internal/must
