@@ -90,7 +90,7 @@ func (c Config) check() error {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of own undelivered messages (default: 64)")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of own undelivered messages (0: 64)")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for others, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {

@@ -26,8 +26,8 @@ func Table(a *console.App) *cobra.Command {
 			"are ordered in one log, so the table is linearizable. This command retries a\n" +
 			"change without executing it twice.\n\n" +
 			"The exit status is 1 if the table refused the command or the key has no value,\n" +
-			"2 if the table does not exist or the command is not allowed, and 3 if there was\n" +
-			"no answer in time.",
+			"2 if the table does not exist, the command is not allowed, or the client lacks\n" +
+			"the right to write, and 3 if there was no answer in time.",
 		Example: "  parley table put table greeting hello --dir bank\n  parley table get table greeting --dir bank\n" +
 			"  parley table do bank 'deposit 150' --dir bank",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
