@@ -55,7 +55,7 @@ var badCalls = []badCall{
 	{"table frob", 2, `parley table: unknown command "frob": allowed are add, delete, do, get, put, query`},
 	{"table put t k --dir bank", 2, "parley table put: TABLE and KEY and VALUE were expected, and 2 are given"},
 	{"table add t k many --dir bank", 2, `parley table add: "many": a whole number was expected`},
-	{"table add t k -1 --dir bank", 2, "what begins with - comes behind --, as in"},
+	{"table add t k -1 --dir bank", 2, "write arguments that begin with - after --, as in"},
 	{"commit t1 --dir bank", 2, "parley commit: TRANSACTION and NODE=WHAT were expected, and only one is given"},
 	{"commit t1 node1 --dir bank", 2, `"node1": NODE=WHAT was expected, each node once`},
 	{"commit t1 node1=a node1=b --dir bank", 2, `"node1=b": NODE=WHAT was expected, each node once`},

@@ -34,8 +34,8 @@ type Status struct {
 	Store   *StoreStatus   `json:"store,omitempty"`
 	// Refused are the messages of others that machines refused, by reason.
 	Refused []RefusedStatus `json:"refused"`
-	// Strangers counts connections that are of no known member, by reason; Strange counts messages for unknown
-	// machines.
+	// Strangers counts connections that come from no known member, by reason; Strange counts messages for
+	// unknown machines.
 	Strangers map[string]uint64 `json:"strangers"`
 	Strange   uint64            `json:"strange"`
 }

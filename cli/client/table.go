@@ -153,7 +153,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	console.Prints(cmd.Flags(), "table-"+words[0], tableAnswers[words[0]])
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
-			return fmt.Errorf("parley table %s: %w; what begins with - comes behind --, as in "+
+			return fmt.Errorf("parley table %s: %w; write arguments that begin with - after --, as in "+
 				"\"parley table %s --dir bank -- %s\"", words[0], err, words[0], strings.Join(words[1:], " "))
 		}
 		return console.UnknownFlag(cmd, err)

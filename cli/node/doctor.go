@@ -161,7 +161,7 @@ func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *c
 				Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: peer.Name,
 			}))
 			if err = cert.Explain(is.HandshakeContext(ctx)); err != nil && ctx.Err() != nil {
-				err = errors.New("it takes connections and says nothing")
+				err = errors.New("it accepts connections but sends nothing")
 			}
 			known = err == nil
 		}
