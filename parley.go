@@ -50,7 +50,7 @@ const (
 	Decide                     // Deliver: Body is the value decided; Origin is the process it is about, if any
 )
 
-// Local kinds from Indication up are those of Indicate, which pass through all layers.
+// Local kinds from Indication up belong to Indicate: they pass through all layers.
 const (
 	Indication Kind = 0xC0 + iota // the first of these kinds; itself unused
 	Suspect                       // Origin is suspected to have failed

@@ -36,8 +36,8 @@ func foldHelp(a *console.App, root *cobra.Command) {
 // declareFoldSets makes foldSets a function of templates. Cobra keeps these in a variable that it does not guard.
 var declareFoldSets = sync.OnceFunc(func() { cobra.AddTemplateFunc("foldSets", foldSets) })
 
-// foldSets breaks lines of flag usages that are wider than width, in columns, behind a | of a set of values. It leaves a
-// line that begins with a flag. Package pflag itself breaks only at spaces.
+// foldSets breaks lines of flag usages that are wider than width, in columns, behind a | of a set of values. It leaves
+// a line that begins with a flag. Package pflag itself breaks only at spaces.
 func foldSets(width int, text string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -19,7 +19,7 @@ import (
 	"parley/trace"
 )
 
-// Links says how nodes are connected. Its methods are those of [mesh.Links].
+// Links says how nodes are connected. See [mesh.Links] for its methods.
 type Links = mesh.Links
 
 // The kinds of links.
@@ -135,12 +135,12 @@ type GroupConfig = groups.Config
 // Delivery is one payload that a group has delivered. See [groups.Delivery] for its fields.
 type Delivery = groups.Delivery
 
-// Group is this node's membership in one group. Its methods, such as Broadcast and Subscribe, are those of
-// [groups.Group].
+// Group is this node's membership in one group. See [groups.Group] for its methods, such as Broadcast and
+// Subscribe.
 type Group = groups.Group
 
-// Subscription reads the deliveries of a group at this node. It is not safe for concurrent use. Its methods, such
-// as Next and Close, are those of [groups.Subscription].
+// Subscription reads the deliveries of a group at this node. It is not safe for concurrent use. See
+// [groups.Subscription] for its methods, such as Next and Close.
 type Subscription = groups.Subscription
 
 // GoneError is an [ErrNotRetained] with the first position that is still retained here. See [groups.GoneError].
@@ -173,16 +173,15 @@ type TableConfig = tables.Config
 // MaxCommand is the limit of a table's command, in bytes.
 const MaxCommand = tables.MaxCommand
 
-// Table is this node's replica of a replicated state machine. Its methods, such as Do, Query, and Session, are
-// those of [tables.Table].
+// Table is this node's replica of a replicated state machine. See [tables.Table] for its methods, such as Do,
+// Query, and Session.
 type Table = tables.Table
 
-// Session is a client of a table that numbers its commands and retries those that got no answer. Its methods are
-// those of [tables.Session].
+// Session is a client of a table that numbers its commands and retries those that got no answer. See
+// [tables.Session] for its methods.
 type Session = tables.Session
 
-// KeyValue is a client of a table of keys and values. Its methods, such as Get and Put, are those of
-// [tables.KeyValue].
+// KeyValue is a client of a table of keys and values. See [tables.KeyValue] for its methods, such as Get and Put.
 type KeyValue = tables.KeyValue
 
 // The errors of tables, beside [ErrNotMember] and [ErrClosed]. By [errors.Is], an error of a command either
@@ -225,7 +224,7 @@ type Participant = commits.Participant
 // RemoteParticipant is a Participant that outlives the node. It is the interface [commits.RemoteParticipant].
 type RemoteParticipant = commits.RemoteParticipant
 
-// CommitProtocol is how nodes agree on whether to commit. Its methods are those of [commits.Protocol].
+// CommitProtocol is how nodes agree on whether to commit. See [commits.Protocol] for its methods.
 type CommitProtocol = commits.Protocol
 
 // The commit protocols.

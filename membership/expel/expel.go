@@ -23,8 +23,8 @@
 // Not promised: anything about votes of a process that is expelled itself, because they no longer count; nor
 // about what a process was asked before a crash.
 //
-// Source: the votes of this package are those of the lecture's masking of m faults by m+1 voices; the
-// protocol is this module's own.
+// Source: the votes come from the lecture's masking of m faults by m+1 voices; the protocol is this module's
+// own.
 package expel
 
 import "parley"

@@ -106,7 +106,7 @@ import (
 )
 
 // The messages. The envelope's epoch is the number of the sender's view; in messages of the ballot it is the
-// number of the view that the ballot ends. Lower kinds are those of agreement/ballot. Layers have their own
+// number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
 // kinds.
 const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
