@@ -138,7 +138,7 @@ test-net: ## the tests of cut networks and full disks; needs Linux, root, /dev/n
 	$(GO) test -tags testnet ./internal/chaos -run '^TestNetworksAndDisks$$' -v -count=1
 
 .PHONY: chaos
-chaos: build ## harm five real nodes for CHAOS_FOR, one of them by a liar, and judge; needs what test-net does; SEED and ONLY select
+chaos: build ## inject faults into five real nodes for CHAOS_FOR, one of which lies, and judge; needs what test-net does; SEED and ONLY select
 	$(GO) test -c -o bin/liar.test ./cluster
 	$(GO) run ./internal/chaos -parley bin/parley -liar bin/liar.test -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
 
@@ -163,7 +163,7 @@ soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a membe
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
 .PHONY: failover-short
-failover-short: ## kill each of three nodes that broadcast, and tell what that costs the others
+failover-short: ## kill each of three nodes that broadcast, and print how long that delays the others
 	$(GO) run ./cmd/parley bench failover --reps 1 --before 300ms --after 500ms
 
 .PHONY: tutorials
@@ -174,7 +174,7 @@ tutorials: ## run the tutorials, between real processes; needs bash, curl, git a
 real: mutants-short audit-short chaos-short failover-short demo tutorials ## what needs real processes and real time, in its short form
 
 .PHONY: demo
-demo: ## four processes agree although one of them lies, and go on when one is killed
+demo: ## four processes agree although one of them lies, and continue when one is killed
 	$(GO) run ./cmd/parley demo --once
 
 .PHONY: cover
@@ -183,7 +183,7 @@ cover: ## the share of statements that tests reach, by function, to cover.out
 	$(GO) tool cover -func=cover.out | tail -n 1
 
 .PHONY: generate
-generate: ## write the generated files anew
+generate: ## write the generated files again
 	$(GO) generate ./...
 
 .PHONY: reference

@@ -14,7 +14,7 @@ const (
 	StageAborted         // knows that the outcome is abort
 )
 
-// Progress is what an event makes of a process.
+// Progress is the stage that a process reaches by an event.
 type Progress struct {
 	Stage Stage  // NoStage: it changes nothing
 	Of    uint64 // which decision, if a run has several

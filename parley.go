@@ -50,7 +50,7 @@ const (
 	Decide                     // Deliver: Body is the value decided; Origin is the process it is about, if any
 )
 
-// Local kinds from Indication up are those of Indicate, which pass through all layers.
+// Local kinds from Indication up belong to Indicate: they pass through all layers.
 const (
 	Indication Kind = 0xC0 + iota // the first of these kinds; itself unused
 	Suspect                       // Origin is suspected to have failed
@@ -61,7 +61,8 @@ const (
 // Timer numbers the timers of one machine. Setting a timer that is running replaces it.
 type Timer uint16
 
-// Tick is a time or a duration in nanoseconds on the process's own clock.
+// Tick is a time or a duration on the process's own clock. A node counts nanoseconds; in
+// a simulation ticks have no length of their own.
 type Tick int64
 
 // Path locates a part of a composed machine: the part that a message, timer,

@@ -110,8 +110,8 @@ type Promise struct {
 	Because  string // the theorem and its bound, or the condition that is not met
 }
 
-// Promised returns a promise of the property for the reason because. If unless is not "",
-// the property is not promised, and unless is the reason.
+// Promised returns a promise of a property, with because as its reason. If unless is not
+// empty, the property is not promised, and unless is the reason.
 func Promised(property, because, unless string) Promise {
 	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }

@@ -141,9 +141,10 @@ type Protocol struct {
 	// Rename returns m as it would be if the processes had changed names:
 	// perm[old] = new, and e is the address before renaming.
 	Rename func(e Env, m Msg, perm []ID) Msg
-	// Progress returns what an event makes of a process in a decision that all take alike, for pictures. The event
-	// is a request, a delivery, an indication, or a message that the process sends or receives; with record set,
-	// the body is a log record. nil means that there is no such decision.
+	// Progress returns the stage that a process reaches by an event in a decision that all processes take
+	// alike, for pictures. The event is a request, a delivery, an indication, or a message that the process
+	// sends or receives; with record set, the body is a log record. nil means that there is no such
+	// decision.
 	Progress func(m Msg, record bool) Progress
 	// Clock is how pictures show the clocks that the protocol keeps; nil means that it keeps none.
 	Clock *ClockView

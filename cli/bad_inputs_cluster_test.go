@@ -36,6 +36,9 @@ var badCalls = []badCall{
 	{"clock --dir bank --at node2", 3, "node2: dial tcp 127.0.0.1:"},
 	{"clock --dir bank --wait -1s", 2, "--wait: -1s: a time from 0 on was expected, as in 10s"},
 	{"agree --dir bank", 2, "parley agree: VALUE was expected, and none is given"},
+	{"agree a -m 99999999999 --dir bank", 2, `-m: "99999999999": allowed are whole numbers from 0 to 4294967295`},
+	{"status extra --dir bank", 2, `parley status: unexpected argument "extra": "parley status --help" shows what is allowed`},
+	{"clock extra --dir bank", 2, `parley clock: unexpected argument "extra"`},
 	{"agree a b --dir bank", 2, "one VALUE was expected, and 2 are given: quote it, or use --name for several values"},
 	{"agree a --algorithm x --dir bank", 2, `--algorithm: "x": allowed are eig, om, sm and phaseking`},
 	{"agree a --rule median --dir bank", 2, "--rule: it needs --name"},
@@ -52,8 +55,8 @@ var badCalls = []badCall{
 	{"table frob", 2, `parley table: unknown command "frob": allowed are add, delete, do, get, put, query`},
 	{"table put t k --dir bank", 2, "parley table put: TABLE and KEY and VALUE were expected, and 2 are given"},
 	{"table add t k many --dir bank", 2, `parley table add: "many": a whole number was expected`},
-	{"table add t k -1 --dir bank", 2, "what begins with - comes behind --, as in"},
-	{"commit t1 --dir bank", 2, "parley commit: TRANSACTION and NODE=WHAT was expected, and only one is given"},
+	{"table add t k -1 --dir bank", 2, "write arguments that begin with - after --, as in"},
+	{"commit t1 --dir bank", 2, "parley commit: TRANSACTION and NODE=WHAT were expected, and only one is given"},
 	{"commit t1 node1 --dir bank", 2, `"node1": NODE=WHAT was expected, each node once`},
 	{"commit t1 node1=a node1=b --dir bank", 2, `"node1=b": NODE=WHAT was expected, each node once`},
 	{"commit " + strings.Repeat("t", 256) + " node1=a --dir bank", 2, "TRANSACTION has 256 bytes: allowed are 1 to 255"},
@@ -62,6 +65,8 @@ var badCalls = []badCall{
 // badClusters are commands about whole clusters, nodes, and certificates.
 var badClusters = []badCall{
 	{"cluster frob", 2, `parley cluster: unknown command "frob": allowed are down, drain, expel, forget, leave, up`},
+	{"cluster up extra", 2, `parley cluster up: unexpected argument "extra"`},
+	{"node extra", 2, `parley node: unexpected argument "extra"`},
 	{"cluster up -n 0", 2, "-n: 0 nodes: allowed are 1 to 32"},
 	{"cluster up -n 1000", 2, "-n: 1000 nodes: allowed are 1 to 32"},
 	{"cluster up -n 4 -m 2", 2, "-m: 2 faulty nodes of 4: allowed is 1, because n > 3m"},
@@ -93,7 +98,7 @@ var badClusters = []badCall{
 	{"cert init", 2, `--cluster: "" is no name: allowed are 1 to 63 of a-z, 0-9 and -`},
 	{"cert init --cluster x --valid 1s", 2, `--valid: "1s": allowed are 1m to 100y, as in 24h, 90d or 10y`},
 	{"cert init --cluster x --dir bank/certs", 2, "--dir: bank/certs/ca.key is there already: a folder without an authority was expected"},
-	{"cert issue --dir bank/certs", 2, "parley cert issue: a NAME or more were expected, and none is given"},
+	{"cert issue --dir bank/certs", 2, "parley cert issue: at least one NAME was expected, and none is given"},
 	{"cert issue 'a b' --dir bank/certs", 2, `parley cert issue: "a b" is no name: allowed are 1 to 63 of a-z, 0-9 and -`},
 	{"cert issue a a --dir bank/certs", 2, `parley cert issue: "a" is named twice`},
 	{"cert issue node1 --dir bank/certs", 2, "node node1 has a certificate that is valid until "},
@@ -143,11 +148,16 @@ var badFiles = [][3]string{
 	{"signer-node1.key", "signer-node2.key", ": members: signer: ed25519:"},
 }
 
+// beginsOnce reports whether an error begins with the program's name, or that of a command, and has it only there.
+func beginsOnce(stderr string) bool {
+	return strings.HasPrefix(stderr, "parley") && !strings.HasPrefix(stderr, "parley: parley ")
+}
+
 // refuse runs a command line, and demands its exit status and one line on the standard error with a part of it.
 func refuse(t *testing.T, in badCall) {
 	t.Helper()
 	stdout, stderr, status := run(words(in.line)...)
-	if status != in.status || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "parley: ") ||
+	if status != in.status || stdout != "" || strings.Count(stderr, "\n") != 1 || !beginsOnce(stderr) ||
 		!strings.Contains(stderr, in.want) || strings.Contains(stderr, "goroutine ") {
 		t.Errorf("%s: got status %d, %q, %q; want %d, one line with %q", in.line, status, stdout, stderr, in.status, in.want)
 	}

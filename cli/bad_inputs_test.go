@@ -126,14 +126,15 @@ func (in badInput) check(t *testing.T, root string) string {
 	t.Helper()
 	args := words(strings.ReplaceAll(in.line, "$ROOT", root))[1:]
 	stdout, stderr, status := run(args...)
-	message, ok := strings.CutPrefix(strings.TrimSuffix(stderr, "\n"), "parley: ")
+	message := strings.TrimPrefix(strings.TrimSuffix(stderr, "\n"), "parley: ")
+	ok := beginsOnce(stderr)
 	if here, err := os.Getwd(); err == nil {
 		message = strings.ReplaceAll(message, here, "$HERE")
 	}
 	got := fmt.Sprintf("%d %s", status, message)
 	bad := func(what string) { t.Errorf("%s\n%s\n%s", in.line, got, what) }
 	if !ok || message == "" || strings.Contains(message, "\n") {
-		bad("want one line, which begins with \"parley: \"")
+		bad("want one line, which begins with \"parley: \", or once with the command")
 	}
 	if stdout != "" {
 		bad("want nothing on the standard output, got " + stdout[:min(len(stdout), 200)])

@@ -155,7 +155,7 @@ func rootCommand(a *console.App) *cobra.Command {
 // flagsByVariables is the line of the help of every command that has flags.
 const flagsByVariables = `{{if and .HasParent .HasAvailableLocalFlags}}
 
-Flags can be set by environment variables too: "parley help environment" says how.{{end}}`
+Environment variables set flags too: "parley help environment" says how.{{end}}`
 
 // environment is the help on variables of the environment.
 func environment() *cobra.Command {

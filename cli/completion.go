@@ -51,12 +51,12 @@ func nameCompletion(root *cobra.Command) {
 	}
 	completion.Short = "Print the script that completes commands in a shell"
 	completion.Long = "Completion prints a script for a shell, after which the tab key completes commands, flags, and\n" +
-		"values. \"parley completion bash --help\" says how to install that of bash; for zsh, fish, and powershell\n" +
-		"it is the same."
+		"values. The help of each shell, such as \"parley completion bash --help\", says how to install its script."
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, console.OneOf
 	for _, shell := range completion.Commands() {
 		shell.Short = "Print the script for " + shell.Name()
 		shell.Long = completionHelp[shell.Name()]
+		shell.Args = console.NoArgs
 		shell.Example = "  parley completion " + shell.Name()
 		if f := shell.Flags().Lookup("no-descriptions"); f != nil {
 			f.Usage = "complete without descriptions"

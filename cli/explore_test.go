@@ -212,12 +212,12 @@ func TestReplayRefuses(t *testing.T) {
 		}
 	})
 	if _, stderr, status := run("run", "--replay", changed); status != 2 ||
-		!strings.Contains(stderr, "changed.jsonl: the run does not follow from what came to its processes: event ") {
+		!strings.Contains(stderr, "changed.jsonl: the repeated run differs from the trace: event ") {
 		t.Errorf("a decision was changed: status %d, %s", status, stderr)
 	}
 	h.Facts.Bare = true
 	write(func(*trace.Event) {})
-	if _, stderr, status := run("run", "--replay", changed); status != 2 || !strings.Contains(stderr, "eig stands on no detector") {
+	if _, stderr, status := run("run", "--replay", changed); status != 2 || !strings.Contains(stderr, "eig uses no failure detector") {
 		t.Errorf("it has no detector: status %d, %s", status, stderr)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,7 +16,9 @@ import (
 // foldHelp folds the help of all commands to the width of the terminal, and at most to 100 columns.
 func foldHelp(a *console.App, root *cobra.Command) {
 	width := min(a.Width(0), 100)
-	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", width),
+	declareFoldSets()
+	fold := fmt.Sprintf(".FlagUsagesWrapped %d | foldSets %[1]d |", width)
+	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages |", fold,
 		"{{if .HasHelpSubCommands}}", flagsByVariables+"{{if .HasHelpSubCommands}}").Replace(root.UsageTemplate()))
 	for _, cmd := range commands(root) {
 		cmd.Long = foldText(cmd.Long, width)
@@ -28,6 +31,29 @@ func foldHelp(a *console.App, root *cobra.Command) {
 			}
 		})
 	}
+}
+
+// declareFoldSets makes foldSets a function of templates. Cobra keeps these in a variable that it does not guard.
+var declareFoldSets = sync.OnceFunc(func() { cobra.AddTemplateFunc("foldSets", foldSets) })
+
+// foldSets breaks lines of flag usages that are wider than width, in columns, behind a | of a set of values. It leaves
+// a line that begins with a flag. Package pflag itself breaks only at spaces.
+func foldSets(width int, text string) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		rest := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(rest)]
+		for !strings.HasPrefix(rest, "-") && len(indent)+prose.Width(rest) > width {
+			at := strings.LastIndex(rest[:max(width-len(indent), 0)], "|")
+			if at < 0 {
+				break
+			}
+			out = append(out, indent+rest[:at+1])
+			rest = rest[at+1:]
+		}
+		out = append(out, indent+rest)
+	}
+	return strings.Join(out, "\n")
 }
 
 // aRow is a row of a table: its first column and the rest.

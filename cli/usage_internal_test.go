@@ -49,6 +49,16 @@ func TestHelpIsPlain(t *testing.T) {
 	}
 }
 
+// A set of values that is wider than its column continues on the next line.
+func TestFoldSets(t *testing.T) {
+	const text = "  --level level  level:\n                 one|two|three (default one)\n  --a|b|c|d|e|f|g|h|i|j|k"
+	want := "  --level level  level:\n                 one|\n                 two|\n                 three (default one)\n" +
+		"  --a|b|c|d|e|f|g|h|i|j|k"
+	if got := foldSets(24, text); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // Help folds its paragraphs and the second column of its tables, and leaves other lines that begin with a space.
 func TestFoldText(t *testing.T) {
 	const text = "One paragraph\nof two lines.\n\n  3  a long second column\n  parley run eig -n 4 -m 1 --json"

@@ -19,7 +19,7 @@ import (
 	"parley/trace"
 )
 
-// Links says how nodes are connected.
+// Links says how nodes are connected. See [mesh.Links] for its methods.
 type Links = mesh.Links
 
 // The kinds of links.
@@ -32,7 +32,8 @@ const (
 // ParseLinks parses the name of a kind of links.
 func ParseLinks(text string) (Links, error) { return mesh.Parse(text) }
 
-// Algorithm is an algorithm for agreement on the value of one node, the source.
+// Algorithm is an algorithm for agreement on the value of one node, the source. See [stream.Algorithm] for its
+// methods.
 type Algorithm = stream.Algorithm
 
 // The algorithms.
@@ -53,23 +54,25 @@ const (
 	MaxProposal = stream.MaxProposal
 )
 
-// AgreementConfig is a kind of agreement: an algorithm and M, the number of faulty nodes that it tolerates.
+// AgreementConfig is a kind of agreement: an algorithm and M, the number of faulty nodes that it tolerates. See
+// [agree.Config].
 type AgreementConfig = agree.Config
 
-// AgreeRequest requests an agreement on a value of this node.
+// AgreeRequest requests an agreement on a value of this node. See [agree.Request] for its fields.
 type AgreeRequest = agree.Request
 
-// Decision is the value that all correct nodes decide in one slot.
+// Decision is the value that all correct nodes decide in one slot. See [agree.Decision] for its fields.
 type Decision = agree.Decision
 
-// Stop ends the callbacks of the call that returned it, such as Decisions: call it, or its Close. Further calls
-// do nothing.
+// Stop ends the callbacks of the call that returned it, such as Decisions: call it, or its Close. Further calls do
+// nothing. See [agree.Stop].
 type Stop = agree.Stop
 
-// VectorRequest submits this node's value for an agreement of all nodes on the vector of their values.
+// VectorRequest submits this node's value for an agreement of all nodes on the vector of their values. See
+// [agree.VectorRequest] for its fields and their limits.
 type VectorRequest = agree.VectorRequest
 
-// Vector is the vector that all correct nodes decide under one name.
+// Vector is the vector that all correct nodes decide under one name. See [agree.Vector] for its fields.
 type Vector = agree.Vector
 
 // Errors of agreements, beside [ErrExpelled] and [RoundError]. By [errors.Is], an error of [Node.Agree],
@@ -89,16 +92,18 @@ var (
 	ErrReserved = agree.ErrReserved
 )
 
-// RoundError is the error of an agreement that was not started because rounds are too short.
+// RoundError is the error of an agreement that was not started because rounds are too short. See
+// [agree.RoundError] for its fields, which say how long rounds must be.
 type RoundError = agree.RoundError
 
-// Slow is a node to which messages take too long.
+// Slow is a node to which messages take too long. See [agree.Slow] for its fields.
 type Slow = agree.Slow
 
-// StreamStatus is the status of one stream of agreements: those of one algorithm, m, and source.
+// StreamStatus is the status of one stream of agreements: those of one algorithm, m, and source. See
+// [agree.StreamStatus] for its fields.
 type StreamStatus = agree.StreamStatus
 
-// SlotStatus counts the slots of a stream, which are numbered from 1.
+// SlotStatus counts the slots of a stream, which are numbered from 1. See [kernel.SlotStatus] for its fields.
 type SlotStatus = kernel.SlotStatus
 
 // SlotProtocol returns the protocol of one slot, given the header of a stream's trace: see [agree.SlotProtocol].
@@ -106,7 +111,7 @@ func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 	return agree.SlotProtocol(h)
 }
 
-// Level is what a group promises, and under which faults.
+// Level is what a group promises, and under which faults. See [kernel.Level] for its methods.
 type Level = kernel.Level
 
 // The levels. All but Byzantine tolerate crashes only.
@@ -123,19 +128,22 @@ const (
 // ParseLevel parses the name of a level.
 func ParseLevel(text string) (Level, error) { return kernel.ParseLevel(text) }
 
-// GroupConfig configures one group. Name and Level must be identical on all nodes.
+// GroupConfig configures one group. Name and Level must be identical on all nodes. See [groups.Config] for its
+// fields and their defaults.
 type GroupConfig = groups.Config
 
-// Delivery is one payload that a group has delivered.
+// Delivery is one payload that a group has delivered. See [groups.Delivery] for its fields.
 type Delivery = groups.Delivery
 
-// Group is this node's membership in one group.
+// Group is this node's membership in one group. See [groups.Group] for its methods, such as Broadcast and
+// Subscribe.
 type Group = groups.Group
 
-// Subscription reads the deliveries of a group at this node. It is not safe for concurrent use.
+// Subscription reads the deliveries of a group at this node. It is not safe for concurrent use. See
+// [groups.Subscription] for its methods, such as Next and Close.
 type Subscription = groups.Subscription
 
-// GoneError is an [ErrNotRetained] with the first position that is still retained here.
+// GoneError is an [ErrNotRetained] with the first position that is still retained here. See [groups.GoneError].
 type GoneError = groups.GoneError
 
 // The errors of groups and tables, beside [ErrClosed], [ErrRefused] and [ErrUnknown].
@@ -152,25 +160,28 @@ var (
 	ErrNotConfigured = kernel.ErrNotConfigured
 )
 
-// GroupStatus is the status of a group at this node.
+// GroupStatus is the status of a group at this node. See [groups.Status] for its fields.
 type GroupStatus = groups.Status
 
-// ViewStatus is the last installed view of a machine that has views.
+// ViewStatus is the last installed view of a machine that has views. See [kernel.ViewStatus] for its fields.
 type ViewStatus = kernel.ViewStatus
 
-// TableConfig configures one replicated state machine. It must be identical on all nodes.
+// TableConfig configures one replicated state machine. It must be identical on all nodes. See [tables.Config] for
+// its fields and their defaults.
 type TableConfig = tables.Config
 
 // MaxCommand is the limit of a table's command, in bytes.
 const MaxCommand = tables.MaxCommand
 
-// Table is this node's replica of a replicated state machine.
+// Table is this node's replica of a replicated state machine. See [tables.Table] for its methods, such as Do,
+// Query, and Session.
 type Table = tables.Table
 
-// Session is a client of a table that numbers its commands and retries those that got no answer.
+// Session is a client of a table that numbers its commands and retries those that got no answer. See
+// [tables.Session] for its methods.
 type Session = tables.Session
 
-// KeyValue is a client of a table of keys and values.
+// KeyValue is a client of a table of keys and values. See [tables.KeyValue] for its methods, such as Get and Put.
 type KeyValue = tables.KeyValue
 
 // The errors of tables, beside [ErrNotMember] and [ErrClosed]. By [errors.Is], an error of a command either
@@ -190,29 +201,30 @@ var (
 	ErrStopped = tables.ErrStopped
 )
 
-// TableStatus is the status of this node's replica of a table.
+// TableStatus is the status of this node's replica of a table. See [tables.Status] for its fields.
 type TableStatus = tables.Status
 
-// ClockConfig configures the synchronized clocks. It must be identical on all nodes.
+// ClockConfig configures the synchronized clocks. It must be identical on all nodes. See [clocks.Config] for its
+// fields and their defaults.
 type ClockConfig = clocks.Config
 
-// Reading is what a node's clock shows.
+// Reading is what a node's clock shows. See [clocks.Reading] for its fields.
 type Reading = clocks.Reading
 
-// WakeLatency is how late a process was scheduled.
+// WakeLatency is how late a process was scheduled. See [clocks.WakeLatency] for its fields.
 type WakeLatency = clocks.WakeLatency
 
 // Wakes measures how late this process is scheduled, until ctx ends. A delay of more than 1/5 of a round counts
 // as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency { return clocks.Wakes(ctx, round) }
 
-// Participant does this node's part of transactions.
+// Participant does this node's part of transactions. It is the interface [commits.Participant].
 type Participant = commits.Participant
 
-// RemoteParticipant is a Participant that outlives the node.
+// RemoteParticipant is a Participant that outlives the node. It is the interface [commits.RemoteParticipant].
 type RemoteParticipant = commits.RemoteParticipant
 
-// CommitProtocol is how nodes agree on whether to commit.
+// CommitProtocol is how nodes agree on whether to commit. See [commits.Protocol] for its methods.
 type CommitProtocol = commits.Protocol
 
 // The commit protocols.
@@ -225,13 +237,13 @@ const (
 // ParseCommitProtocol parses the name of a commit protocol.
 func ParseCommitProtocol(text string) (CommitProtocol, error) { return commits.ParseProtocol(text) }
 
-// CommitConfig configures transactions.
+// CommitConfig configures transactions. See [commits.Config] for its fields and their defaults.
 type CommitConfig = commits.Config
 
 // The limits of a transaction, in bytes.
 const (
-	MaxTx   = commits.MaxTx
-	MaxPart = commits.MaxPart
+	MaxTx   = commits.MaxTx   // of its name
+	MaxPart = commits.MaxPart // of one participant's body
 )
 
 // The errors of transactions, beside [ErrClosed], [ErrRefused] and [ErrNotMember].
@@ -241,10 +253,10 @@ var (
 	ErrNoTransaction = commits.ErrNoTransaction
 )
 
-// BlockedError names the members that a blocked transaction waits for.
+// BlockedError names the members that a blocked transaction waits for. See [commits.BlockedError] for its fields.
 type BlockedError = commits.BlockedError
 
-// TxState is the state of a transaction as a node knows it.
+// TxState is the state of a transaction as a node knows it. See [commits.State] for its methods.
 type TxState = commits.State
 
 // The states of a transaction.
@@ -254,19 +266,21 @@ const (
 	Aborted   = commits.Aborted
 )
 
-// Outcome is what a node knows of a transaction.
+// Outcome is what a node knows of a transaction. See [commits.Outcome] for its fields.
 type Outcome = commits.Outcome
 
-// CommitStatus is the status of transactions at this node.
+// CommitStatus is the status of transactions at this node. See [commits.Status] for its fields.
 type CommitStatus = commits.Status
 
 // Measurement is what a node has measured of itself and its peers: the input for choosing the length of a round.
+// See [measure.Measurement] for its fields.
 type Measurement = measure.Measurement
 
-// PeerMeasurement is what was measured of one peer.
+// PeerMeasurement is what was measured of one peer. See [measure.PeerMeasurement] for its fields.
 type PeerMeasurement = measure.PeerMeasurement
 
-// Advice is a recommended length of a round and configuration of the clocks, with the reasons.
+// Advice is a recommended length of a round and configuration of the clocks, with the reasons. See
+// [measure.Advice] for its fields.
 type Advice = measure.Advice
 
 // Advise derives an advice from a measurement. It allows twice the measured message delay and 1.5 times the
@@ -277,18 +291,19 @@ func Advise(m Measurement) (Advice, error) { return measure.Advise(m) }
 func Samples(list []time.Duration) (min, median, p999 time.Duration) { return measure.Samples(list) }
 
 // Tracing is where a node writes the traces of its machines: one each, in the format of the simulator, as events
-// happen.
+// happen. See [traces.Tracing] for its fields.
 type Tracing = traces.Tracing
 
 // TraceFolder returns a function that creates a file for each trace in a folder, which it creates if necessary. A
 // file name consists of the machine, the node, and the node's incarnation.
 func TraceFolder(dir string) func(h trace.Header) (io.WriteCloser, error) { return traces.Folder(dir) }
 
-// MemberStatus is what is known of one member of the cluster.
+// MemberStatus is what is known of one member of the cluster. See [mesh.MemberStatus] for its fields.
 type MemberStatus = mesh.MemberStatus
 
-// RTTStatus summarizes round-trip times of pings; in JSON they are in nanoseconds.
+// RTTStatus summarizes round-trip times of pings; in JSON they are in nanoseconds. See [mesh.RTTStatus] for its
+// fields.
 type RTTStatus = mesh.RTTStatus
 
-// StoreStatus is the status of the node's durable state.
+// StoreStatus is the status of the node's durable state. See [kernel.StoreStatus] for its fields.
 type StoreStatus = kernel.StoreStatus

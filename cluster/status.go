@@ -34,13 +34,13 @@ type Status struct {
 	Store   *StoreStatus   `json:"store,omitempty"`
 	// Refused are the messages of others that machines refused, by reason.
 	Refused []RefusedStatus `json:"refused"`
-	// Strangers counts connections that are of no known member, by reason; Strange counts messages for unknown
-	// machines.
+	// Strangers counts connections that come from no known member, by reason; Strange counts messages for
+	// unknown machines.
 	Strangers map[string]uint64 `json:"strangers"`
 	Strange   uint64            `json:"strange"`
 }
 
-// NodeState says whether a node is running, or on its way out of the cluster.
+// NodeState says whether a node is running, or on its way out of the cluster. See [kernel.State].
 type NodeState = kernel.State
 
 // The states of a node.
@@ -52,7 +52,8 @@ const (
 	Expelled = kernel.Expelled // it may start again as another incarnation
 )
 
-// RefusedStatus counts the messages of one member that one machine refused, for one reason.
+// RefusedStatus counts the messages of one member that one machine refused, for one reason. See
+// [kernel.RefusedStatus] for its fields.
 type RefusedStatus = kernel.RefusedStatus
 
 // The errors of a node that refuses new requests.

@@ -39,11 +39,11 @@ type Behavior struct {
 
 // The behaviors that have no parameter.
 var (
-	// Honest behaves as the protocol says; it is faulty in name.
+	// Honest behaves as the protocol says; it only counts as faulty.
 	Honest = Behavior{Name: "honest"}
 	// Silent never sends anything.
 	Silent = Behavior{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Outgoing { return nil }}
-	// Flip sends all the first lie there is: 1 for 0 and 0 for 1.
+	// Flip sends the protocol's first lie to all receivers: 1 for 0 and 0 for 1.
 	Flip = Behavior{Name: "flip", Model: parley.SignedByzantineFaults,
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 			return min(1, n-2)

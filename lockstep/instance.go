@@ -107,7 +107,8 @@ const (
 func (m *Instance) Abstain() { m.round = m.p.Last + 1 }
 
 // Deadline returns when the open round ends on the process's own clock, whenever it began,
-// or when round 0 begins. For an instance on demand that waits, it returns far.
+// or when round 0 begins. For an instance on demand that has not begun, it returns a time
+// that never comes.
 func (m *Instance) Deadline() parley.Tick { return m.deadline(m.round) }
 
 func (m *Instance) deadline(r int) parley.Tick {

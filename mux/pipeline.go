@@ -12,15 +12,15 @@ import (
 // its events; the frames of slot k have k in their Value. Opening a slot opens all slots before it,
 // and so does its first frame of round 0 from any process. Slots deliver in their order.
 //
-// A slot may begin when so much time has passed since the slot window slots before it
-// began that the earlier slot is over at every correct process: one round more than it
-// lasts. So at most window slots are unfinished at a time, whoever opens them, and at most
-// window begin in that time. The rule uses the time, and not what this process has
-// finished, for the same reason as deadlines do: all correct processes begin a slot
-// within one delay, so that by the clock all of them may begin the next one within one
-// delay too, while a process to which a faulty one sends less may finish slots long
-// after the others. A frame that arrives before its slot may begin is kept, at most window
-// slots ahead; a frame further ahead comes from a faulty process, and is refused.
+// Slot k may begin when the duration of a slot and one round more have passed since slot
+// k-window began: by then slot k-window is over at every correct process. So at most
+// window slots are unfinished at a time, whichever process opens them, and at most window
+// begin in that time. The rule uses the time since the beginning, as deadlines do, and not
+// what this process has finished. All correct processes begin a slot within one delay of
+// each other, so by the clock they may also begin the next one within one delay. But a
+// process to which a faulty one sends less may finish slots long after the others. A frame
+// that arrives before its slot may begin is kept, at most window slots ahead; a frame
+// further ahead comes from a faulty process, and is refused.
 //
 // Why processes stay together: assume that a slot's beginnings are at most one delay
 // (plus twice the slack, see lockstep) apart. If the first correct process begins slot k
@@ -130,8 +130,9 @@ func (l *Pipeline) beginRequested(s *parley.Step) {
 // Paused reports whether the pipeline waits for Resume.
 func (l *Pipeline) Paused() bool { return l.paused }
 
-// Age returns how long after the beginning of slot k slot k+window may begin: longer than any
-// correct process takes until slot k is over, counted from the beginning at another one.
+// Age returns the time from the beginning of slot k to the earliest beginning of slot
+// k+window. It is longer than the time from the beginning of slot k at one correct process to
+// its end at any other.
 func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
 
 // Missed returns the first slot in which this process abstained, and 0 if there is none. It
@@ -144,7 +145,8 @@ func (l *Pipeline) Inactive() bool {
 	return l.deactivated || l.participation.currentPhase() != participating
 }
 
-// Waits reports whether a process could take part or does. A ready one starts when there is something to do.
+// Waits reports whether the process takes part, or is ready to: a ready process starts when there is
+// something to do.
 func (l *Pipeline) Waits() bool { return !l.deactivated && l.participation.currentPhase() >= ready }
 
 // Rounds returns this process's rounds in a slot that has begun and is not over; nil otherwise.

@@ -69,7 +69,8 @@ type RejoinConfig struct {
 
 // Isolation is implemented by rounds that know whether their process was cut off from the others.
 type Isolation interface {
-	// Isolated reports whether it was cut off, so that no other process may have decided the same.
+	// Isolated reports whether the process was cut off: then perhaps no other process has decided
+	// the same.
 	Isolated() bool
 }
 

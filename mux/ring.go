@@ -34,7 +34,7 @@ func newRing(window, n int) ring {
 // Opened returns the last slot that has begun.
 func (l *ring) Opened() uint64 { return l.opened }
 
-// Done returns the last slot that is over with all slots before it.
+// Done returns the last slot up to which all slots are over.
 func (l *ring) Done() uint64 { return l.over }
 
 func (l *ring) slot(k uint64) *slot { return &l.slots[k%uint64(len(l.slots))] }
@@ -112,10 +112,10 @@ type quota struct {
 	limit     int   // of held; 0: no limit
 }
 
-// Bound limits how many bytes are kept of the frames that one process sends in rounds 0, over
-// all slots that are not over; frames beyond the limit are refused. A correct process must
-// never have that many bytes in flight: a slot is over everywhere before window more slots
-// can have begun, and at the latest a round after its end.
+// Bound limits the bytes that are kept of one process's frames of round 0, in all slots that
+// are not over together. Frames beyond the limit are refused, so a correct process must never
+// have that many bytes in flight. A slot counts until it is over everywhere: that is before
+// window more slots can have begun, and at the latest a round after its end.
 func (l *quota) Bound(bytes int) { l.limit = bytes }
 
 // admit reports whether there is room for a process's frame of round 0 in a slot, and counts it.

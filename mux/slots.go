@@ -9,8 +9,8 @@ import (
 )
 
 // InSlots adapts a protocol made by [lockstep.Of] to the slots of a [Pipeline]: explanations of a frame
-// start with the number of its slot, and faulty processes lie in each slot separately, by what they
-// have received in that slot. Descriptions of a run with one instance are left out.
+// start with the number of its slot, and faulty processes lie in each slot separately, depending on
+// what they have received in that slot. Descriptions of a run with one instance are left out.
 func InSlots(p parley.Protocol) parley.Protocol {
 	f := framed{p}
 	p.Cost, p.Memory, p.Tree, p.Flags = nil, nil, nil, nil

@@ -72,7 +72,7 @@ const (
 	Soon   parley.Tick = 2000 // drawn broadcasts are requested at this tick at the latest
 )
 
-// Few is the default number of broadcasts in a run that somebody views.
+// Few is the default number of broadcasts in a single run, whose report is read.
 const Few = 3
 
 // Draw returns the plan with everything drawn.

@@ -2,10 +2,10 @@
 // those of B on A's result.
 //
 // No message carries a tag, because the round determines the protocol. B counts its
-// rounds from 0: in what B sends, the round in Seq is B's own, and it stays so on
-// the link, where the frame holds the round of the whole. Only the own copy that a
-// process keeps leaves B without a frame. Its Seq is all that hosts know of its
-// round, so it is changed to the round of the whole on its way out, and back to
+// rounds from 0: in what B sends, the round in Seq is B's own, and it stays so on the
+// link, where the frame holds the round of the whole. Only the copy that a process keeps
+// of its own message (Step.Keep) leaves B without a frame. Hosts know its round only from
+// its Seq, so Seq is changed to the round of the whole when the copy leaves, and again to
 // B's round before B explains or counts it.
 package seq
 

@@ -26,10 +26,10 @@
 //	layer 2: Receive(v), which requests Deliver(a) and Request(q)
 //	layer 3: Receive(a), Receive(v), and then what the answer to q causes
 //
-// So a layer can deliver what belongs before a view, and broadcast what belongs into
-// the view, in that one clause. If a layer must ask and get an answer before the
-// layers above are notified, the layer that indicates must wait for it: it requests
-// the question, and indicates when the answer has come.
+// So a layer can deliver what belongs before a view, and broadcast what belongs into the
+// view, in that one clause. If a layer must ask and get an answer before the layers above
+// are notified, the layer that indicates must wait for it: it sends the request, and
+// indicates when the answer has come.
 //
 // Timers and log records return to the layer that set or wrote them. Compact of one
 // layer replaces the records of all, so every layer that appends must hold the
@@ -40,9 +40,9 @@
 // Broadcast and Request are left to what lies beneath the stack; the answer to such
 // a Request goes to the lowest layer.
 //
-// A peer's message on a link names any layer that the peer likes. Carried messages
-// cannot be forged that way: a layer receives as its protocol says in Hears, and a
-// message that arrives in another way is refused and counted.
+// A message on a link names its layer, and a faulty peer can name any layer. Carried
+// messages cannot be forged that way: a layer receives as its protocol says in Hears, and
+// a message that arrives in another way is refused and counted.
 package stack
 
 import (

@@ -60,8 +60,8 @@ func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.Run
 	return a
 }
 
-// Joined returns the largest number of the processes among that can reach one another, both ways, over working
-// links and only through such processes: the size of the largest part of the network.
+// Joined returns the size of the largest part of a network: the largest number of processes in among that can
+// reach each other, both ways, over working links and only through processes in among.
 func Joined(among parley.Set, works func(from, to parley.ID) bool) (most int) {
 	reached := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
 		out := parley.SetOf(from)

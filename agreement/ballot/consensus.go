@@ -57,9 +57,9 @@ func (c Config) check() error {
 	case c.M < 0 || c.M >= c.N:
 		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Wait < 0 || c.Wait > maxWait:
-		return parley.FlagErrorf("wait", "%d ticks: allowed are 0 to %d", c.Wait, maxWait)
+		return parley.FlagErrorf("wait", "%d ticks: allowed are 1 to %d", c.Wait, maxWait)
 	case c.Stagger < 0 || c.Stagger > maxWait:
-		return parley.FlagErrorf("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, maxWait)
+		return parley.FlagErrorf("stagger", "%d ticks: allowed are 1 to %d", c.Stagger, maxWait)
 	}
 	return nil
 }
@@ -72,6 +72,12 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, (c.N-1)/2)
+		}
+		switch { // 0 would mean the default
+		case c.Wait == 0:
+			return parley.FlagErrorf("wait", "0 ticks: allowed are 1 to %d", maxWait)
+		case c.Stagger == 0:
+			return parley.FlagErrorf("stagger", "0 ticks: allowed are 1 to %d", maxWait)
 		}
 		return c.check()
 	}

@@ -43,7 +43,6 @@
 // In a level of EIG a value that is missing among others is the default. A message has a slot for every
 // path and no way to mark a gap. Motive: a receiver takes a missing value for the default anyway. Cost: a
 // trace cannot distinguish the two.
-// two cannot be told apart in a trace.
 package eig
 
 import (

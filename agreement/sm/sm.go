@@ -1,14 +1,12 @@
 // Package sm is the algorithm SM(m): Byzantine agreement on the value of one
 // source with signed messages.
 //
-// The problem: n processes, at most m of them faulty in any way, one of them
-// the source (the lecture's transmitter, process 0) with a value for all
-// others, its lieutenants. All correct lieutenants must decide on the same
-// value, and on the source's if it is correct. Messages are signed: a faulty
-// value, and on the source's if it is correct. Messages are signed: a faulty
-// process may send and withhold anything, and faulty processes may sign for each
-// other, but no process can forge the signature of a correct process or change what
-// it signed.
+// The problem: n processes, at most m of them faulty in any way, one of them the source
+// (the lecture's transmitter, process 0) with a value for all others, its lieutenants.
+// All correct lieutenants must decide on the same value, and on the source's if it is
+// correct. Messages are signed: a faulty process may send and withhold anything, and
+// faulty processes may sign for each other, but no process can forge the signature of a
+// correct process or change what it signed.
 //
 // The bound: any m, in m+1 rounds. Only from n = m+2 on are there two correct
 // processes that can disagree.

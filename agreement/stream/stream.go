@@ -1,11 +1,11 @@
 // Package stream runs consecutive Byzantine agreements on request, many at a time, among
 // processes that crash, restart and are late.
 //
-// The problem: the source of a stream requests agreements, each on one value, at any time.
-// For each slot (one agreement, numbered from 1) all correct processes that decide, decide the
-// same, which is the source's value if the source is correct. In a stream in which every
-// process is a source, an agreement has a name: correct processes that request the same name
-// get the same vector, with the value of each correct process that was in time.
+// The problem: the source of a stream requests agreements, each on one value, at any time. In
+// each slot (one agreement, numbered from 1) all correct processes that decide, decide on the
+// same value: on the source's, if the source is correct. In a stream in which every process is
+// a source, an agreement has a name: correct processes that request the same name get the same
+// vector, with the value of each correct process that was in time.
 //
 // The model: rounds on demand (see lockstep): clocks run at the same rate and messages have a
 // bound on their delay. Up to M processes are faulty, Byzantine or down or late. A process that
@@ -14,11 +14,11 @@
 // The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement.
 // Rejoining needs n >= 2m+2, see mux.
 //
-// How it works: a slot begins at the first frame of any process, at most Window slots in the
-// longest duration of one slot, see mux.Pipeline. A process notices itself that it was late: with at
-// most M faulty processes it receives from n-1-M others in each round. If it receives from fewer, or if
-// it did not receive from all others and its own value was not decided, it abstains: it decides nothing
-// in that slot. Signatures cover the number of the slot.
+// How it works: a slot begins at the first frame of any process, at most Window slots in the longest
+// duration of one slot, see mux.Pipeline. A process can detect that it was late: with at most M faulty
+// processes, a punctual process receives from n-1-M others in each round. If it receives from fewer, or
+// if it did not receive from all others and its own value was not decided, it abstains: it decides
+// nothing in that slot. Signatures cover the number of the slot.
 //
 // A decision of a source's stream is delivered as soon as it is made, because slots do not depend on
 // each other. Vectors are taken slot by slot, because a name is decided by the first slot in

@@ -7,11 +7,11 @@
 // The model: rounds on demand (lockstep.Schedule.OnDemand), oral messages. The order consists of consecutive
 // slots; a slot is m+1 rounds. In a slot every process has at most one batch of requests, and all agree on
 // the vector of the digests of the batches: one agreement by exponential information gathering for each
-// process, side by side. A process with requests opens the next slot; the others then put into it what they
-// have, as far as they may: see pace. Many slots are in flight at a time, and are delivered in order; within
-// a slot batches are ordered by process, and requests within a batch by arrival. Requests of one sender are
-// numbered, and delivered in this order; a request with another number than the next one is left out. A
-// process whose own request is left out proposes it again.
+// process, side by side. A process with requests opens the next slot; each other process then adds its own
+// requests, as many as its congestion window allows: see pace. Many slots are in flight at a time, and are
+// delivered in order; within a slot batches are ordered by process, and requests within a batch by arrival.
+// Requests of one sender are numbered, and delivered in this order; a request with another number than the
+// next one is left out. A process whose own request is left out proposes it again.
 //
 // A process holds a batch before it vouches for it. A digest could be agreed on although no correct process
 // has the bytes; then some would wait forever, or skip. So in round 0 each process sends the batch itself,
@@ -27,21 +27,21 @@
 //
 // A late process counts as faulty, whatever it delivers; but it continues, so it should deliver what all
 // others do. A late source decides as its lieutenants do, see [eig.Observed]. A process that receives from
-// fewer than n-m-1 others in a round, or whose frames reach fewer, is cut off, and out. And if m > 0, in
-// every slot all send a mark of what they agreed on some slots before: a process that learns that n-m others
-// have another mark is out as well.
+// fewer than n-m-1 others in a round, or whose frames reach fewer, is cut off, and counts as out: it
+// delivers nothing until it has rejoined. And if m > 0, in every slot all send a mark of what they agreed on
+// some slots before: a process that learns that n-m others have another mark is out as well.
 //
 // A process that restarts, or missed the end of a round, cannot join the running slots: when they may begin
 // depends on when earlier ones did, which it has not seen. So the order has eras, each with slots from 1. A
 // process that is out asks all to admit it; each then puts a wish for it into its batches. The era ends after
 // the slot in which wishes for one process by m+1 processes, at least one of them correct, are delivered;
-// that is the same place everywhere. What was agreed on beyond is dropped, and its senders propose it again.
-// When an era ends at a process, or when m+1 others have reported that they are ready for the next one, the
-// process reports that it is ready, and it begins the next era when 2m+1 are ready. So no process begins it
-// before a correct process knows the end, and all begin it within two message delays: in all eras but the
-// first, rounds are longer by one delay. Each process sends the end to those that join: how many requests
-// were delivered, by sender. What m+1 report identically is true. A process that joins delivers from the
-// first slot of the era on, in which it has taken part from the beginning.
+// that slot is the same at all processes. What was agreed on beyond is dropped, and its senders propose it
+// again. When an era ends at a process, or when m+1 others have reported that they are ready for the next
+// one, the process reports that it is ready, and it begins the next era when 2m+1 are ready. So no process
+// begins it before a correct process knows the end, and all begin it within two message delays: in all eras
+// but the first, rounds are longer by one delay. Each process sends the end to those that join: how many
+// requests were delivered, by sender. What m+1 report identically is true. A process that joins delivers from
+// the first slot of the era on, in which it has taken part from the beginning.
 //
 // If more than m are out at a time, that may fail, because the remaining processes are too few to agree, or
 // to admit any. So the order can be reset. A process that is out reports that; when n-m report it, at least
@@ -58,7 +58,7 @@
 // delivery, show how much that was.
 //
 // If more than m were out, but the others were faulty only by silence or lateness, and n-m correct ones are
-// up and in time again, they are back after some dozens of rounds, and all of the above holds from then on.
+// up and in time again, these have rejoined after tens of rounds, and all of the above holds from then on.
 // About what was before: no position is used for two payloads, unless at most m processes knew of it, or all
 // that did have crashed. A request to a correct process that did not crash is delivered. It may be delivered
 // twice, at two positions, by the at most m of the resetting processes that had delivered it before; and

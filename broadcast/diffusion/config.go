@@ -153,7 +153,7 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 // Flags declares the flags of diffusion, and of every stack on top of it.
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (default: as many as the theorem allows)")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: as many as the theorem allows)")
 	fs.BoolVar(&c.Uniform, "uniform", c.Uniform, "deliver a message only when a majority holds it")
 	return func(c *Config, _ parley.Naming) (err error) {
 		c.Graph = nil

@@ -90,11 +90,14 @@ func (c Config) check() error {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of own undelivered messages (default: 64)")
+	fs.IntVar(&c.Window, "window", cmp.Or(c.Window, 64), "maximum `number` of own undelivered messages, 1 or more")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for others, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err
+		}
+		if c.Window == 0 { // it would mean the default
+			return parley.FlagErrorf("window", "0 messages: allowed is at least 1")
 		}
 		return c.check()
 	}

@@ -82,8 +82,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		if at < 1 {
 			return parley.FlagErrorf("level", "%q: allowed are reliable, uniform, fifo, causal", *level)
 		}
-		if c.Level = Level(at); c.Window == 0 {
-			c.Window = -1 // no default replaces 0 here
+		if c.Level = Level(at); c.Window == 0 { // 0 would mean the default
+			return parley.FlagErrorf("window", "0 messages: allowed are 1 to %d", maxWindow)
 		}
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err

@@ -127,7 +127,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 		}
 		seen[name] = true
 	}
-	return console.Args(1, 0, "a NAME or more were expected")(cmd, args)
+	return console.Args(1, 0, "at least one NAME was expected")(cmd, args)
 }
 
 // authorityOutput is the JSON output of "parley cert init".
@@ -148,7 +148,7 @@ func initCommand(a *console.App) *cobra.Command {
 		Long: "Init creates an authority: its key ca.key, its certificate ca.pem, and an empty\n" +
 			"revocation list crl.pem. The exit status is 2 if the folder has an authority.",
 		Example: "  parley cert init --cluster bank\n  parley cert init --cluster post --dir post --valid 2y",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := cert.CheckName(cluster); err != nil {
 				return parley.FlagErrorf("cluster", "%w", err)
@@ -353,7 +353,7 @@ func revokeCommand(a *console.App) *cobra.Command {
 			"revoke a node's signer, remove it from the configuration of all nodes. The exit\n" +
 			"status is 2 if a NAME or SERIAL is unknown.",
 		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
-		Args:    console.Args(1, 0, "a NAME or SERIAL, or more were expected"),
+		Args:    console.Args(1, 0, "at least one NAME or SERIAL was expected"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var all []cert.Record
 			err := cert.Update(f.dir, func(by *cert.Authority) error {

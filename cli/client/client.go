@@ -41,7 +41,8 @@ func (c *Flags) Declare(cmd *cobra.Command) {
 	f.StringVar(&c.Dir, "dir", "",
 		"`folder` of a local cluster (default: the environment variable "+DirVariable+")")
 	f.StringSliceVar(&c.At, "at", nil, "`nodes` to call: names with --dir (default: all), otherwise HOST:PORT")
-	f.StringVar(&c.certificates, "certificates", "", "`folder` with ca.pem and the client's files (default: --dir/certs)")
+	f.StringVar(&c.certificates, "certificates", "",
+		"`path` of the folder with ca.pem and the client's files (default: --dir/certs)")
 	f.StringVar(&c.As, "as", "admin", "`name` of the client whose certificate to use")
 	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer, as in 500ms or 1m")
 	f.BoolVar(&c.AsJSON, "json", false, "print the answers as JSON")
@@ -288,7 +289,8 @@ func Joined(errs []error) error {
 }
 
 // Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
-// allowed or names something that does not exist, 3 if the cluster gave no answer, and 1 otherwise.
+// allowed, as when the client lacks a right, or names something that does not exist; 3 if the cluster gave no answer;
+// and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
 	if !ok {
@@ -332,13 +334,13 @@ func unanswered(err error) bool {
 	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// badInput reports whether a node refused the request itself, as it would from any client.
+// badInput reports whether a node refused the request itself, or lets this client make no such request.
 func badInput(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), badInput)
 	}
 	switch client.Detail(err).GetReason() {
-	case "no group", "no table", "no member", "no keys":
+	case "no group", "no table", "no member", "no keys", "no right":
 		return true
 	}
 	return connect.CodeOf(err) == connect.CodeInvalidArgument

@@ -39,6 +39,7 @@ func TestReportStatus(t *testing.T) {
 		"the key has no value":               {[]error{answered(connect.CodeNotFound, "no value")}, console.Violated},
 		"the session expired":                {[]error{answered(connect.CodeAborted, "expired")}, console.Violated},
 		"a value is too long":                {[]error{answered(connect.CodeInvalidArgument, "too large")}, console.Usage},
+		"the client lacks the right":         {[]error{answered(connect.CodePermissionDenied, "no right")}, console.Usage},
 		"there is no such group":             {[]error{unasked, answered(connect.CodeNotFound, "no group")}, console.Usage},
 	} {
 		a := &console.App{Err: io.Discard}

@@ -30,10 +30,10 @@ func Clock(a *console.App) *cobra.Command {
 			"After a start, clocks get in step within a few seconds. Clock waits for that for\n" +
 			"up to --wait, and then prints what there is. A node that lies may never get in\n" +
 			"step: leave it out with --at, or use --wait 0.\n\n" +
-			"The exit status is 1 if a node does not answer or is not in step, 3 if none\n" +
-			"answers, and 130 after Ctrl-C.",
+			"The exit status is 1 if a node does not answer or is not in step, 2 if the client\n" +
+			"lacks the right to read, 3 if no node answers, and 130 after Ctrl-C.",
 		Example: "  parley clock --dir bank\n  parley clock --wait 0 --json --dir bank",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.wait < 0 {
 				return parley.FlagErrorf("wait", "%v: a time from 0 on was expected, as in 10s", c.wait)

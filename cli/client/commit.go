@@ -27,7 +27,7 @@ func Commit(a *console.App) *cobra.Command {
 			"the transaction is blocked until other nodes recover. Then repeat the command\n" +
 			"with the same name to get the outcome.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
-		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT was expected"),
+		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT were expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := len(args[0]); n == 0 || n > cluster.MaxTx {
 				return fmt.Errorf("parley commit: TRANSACTION has %d bytes: allowed are 1 to %d", n, cluster.MaxTx)

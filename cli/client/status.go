@@ -31,11 +31,12 @@ func Status(a *console.App) *cobra.Command {
 			"not counted if at least m+1 of the other nodes report it as expelled. Notes,\n" +
 			"such as a clock that is not in step yet, do not count.\n\n" +
 			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not\n" +
-			"or does not answer, and 3 if none answers. Nodes that have left the cluster do\n" +
-			"not answer: name the others with --at.",
+			"or does not answer, 2 if the client lacks the right to read, and 3 if none\n" +
+			"answers. Nodes that have left the cluster do not answer: name the others with\n" +
+			"--at.",
 		Example: "  parley status --dir bank\n  parley status --verbose --dir bank\n" +
 			"  parley status --at node2 --json --dir bank",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
 			if err != nil {

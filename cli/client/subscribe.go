@@ -25,9 +25,10 @@ func Subscribe(a *console.App) *cobra.Command {
 		Long: "Subscribe prints what the group delivers at a node, in its order, until Ctrl-C:\n" +
 			"position, sender, and text. If the node fails, it continues at the next one,\n" +
 			"provided that the group's order is the same at all nodes. It changes nothing.\n\n" +
-			"The exit status is 0 after Ctrl-C or --count deliveries, 2 if there is no such\n" +
-			"group, 3 if with --count nothing was delivered for --timeout or no node answers,\n" +
-			"and 1 if --from is no longer kept or no other node can continue.",
+			"The exit status is 0 after Ctrl-C or --count deliveries, 1 if the delivery at\n" +
+			"--from is no longer kept or no other node can continue, 2 if there is no such\n" +
+			"group or the client lacks the right to read, and 3 if no node answers or, with\n" +
+			"--count, nothing was delivered for --timeout.",
 		Example: "  parley subscribe total --from 1 --count 1 --dir bank\n" +
 			"  parley subscribe total --from 1 --count 1 --json --dir bank",
 		Args: console.Args(1, 1, "one GROUP was expected"),

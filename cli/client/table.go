@@ -26,8 +26,8 @@ func Table(a *console.App) *cobra.Command {
 			"are ordered in one log, so the table is linearizable. This command retries a\n" +
 			"change without executing it twice.\n\n" +
 			"The exit status is 1 if the table refused the command or the key has no value,\n" +
-			"2 if the table does not exist or the command is not allowed, and 3 if there was\n" +
-			"no answer in time.",
+			"2 if the table does not exist, the command is not allowed, or the client lacks\n" +
+			"the right to write, and 3 if there was no answer in time.",
 		Example: "  parley table put table greeting hello --dir bank\n  parley table get table greeting --dir bank\n" +
 			"  parley table do bank 'deposit 150' --dir bank",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
@@ -153,7 +153,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	console.Prints(cmd.Flags(), "table-"+words[0], tableAnswers[words[0]])
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
-			return fmt.Errorf("parley table %s: %w; what begins with - comes behind --, as in "+
+			return fmt.Errorf("parley table %s: %w; write arguments that begin with - after --, as in "+
 				"\"parley table %s --dir bank -- %s\"", words[0], err, words[0], strings.Join(words[1:], " "))
 		}
 		return console.UnknownFlag(cmd, err)

@@ -15,12 +15,12 @@ and PARLEY_CLUSTER_DIR is --dir of all commands below "parley cluster".
 
 Flags that say how to call a cluster and how to print have a variable for all commands too, which
 counts if the first is not set: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFICATES,
-PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has one, so that a variable that was
-meant for something else, such as PARLEY_HOST, changes nothing.
+PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has a variable for all commands, so
+that one that was meant for something else, such as PARLEY_HOST, changes nothing.
 
 A flag on the command line comes before a variable, and a variable before a scenario file, which
-only --scenario names. A variable that is set and empty sets the empty value. An error about a value
-from the environment names the variable.`
+only --scenario names. An empty variable counts as not set. An error about a value from the
+environment names the variable.`
 
 // common marks a flag that has a variable for all commands.
 const common = "parley_common_variable"

@@ -45,8 +45,12 @@ func ValueError(bad *pflag.InvalidValueError) error {
 		}
 	case "uint64", "uint32":
 		want = "a whole number from 0 on was expected"
-		if tooLarge(bad) && bad.GetFlag().Value.Type() == "uint64" {
-			want = fmt.Sprintf("allowed are whole numbers from 0 to %d", uint64(math.MaxUint64))
+		if tooLarge(bad) {
+			most := uint64(math.MaxUint64)
+			if bad.GetFlag().Value.Type() == "uint32" {
+				most = math.MaxUint32
+			}
+			want = fmt.Sprintf("allowed are whole numbers from 0 to %d", most)
 		}
 	case "duration":
 		want = "a time with its unit was expected, as in 100ms or 1.5s"

@@ -126,7 +126,11 @@ type Failure struct {
 func (a *App) Complain(status int, err error) {
 	f := a.failure(status, err)
 	if !a.JSON {
-		fmt.Fprintln(a.Err, FoldError("parley: "+f.Message, a.ErrorWidth()))
+		text := f.Message
+		if !strings.HasPrefix(text, "parley ") { // it names its command already
+			text = "parley: " + text
+		}
+		fmt.Fprintln(a.Err, FoldError(text, a.ErrorWidth()))
 		return
 	}
 	b, err := versioned(ErrorOutput{f})

@@ -27,12 +27,12 @@ func Command(a *console.App) *cobra.Command {
 			"allow, and every lie of faulty processes. It ends when all states are visited, or with the shortest run that " +
 			"breaks a promise, which it prints step by step. It changes no file, except those of --trace and --svg.\n\n" +
 			"The exit status is 0 if all states were visited and nothing was found, 1 if something was found, 3 if the " +
-			"search ended before (by default after 1 minute: see --for), and 130 after Ctrl-C, with a report of what is " +
-			"known. A second Ctrl-C ends it at once.\n\n" +
+			"search ended before all were visited (by default after 1 minute: see --for), and 130 after Ctrl-C, with a " +
+			"report of what is known. A second Ctrl-C ends it at once.\n\n" +
 			"Without -n the system has three processes, or the fewest that tolerate one fault. In a protocol that " +
 			"tolerates Byzantine faults m processes are faulty, in every choice of them, unless --faulty or --liars change " +
 			"this. Every initial value of --try-values is tried. Other faults occur only as flags allow, such as " +
-			"--crashes 1. A protocol that stands on a failure detector is explored without its heartbeats: a process is " +
+			"--crashes 1. A protocol that uses a failure detector is explored without its heartbeats: a process is " +
 			"notified of a crash after it has received all that the crashed process sent to it, or with --overtaking at " +
 			"any time.\n\n" +
 			"A step is one message, timer, or crash. With --step round a step is a round: there are fewer states, and no " +

@@ -165,7 +165,7 @@ func (f *flags) declareModel(fs *pflag.FlagSet) {
 		}
 	}
 	yes(&m.Detect, "crash-notices", "notify every process of each crash, after all messages of the crashed process "+
-		"(default: true if the protocol stands on a detector)")
+		"(default: true if the protocol uses a detector)")
 	yes(&m.Overtaking, "overtaking", "let the notice of a crash overtake messages in flight")
 	yes(&m.FIFO, "fifo", "links keep the order of messages (default: true if the protocol relies on it)")
 	yes(&m.InTime, "in-time", "messages arrive within the delay that the protocol relies on (default: true if it does, "+

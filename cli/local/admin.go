@@ -79,8 +79,8 @@ func askOthers(a *console.App,
 	cmd := &cobra.Command{
 		Use:   verb + " NODE",
 		Short: short,
-		Long: long + "\n\nThe exit status is 1 if a node could not do it, 2 if there is no such node, and\n" +
-			"3 if no node answers.",
+		Long: long + "\n\nThe exit status is 1 if a node could not do it, 2 if there is no such node or the\n" +
+			"client lacks the right admin, and 3 if no node answers.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,8 +122,8 @@ func askItself(a *console.App,
 		Use:   verb + " NODE",
 		Short: short,
 		Long: long + "\n\nNODE is the name of the node, or without --dir the HOST:PORT of its API. The\n" +
-			"exit status is 1 if the node refused or failed, 2 if there is no such node, and\n" +
-			"3 if it does not answer.",
+			"exit status is 1 if the node refused or failed, 2 if there is no such node or the\n" +
+			"client lacks the right admin, and 3 if the node does not answer.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -182,7 +182,7 @@ func freeAddresses(ctx context.Context, n int) ([]string, error) {
 			return out, nil
 		}
 	}
-	return nil, errors.New("this machine has no free ports from 10000 to 31999")
+	return nil, errors.New("this computer has no free ports from 10000 to 31999")
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {

@@ -45,7 +45,7 @@ func Doctor(a *console.App) *cobra.Command {
 			"measured or a node was not reached, 2 if the configuration is wrong, and 3 if\n" +
 			"with --client the node does not answer.",
 		Example: "  parley doctor --round --config node.yaml --for 2s",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !round {
 				return parley.FlagErrorf("round", "it is missing: a measurement to make was expected, and this is the only one")
@@ -161,7 +161,7 @@ func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *c
 				Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: peer.Name,
 			}))
 			if err = cert.Explain(is.HandshakeContext(ctx)); err != nil && ctx.Err() != nil {
-				err = errors.New("it takes connections and says nothing")
+				err = errors.New("it accepts connections but sends nothing")
 			}
 			known = err == nil
 		}

@@ -27,8 +27,9 @@ func Command(a *console.App) *cobra.Command {
 			"promises held. " +
 			"It changes no file, except those of --trace and --svg. The exit status is 0 if no promise broke, 1 if one " +
 			"broke, 2 for bad input, and 3 if a run on --host cluster ended before it was over.\n\n" +
-			"The simulator makes the run, and the same flags make the same run. With --host cluster real processes on " +
-			"this computer make it, joined by mutual TLS: crashes kill them, and each faulty process lies on its links.\n\n" +
+			"By default the simulator makes the run: the same flags make the same run. With --host cluster real processes " +
+			"on this computer make it, connected by mutual TLS: crashes kill them, and each faulty process lies on its " +
+			"links.\n\n" +
 			"With --scenario the flags come from a YAML file; flags of the command line take precedence.\n\n" +
 			"With --replay the correct processes of a trace repeat their steps from their inputs; the exit status is 2 if " +
 			"they do something else. This repeats a run that an exploration found, which no seed makes.\n\n" +

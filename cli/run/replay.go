@@ -55,7 +55,7 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 	}
 	steps, err := again.Run(log.Events)
 	if err != nil {
-		return fmt.Errorf("%s: the run does not follow from what came to its processes: %w", *file, err)
+		return fmt.Errorf("%s: the repeated run differs from the trace: %w", *file, err)
 	}
 	s.Args = []string{"--replay=" + *file}
 	return show.Print(a, show.NewReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
@@ -115,7 +115,7 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	}
 	if h.Facts.Bare {
 		if s.Protocol.Bare == nil {
-			return s, fmt.Errorf("%s stands on no detector: record the trace again", s.Protocol.Name)
+			return s, fmt.Errorf("%s uses no failure detector: record the trace again", s.Protocol.Name)
 		}
 		s.Protocol = *s.Protocol.Bare
 	}

@@ -26,7 +26,7 @@ type Flags struct {
 // Declare adds the flags to fs.
 func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&v.show, "show", nil,
-		"`parts` to show, separated by commas (default: all except very long ones): "+strings.Join(sections, "|"))
+		"`parts` to show, separated by commas (default, or empty: all except very long ones): "+strings.Join(sections, "|"))
 	fs.StringVar(&v.Tree, "tree", "", "`process` whose information tree is shown (default: the first correct lieutenant)")
 	fs.IntVar(&v.Rows, "rows", 12, "`number` of messages of a sender to show; the rest is counted")
 	fs.BoolVar(&v.beats, "alive", false, "show also messages that only say that their sender is alive")

@@ -111,7 +111,7 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 		out = append(out, one)
 	}
 	if f.machine != "" && len(nodes) == 0 {
-		return nil, parley.FlagErrorf("machine", "no trace is of the machine %q: check its name, such as "+
+		return nil, parley.FlagErrorf("machine", "no trace comes from the machine %q: check its name, such as "+
 			"group/news", f.machine)
 	}
 	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.Protocols, namingOf)}

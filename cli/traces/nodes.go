@@ -108,7 +108,7 @@ func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
 		return traces, nil
 	}
 	if len(all[machine]) == 0 {
-		return nil, parley.FlagErrorf("machine", "no trace is of the machine %q: allowed are %s", machine, names)
+		return nil, parley.FlagErrorf("machine", "no trace comes from the machine %q: allowed are %s", machine, names)
 	}
 	return all[machine], nil
 }

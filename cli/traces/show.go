@@ -34,9 +34,9 @@ func Command(a *console.App) *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show TRACE...",
 		Short: "Show a trace as run shows the run",
-		Long: "Show prints the trace of a run like run itself. It merges the traces of the nodes of a cluster, files or " +
-			"folders, and shows one machine; of a stream of agreements it shows one slot. The exit status is 0 if no " +
-			"promise broke, 1 if one broke, and 2 if a trace cannot be read.",
+		Long: "Show prints the trace of a run as \"parley run\" prints the run. It merges the traces of the nodes " +
+			"of a cluster, files or folders, and shows one machine; of a stream of agreements it shows one " +
+			"slot. The exit status is 0 if no promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
 		Args: console.Args(1, 0, "at least one TRACE is needed"),

@@ -35,8 +35,8 @@ func (c *Config) numbers() []number {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
-	form := fs.String("form", c.Form.String(), "terms of the mean: `"+strings.Join(forms[:], "|")+"`")
-	begin := fs.String("begin", c.Begin.String(), "start of the clocks: `"+strings.Join(begins[:], "|")+"`")
+	form := fs.String("form", c.Form.String(), "`terms` of the mean: "+strings.Join(forms[:], "|"))
+	begin := fs.String("begin", c.Begin.String(), "`start` of the clocks: "+strings.Join(begins[:], "|"))
 	fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations, 0 for no end")
 	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of requests for one reading of a clock (0: 1)")
 	for _, f := range c.numbers() {

@@ -187,7 +187,7 @@ func read(b []byte, err error) (keyvalue.Answer, error) {
 	}
 	a, ok := keyvalue.ReadAnswer(b)
 	if !ok {
-		return a, errors.New("the table's answer is none of keys and values")
+		return a, errors.New("the answer does not come from a table of keys and values")
 	}
 	return a, a.Status.Err()
 }

@@ -27,8 +27,8 @@ type Options struct {
 	Faulty []string
 	// Protocol recreates the protocol of a trace from its header.
 	Protocol func(h trace.Header) (parley.Protocol, error)
-	// Settle is how long before the first end of a correct node something must have begun to be required of all;
-	// by default 500 ms.
+	// Settle is a time before the first correct node ends: what begins in it need not have reached all
+	// nodes; by default 500 ms.
 	Settle time.Duration
 }
 
@@ -112,7 +112,7 @@ func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
 	}
 	for _, name := range o.Faulty {
 		if !known[name] {
-			return nil, parley.FlagErrorf("faulty", "no trace is of the node %q: allowed are %s", name,
+			return nil, parley.FlagErrorf("faulty", "no trace comes from the node %q: allowed are %s", name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}

@@ -243,7 +243,7 @@ func TestAuditRefuses(t *testing.T) {
 	o := audit.Options{Faulty: []string{"node9"}, Settle: time.Second}
 	o.Protocol = audit.Protocols(nil, nil)
 	all := traces(t, "agree-eig-1-1")
-	if _, err := audit.Audit(all, o); err == nil || !strings.Contains(err.Error(), `no trace is of the node "node9"`) {
+	if _, err := audit.Audit(all, o); err == nil || !strings.Contains(err.Error(), `no trace comes from the node "node9"`) {
 		t.Error(err)
 	}
 	o.Faulty = nil

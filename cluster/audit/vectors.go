@@ -118,7 +118,7 @@ func (j nameJudge) named() map[string]*named {
 func (n *named) answer(d parley.ExternalEvent, h *parley.History) {
 	values, ok := stream.AgreedVector(d.Msg, h.N)
 	if !ok {
-		n.differs = fmt.Errorf("%s was answered what is no vector", h.Name(d.At))
+		n.differs = fmt.Errorf("%s got an answer that is no vector", h.Name(d.At))
 		return
 	}
 	for i, v := range values {

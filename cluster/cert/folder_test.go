@@ -192,7 +192,7 @@ func TestBadFiles(t *testing.T) {
 		"no authority":             {"ca.pem", "-", "ca.pem: block 1: a PEM block \"CERTIFICATE\" was expected"},
 		"text after the authority": {"ca.pem", "+x", "ca.pem: block 2: a PEM block"},
 		"an authority in bits":     {"ca.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ca.pem: block 1: "},
-		"another list":             {"crl.pem", "", "no authority at hand has signed"},
+		"another list":             {"crl.pem", "", "none of the authorities in use has signed"},
 		"another key":              {"ca.key", "", "ca.key: the key does not belong to ca.pem"},
 		"no key":                   {"ca.key", "-", "ca.key: block 1: a PEM block \"PRIVATE KEY\" was expected"},
 		"no index":                 {"index.json", "-", "index.json: invalid character"},

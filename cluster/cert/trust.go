@@ -341,7 +341,7 @@ func (a Anchors) check() (*anchors, error) {
 func (a *anchors) add(list *x509.RevocationList) error {
 	i := slices.IndexFunc(a.all, func(c *x509.Certificate) bool { return list.CheckSignatureFrom(c) == nil })
 	if i < 0 || list.Number == nil {
-		return errors.New("a revocation list that no authority at hand has signed")
+		return errors.New("a revocation list that none of the authorities in use has signed")
 	}
 	key := keyOf(a.all[i])
 	if old := a.numbers[key]; old != nil && list.Number.Cmp(old) < 0 {

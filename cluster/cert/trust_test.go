@@ -265,7 +265,7 @@ func TestBadAnchors(t *testing.T) {
 		"an older list":    {first, "revocation list number 1: it is older than number 2, which is in use"},
 		"another cluster":  {other.authority.Anchors(), "an authority of cluster post: one of cluster bank was expected"},
 		"a node":           {cert.Anchors{Authorities: []*x509.Certificate{node}}, `"parley://bank/node/c" is no authority`},
-		"a foreign list":   {cert.Anchors{Authorities: first.Authorities, Lists: other.authority.Anchors().Lists}, "no authority at hand has signed"},
+		"a foreign list":   {cert.Anchors{Authorities: first.Authorities, Lists: other.authority.Anchors().Lists}, "none of the authorities in use has signed"},
 		"two clusters":     {cert.Anchors{Authorities: []*x509.Certificate{own, other.authority.Certificate()}}, "authorities of two clusters, bank and post"},
 		"an odd authority": {cert.Anchors{Authorities: []*x509.Certificate{oddAuthority(w)}}, `"parley://bank/node/b" is not an authority's name`},
 	} {

@@ -97,13 +97,14 @@ type Config struct {
 	// Delay is the maximum time for a message and for its receiver to act on it; by default 250 ms. It determines
 	// when a node that waits for an outcome begins to ask the others.
 	Delay time.Duration
-	// Open is how many transactions that this node coordinates may be in flight, and in how many of each other
-	// node it takes part; by default 4096. Further calls block. With Agreed it must be identical on all nodes.
+	// Open is how many transactions of one coordinator may be in flight at this node: its own, and those of
+	// each other node in which it takes part; by default 4096. Further calls block. With Agreed it must be
+	// identical on all nodes.
 	Open int
 	// Prepares is how many calls of the participant may be in flight; by default 64.
 	Prepares int
-	// Remember is of how many finished transactions this node knows the outcome; by default 16384. With Agreed it
-	// must be identical on all nodes.
+	// Remember is how many finished transactions this node remembers, with their outcomes; by default
+	// 16384. With Agreed it must be identical on all nodes.
 	Remember int
 }
 

@@ -108,7 +108,7 @@ func (m *member) deliverNext() bool {
 	m.inbox.seen[l.from] = letter{of: l.of, link: l.link}
 	m.mu.Unlock()
 	if err := m.host.Frame(l.from, channel, l.frame); err != nil {
-		m.say(answer{Failed: "a frame of " + name(l.from) + " that is no message: " + err.Error()})
+		m.say(answer{Failed: "a frame from " + name(l.from) + " is malformed: " + err.Error()})
 	}
 	m.host.Flush()
 	return true

@@ -206,7 +206,7 @@ func (r *Run) asked(id parley.ID) (all []sim.Request) {
 
 func (c *child) tell(what any) error {
 	if err := c.lines.Encode(what); err != nil && !c.killed {
-		return fmt.Errorf("process %s can not be spoken to: %w", name(c.id), err)
+		return fmt.Errorf("process %s accepts no messages: %w", name(c.id), err)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (r *running) waitFor(ctx context.Context, so func(*child) bool) error {
 				return err
 			}
 		case <-late:
-			return errors.New("the processes are not joined after 20 s")
+			return errors.New("the processes are not connected to each other after 20 s")
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -245,7 +245,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 		}
 		restart = restart || state != nil || len(records) > 0
 		if state != nil && !parley.LoadDurable(p.m, p.clock.Now(), state) {
-			return nil, fmt.Errorf("host: what %s had made durable cannot be read", o.Name)
+			return nil, fmt.Errorf("host: the durable records of %s cannot be read", o.Name)
 		}
 	}
 	h.mu.Lock()

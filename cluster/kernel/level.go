@@ -10,9 +10,9 @@ import (
 //
 // All levels but Byzantine tolerate crashes, but no Byzantine faults, and work in agreed views of a majority. A
 // member that crashes, or cannot be heard, is excluded, and its payloads in flight are delivered by all members
-// that stay or by none. A restarted node is a new member, told apart by its incarnation: it delivers what is
-// broadcast from then on. Payloads of the time while it was away it gets from the others if the group is durable,
-// as far as they are retained; otherwise it does not deliver them.
+// that stay or by none. A restarted node is a new member, identified by its incarnation: it delivers what is
+// broadcast from then on. If the group is durable, it also gets from the others the payloads of the time while
+// it was away, as far as they are retained; otherwise it does not deliver them.
 type Level uint8
 
 // The levels.

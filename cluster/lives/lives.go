@@ -69,10 +69,10 @@ const sightings = 4
 // bookName is the name of the book in the store.
 const bookName = "node"
 
-// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because others
-// refuse earlier ones. The number of a first incarnation is the smaller the later it begins, so that a node that
-// lost its folder unnoticed is refused, because it does not know its promises. With rejoin, the number exceeds
-// all earlier ones, and the node joins as a new member.
+// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because
+// others refuse earlier ones. The later a first incarnation begins, the smaller is its number. So a node that
+// lost its folder unnoticed is refused, because it does not know its earlier promises. With rejoin, the number
+// exceeds all earlier ones, and the node joins as a new member.
 func Open(s *store.Store, rejoin bool, revoked func(string) bool) (l *Book, again bool, err error) {
 	l = &Book{store: s, held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked}
 	var state []byte
@@ -131,7 +131,7 @@ func (l *Book) parse(text string) error {
 		if _, err := fmt.Sscanf(line, "saw %q %q %d %d %d %d %d\n",
 			&name, &s.serial, &s.life, &s.store, &s.position, &s.began, &s.refused); err != nil {
 			if _, err := fmt.Sscanf(line, "seen %d %q\n", &s.life, &name); err != nil { // without folders
-				return fmt.Errorf("%q is no line of the book of incarnations", line)
+				return fmt.Errorf("%q is not a valid line of the file of incarnations", line)
 			}
 		}
 		l.seen[name] = append(l.seen[name], s)

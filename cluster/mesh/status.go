@@ -38,9 +38,9 @@ type RTTStatus struct {
 	Samples int           `json:"samples"`
 }
 
-// Status returns what is known of all members, and counts the connections that are of no known member, by reason.
-// in are the machines whose views contain each member. expelled returns from what a member is expelled, and how
-// many of its frames were dropped for that.
+// Status returns what is known of all members, and counts the connections that come from no known member, by
+// reason. in are the machines whose views contain each member. expelled returns from what a member is expelled,
+// and how many of its frames were dropped for that.
 func (m *Mesh) Status(in [][]string, expelled func(parley.ID) (from, dropped uint64),
 ) ([]MemberStatus, map[string]uint64) {
 	stats := m.Stats()

@@ -14,7 +14,7 @@ import (
 
 // ErrDamaged is the error of a folder in which something is missing or differs from what was written. Every
 // *Damage matches it.
-var ErrDamaged = errors.New("what the node had written is damaged")
+var ErrDamaged = errors.New("the records of the node are damaged")
 
 // ErrOldFormat is the error of a folder written by an earlier version of Parley.
 var ErrOldFormat = errors.New("this folder was written by an earlier version, and this one cannot read it: " +

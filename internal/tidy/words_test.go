@@ -23,11 +23,11 @@ type idiom struct {
 // idioms is the list of all such wording.
 var idioms = []idiom{
 	{`(^|[.;:|*-] )Who [a-z]`, 2, "name the actor: a node that ..."},
-	{`\b(is|are) (that|those) of\b`, 4, "say what it does or returns"},
+	{`\b(is|are) (that|those) of\b`, 1, "say what it does or returns"},
 	{`\b(go|goes|going|gone|went) on\b`, 0, "continue, last, or happen"},
 	{`\b(come|comes|coming|came) back\b`, 0, "restart, rejoin, or return"},
 	{`\b(stand|stands|standing|stood) still\b`, 0, "stall, is paused, or is unresponsive"},
-	{`\btold\b`, 20, "send, notify, report, or print"},
+	{`\btold\b`, 18, "send, notify, report, or print"},
 	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 3, "because"},
 	{`\banew\b`, 2, "again, or from scratch"},
 	{`\bin spite of\b`, 0, "despite, or tolerating"},

@@ -98,6 +98,16 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.Again, "again", c.Again, "`number` of consecutive heartbeats that end a suspicion, 1 or more")
 	fs.IntVar(&c.Beats, "beats", c.Beats, "`number` of heartbeats that a process sends, 0 for no end")
 	return func(c *Config, _ parley.Naming) error {
+		switch { // 0 would mean the default
+		case c.Period == 0:
+			return parley.FlagErrorf("period", "0 ticks: allowed is at least 1")
+		case c.Timeout == 0:
+			return parley.FlagErrorf("timeout", "0 ticks: allowed are more than the period, %d", c.Period)
+		case c.Delay == 0:
+			return parley.FlagErrorf("delay", "0 ticks: allowed is at least 1")
+		case c.Again == 0:
+			return parley.FlagErrorf("again", "0 heartbeats: allowed is at least 1")
+		}
 		c.Most = max(c.Most, c.Timeout)
 		return c.Check()
 	}

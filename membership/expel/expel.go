@@ -1,4 +1,5 @@
-// Package expel shuts a process out when enough others ask for it.
+// Package expel makes all correct processes expel a process when enough of them have been
+// asked to.
 //
 // Problem: an administrator asks processes, one by one, to expel another one. All correct processes must
 // accept nothing more from it, and it must learn that, although up to m processes lie, and one of these may
@@ -6,33 +7,34 @@
 //
 // Model: asynchronous, Byzantine, oral: links lose nothing and name the sender.
 //
-// Why it works: a process shuts another one out when m+1 processes have asked for it, and believes that it is
-// shut out itself when m+1 processes say so: of m+1 one is correct. A process that was asked sends its vote
-// to all others. So if m+1 correct processes are asked, each correct process counts m+1.
+// Why it works: a process expels another one, that is, accepts nothing more from it, when m+1 processes have
+// voted for that, and considers itself expelled when m+1 processes report it: of m+1 processes one is
+// correct. A process that was asked sends its vote to all others. So if m+1 correct processes are asked, each
+// correct process counts m+1.
 //
 // Services that hold only while no process lies, such as an agreed view, may exclude a process sooner:
-// [Views] is shut for it after one vote, [All] after m+1.
+// it is expelled from [Views] after one vote, and from [All] after m+1.
 //
 // An expulsion applies to one incarnation: a restarted process is another incarnation, and counts as before.
 // The host reports which incarnation a link leads to, because a liar must not claim that itself; what was
 // sent while there was no link is then sent again. A view counts other incarnations, and may come late. So an
-// exclusion by a view shuts nobody out until there is a vote, which names the incarnation that was meant.
+// exclusion by a view expels no process until there is a vote, which names the incarnation that was meant.
 //
 // Not promised: anything about votes of a process that is expelled itself, because they no longer count; nor
 // about what a process was asked before a crash.
 //
-// Source: the votes of this package are those of the lecture's masking of m faults by m+1 voices; the
-// protocol is this module's own.
+// Source: the votes come from the lecture's masking of m faults by m+1 voices; the protocol is this module's
+// own.
 package expel
 
 import "parley"
 
 // The messages.
 const (
-	// Vote asks to shut out Origin. Value: its incarnation, as in Told.
+	// Vote asks to expel Origin. Value: its incarnation, as in Told.
 	Vote parley.Kind = 1 + iota
-	// Told informs a process that it is shut out. Value: its incarnation; 0 if the host does not report which
-	// incarnations links lead to. Seq: 1 if it is shut out from All.
+	// Told informs a process that its sender has expelled it. Value: its incarnation; 0 if the host does
+	// not report which incarnations links lead to. Seq: 1 if it is expelled from All.
 	Told
 )
 
@@ -46,15 +48,16 @@ const (
 
 // The indications. Seq: Views or All.
 const (
-	// Shut reports that Origin is shut out. Value: its incarnation.
+	// Shut reports that this process has expelled Origin. Value: its incarnation.
 	Shut parley.Kind = parley.Indication + 0x20 + iota
-	// Opened reports that Origin is another incarnation now, and may be heard again.
+	// Opened reports that Origin is another incarnation now, whose messages are
+	// accepted again.
 	Opened
-	// Expelled reports that the others have shut this process out.
+	// Expelled reports that the others have expelled this process.
 	Expelled
 )
 
-// What a process is shut out from.
+// What a process is expelled from.
 const (
 	Views uint64 = 1 + iota // services that tolerate no liars
 	All                     // all services, including those that tolerate liars

@@ -106,7 +106,7 @@ import (
 )
 
 // The messages. The envelope's epoch is the number of the sender's view; in messages of the ballot it is the
-// number of the view that the ballot ends. Lower kinds are those of agreement/ballot. Layers have their own
+// number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
 // kinds.
 const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
@@ -268,7 +268,7 @@ func (c Config) Check() error {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n := c.N
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: as many as leave a majority)")
 	fs.BoolVar(&c.Return, "return", c.Return, "let an excluded process join again")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n {

@@ -92,7 +92,7 @@ func (s *Session) enter(ctx context.Context) error {
 	case s.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		err := fmt.Errorf("client: another command of the session is under way: %w", context.Cause(ctx))
+		err := fmt.Errorf("client: another command of the session is in flight: %w", context.Cause(ctx))
 		return &marked{err, errUnasked}
 	}
 }

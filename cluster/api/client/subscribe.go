@@ -44,11 +44,11 @@ var ErrCutOff = errors.New("the subscription is cut off")
 
 // Why a subscription is cut off, or a node is given up.
 var (
-	errOwnOrder = errors.New("the group has another order at each node: the next position at this one is not known")
-	errAnew     = errors.New("the group is in memory, and no node is known to have been in it all the time: " +
+	errOwnOrder = errors.New("each node has its own order of this group: the next position at this node is not known")
+	errAnew     = errors.New("the group is in memory, and no node is known to have been a member all the time: " +
 		"its positions may have begun again")
 	errEnded  error = connect.NewError(connect.CodeUnavailable, errors.New("the node has ended the stream"))
-	errSilent error = connect.NewError(connect.CodeUnavailable, fmt.Errorf("the node has said nothing for %v", silence))
+	errSilent error = connect.NewError(connect.CodeUnavailable, fmt.Errorf("the node was silent for %v", silence))
 	errLate   error = connect.NewError(connect.CodeUnavailable, errors.New("the node did not begin to deliver in time"))
 )
 

@@ -150,7 +150,7 @@ func (c *Client) Reach(ctx context.Context) error {
 func control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if strings.HasPrefix(network, "tcp") && (err != nil || !to.Addr().IsLoopback()) {
-		return fmt.Errorf("%s is not this machine's own", address)
+		return fmt.Errorf("%s is not an address of this computer", address)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (c *Client) now() (context.Context, uint64) {
 }
 
 var (
-	errBusy = errors.New("the participant has not answered to 1024 calls yet")
+	errBusy = errors.New("the participant has not yet answered 1024 calls")
 	errLate = errors.New("the participant has not answered in time")
 )
 
