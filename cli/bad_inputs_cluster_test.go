@@ -21,6 +21,7 @@ type badCall struct {
 // badCalls are calls of nodes.
 var badCalls = []badCall{
 	{"status", 2, "--dir: it is missing: name the folder of a local cluster, or with --at the nodes of any"},
+	{"status --dir full", 2, "--dir: open full/node1/node.yaml: no such file or directory: the folder of a cluster was expected"},
 	{"status --dir nowhere", 2, "--dir: open nowhere/node1/node.yaml: no such file or directory: the folder of a cluster was expected"},
 	{"status --dir bank --at nobody", 2, `--at: "nobody": allowed are node1, node2, node3`},
 	{"status --at localhost", 2, `--at: "localhost": HOST:PORT was expected, as in localhost:7101`},
@@ -56,6 +57,11 @@ var badCalls = []badCall{
 	{"table put t k --dir bank", 2, "parley table put: TABLE and KEY and VALUE were expected, and 2 are given"},
 	{"table add t k many --dir bank", 2, `parley table add: "many": a whole number was expected`},
 	{"table add t k -1 --dir bank", 2, "write arguments that begin with - after --, as in"},
+	{"agree x -m -1 --dir bank", 2, `-m: "-1": a whole number from 0 on was expected`},
+	{"agree --name '' node1=x --dir bank", 2, "--name: 0 bytes: allowed are 1 to 64"},
+	{"table", 2, "parley table: name a command: allowed are add, delete, do, get, put, query"},
+	{"status --timeout 999999999h --dir bank", 2, `--timeout: "999999999h": the largest that is allowed is 2562047h`},
+	{"commit '' node1=a --dir bank", 2, "TRANSACTION has 0 bytes: allowed are 1 to 255"},
 	{"commit t1 --dir bank", 2, "parley commit: TRANSACTION and NODE=WHAT were expected, and only one is given"},
 	{"commit t1 node1 --dir bank", 2, `"node1": NODE=WHAT was expected, each node once`},
 	{"commit t1 node1=a node1=b --dir bank", 2, `"node1=b": NODE=WHAT was expected, each node once`},
@@ -112,26 +118,12 @@ var badClusters = []badCall{
 }
 
 // badConfigs are changes of a node's configuration, old text and new, with what "parley node" says after the name of the
-// file.
+// file. Package nodefile tests the others.
 var badConfigs = [][3]string{
 	{"cluster: local", "cluster: other", `:1: cluster: "other": the authority in bank/certs belongs to cluster local`},
 	{"cluster: local", "cluster: {", ":3: not YAML: "},
 	{"name: node1\n", "name: node9\n", `:2: name: "node9" is none of the members: allowed are node1, node2, node3`},
-	{"name: node1\n", "name: node 1\n", `:2: name: "node 1" is no name: allowed are 1 to 63 of a-z, 0-9 and -`},
-	{"name: node1\n", "name: [node1]\n", ":2: name: a list was found: a plain value was expected"},
 	{"certificates: ../certs", "certificates: nowhere", ":4: certificates: open bank/node1/nowhere/ca.pem: no such file or directory"},
-	{"durable: true", "durable: perhaps", `:6: durable: "perhaps": allowed are true, false`},
-	{"m: 0", "m: 3", ":7: m: 3 faulty nodes of 3: allowed is 0, because n > 3m"},
-	{"m: 0", "round: 100", `:7: round: "100": allowed are 1ms to 1h, with the unit, as in 100ms or 1.5s`},
-	{"m: 0", "quorum: 3", `:7: unknown key "quorum": allowed are cluster, name, listen, `},
-	{"m: 0", "links: ipoac", `:7: links: "ipoac": allowed are streams, datagrams, calls`},
-	{"m: 0", "traitor: flip", `:7: traitor: the key is for laboratories: it is refused without "lab: true"`},
-	{"m: 0", "listen: 127.0.0.1:70000", `:7: listen: "127.0.0.1:70000": HOST:PORT was expected, with a PORT from 1 to 65535`},
-	{"m: 0", "api: here", `:7: not YAML: mapping key "api" already defined`},
-	{"level: total", "level: best", `:11: groups: level: "best": allowed are total, reliable, `},
-	{"state: bank", "state: shop", `:16: tables: state: "shop": allowed are keyvalue, bank`},
-	{"- name: bank", "- name: table", `:15: tables: name: "table": another table has this name: each needs its own`},
-	{"signer: ed25519:", "signer: rsa:", `:20: members: signer: "rsa:`},
 	{"data: data", "data: node.yaml", ": data: open bank/node1/node.yaml: not a directory"},
 }
 

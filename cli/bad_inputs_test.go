@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,9 +13,8 @@ import (
 
 	"parley/cli/console"
 	"parley/internal/draw/prose"
+	"parley/internal/golden"
 )
-
-var updateBadInputs = flag.Bool("update-bad-inputs", false, "write the messages into testdata/bad_inputs")
 
 // badInput is a command line that cannot run, with its exit status and its message.
 type badInput struct{ line, want string }
@@ -60,13 +58,13 @@ func TestBadInputs(t *testing.T) {
 			text := string(archive.Comment)
 			for _, in := range readBadInputs(t, text) {
 				got := in.check(t, filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(file)))))
-				if *updateBadInputs {
+				if golden.Updating() {
 					text = strings.Replace(text, strings.TrimSuffix(in.line+"\n"+in.want, "\n")+"\n", in.line+"\n"+got+"\n", 1)
 				} else if got != in.want {
 					t.Errorf("%s\ngot  %s\nwant %s", in.line, got, in.want)
 				}
 			}
-			if *updateBadInputs {
+			if golden.Updating() {
 				archive.Comment = []byte(text)
 				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"parley/catalog"
 	"parley/cli"
+	"parley/internal/golden"
 )
 
 // TestMain runs the command line instead of the tests when a command under test starts this program as a node or
@@ -19,6 +20,9 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && slices.Contains([]string{"node", "member", "list", "bench"}, os.Args[1]) {
 		cli.Main(catalog.All())
+	}
+	if !strings.HasPrefix(filepath.Base(os.Args[0]), "parley") { // the tests, and not a command of a script
+		golden.Environment()
 	}
 	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})
 }

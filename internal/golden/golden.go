@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"parley/catalog"
@@ -14,9 +15,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// Environment removes the variables that set flags, for tests of the command line.
+func Environment() {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "PARLEY_") {
+			_ = os.Unsetenv(name) // the name is valid: the system has it
+		}
+	}
+}
+
 // Story runs a command line and compares its output with the file.
 func Story(t *testing.T, file string, args ...string) {
 	t.Helper()
+	Environment()
 	var out, stderr bytes.Buffer
 	if status := cli.Run(catalog.All(), args, &out, &stderr); status != 0 {
 		t.Fatalf("status %d, %s", status, stderr.String())

@@ -45,12 +45,11 @@ type step struct {
 
 // moments sets the rows of a protocol without rounds.
 func (d *diagram) moments(all []reading.Moment) {
-	d.bent = true
 	d.follow(stepsOf(all, true))
 	if d.fits() {
 		return
 	}
-	d.bent, d.rows, d.flights, d.tracks, d.left = false, nil, nil, nil, 0
+	d.rows, d.flights, d.tracks, d.left = nil, nil, nil, 0
 	d.follow(stepsOf(all, false))
 }
 

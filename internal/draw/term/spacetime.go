@@ -90,7 +90,6 @@ type diagram struct {
 	left    int    // events without a row
 	empty   uint64 // messages without content, which have no row
 	flights []*flight
-	bent    bool // flights are drawn from sending to arrival
 	used    map[string]bool
 
 	lanes         []int    // the column of each lane
