@@ -370,7 +370,7 @@ type MemberStatus struct {
 	FramesLost uint64 `protobuf:"varint,14,opt,name=frames_lost,json=framesLost,proto3" json:"frames_lost,omitempty"`
 	// Bytes that wait to be sent.
 	Queued uint64 `protobuf:"varint,15,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Of the last pings; absent before the first one.
+	// The times of the last pings; absent before the first one.
 	RoundTrip *RoundTrip `protobuf:"bytes,16,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
 	// Connections and frames that were dropped, by reason.
 	Dropped       map[string]uint64 `protobuf:"bytes,17,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -689,7 +689,7 @@ type GroupStatus struct {
 	View  *ViewStatus            `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
 	// Only for a Byzantine group.
 	Slots *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// Of the last delivery; 0 if there was none.
+	// The position of the last delivery; 0 if there was none.
 	Position      uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1611,7 +1611,7 @@ type PeerMeasure struct {
 	// How far its clock was ahead of this node's when it was last read; absent if it could not be
 	// read.
 	Skew *durationpb.Duration `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`
-	// How wrong that may be.
+	// The largest error of skew.
 	Error         *durationpb.Duration `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
