@@ -364,7 +364,7 @@ type Account struct {
 	Heard []*Heard `protobuf:"bytes,2,rep,name=heard,proto3" json:"heard,omitempty"`
 	// The node's information tree, where the algorithm has one.
 	Tree []*Branch `protobuf:"bytes,3,rep,name=tree,proto3" json:"tree,omitempty"`
-	// Whether the account was truncated because it has too little room.
+	// Whether the account was truncated because it was too long.
 	Cut           bool `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

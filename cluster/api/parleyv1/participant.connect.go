@@ -47,7 +47,7 @@ const (
 type ParticipantServiceClient interface {
 	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
 	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. Abort is then called, too.
+	// of the header connect-timeout-ms. The node then also calls Abort.
 	//
 	// With "again", the node has restarted after it had received a yes to this request. The answer
 	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
@@ -135,7 +135,7 @@ func (c *participantServiceClient) Abort(ctx context.Context, req *AbortPartRequ
 type ParticipantServiceHandler interface {
 	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
 	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. Abort is then called, too.
+	// of the header connect-timeout-ms. The node then also calls Abort.
 	//
 	// With "again", the node has restarted after it had received a yes to this request. The answer
 	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
