@@ -15,7 +15,7 @@ CORE     := . ./agreement/eig/sliced ./lockstep/... ./stack/... ./mux/... ./seq/
             ./cluster/link ./cluster/host
 
 .PHONY: help
-help: ## list what can be made
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
@@ -24,37 +24,37 @@ build: ## compile everything, and the command to bin/parley
 	$(GO) build -o bin/parley ./cmd/parley
 
 .PHONY: test
-test: ## run all tests; needs Go alone, and no privileges
+test: ## run all tests; needs only Go, and no privileges
 	$(GO) test ./...
 
 .PHONY: steady
-steady: ## all tests 20 times in a row, some on one processor and some beside busy loops; none may fail
+steady: ## run all tests 20 times in a row, some on one processor and some beside busy loops; none may fail
 	$(GO) run ./internal/steady
 
 .PHONY: steady-short
-steady-short: ## the tests of what has changed since BASE, by default where the branch left main, three times
+steady-short: ## run the tests of packages changed since BASE (by default, since the branch left main) three times
 	$(GO) run ./internal/steady -short $(if $(BASE),-base $(BASE))
 
 .PHONY: check
-check: vet cross staticcheck lint storebench drift rename-check vuln ## all checks of the source: the next eight
+check: vet cross staticcheck lint storebench drift rename-check vuln ## run all checks of the source: the next eight
 
 .PHONY: vet
-vet: ## go vet, of the tools too
+vet: ## run go vet, also on the tools
 	$(GO) vet ./...
 	$(GO) -C tools vet ./...
 
 .PHONY: cross
-cross: ## the command compiles for Windows and macOS, and what makes and shows runs for WebAssembly
+cross: ## compile the command for Windows and macOS, and the packages that make and show runs for WebAssembly
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
 	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw/...
 
 .PHONY: staticcheck
-staticcheck: ## staticcheck
+staticcheck: ## run staticcheck
 	$(TOOL) staticcheck ./...
 
 .PHONY: lint
-lint: ## golangci-lint; its first build takes minutes
+lint: ## run golangci-lint; its first build takes minutes
 	$(GO) -C tools/lint mod tidy -diff
 	$(LINT) run ./...
 
@@ -82,7 +82,7 @@ rename-check: ## rename a copy of the module, and compile it and its tests
 	bash .ci/rename-check
 
 .PHONY: vuln
-vuln: ## govulncheck, if the database of vulnerabilities can be reached
+vuln: ## run govulncheck, if the database of vulnerabilities can be reached
 	bash .ci/vuln
 
 .PHONY: race
@@ -90,7 +90,7 @@ race: ## run all tests with the race detector; needs a C compiler
 	$(GO) test -race ./...
 
 .PHONY: race-core
-race-core: ## the same for the core packages
+race-core: ## run the tests of the core packages with the race detector
 	$(GO) test -race $(CORE)
 
 .PHONY: fuzz
@@ -98,23 +98,23 @@ fuzz: ## fuzz every target for FUZZTIME, 30s unless given
 	bash .ci/fuzz $(FUZZTIME)
 
 .PHONY: fuzz-short
-fuzz-short: ## fuzz what reads bytes from outside for a moment, as CI does, where that is quickly built
+fuzz-short: ## fuzz each quickly built decoder of foreign bytes for 1 s, as CI does
 	bash .ci/fuzz 1s '^(\.|./trace|./cluster/(link|cert)) Fuzz(Decode|Hello|Load|Parse|Read.*)$$'
 
 .PHONY: mutants
-mutants: ## seed the module with bugs, one at a time: the tests must catch each; ONLY=GLOB, or ONLY=assurance
+mutants: ## seed bugs, one at a time: the tests must catch each; ONLY=GLOB, or ONLY=assurance
 	$(GO) run ./internal/mutants $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: mutants-short
-mutants-short: ## six of them, each by a few tests
+mutants-short: ## seed six bugs, each caught by a few tests
 	$(GO) run ./internal/mutants -short
 
 .PHONY: explore
-explore: ## search through all that may happen to small systems, as explore/testdata/cases.txt lists; ONLY selects some
+explore: ## search every state of the small systems in explore/testdata/cases.txt; ONLY selects some
 	$(GO) run ./internal/explorecases $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: explore-mutants
-explore-mutants: ## find the seeded bugs by such searches, as testdata/mutants.txt of each package says; ONLY selects some
+explore-mutants: ## find the seeded bugs by such searches, as testdata/mutants.txt of each package lists; ONLY selects some
 	$(GO) test ./internal/mutants -run '^TestExplored$$' -count=1 -timeout 0 -v -explore $(if $(ONLY),-mutants '$(ONLY)')
 
 .PHONY: grid
@@ -134,11 +134,11 @@ bench-spin: ## search one model with SPIN and with parley; needs spin, gcc and G
 	bash docs/explanation/spin/run.sh
 
 .PHONY: test-net
-test-net: ## the tests of cut networks and full disks; needs Linux, root, /dev/net/tun, loop devices, mount, mkfs.ext4
+test-net: ## run the tests of cut networks and full disks; needs Linux, root, /dev/net/tun, loop devices, mount, mkfs.ext4
 	$(GO) test -tags testnet ./internal/chaos -run '^TestNetworksAndDisks$$' -v -count=1
 
 .PHONY: chaos
-chaos: build ## inject faults into five real nodes for CHAOS_FOR, one of which lies, and judge; needs what test-net does; SEED and ONLY select
+chaos: build ## inject faults into five real nodes for CHAOS_FOR, one of which lies, and judge; needs what test-net needs; SEED and ONLY select
 	$(GO) test -c -o bin/liar.test ./cluster
 	$(GO) run ./internal/chaos -parley bin/parley -liar bin/liar.test -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
 
@@ -147,7 +147,7 @@ audit: ## agree 1,000 times, with traitors of every kind among real processes, a
 	$(GO) run ./internal/audit $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: chaos-short
-chaos-short: build ## kill and stop five real nodes for some seconds, and judge; it needs no privileges
+chaos-short: build ## kill and stop five real nodes for some seconds, and judge; needs no privileges
 	$(GO) run ./internal/chaos -parley bin/parley -bare -for 15s -seed 1 -only kill-quick,stop,restart-all
 
 .PHONY: audit-short
@@ -155,15 +155,15 @@ audit-short: ## agree 50 times with two-faced traitors among real processes, and
 	$(GO) run ./internal/audit -instances 50 -only '(4,1) t'
 
 .PHONY: soak
-soak: build ## five real nodes under load for SOAK_FOR, 8 hours unless given: nothing may leak
+soak: build ## run five real nodes under load for SOAK_FOR, by default 8 hours: nothing may leak
 	$(GO) run ./internal/chaos -parley bin/parley -bare -soak -for $(SOAK_FOR)
 
 .PHONY: soak-sim
-soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a member stopped: memory stays flat; ONLY selects one
+soak-sim: ## simulate ten million broadcasts of each ordered broadcast while a member is paused: memory must not grow; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
 .PHONY: failover-short
-failover-short: ## kill each of three nodes that broadcast, and print how long that delays the others
+failover-short: ## kill each of three nodes that broadcast, and measure the delay at the others
 	$(GO) run ./cmd/parley bench failover --reps 1 --before 300ms --after 500ms
 
 .PHONY: tutorials
@@ -171,19 +171,19 @@ tutorials: ## run the tutorials, between real processes; needs bash, curl, git a
 	$(GO) test ./cli -run 'TestTutorials$(if $(ONLY),/$(ONLY))' -count=1 -v -tutorials
 
 .PHONY: real
-real: mutants-short audit-short chaos-short failover-short demo tutorials ## what needs real processes and real time, in its short form
+real: mutants-short audit-short chaos-short failover-short demo tutorials ## run the tests that need real processes and real time, in their short form
 
 .PHONY: demo
-demo: ## four processes agree although one of them lies, and continue when one is killed
+demo: ## run the demo: four processes agree although one lies, and continue after one is killed
 	$(GO) run ./cmd/parley demo --once
 
 .PHONY: cover
-cover: ## the share of statements that tests reach, by function, to cover.out
+cover: ## write the share of statements that tests reach, by function, to cover.out
 	$(GO) test -coverprofile=cover.out -coverpkg=./... ./...
 	$(GO) tool cover -func=cover.out | tail -n 1
 
 .PHONY: generate
-generate: ## write the generated files again
+generate: ## write the generated files
 	$(GO) generate ./...
 
 .PHONY: reference

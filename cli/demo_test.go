@@ -63,10 +63,33 @@ func TestDemo(t *testing.T) {
 	if !strings.HasPrefix(survivors, last) || len(last) == len(survivors) {
 		t.Errorf("the killed one delivered %q, and the others %q", last, survivors)
 	}
+	quotedByReadme(t, got)
 	for _, m := range masks {
 		got = m.what.ReplaceAllString(got, m.with)
 	}
 	golden.Compare(t, "testdata/demo.txt", []byte(got))
+}
+
+// quotedByReadme compares the demo's output with the lines that the README quotes from it. The number of messages varies.
+func quotedByReadme(t *testing.T, output string) {
+	t.Helper()
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	normal := func(text string) string {
+		return strings.Join(strings.Fields(regexp.MustCompile(`\d+ messages`).ReplaceAllString(text, "some messages")), " ")
+	}
+	_, quoted, _ := strings.Cut(string(b), "From the output:\n\n```\n")
+	quoted, _, ok := strings.Cut(quoted, "\n```")
+	if !ok {
+		t.Fatal("the README quotes nothing from the demo")
+	}
+	for line := range strings.Lines(quoted) {
+		if line != "...\n" && !strings.Contains(normal(output), normal(line)) {
+			t.Errorf("the README quotes %q, and the demo prints %s", line, output)
+		}
+	}
 }
 
 // Without --once the cluster stays, the printed commands work in their order, and Ctrl-C removes everything.

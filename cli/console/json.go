@@ -111,11 +111,11 @@ type ErrorOutput struct {
 type Failure struct {
 	Status   int    `json:"status"`             // the exit status that belongs to the error
 	Message  string `json:"message"`            // the whole error in words
-	Flag     string `json:"flag,omitempty"`     // the flag that it is about, without dashes
+	Flag     string `json:"flag,omitempty"`     // the flag with the wrong value, without dashes
 	Variable string `json:"variable,omitempty"` // the environment variable that has set the flag
-	File     string `json:"file,omitempty"`     // the file that it is about
+	File     string `json:"file,omitempty"`     // the file with the error
 	Line     int    `json:"line,omitempty"`     // the line of the file, from 1
-	Hint     string `json:"hint,omitempty"`     // what to do, as far as the message says it
+	Hint     string `json:"hint,omitempty"`     // the part of the message that says what to do
 	Node     string `json:"node,omitempty"`     // the node whose error it is
 	Code     string `json:"code,omitempty"`     // the API's code of a node's error, such as unavailable
 	Reason   string `json:"reason,omitempty"`   // the API's reason of a node's error

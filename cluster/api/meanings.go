@@ -29,18 +29,18 @@ var meanings = map[string]string{
 	"link_bytes_out_total":   "Bytes sent to the peer.",
 	"link_frames_lost_total": "Frames that were queued when a connection ended. A rise means a link that breaks.",
 	"link_queued_bytes":      "Bytes queued for the peer. If it rises, the peer or the network is too slow.",
-	"link_dropped_total": "Dropped connections and frames of the peer, by reason. If it rises, the log " +
-		"says which.",
+	"link_dropped_total": "Dropped connections and frames of the peer, by reason. If it rises, look " +
+		"for the reason in the log.",
 	"link_rtt_seconds": "Round-trip time of the last pings to the peer, in seconds: least, median, and " +
-		"999 of 1000. If a median exceeds 1/5 of a round, the peer counts as faulty: " +
+		"99.9th percentile. If a median exceeds 1/5 of a round, the peer counts as faulty: " +
 		"run parley doctor.",
 	"table_position": "Commands that this replica has applied. If it stays behind the others, this node is slow.",
 	"table_waiting": "Commands of this node without an answer. If it rises, the table stalls: look " +
 		"at view_suspected.",
 	"table_stopped": "1 if this replica has stopped because it diverged or its machine panicked. " +
-		"Then see the log; start the node with --rejoin.",
+		"Then see the log; start the node with an empty folder and --rejoin.",
 	"table_diverged": "1 for a node whose replica of the table differs from the majority. Start that " +
-		"node with --rejoin, and report it.",
+		"node with an empty folder and --rejoin, and report the bug.",
 	"store_records_total": "Records submitted to the disk since the start.",
 	"store_durable_total": "Records on the disk since the start. If it stays behind store_records_total, " +
 		"the disk is too slow.",
@@ -57,19 +57,19 @@ var meanings = map[string]string{
 	"view_members":       "Members of the view. If it falls, a node was excluded: look at link_connected.",
 	"view_suspected":     "Members that this node suspects to have crashed. If it stays above 0, look at these nodes.",
 	"slots_opened_total": "Agreements that this node has begun or joined, by stream or group.",
-	"slots_done":         "Number of the agreement up to which all are finished, by stream or group.",
+	"slots_done":         "Number of the slot up to which all slots are finished, by stream or group.",
 	"slots_abstained_total": "Agreements from which this node abstained because it missed a deadline or was " +
 		"rejoining. If it rises, look at pauses_total and clock_synchronized.",
 	"clock_synchronized": "1 if the clock is in step with the others, otherwise 0; then look at " +
 		"link_rtt_seconds and clock_skew_seconds.",
-	"clock_bound_seconds":  "Largest difference of other correct nodes' clocks, in seconds.",
+	"clock_bound_seconds":  "How far the clock of any other correct node may differ, in seconds.",
 	"clock_offset_seconds": "How far the time of the cluster is ahead of the computer's clock, in seconds.",
 	"clock_drift_ppm": "How much faster this node's clock runs than the others, in parts per million. " +
-		"Beyond 3000 it refuses agreements: repair the clock.",
-	"clock_skew_seconds": "How far the peer's clock was ahead at the last reading, in seconds. If one " +
-		"rises, repair that clock.",
-	"wake_late_seconds": "How much later than requested this process wakes, in seconds: median and 999 " +
-		"of 1000. If it rises, the computer is overloaded.",
+		"Beyond 3000 the node refuses agreements: repair the clock.",
+	"clock_skew_seconds": "How far the peer's clock was ahead at the last reading, in seconds. If it " +
+		"rises for one peer, repair that clock.",
+	"wake_late_seconds": "How much later than requested this process wakes, in seconds: median and 99.9th " +
+		"percentile. If it rises, the computer is overloaded.",
 	"pauses_total": "Wake-ups later than 1/5 of a round. If it rises, reduce the load or use longer " +
 		"rounds: run parley doctor.",
 	"suspended_seconds_total": "How long this computer was suspended since the start, in seconds.",

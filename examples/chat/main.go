@@ -39,7 +39,7 @@ func talk(ctx context.Context, out io.Writer) error {
 	if _, err := hear(ctx, all[1], 1); err != nil { // Ben reads it first
 		return err
 	}
-	if err := say(ctx, all[1], "At the harbour."); err != nil {
+	if err := say(ctx, all[1], "At the harbor."); err != nil {
 		return err
 	}
 	for i, node := range all {

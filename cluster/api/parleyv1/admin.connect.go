@@ -68,8 +68,8 @@ type AdminServiceClient interface {
 	// Drain makes the node refuse new requests, wait for those in flight, then leave and exit.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel makes the members expel another one. It needs a majority. If the expelled node is
-	// running, it may rejoin as another incarnation.
+	// Expel makes the members expel another member. It needs a majority. The expelled node may
+	// rejoin, as a new incarnation, when it is started again.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
 	// Forget makes the node delete what it knows of the incarnations and the disk of another node
@@ -245,8 +245,8 @@ type AdminServiceHandler interface {
 	// Drain makes the node refuse new requests, wait for those in flight, then leave and exit.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel makes the members expel another one. It needs a majority. If the expelled node is
-	// running, it may rejoin as another incarnation.
+	// Expel makes the members expel another member. It needs a majority. The expelled node may
+	// rejoin, as a new incarnation, when it is started again.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
 	// Forget makes the node delete what it knows of the incarnations and the disk of another node

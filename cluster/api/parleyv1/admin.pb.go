@@ -129,7 +129,7 @@ type StatusResponse struct {
 	// This node's name.
 	Node  string    `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	State NodeState `protobuf:"varint,3,opt,name=state,proto3,enum=parley.v1.NodeState" json:"state,omitempty"`
-	// The node's incarnation: a later start has a larger one.
+	// The number of the node's incarnation: a later start has a larger number.
 	Incarnation uint64 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Whether the node has started before.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
@@ -158,9 +158,9 @@ type StatusResponse struct {
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
 	// Messages of others that machines refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Connections that no member has proved to be its own, by reason.
+	// Connections that no member authenticated, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Messages for unknown machines.
+	// Messages for machines that this node does not have.
 	Strange       uint64 `protobuf:"varint,21,opt,name=strange,proto3" json:"strange,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -370,7 +370,7 @@ type MemberStatus struct {
 	FramesLost uint64 `protobuf:"varint,14,opt,name=frames_lost,json=framesLost,proto3" json:"frames_lost,omitempty"`
 	// Bytes that wait to be sent.
 	Queued uint64 `protobuf:"varint,15,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Of the last pings; absent before the first one.
+	// The times of the last pings; absent before the first one.
 	RoundTrip *RoundTrip `protobuf:"bytes,16,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
 	// Connections and frames that were dropped, by reason.
 	Dropped       map[string]uint64 `protobuf:"bytes,17,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -689,7 +689,7 @@ type GroupStatus struct {
 	View  *ViewStatus            `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
 	// Only for a Byzantine group.
 	Slots *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// Of the last delivery; 0 if there was none.
+	// The position of the last delivery; 0 if there was none.
 	Position      uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1022,7 +1022,7 @@ type StoreStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Records submitted by this incarnation.
 	Records uint64 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
-	// Those of them that are on disk.
+	// Submitted records that are on disk.
 	Durable uint64 `protobuf:"varint,2,opt,name=durable,proto3" json:"durable,omitempty"`
 	Bytes   uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Why the store has failed; empty if it has not.
@@ -1611,7 +1611,7 @@ type PeerMeasure struct {
 	// How far its clock was ahead of this node's when it was last read; absent if it could not be
 	// read.
 	Skew *durationpb.Duration `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`
-	// How wrong that may be.
+	// The largest error of skew.
 	Error         *durationpb.Duration `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -62,9 +62,9 @@ type AgreeServiceClient interface {
 	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions of this node from now on, on any node's request, as they are
-	// made: not necessarily in the order of slots. A caller that reads too slowly is cut off with
-	// ABORTED.
+	// Decisions streams the decisions that this node makes from now on, whichever node requested
+	// them. They are not necessarily in the order of slots. A caller that reads too slowly is cut off
+	// with ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest) (*connect.ServerStreamForClient[DecisionsResponse], error)
 }
@@ -167,9 +167,9 @@ type AgreeServiceHandler interface {
 	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions of this node from now on, on any node's request, as they are
-	// made: not necessarily in the order of slots. A caller that reads too slowly is cut off with
-	// ABORTED.
+	// Decisions streams the decisions that this node makes from now on, whichever node requested
+	// them. They are not necessarily in the order of slots. A caller that reads too slowly is cut off
+	// with ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest, *connect.ServerStream[DecisionsResponse]) error
 }

@@ -89,10 +89,10 @@ type Rule int32
 const (
 	// The strict majority.
 	Rule_RULE_UNSPECIFIED Rule = 0
-	// The value of more than half of the nodes, otherwise the value for none.
+	// The value of more than half of the nodes; if there is none, the value of the field otherwise.
 	Rule_RULE_MAJORITY Rule = 1
-	// The median of the values as decimal integers; an entry that is no integer counts as the value
-	// for none.
+	// The median of the values as decimal integers. An entry that is no integer counts as the value
+	// of the field otherwise.
 	Rule_RULE_MEDIAN Rule = 2
 	// The minimum of these integers.
 	Rule_RULE_MINIMUM Rule = 3
@@ -274,7 +274,7 @@ type Decision struct {
 	M         uint32    `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
 	// The number of the agreement among those of the same source, algorithm, and m, from 1.
 	Slot uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Absent if it is none, as only the value of a node that lies is.
+	// Absent if the decision is that there is no value; that happens only if the source is faulty.
 	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	// What nodes report that they received, if requested. It proves nothing, because a faulty node
 	// may report anything.
@@ -364,7 +364,7 @@ type Account struct {
 	Heard []*Heard `protobuf:"bytes,2,rep,name=heard,proto3" json:"heard,omitempty"`
 	// The node's information tree, where the algorithm has one.
 	Tree []*Branch `protobuf:"bytes,3,rep,name=tree,proto3" json:"tree,omitempty"`
-	// Whether the account was truncated because it has too little room.
+	// Whether the account was truncated because it was too long.
 	Cut           bool `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -499,7 +499,7 @@ type Branch struct {
 	Path []string `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
 	// The value received along the path. Absent if none was.
 	In []byte `protobuf:"bytes,2,opt,name=in,proto3,oneof" json:"in,omitempty"`
-	// The value resolved from that and the branches below. Absent if it is no value.
+	// The value resolved from in and from the branches below. Absent if it is no value.
 	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3,oneof" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -809,7 +809,8 @@ type ConsensusRequest struct {
 	Proposal *ProposeRequest `protobuf:"bytes,1,opt,name=proposal,proto3" json:"proposal,omitempty"`
 	// By default the strict majority. Identical on all nodes.
 	Rule Rule `protobuf:"varint,2,opt,name=rule,proto3,enum=parley.v1.Rule" json:"rule,omitempty"`
-	// The value for none: it stands for a node that submitted no value. Identical on all nodes.
+	// The value that counts for a node that submitted none, and the result if no value has the
+	// majority. Identical on all nodes.
 	Otherwise     []byte `protobuf:"bytes,3,opt,name=otherwise,proto3" json:"otherwise,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

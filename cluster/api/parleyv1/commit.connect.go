@@ -42,13 +42,13 @@ const (
 type CommitServiceClient interface {
 	// Commit makes the participants of members prepare their bodies, and then all commit or all
 	// abort. It answers when the outcome is decided. A retry at this node gets the same outcome, as
-	// long as it is remembered. UNKNOWN with reason "blocked": the outcome cannot be known before
-	// other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one with
-	// other members, or to a finished one that was requested at another node; with an unknown outcome
-	// it may be this one. NOT_FOUND: there is no member of a name.
+	// long as the node remembers it. UNKNOWN with reason "blocked": the outcome cannot be known
+	// before other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one
+	// with other members, or to a finished one that was requested at another node; if the outcome is
+	// unknown, it may belong to this transaction. NOT_FOUND: no member has one of the names.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome returns what this node knows of a transaction. NOT_FOUND: nothing.
+	// Outcome returns what this node knows of a transaction. NOT_FOUND: the node knows nothing of it.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }
@@ -108,13 +108,13 @@ func (c *commitServiceClient) Outcome(ctx context.Context, req *OutcomeRequest) 
 type CommitServiceHandler interface {
 	// Commit makes the participants of members prepare their bodies, and then all commit or all
 	// abort. It answers when the outcome is decided. A retry at this node gets the same outcome, as
-	// long as it is remembered. UNKNOWN with reason "blocked": the outcome cannot be known before
-	// other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one with
-	// other members, or to a finished one that was requested at another node; with an unknown outcome
-	// it may be this one. NOT_FOUND: there is no member of a name.
+	// long as the node remembers it. UNKNOWN with reason "blocked": the outcome cannot be known
+	// before other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one
+	// with other members, or to a finished one that was requested at another node; if the outcome is
+	// unknown, it may belong to this transaction. NOT_FOUND: no member has one of the names.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome returns what this node knows of a transaction. NOT_FOUND: nothing.
+	// Outcome returns what this node knows of a transaction. NOT_FOUND: the node knows nothing of it.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }

@@ -134,7 +134,7 @@ type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether all members commit, or none.
 	Committed bool `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
-	// The reason of an abort, if known: who said no, and its text.
+	// The reason of an abort, if known: which member said no, and its text.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -235,7 +235,7 @@ type OutcomeResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Transaction string                 `protobuf:"bytes,1,opt,name=transaction,proto3" json:"transaction,omitempty"`
 	State       TransactionState       `protobuf:"varint,2,opt,name=state,proto3,enum=parley.v1.TransactionState" json:"state,omitempty"`
-	// The reason of an abort, if known: who said no, and its text.
+	// The reason of an abort, if known: which member said no, and its text.
 	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
 	// The members that a blocked transaction waits for.
 	Waits         []string `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`

@@ -149,13 +149,15 @@ type LinkHello struct {
 	Config []byte `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
 	// The incarnation of the node.
 	Incarnation uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// The wire versions that it supports.
+	// The lowest wire version that it supports.
 	Min uint32 `protobuf:"varint,4,opt,name=min,proto3" json:"min,omitempty"`
+	// The highest wire version that it supports.
 	Max uint32 `protobuf:"varint,5,opt,name=max,proto3" json:"max,omitempty"`
-	// Since version 2: the number of the node's folder, the position of its disk when this
-	// incarnation began, and the current one. A node without a folder has none.
-	Store         uint64 `protobuf:"varint,6,opt,name=store,proto3" json:"store,omitempty"`
-	Began         uint64 `protobuf:"varint,7,opt,name=began,proto3" json:"began,omitempty"`
+	// The number of the node's folder; absent without a folder, and before version 2.
+	Store uint64 `protobuf:"varint,6,opt,name=store,proto3" json:"store,omitempty"`
+	// The position of its disk when this incarnation began; absent like store.
+	Began uint64 `protobuf:"varint,7,opt,name=began,proto3" json:"began,omitempty"`
+	// The current position of its disk; absent like store.
 	Position      uint64 `protobuf:"varint,8,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -47,19 +47,19 @@ const (
 type ParticipantServiceClient interface {
 	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
 	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. Abort is then called, too.
+	// of the header connect-timeout-ms. The node then also calls Abort.
 	//
 	// With "again", the node has restarted after it had received a yes to this request. The answer
-	// must be yes. If the service knows the transaction, it is now prepared in this life of the node,
-	// too; if not, the transaction is finished, and nothing is to be done.
+	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
+	// this life of the node; if not, the transaction is finished, and the service changes nothing.
 	//
 	// Without "again", everything that was prepared for the node in earlier lives, and was not
 	// requested again in this one, was aborted: the service must abort it. A request with a smaller
 	// life than the largest one seen is too late: the answer must be no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
 	// Commit commits what was prepared. The node retries until there is an answer that is not an
-	// error, and waits 10 s for each. If the service does not know the transaction, it is finished,
-	// and nothing is to be done.
+	// error, and waits 10 s for each. If the service does not know the transaction, the transaction is
+	// finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
 	// Abort aborts what was prepared. It is retried like Commit.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
@@ -135,19 +135,19 @@ func (c *participantServiceClient) Abort(ctx context.Context, req *AbortPartRequ
 type ParticipantServiceHandler interface {
 	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
 	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. Abort is then called, too.
+	// of the header connect-timeout-ms. The node then also calls Abort.
 	//
 	// With "again", the node has restarted after it had received a yes to this request. The answer
-	// must be yes. If the service knows the transaction, it is now prepared in this life of the node,
-	// too; if not, the transaction is finished, and nothing is to be done.
+	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
+	// this life of the node; if not, the transaction is finished, and the service changes nothing.
 	//
 	// Without "again", everything that was prepared for the node in earlier lives, and was not
 	// requested again in this one, was aborted: the service must abort it. A request with a smaller
 	// life than the largest one seen is too late: the answer must be no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
 	// Commit commits what was prepared. The node retries until there is an answer that is not an
-	// error, and waits 10 s for each. If the service does not know the transaction, it is finished,
-	// and nothing is to be done.
+	// error, and waits 10 s for each. If the service does not know the transaction, the transaction is
+	// finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
 	// Abort aborts what was prepared. It is retried like Commit.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)

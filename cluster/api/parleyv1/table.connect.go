@@ -61,8 +61,8 @@ type TableServiceClient interface {
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
 	// Query applies a command that reads, in the language of the state machine. It needs no session.
-	// A command that changes something, or of which the node cannot tell, needs the right write, too,
-	// and may be applied twice if it is retried.
+	// A command that changes something, or that the node cannot recognize as a read, also needs the
+	// right write, and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
@@ -259,8 +259,8 @@ type TableServiceHandler interface {
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
 	// Query applies a command that reads, in the language of the state machine. It needs no session.
-	// A command that changes something, or of which the node cannot tell, needs the right write, too,
-	// and may be applied twice if it is retried.
+	// A command that changes something, or that the node cannot recognize as a read, also needs the
+	// right write, and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.

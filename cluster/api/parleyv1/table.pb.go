@@ -573,7 +573,7 @@ func (x *GetRequest) GetKey() []byte {
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// How often the key has been changed since the table exists.
+	// How often the key has been changed since the table was created.
 	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -632,7 +632,7 @@ type PutRequest struct {
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// At most 48 KiB.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// Makes a retry safe.
+	// The session and number, which make a retry safe.
 	Call          *Call `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -753,7 +753,7 @@ type SwapRequest struct {
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// At most 48 KiB.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// Makes a retry safe.
+	// The session and number, which make a retry safe.
 	Call          *Call `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -897,7 +897,7 @@ type AddRequest struct {
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// The summand; it may be negative.
 	By int64 `protobuf:"varint,3,opt,name=by,proto3" json:"by,omitempty"`
-	// Makes a retry safe.
+	// The session and number, which make a retry safe.
 	Call          *Call `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1014,7 +1014,7 @@ type DeleteRequest struct {
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// At most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Makes a retry safe.
+	// The session and number, which make a retry safe.
 	Call          *Call `protobuf:"bytes,3,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
