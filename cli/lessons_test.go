@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,43 @@ func TestTutorialPagesAreLinked(t *testing.T) {
 			}
 			if i+1 < len(pages) && !strings.Contains(string(text), "]("+filepath.Base(pages[i+1])+")") {
 				t.Errorf("%s: no link to the next page", page)
+			}
+		}
+	}
+}
+
+// The page of readers' tasks has ten, each with its reader, its goal, commands for a shell, and what the reader should
+// see; the table at its top links each, in order, and the pages that readers come from link the page.
+func TestTenTasksAreLinked(t *testing.T) {
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("../docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, from := range []string{"index.md", "explanation/testing.md"} {
+		if !strings.Contains(read(from), "how-to/ten-tasks.md)") {
+			t.Errorf("%s: no link to the ten tasks", from)
+		}
+	}
+	tasks := strings.Split(read("how-to/ten-tasks.md"), "\n## ")
+	if len(tasks) != 11 {
+		t.Fatalf("got %d tasks, want 10", len(tasks)-1)
+	}
+	linked := -1
+	for i, task := range tasks[1:] {
+		title, _, _ := strings.Cut(task, "\n")
+		anchor := strings.ToLower(strings.NewReplacer(".", "", " ", "-").Replace(title))
+		at := strings.Index(tasks[0], "["+title+"](#"+anchor+")")
+		if at <= linked || !strings.HasPrefix(title, strconv.Itoa(i+1)+". ") {
+			t.Errorf("%s: not linked after the task before it", title)
+		}
+		linked = at
+		for _, part := range []string{"**Who:** ", "**Goal:** ", "```console\n$ ", "**You see** "} {
+			if !strings.Contains(task, part) {
+				t.Errorf("%s: without %q", title, part)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ var tutorials = flag.Bool("tutorials", false, "run the tutorials with a shell an
 // The command parley is this module's, and PARLEY the repository. A block whose first line names a file, such as
 // "```go tally/tally.go", writes that file; "```diff tally/tally.go" changes it. A command must exit with 0, or as its
 // comment says: "# exits with 1". A command that ends with & runs until the end; the page shows how its output begins.
-// Ports of 127.0.0.1 in commands and files stand for free ones. "..." in a line stands for any text within the line, and
+// Ports of 127.0.0.1, and so on, in commands and files stand for free ones. "..." in a line stands for any text within the line, and
 // as a line of its own for any number of lines.
 func TestTutorials(t *testing.T) {
 	root, err := filepath.Abs("..")
@@ -188,8 +188,8 @@ func (s *shell) await(e *example, log string, got *[]string) {
 	}
 }
 
-// patience is how long a command may take.
-const patience = time.Minute
+// patience is how long a command may take: it ends a test that hangs, and builds on a busy computer take minutes.
+const patience = 5 * time.Minute
 
 // endMark separates the output of commands.
 const endMark = "=== end of the command, in "
@@ -242,17 +242,18 @@ func (s *shell) lines(out string) []string {
 	return lines
 }
 
-var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
+var ports = regexp.MustCompile(`127\.0\.0\.[0-9]+:[0-9]+`)
 
 // real returns a text of a page with free ports in place of those of the page.
 func (s *shell) real(text string) string {
 	return ports.ReplaceAllStringFunc(text, func(at string) string {
 		if s.ports[at] == "" {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			host, _, _ := strings.Cut(at, ":")
+			l, err := net.Listen("tcp", host+":0")
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			s.ports[at] = "127.0.0.1:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+			s.ports[at] = host + ":" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 			s.shown[s.ports[at]] = at
 			_ = l.Close()
 		}
