@@ -38,7 +38,7 @@ func (d SpaceTime) values() []string {
 func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
 	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
 	c := space{SpaceTime: d, lanes: min(d.Protocol.N, mostLanes), alive: run.Alive, inks: inks,
-		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string)}
+		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string), signed: make(map[parley.Tick]parley.Set)}
 	all := slices.Concat(run.Moments, run.Unarrived)
 	slices.SortStableFunc(all, func(a, b reading.Moment) int { return cmp.Compare(a.ID, b.ID) })
 	c.choose(all)
@@ -65,10 +65,11 @@ type space struct {
 	inks        scene.Palette
 	back, front sketch
 	used        map[string]bool
-	notes       []map[parley.Tick][]note // by lane and time
-	signs       map[place][]string       // the signs at a lane and a height
-	brief       bool                     // some messages are named only by their kind
-	bare        bool                     // some texts are left out
+	notes       []map[parley.Tick][]note   // by lane and time
+	signs       map[place][]string         // the signs at a lane and a height
+	signed      map[parley.Tick]parley.Set // the processes that have a sign at a time
+	brief       bool                       // some messages are named only by their kind
+	bare        bool                       // some texts are left out
 }
 
 // place is the position of a sign.
@@ -117,6 +118,11 @@ func (c *space) choose(all []reading.Moment) {
 				seen[t] = true
 				c.times = append(c.times, t)
 			}
+		}
+		if !m.Message() {
+			at := c.signed[m.Time]
+			at.Add(m.At)
+			c.signed[m.Time] = at
 		}
 		c.shown = append(c.shown, m)
 	}
@@ -192,7 +198,7 @@ func (c *space) note() {
 }
 
 // room returns how many characters have room between two lanes.
-func (c *space) room() int { return max(columns("says", c.lane-26), 4) }
+func (c *space) room() int { return max(columns("says", c.lane-30), 4) }
 
 // fits reports whether each word of a text has room on a line.
 func (c *space) fits(text string) bool {
@@ -364,9 +370,12 @@ func (c *space) arrow(m *reading.Moment) {
 		return
 	}
 	first := len(c.front.marks)
-	right, until := 1, m.ID
+	right, until, short := 1, m.ID, 3 // the distance from the lane, or from the sign in it
 	if m.At < m.Peer {
 		right = -1
+	}
+	if at := c.signed[m.Time]; at.Has(m.At) {
+		short = 7
 	}
 	x1, y1, x2, y2 := c.x(m.Peer), c.at[m.Sent.Time], c.x(m.At), c.at[m.Time]
 	a := &scene.Mark{}
@@ -375,16 +384,16 @@ func (c *space) arrow(m *reading.Moment) {
 		if fell, drawn := c.at[m.Fell]; drawn {
 			y2 = fell
 		}
-		c.front.stopped("missing", x1, y1, x2-6*right, max(y2, y1+8))
+		c.front.stopped("missing", x1, y1, x2-9*right, max(y2, y1+8))
 		c.used["missed"], until = true, 0
 	case m.Omitted:
-		a = c.front.omitted("arrow", x1, y1, x2-3*right, y2)
+		a = c.front.omitted("arrow", x1, y1, x2-(short+1)*right, y2)
 		c.used["omitted"] = true
 	case m.Op == trace.Lose:
 		c.front.missing(x1, y1, x2-16*right, max(y2, y1+8))
 		c.used["lost"] = true
 	default:
-		a = c.front.line("arrow", x1, y1, x2-3*right, y2)
+		a = c.front.line("arrow", x1, y1, x2-short*right, y2)
 		a.Arrow = true
 	}
 	a.Ink, a.Value = c.inks.Of(m.Says), m.Says
@@ -447,7 +456,7 @@ func (c *space) write(s *sketch) {
 		for _, t := range c.times {
 			y := c.at[t] + 4
 			for _, n := range lane[t] {
-				first, x := len(s.marks), c.x(parley.ID(id))+13
+				first, x := len(s.marks), c.x(parley.ID(id))+17
 				for _, line := range n.lines {
 					n.part.Text = line
 					s.rect("plate", x-1, y-noteHeight+4, wide("says", line)+3, noteHeight)
