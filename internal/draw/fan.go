@@ -142,7 +142,7 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a arrow) {
 	var m *scene.Mark
 	switch a.Fate {
 	case reading.Late:
-		m = s.stopped("message", x1, y1, x2, y2)
+		m = s.stopped("message", "late", x1, y1, x2, y2)
 		c.used["late"] = true
 	case reading.Omitted:
 		m = s.omitted("message", x1, y1, x2, y2)
@@ -177,7 +177,7 @@ func (c *canvas) legend() (out legend) {
 		s.cross(x+13, y)
 	})
 	out.add(c.used["late"], "late: it counts as missing", func(s *sketch, x, y int) {
-		s.stopped("line-sign", x, y, x+24, y)
+		s.stopped("line-sign", "late", x, y, x+24, y)
 	})
 	out.add(c.used["omitted"], "omitted by its faulty receiver", func(s *sketch, x, y int) {
 		s.omitted("line-sign", x, y, x+22, y)

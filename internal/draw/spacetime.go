@@ -38,7 +38,8 @@ func (d SpaceTime) values() []string {
 func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
 	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
 	c := space{SpaceTime: d, lanes: min(d.Protocol.N, mostLanes), alive: run.Alive, inks: inks,
-		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string), signed: make(map[parley.Tick]parley.Set)}
+		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string),
+		signed: make(map[parley.Tick]parley.Set)}
 	all := slices.Concat(run.Moments, run.Unarrived)
 	slices.SortStableFunc(all, func(a, b reading.Moment) int { return cmp.Compare(a.ID, b.ID) })
 	c.choose(all)
@@ -384,7 +385,7 @@ func (c *space) arrow(m *reading.Moment) {
 		if fell, drawn := c.at[m.Fell]; drawn {
 			y2 = fell
 		}
-		c.front.stopped("missing", x1, y1, x2-9*right, max(y2, y1+8))
+		c.front.stopped("missing", "missed", x1, y1, x2-9*right, max(y2, y1+8))
 		c.used["missed"], until = true, 0
 	case m.Omitted:
 		a = c.front.omitted("arrow", x1, y1, x2-(short+1)*right, y2)
@@ -419,7 +420,7 @@ func messageTip(s reading.Style, m *reading.Moment) string {
 func fates(used map[string]bool) (out legend) {
 	out.add(used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
 	out.add(used["missed"], "missed message: its receiver is down", func(s *sketch, x, y int) {
-		s.stopped("missing", x, y, x+24, y)
+		s.stopped("missing", "missed", x, y, x+24, y)
 	})
 	out.add(used["omitted"], "omitted by its faulty receiver", func(s *sketch, x, y int) {
 		s.omitted("light", x, y, x+22, y)
@@ -474,7 +475,7 @@ func (c *space) legend() (out legend) {
 	out.add(c.used["asked"], "request", func(s *sketch, x, y int) { s.ring(x+13, y) })
 	out.add(c.used["deliver"], "delivery or decision", func(s *sketch, x, y int) { s.full(x+13, y) })
 	out.add(c.used["indicate"], "indication", func(s *sketch, x, y int) { s.hollow(x+13, y) })
-	out.add(c.used["befalls"], "pause, resume, or a suspicion by the host", func(s *sketch, x, y int) { s.faint(x+13, y) })
+	out.add(c.used["befalls"], "pause, resume, or notice of a failure", func(s *sketch, x, y int) { s.faint(x+13, y) })
 	out = append(out, fates(c.used)...)
 	out.add(c.used["crash"], "crash", func(s *sketch, x, y int) { s.cross(x+13, y) })
 	out.add(c.used["restart"], "restart", func(s *sketch, x, y int) { s.dot(x+13, y) })

@@ -164,7 +164,7 @@ func TestMissedMessages(t *testing.T) {
 				t.Errorf("%s: no %s in the picture", want, text)
 			}
 		}
-		if bar := strings.Contains(picture, `class="bar"`); bar != (want == "late") {
+		if bar := strings.Contains(picture, `class="late"`); bar != (want == "late") {
 			t.Errorf("%s: a bar is drawn: %v", want, bar)
 		}
 	}

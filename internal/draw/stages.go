@@ -144,7 +144,7 @@ func (l *lanes) messages(s *sketch) {
 		until := m.ID
 		switch {
 		case m.Down:
-			s.stopped("missing", x1, y1, max(l.axis.at(m.Fell), x1+8), y2)
+			s.stopped("missing", "missed", x1, y1, max(l.axis.at(m.Fell), x1+8), y2)
 			l.used["missed"], until = true, 0
 		case m.Omitted:
 			s.omitted("light", x1, y1, x2, y2)

@@ -47,7 +47,9 @@ var looks = map[string]string{
 	"rule":    "stroke:$rule;stroke-width:1",       // between pictures
 	"pill":    "rx:9;fill:$ink",                    // behind a value
 	"missing": "stroke:$mixed;stroke-width:1.4;stroke-dasharray:2 3",
-	"bar":     "stroke:$fault;stroke-width:2;fill:none", // at the end of a message that nobody takes
+	"missed":  "stroke:$fault;stroke-width:2;fill:none", // at the end of a message to a process that is down
+	"late":    "stroke:$fault;stroke-width:2;fill:none", // of a message that arrives after its round
+	"omitted": "stroke:$fault;stroke-width:1.6;fill:none",
 	"cross":   "stroke:$fault;stroke-width:1.6;fill:none",
 
 	// Processes: in diagrams, and in the charts of pairs.
