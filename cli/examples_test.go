@@ -109,15 +109,38 @@ func TestReadme(t *testing.T) {
 	if lines := strings.Count(string(b), "\n"); lines > 150 {
 		t.Errorf("the README has %d lines, more than 150", lines)
 	}
-	drawn := filepath.Join(dir, "article.svg")
-	if _, stderr, status := run("run", "eig", "--scenario", "docs/scenarios/article.yaml", "--svg", drawn); status != 0 {
-		t.Fatal(stderr)
+}
+
+// The pictures of the documentation are those that the program draws of scenarios, and no others.
+func TestDocPictures(t *testing.T) {
+	t.Chdir("..")
+	scenarios := map[string]string{
+		"docs/article.svg":            "article",
+		"docs/img/causal-orders.svg":  "causal-orders-part",
+		"docs/img/clock-skew.svg":     "clock-two-faced",
+		"docs/img/commit-blocked.svg": "twophase-blocks",
 	}
-	got, err := os.ReadFile(drawn)
+	drawn := filepath.Join(t.TempDir(), "run.svg")
+	for file, scenario := range scenarios { // order: each by itself
+		if _, stderr, status := run("run", "--scenario", "docs/scenarios/"+scenario+".yaml", "--svg", drawn); status != 0 {
+			t.Errorf("%s: status %d, %s", scenario, status, stderr)
+			continue
+		}
+		got, err := os.ReadFile(drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Compare(t, file, got)
+	}
+	files, err := filepath.Glob("docs/img/*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, "docs/article.svg", got)
+	for _, file := range files {
+		if scenarios[file] == "" {
+			t.Errorf("%s: no scenario draws it", file)
+		}
+	}
 }
 
 // words splits a command line like a shell that knows only single quotes.

@@ -49,8 +49,8 @@ func TestExploreStory(t *testing.T) {
 		t.Fatal(err, stderr)
 	}
 	want := []string{
-		"round 0: p0 ✗ tells p1 ✗, p2 and p3 1:0", "round 1: p1 ✗ tells p2 1:0:1 and p3 1:0:1 0:0:1",
-		"round 1: p2 tells p1 ✗ and p3 1:0:2", "round 1: p3 tells p1 ✗ and p2 1:0:3", "p2 decides 1", "p3 decides 0",
+		"round 0: p0 ✗ sends p1 ✗, p2 and p3 1:0", "round 1: p1 ✗ sends p2 1:0:1 and p3 1:0:1 0:0:1",
+		"round 1: p2 sends p1 ✗ and p3 1:0:2", "round 1: p3 sends p1 ✗ and p2 1:0:3", "p2 decides 1", "p3 decides 0",
 	}
 	found := false
 	for _, f := range got.Findings {

@@ -146,11 +146,11 @@ func (p *picture) labels() (out []label) {
 
 // signs says which marks each legend explains: an entry is there exactly if one of its classes is used.
 var signs = map[string]string{
-	"request":              `asked`,
-	"delivery or decision": `deliver`,
-	"indication":           `indicate`,
-	"restart":              `restart`,
-	"pause, resume, or a suspicion by the host": `befalls`,
+	"request":                                   `asked`,
+	"delivery or decision":                      `deliver`,
+	"indication":                                `indicate`,
+	"restart":                                   `restart`,
+	"pause, resume, or notice of a failure":     `befalls`,
 	"lifeline of a faulty process":              `(lane|lifeline)-faulty`,
 	"promised bound":                            `bound`,
 	"a resynchronization begins":                `resync`,
@@ -162,6 +162,11 @@ var signs = map[string]string{
 	"a lie that the trace shows":                `(message|fat)-lie`,
 	"keeps its own copy":                        `own(-v\d|-faulty)?`,
 	"message":                                   `light`,
+	"missed message: its receiver is down":      `missed`,
+	"late: it counts as missing":                `late`,
+	"omitted by its faulty receiver":            `omitted`,
+	"messages of one sender, with their number": `fat(-lie)?`,
+	"outvoted by its siblings":                  `outvoted(-v\d)?`,
 }
 
 // Every picture of every protocol and of every scenario is well-formed, with words for readers who do not see it;
@@ -273,8 +278,8 @@ func TestPicturesOfStatesAndClocks(t *testing.T) {
 		"agreed":       {"P1 is in doubt from 0", "P1 is committed from"},
 		"transactions": {"P3 is in doubt from 93 to 1,738"},
 		"ordered":      {"P2 is in doubt from", "P4 is committed from"},
-		"convergence":  {"213 ticks, of 5,893 promised", "P1 adjusts by +138", "resynchronization 4 begins"},
-		"dated":        {"of 5,893 promised", "has the date 1000000000"},
+		"convergence":  {"213 ticks; bound: 5,893 ticks", "P1 adjusts by +138", "resynchronization 4 begins"},
+		"dated":        {"; bound: 5,893 ticks", "has the date 1000000000"},
 	} {
 		stdout, stderr, _ := run(append(append([]string{"run"}, strings.Fields(line)...), "--svg", "-")...)
 		for _, text := range want {

@@ -33,11 +33,12 @@ func step(units parley.Tick, pixels, least int) parley.Tick {
 func (a axis) draw(s *sketch, top, low int, unit string) {
 	longest := wide("words", prose.Number(uint64(max(a.to, 0))))
 	by := step(a.to-a.from, a.width, longest+24)
+	first := wide("words", prose.Number(uint64(a.from)))
 	for t := (a.from + by - 1) / by * by; t <= a.to; t += by {
 		x := a.at(t)
 		s.line("guide", x, top, x, low+4)
 		s.parts("words", x, low+17, middle, inked(prose.Number(uint64(t)), 0))
 	}
 	s.line("axis", a.left, low, a.left+a.width, low)
-	s.text("note", a.left-12-longest/2, low+17, end, unit)
+	s.text("note", a.left-6-first/2, low+17, end, unit)
 }

@@ -35,7 +35,7 @@ func (l *load) add(b slot) {
 	}
 	for _, a := range b.arrows {
 		switch {
-		case a.missing():
+		case a.missing() || a.Fate != reading.Arrives:
 			l.missing++
 			continue
 		case a.Lie:
@@ -65,7 +65,7 @@ func (l *load) words(name string) string {
 		text += fmt.Sprintf(", lies to %d", l.lies)
 	}
 	if l.missing > 0 {
-		text += fmt.Sprintf(", nothing to %d", l.missing)
+		text += fmt.Sprintf(", and none that arrives in time to %d", l.missing)
 	}
 	return text
 }
@@ -197,9 +197,9 @@ func (c *canvas) fat(x, y, width int, l load, id parley.ID, ref string) {
 			at = min(x+width+14, full-3)
 		}
 		s.missing(x, y, at, y)
-		c.used["missing"] = true
+		c.used["short"] = true
 	}
-	if l.messages == 0 {
+	if c.used["fat"] = c.used["fat"] || l.messages > 0; l.messages == 0 {
 		return
 	}
 	top, low, neck := y-fatHeight/2, y+fatHeight/2, x+width-headLength

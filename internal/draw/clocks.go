@@ -50,6 +50,7 @@ func (d Clocks) picture(scene.Palette, int) picture {
 	c.top = 28 + skewHeight + 58
 	low := c.top + offsetHeight
 	var ground, lines sketch
+	ground.rect("band", c.axis.left, c.top, c.axis.width, offsetHeight)
 	c.resynchronizations(&ground)
 	c.skew(&lines)
 	c.offsets(&lines)
@@ -92,8 +93,10 @@ func (c *dials) resynchronizations(s *sketch) {
 			continue
 		}
 		x := c.axis.at(t)
-		m := s.line("resync", x, 28, x, c.top+offsetHeight)
-		m.Tip = fmt.Sprintf("resynchronization %d begins at %s", i+1, clockTime(t))
+		for _, span := range [][2]int{{28, 28 + skewHeight}, {c.top, c.top + offsetHeight}} {
+			m := s.line("resync", x, span[0], x, span[1])
+			m.Tip = fmt.Sprintf("resynchronization %d begins at %s", i+1, clockTime(t))
+		}
 		c.used["resync"] = true
 	}
 }
@@ -107,7 +110,7 @@ func (c *dials) skew(s *sketch) {
 			most = p
 		}
 	}
-	s.text("head", 0, 16, start, fmt.Sprintf("Largest difference of two correct clocks: %s ticks, of %s promised",
+	s.text("head", 0, 16, start, fmt.Sprintf("Largest difference of two correct clocks: %s ticks; bound: %s ticks",
 		clockTime(most.Apart), clockTime(c.Apart)))
 	high := c.highest()
 	y := func(apart parley.Tick) int { return low - int(float64(apart)/float64(high)*skewHeight) }
@@ -146,7 +149,6 @@ func (c *dials) y(offset parley.Tick) int {
 // offsets draws the clock of each process.
 func (c *dials) offsets(s *sketch) {
 	s.text("head", 0, c.top-14, start, "Each clock, ahead of (+) or behind (-) the middle of the correct clocks, in ticks")
-	s.rect("band", c.axis.left, c.top, c.axis.width, offsetHeight)
 	by := step(2*c.scale, offsetHeight, 36)
 	for t := -c.scale / by * by; t <= c.scale; t += by {
 		text := clockTime(max(t, -t))
@@ -249,14 +251,14 @@ func (c *dials) corner(s *sketch, at parley.ID, p reading.ClockPoint) {
 	s.tip(first, fmt.Sprintf("%s %s, at time %s", c.Called(at), p.Says, clockTime(p.When)))
 	s.about(first, scene.Event(p.Event), p.Event, 0)
 	for i := first; i < len(s.marks); i++ {
-		s.marks[i].Ink = c.ink(at)
+		s.marks[i].Ink, s.marks[i].Faulty = c.ink(at), c.Faulty.Has(at)
 	}
 }
 
 func (c *dials) legend() (out legend) {
 	out.add(c.used["bound"], "promised bound", dash("bound"))
 	out.add(c.used["resync"], "a resynchronization begins", func(s *sketch, x, y int) {
-		s.line("resync", x+13, y-8, x+13, y+8)
+		s.line("resync", x+13, y-9, x+13, y+9)
 	})
 	out.add(c.used["begins"], "the clock counts from here", func(s *sketch, x, y int) { s.circle("begins", x+13, y) })
 	out.add(c.used["adjusts"], "begins to adjust", func(s *sketch, x, y int) {

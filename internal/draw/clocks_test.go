@@ -88,7 +88,7 @@ func TestClocksAgain(t *testing.T) {
 	}
 	picture := clocksSVG(s.events, 2)
 	if well(t, picture); !strings.Contains(picture, ">no longer counts<") ||
-		!strings.Contains(picture, "Largest difference of two correct clocks: 800 ticks, of 100 promised") {
+		!strings.Contains(picture, "Largest difference of two correct clocks: 800 ticks; bound: 100 ticks") {
 		t.Error(picture)
 	}
 }
@@ -109,7 +109,7 @@ func TestClocksSVG(t *testing.T) {
 		t.Error("messages are drawn")
 	}
 	for _, want := range []string{
-		"Largest difference of two correct clocks: 40 ticks, of 100 promised", "promised: at most 100 ticks",
+		"Largest difference of two correct clocks: 40 ticks; bound: 100 ticks", "promised: at most 100 ticks",
 		"resynchronization 1 begins at 1,000", "A clock that is further away is drawn at the edge",
 		`class="clock-faulty"`, ">promised bound<", ">clock of a faulty process<",
 		"All correct clocks are known until 2,000; the run ends at 3,000.",

@@ -139,8 +139,19 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a arrow) {
 		c.used["missing"] = true
 		return
 	}
-	m := s.line("message", x1, y1, x2, y2)
-	m.Arrow, m.Value, m.Lie = true, a.Values.One(), a.Lie
+	var m *scene.Mark
+	switch a.Fate {
+	case reading.Late:
+		m = s.stopped("message", "late", x1, y1, x2, y2)
+		c.used["late"] = true
+	case reading.Omitted:
+		m = s.omitted("message", x1, y1, x2, y2)
+		c.used["omitted"] = true
+	default:
+		m = s.line("message", x1, y1, x2, y2)
+		m.Arrow = true
+	}
+	m.Value, m.Lie = a.Values.One(), a.Lie
 	switch {
 	case a.Lie:
 		c.used["lie"] = true
@@ -165,6 +176,16 @@ func (c *canvas) legend() (out legend) {
 		s.line("missing-sign", x, y, x+26, y)
 		s.cross(x+13, y)
 	})
+	out.add(c.used["late"], "late: it counts as missing", func(s *sketch, x, y int) {
+		s.stopped("line-sign", "late", x, y, x+24, y)
+	})
+	out.add(c.used["omitted"], "omitted by its faulty receiver", func(s *sketch, x, y int) {
+		s.omitted("line-sign", x, y, x+22, y)
+	})
+	out.add(c.used["fat"], "messages of one sender, with their number", func(s *sketch, x, y int) {
+		s.path("tip", "M%d,%d h18 v-3 l8,7 l-8,7 v-3 h-18 Z", x, y-4)
+	})
+	out.add(c.used["short"], "some did not arrive in time", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
 	out.add(c.used["own"], "keeps its own copy", func(s *sketch, x, y int) {
 		s.circle("own-sign", x+13, y)
 		s.circle("sender-sign", x+13, y)

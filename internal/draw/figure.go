@@ -7,6 +7,7 @@ package draw
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"parley/internal/draw/prose"
@@ -102,6 +103,33 @@ func (s *sketch) tip(from int, words string) {
 func (s *sketch) missing(x1, y1, x2, y2 int) {
 	s.line("missing", x1, y1, x2, y2)
 	s.cross(x2, y2)
+}
+
+// omitted draws a message that arrived and that its faulty receiver failed to receive.
+func (s *sketch) omitted(role string, x1, y1, x2, y2 int) *scene.Mark {
+	at := len(s.marks)
+	s.line(role, x1, y1, x2, y2)
+	s.cross(x2, y2)
+	s.marks[at+1].Role = "omitted"
+	return &s.marks[at]
+}
+
+// stopped draws a message that its receiver does not take: it is down (missed), or the round of the message is over
+// (late). bar is the role of the bar at the end.
+func (s *sketch) stopped(role, bar string, x1, y1, x2, y2 int) *scene.Mark {
+	at := len(s.marks)
+	s.line(role, x1, y1, x2, y2)
+	s.bar(bar, x1, y1, x2, y2)
+	return &s.marks[at]
+}
+
+// bar draws a bar across the end of a line.
+func (s *sketch) bar(role string, x1, y1, x2, y2 int) {
+	const half = 5
+	dx, dy := float64(x2-x1), float64(y2-y1)
+	length := max(math.Hypot(dx, dy), 1)
+	x, y := int(math.Round(-dy/length*half)), int(math.Round(dx/length*half))
+	s.path(role, "M%d,%d l%d,%d", x2-x, y2-y, 2*x, 2*y)
 }
 
 func (s *sketch) cross(x, y int) { s.path("cross", "M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3) }

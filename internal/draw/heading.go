@@ -53,6 +53,7 @@ func figure(h Heading, parts ...picture) scene.Scene {
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b legendEntry) int { return min(b.wide, 1) - min(a.wide, 1) }) // values first
 	var body sketch
 	height := body.titles(h, width)
 	for i, p := range parts {

@@ -34,11 +34,11 @@ type arrow struct {
 }
 
 // missing reports whether a message was due and did not arrive.
-func (a *arrow) missing() bool { return a.Total == 0 }
+func (a *arrow) missing() bool { return a.Total == 0 || a.Fate == reading.Lost }
 
 // words returns the first rows and the number of the others.
 func (a *arrow) words() string {
-	if a.missing() {
+	if a.Total == 0 {
 		return "did not arrive"
 	}
 	const most = 6
@@ -49,6 +49,14 @@ func (a *arrow) words() string {
 	}
 	if a.Lie {
 		text += " (a lie)"
+	}
+	switch a.Fate {
+	case reading.Lost:
+		text += "; lost"
+	case reading.Late:
+		text += "; late: it arrives after its round"
+	case reading.Omitted:
+		text += "; omitted by its faulty receiver"
 	}
 	return text
 }

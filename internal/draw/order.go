@@ -39,14 +39,15 @@ type rank struct {
 	left     int
 	shown    int // cells in a row
 	used     map[string]bool
+	inks     scene.Palette
 	unlisted int
 	all      reading.Sequences // also of the processes that are not drawn
 }
 
-func (d Order) picture(scene.Palette, int) picture {
+func (d Order) picture(inks scene.Palette, _ int) picture {
 	all := d.Sequences
 	d.Rows = d.Rows[:min(len(d.Rows), mostRows)]
-	r := rank{Order: d, all: all, used: make(map[string]bool)}
+	r := rank{Order: d, all: all, inks: inks, used: make(map[string]bool)}
 	for id := range d.Rows {
 		r.left = max(r.left, wide("name", d.Called(parley.ID(id)))+14)
 	}
@@ -175,8 +176,11 @@ func (r *rank) row(ground, s *sketch, id parley.ID) {
 	}
 }
 
-// ink returns the color of an item.
+// ink returns the color of an item: the one that it has in the other parts of the figure, if all items have one there.
 func (r *rank) ink(item int) scene.Ink {
+	if !slices.ContainsFunc(r.Items, func(i reading.Item) bool { return i.Delivered && !r.inks.Has(i.Text) }) {
+		return r.inks.Of(r.Items[item].Text)
+	}
 	nth := 0
 	for _, i := range r.Items[:item] {
 		if i.Delivered {

@@ -26,7 +26,8 @@ type SpaceTime struct {
 
 func (d SpaceTime) values() []string {
 	var labels []string
-	for _, m := range reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions).Moments {
+	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
+	for _, m := range slices.Concat(run.Moments, run.Unarrived) {
 		if m.Message() {
 			labels = append(labels, m.Says)
 		}
@@ -37,8 +38,11 @@ func (d SpaceTime) values() []string {
 func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
 	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
 	c := space{SpaceTime: d, lanes: min(d.Protocol.N, mostLanes), alive: run.Alive, inks: inks,
-		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string)}
-	c.choose(run.Moments)
+		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string),
+		signed: make(map[parley.Tick]parley.Set)}
+	all := slices.Concat(run.Moments, run.Unarrived)
+	slices.SortStableFunc(all, func(a, b reading.Moment) int { return cmp.Compare(a.ID, b.ID) })
+	c.choose(all)
 	c.columns()
 	c.note()
 	c.rows()
@@ -62,10 +66,11 @@ type space struct {
 	inks        scene.Palette
 	back, front sketch
 	used        map[string]bool
-	notes       []map[parley.Tick][]note // by lane and time
-	signs       map[place][]string       // the signs at a lane and a height
-	brief       bool                     // some messages are named only by their kind
-	bare        bool                     // some texts are left out
+	notes       []map[parley.Tick][]note   // by lane and time
+	signs       map[place][]string         // the signs at a lane and a height
+	signed      map[parley.Tick]parley.Set // the processes that have a sign at a time
+	brief       bool                       // some messages are named only by their kind
+	bare        bool                       // some texts are left out
 }
 
 // place is the position of a sign.
@@ -114,6 +119,11 @@ func (c *space) choose(all []reading.Moment) {
 				seen[t] = true
 				c.times = append(c.times, t)
 			}
+		}
+		if !m.Message() {
+			at := c.signed[m.Time]
+			at.Add(m.At)
+			c.signed[m.Time] = at
 		}
 		c.shown = append(c.shown, m)
 	}
@@ -189,7 +199,7 @@ func (c *space) note() {
 }
 
 // room returns how many characters have room between two lanes.
-func (c *space) room() int { return max(columns("says", c.lane-26), 4) }
+func (c *space) room() int { return max(columns("says", c.lane-30), 4) }
 
 // fits reports whether each word of a text has room on a line.
 func (c *space) fits(text string) bool {
@@ -361,29 +371,61 @@ func (c *space) arrow(m *reading.Moment) {
 		return
 	}
 	first := len(c.front.marks)
-	x1, y1, x2, y2 := c.x(m.Peer), c.at[m.Sent.Time], c.x(m.At), c.at[m.Time]
-	if m.Op == trace.Lose {
-		c.front.missing(x1, y1, x1+(x2-x1)/3, y1+max((y2-y1)/3, 8))
-		c.used["lost"] = true
-	} else {
-		short := 3
-		if x2 < x1 {
-			short = -3
-		}
-		a := c.front.line("arrow", x1, y1, x2-short, y2)
-		a.Arrow, a.Ink, a.Value = true, c.inks.Of(m.Says), m.Says
+	right, until, short := 1, m.ID, 3 // the distance from the lane, or from the sign in it
+	if m.At < m.Peer {
+		right = -1
 	}
+	if at := c.signed[m.Time]; at.Has(m.At) {
+		short = 7
+	}
+	x1, y1, x2, y2 := c.x(m.Peer), c.at[m.Sent.Time], c.x(m.At), c.at[m.Time]
+	a := &scene.Mark{}
+	switch {
+	case m.Down:
+		if fell, drawn := c.at[m.Fell]; drawn {
+			y2 = fell
+		}
+		c.front.stopped("missing", "missed", x1, y1, x2-9*right, max(y2, y1+8))
+		c.used["missed"], until = true, 0
+	case m.Omitted:
+		a = c.front.omitted("arrow", x1, y1, x2-(short+1)*right, y2)
+		c.used["omitted"] = true
+	case m.Op == trace.Lose:
+		c.front.missing(x1, y1, x2-16*right, max(y2, y1+8))
+		c.used["lost"] = true
+	default:
+		a = c.front.line("arrow", x1, y1, x2-short*right, y2)
+		a.Arrow = true
+	}
+	a.Ink, a.Value = c.inks.Of(m.Says), m.Says
 	c.front.tip(first, messageTip(c.Style, m))
-	c.front.about(first, scene.Event(m.ID), m.Sent.ID, m.ID)
+	c.front.about(first, scene.Event(m.ID), m.Sent.ID, until)
 }
 
 // messageTip describes a message on its way.
 func messageTip(s reading.Style, m *reading.Moment) string {
 	text := fmt.Sprintf("%s to %s: %s; sent at %s, ", s.Called(m.Peer), s.Called(m.At), m.Says, clockTime(m.Sent.Time))
-	if m.Op == trace.Lose {
+	switch {
+	case m.Down:
+		return text + "missed: " + s.Called(m.At) + " is down"
+	case m.Omitted:
+		return text + "omitted by " + s.Called(m.At) + " at " + clockTime(m.Time)
+	case m.Op == trace.Lose:
 		return text + "lost"
 	}
 	return text + "arrives at " + clockTime(m.Time)
+}
+
+// fates explains the messages that do not arrive, in pictures with a scale of time.
+func fates(used map[string]bool) (out legend) {
+	out.add(used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	out.add(used["missed"], "missed message: its receiver is down", func(s *sketch, x, y int) {
+		s.stopped("missing", "missed", x, y, x+24, y)
+	})
+	out.add(used["omitted"], "omitted by its faulty receiver", func(s *sketch, x, y int) {
+		s.omitted("light", x, y, x+22, y)
+	})
+	return out
 }
 
 // hiddenProcesses says which processes are not drawn, if there are more than are shown.
@@ -415,7 +457,7 @@ func (c *space) write(s *sketch) {
 		for _, t := range c.times {
 			y := c.at[t] + 4
 			for _, n := range lane[t] {
-				first, x := len(s.marks), c.x(parley.ID(id))+13
+				first, x := len(s.marks), c.x(parley.ID(id))+17
 				for _, line := range n.lines {
 					n.part.Text = line
 					s.rect("plate", x-1, y-noteHeight+4, wide("says", line)+3, noteHeight)
@@ -433,8 +475,8 @@ func (c *space) legend() (out legend) {
 	out.add(c.used["asked"], "request", func(s *sketch, x, y int) { s.ring(x+13, y) })
 	out.add(c.used["deliver"], "delivery or decision", func(s *sketch, x, y int) { s.full(x+13, y) })
 	out.add(c.used["indicate"], "indication", func(s *sketch, x, y int) { s.hollow(x+13, y) })
-	out.add(c.used["befalls"], "pause, resume, or a suspicion by the host", func(s *sketch, x, y int) { s.faint(x+13, y) })
-	out.add(c.used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	out.add(c.used["befalls"], "pause, resume, or notice of a failure", func(s *sketch, x, y int) { s.faint(x+13, y) })
+	out = append(out, fates(c.used)...)
 	out.add(c.used["crash"], "crash", func(s *sketch, x, y int) { s.cross(x+13, y) })
 	out.add(c.used["restart"], "restart", func(s *sketch, x, y int) { s.dot(x+13, y) })
 	out.add(c.used["down"], "down", func(s *sketch, x, y int) { s.line("down", x, y, x+26, y) })

@@ -158,6 +158,15 @@ func TestMissedMessages(t *testing.T) {
 		if !strings.Contains(table, "("+want+")") || !strings.Contains(diagram, ", "+want) || !strings.Contains(diagram, "×") {
 			t.Errorf("%s:\n%s\n%s", want, table, diagram)
 		}
+		picture := missedSVG(t, c.Protocol, log.Events, style)
+		for _, text := range []string{"; " + want, ">" + want} {
+			if !strings.Contains(picture, text) {
+				t.Errorf("%s: no %s in the picture", want, text)
+			}
+		}
+		if bar := strings.Contains(picture, `class="late"`); bar != (want == "late") {
+			t.Errorf("%s: a bar is drawn: %v", want, bar)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ type stageLook struct {
 }
 
 var stageLooks = map[parley.Stage]stageLook{
-	parley.StageWaiting:   {name: "waiting", means: "waiting: no yes yet, may abort alone"},
+	parley.StageWaiting:   {name: "waiting", means: "waiting: has not voted yes, may abort alone"},
 	parley.StageInDoubt:   {ink: 2, hatch: "/", name: "in doubt", means: "in doubt: voted yes, outcome unknown"},
 	parley.StagePrepared:  {ink: 1, hatch: "|", name: "prepared", means: "prepared: knows that all voted yes"},
 	parley.StageBlocked:   {fault: true, hatch: `/\`, name: "blocked", means: "blocked: cannot find out the outcome"},
@@ -141,15 +141,23 @@ func (l *lanes) messages(s *sketch) {
 		}
 		y1, y2 = y1+down*(barHeight/2+1), y2-down*(barHeight/2+2)
 		x1, x2 := l.axis.at(m.Sent.Time), l.axis.at(m.Time)
-		if m.Op == trace.Lose {
-			s.missing(x1, y1, x1+(x2-x1)/3, y1+(y2-y1)/2)
+		until := m.ID
+		switch {
+		case m.Down:
+			s.stopped("missing", "missed", x1, y1, max(l.axis.at(m.Fell), x1+8), y2)
+			l.used["missed"], until = true, 0
+		case m.Omitted:
+			s.omitted("light", x1, y1, x2, y2)
+			l.used["omitted"] = true
+		case m.Op == trace.Lose:
+			s.missing(x1, y1, max(x2, x1+8), y2-down*6)
 			l.used["lost"] = true
-		} else {
+		default:
 			s.line("light", x1, y1, x2, y2).Arrow = true
 			l.used["message"] = true
 		}
 		s.tip(first, messageTip(l.Style, m))
-		s.about(first, scene.Event(m.ID), m.Sent.ID, m.ID)
+		s.about(first, scene.Event(m.ID), m.Sent.ID, until)
 	}
 }
 
@@ -263,7 +271,7 @@ func (l *lanes) legend() (out legend) {
 		out.add(l.stages[stage], look.means, func(s *sketch, x, y int) { look.bar(s, x, y-7, 26, 14) })
 	}
 	out.add(l.used["message"], "message", func(s *sketch, x, y int) { s.line("light", x, y, x+26, y).Arrow = true })
-	out.add(l.used["lost"], "lost message", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	out = append(out, fates(l.used)...)
 	out.add(l.used["down"], "crash, and then down", func(s *sketch, x, y int) {
 		s.line("down", x+5, y, x+26, y)
 		s.cross(x+5, y)

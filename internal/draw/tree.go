@@ -44,6 +44,8 @@ type treeLayout struct {
 	left   int               // width of the names of the ranks
 	filled map[string]uint64 // the event by which the value of a node arrived, by round and sender
 	tops   []int
+
+	outvoted bool // some node's output is not its parent's
 }
 
 // form is one way to lay out a tree: the widths of the boxes of each rank, and the arrangement of siblings without

@@ -31,6 +31,7 @@ func (l *treeLayout) draw(inks scene.Palette) picture {
 	for i := range l.boxes {
 		from := len(s.marks)
 		l.box(&s, inks, &l.boxes[i])
+		s.tip(from, l.tip(l.boxes[i].n))
 		l.about(&s, from, l.boxes[i].n)
 	}
 	for i, line := range captions {
@@ -46,6 +47,33 @@ func (l *treeLayout) about(s *sketch, from int, n *reading.Node) {
 		told := scene.Sender(len(n.Path)-1, n.Relay()) // in the round of the node's rank
 		s.about(from, scene.Node(l.Of, n.Path), l.filled[told], 0)
 	}
+}
+
+// tip describes a node in words.
+func (l *treeLayout) tip(n *reading.Node) string {
+	if n.Rest > 0 {
+		return prose.Count(n.Rest, "more node is", "more nodes are") + " not drawn"
+	}
+	by := "relayed by "
+	if len(n.Path) == 1 {
+		by = "sent by "
+	}
+	text := l.label(n) + ": " + by + l.Called(n.Relay())
+	if n.Times > 1 {
+		text = fmt.Sprintf("%s: %s alike, relayed by %s to %s", l.label(n), prose.Count(n.Times, "node", "nodes"),
+			l.Called(n.Relay()), l.Called(n.Last[len(n.Last)-1]))
+	}
+	if l.Faulty.Has(n.Relay()) {
+		text += ", faulty"
+	}
+	text += "; input " + prose.Value(n.In)
+	if n.Out != nil {
+		text += ", output " + prose.Value(n.Out)
+	}
+	if n.Below.Nodes > 0 {
+		text += "; " + prose.Count(n.Below.Nodes, "node", "nodes") + " below it not drawn"
+	}
+	return text
 }
 
 // valueOf returns the value that colors a node: its output, or its input before the decision.
@@ -72,7 +100,7 @@ func (l *treeLayout) line(s *sketch, inks scene.Palette, b *treeBox) {
 	}
 	role := "edge"
 	if up.n.Out != nil && b.n.Out != nil && !reading.Equal(up.n.Out, b.n.Out) {
-		role = "outvoted"
+		role, l.outvoted = "outvoted", true
 	}
 	x2, y2 := b.x+b.width/2, b.y
 	m := s.path(role, "M%d,%d C%d,%d %d,%d %d,%d", x1, y1, x1, (y1+y2)/2, x2, (y1+y2)/2, x2, y2)
@@ -161,6 +189,7 @@ func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 	}
 	out.add(brief && l.survey.Dotted, "last step of the path, output", note(".3 1"))
 	out.add(brief && !l.survey.Dotted, "path, output", note("12 1"))
+	out.add(l.outvoted, "outvoted by its siblings", dash("outvoted"))
 	out.add(faulty, "relayed by a faulty process", func(s *sketch, x, y int) {
 		s.rect("node-sign", x, y-7, 26, 14).Faulty = true
 	})

@@ -22,8 +22,9 @@ type Moment struct {
 	Sent trace.Event // the sending of a message; its ID is 0 if unknown
 	// Omitted says that the message arrived, and that its faulty receiver failed to receive it: it counts as lost.
 	Omitted bool
-	// Down says that the message never arrives because its receiver is down.
+	// Down says that the message never arrives because its receiver is down, since Fell at the latest.
 	Down bool
+	Fell parley.Tick
 }
 
 // Message reports whether a message arrived or was lost, so that there is an arrow.
@@ -84,22 +85,28 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 
 // fallen follows which processes are down when, and which messages arrive.
 type fallen struct {
-	down    map[parley.ID][][2]uint64 // the numbers of the events between which a process is down
+	down    map[parley.ID][]outage
 	arrived map[arrival]bool
 }
 
+// outage is the time between two events during which a process is down.
+type outage struct {
+	from  trace.Event
+	until uint64 // the number of the restart
+}
+
 func newFalls() *fallen {
-	return &fallen{down: make(map[parley.ID][][2]uint64), arrived: make(map[arrival]bool)}
+	return &fallen{down: make(map[parley.ID][]outage), arrived: make(map[arrival]bool)}
 }
 
 // add follows an event.
 func (f *fallen) add(e trace.Event) {
 	switch e.Op {
 	case trace.Crash:
-		f.down[e.At] = append(f.down[e.At], [2]uint64{e.ID, math.MaxUint64})
+		f.down[e.At] = append(f.down[e.At], outage{e, math.MaxUint64})
 	case trace.Restart:
 		if last := len(f.down[e.At]) - 1; last >= 0 {
-			f.down[e.At][last][1] = e.ID
+			f.down[e.At][last].until = e.ID
 		}
 	case trace.Receive, trace.Lose:
 		f.arrived[arrival{e.Cause, e.At}] = true
@@ -109,12 +116,14 @@ func (f *fallen) add(e trace.Event) {
 // missed returns what becomes of a message at the receivers that are down after its sending and never get it.
 func (f *fallen) missed(w Words, e trace.Event) (out []Moment) {
 	for to := range parley.ID(w.Protocol.N) {
-		misses := to != e.At && (e.Peer == to || e.Peer == parley.All) && !f.arrived[arrival{e.ID, to}] &&
-			slices.ContainsFunc(f.down[to], func(between [2]uint64) bool { return e.ID < between[1] })
-		if !misses {
+		if to == e.At || e.Peer != to && e.Peer != parley.All || f.arrived[arrival{e.ID, to}] {
 			continue
 		}
-		m := Moment{Event: e, Sent: e, Down: true}
+		i := slices.IndexFunc(f.down[to], func(o outage) bool { return e.ID < o.until })
+		if i < 0 {
+			continue
+		}
+		m := Moment{Event: e, Sent: e, Down: true, Fell: max(e.Time, f.down[to][i].from.Time)}
 		m.Op, m.At, m.Peer = trace.Lose, to, e.At
 		if m.Says = w.arrived(m.Event); m.Says != "" {
 			out = append(out, m)

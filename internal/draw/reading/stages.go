@@ -64,7 +64,7 @@ func StagesOf(p parley.Protocol, events []trace.Event, s Style) (out Stages, ok 
 	}
 	run := SpaceTime(p, events, SpaceTimeOptions{Style: s})
 	r.out.Alive = run.Alive
-	for _, m := range run.Moments {
+	for _, m := range slices.Concat(run.Moments, run.Unarrived) {
 		switch {
 		case m.Message() && m.Sent.ID != 0:
 			r.out.Messages = append(r.out.Messages, m)

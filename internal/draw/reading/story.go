@@ -187,7 +187,7 @@ func (t *storyteller) crash(at parley.ID) {
 // flushSends puts the messages of the current step into words.
 func (t *storyteller) flushSends() {
 	for i, one := range t.sends {
-		text := fmt.Sprintf("tells %s %s", t.names(one.to), one.words)
+		text := fmt.Sprintf("sends %s %s", t.names(one.to), one.words)
 		if one.from != t.who || t.begins == "" {
 			if i == 0 || t.sends[i-1].from != one.from {
 				text = t.Marked(one.from) + " " + text
@@ -235,7 +235,7 @@ func (t *storyteller) round(e trace.Event) {
 				parts = append(parts, t.said(r.Said[i])...)
 			}
 			if len(parts) > 0 {
-				t.line(fmt.Sprintf("%s: %s tells %s", title, t.Marked(from), prose.And(parts)))
+				t.line(fmt.Sprintf("%s: %s sends %s", title, t.Marked(from), prose.And(parts)))
 			}
 		}
 	}

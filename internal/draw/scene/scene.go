@@ -107,6 +107,9 @@ func NewPalette(values []string) Palette {
 	return p
 }
 
+// Has reports whether a value other than 0 and 1 has an ink of its own or one that it shares.
+func (p Palette) Has(value string) bool { return slices.Contains(p.others, value) }
+
 // Of returns the ink of a value. The ink of several values, or of none, is 0.
 func (p Palette) Of(value string) Ink {
 	switch value {

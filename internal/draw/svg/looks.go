@@ -46,7 +46,10 @@ var looks = map[string]string{
 	"hit":     "stroke:transparent;stroke-width:9", // around a line, to point at
 	"rule":    "stroke:$rule;stroke-width:1",       // between pictures
 	"pill":    "rx:9;fill:$ink",                    // behind a value
-	"missing": "stroke:$mixed;stroke-width:1.2;stroke-dasharray:1 3",
+	"missing": "stroke:$mixed;stroke-width:1.4;stroke-dasharray:2 3",
+	"missed":  "stroke:$fault;stroke-width:2;fill:none", // at the end of a message to a process that is down
+	"late":    "stroke:$fault;stroke-width:2;fill:none", // of a message that arrives after its round
+	"omitted": "stroke:$fault;stroke-width:1.6;fill:none",
 	"cross":   "stroke:$fault;stroke-width:1.6;fill:none",
 
 	// Processes: in diagrams, and in the charts of pairs.
@@ -101,14 +104,16 @@ var looks = map[string]string{
 	"stage-plate faulty": "fill:$liar",
 
 	// Clocks.
-	"resync":       "stroke:$trunk;stroke-width:1;stroke-dasharray:2 3",
-	"skew":         "fill:none;stroke:$ink;stroke-width:1.6;stroke-linejoin:round",
-	"skew-area":    "fill:$fill",
-	"bound":        "stroke:$fault;stroke-width:1.6;stroke-dasharray:8 4",
-	"clock":        "fill:none;stroke:$ink;stroke-width:1.6;stroke-linejoin:round",
-	"clock faulty": "fill:none;stroke:$faulty;stroke-width:1.6;stroke-dasharray:5 3",
-	"begins":       "r:3.5;fill:$card;stroke:$ink;stroke-width:1.6",
-	"adjusts":      "fill:$ink;stroke:$card;stroke-width:0.8",
+	"resync":         "stroke:$border;stroke-width:1;stroke-dasharray:2 3",
+	"skew":           "fill:none;stroke:$ink;stroke-width:1.6;stroke-linejoin:round",
+	"skew-area":      "fill:$fill",
+	"bound":          "stroke:$fault;stroke-width:1.6;stroke-dasharray:8 4",
+	"clock":          "fill:none;stroke:$ink;stroke-width:1.6;stroke-linejoin:round",
+	"clock faulty":   "fill:none;stroke:$faulty;stroke-width:1.6;stroke-dasharray:5 3",
+	"begins":         "r:3.5;fill:$card;stroke:$ink;stroke-width:1.6",
+	"begins faulty":  "r:3.5;fill:$card;stroke:$faulty;stroke-width:1.6",
+	"adjusts":        "fill:$ink;stroke:$card;stroke-width:0.8",
+	"adjusts faulty": "fill:$faulty;stroke:$card;stroke-width:0.8",
 
 	// Orders.
 	"cell":       "rx:4;fill:$fill;stroke:$ink;stroke-width:1.2",
