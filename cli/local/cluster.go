@@ -151,7 +151,8 @@ func planOf(dir string) (Plan, error) {
 	}
 	first := nodes[0].file
 	p := Plan{
-		N: len(nodes), M: first.M, Round: cmp.Or(first.Round, defaultRound), durable: first.Durable, participant: first.Participant,
+		N: len(nodes), M: first.M, Round: cmp.Or(first.Round, defaultRound),
+		durable: first.Durable, participant: first.Participant,
 	}
 	p.Traitors = make(map[string]string)
 	for i, n := range nodes {
