@@ -2,6 +2,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,6 +91,8 @@ func up(a *console.App) *cobra.Command {
 	cmd.Flags().Var(&p.Traitors, "traitor", "`node=behavior` of nodes that lie, as in 3=twofaced,6=silent")
 	cmd.Flags().BoolVar(&p.durable, "durable", false,
 		"sync deliveries to disk before acknowledging them (the byzantine group stays in memory)")
+	cmd.Flags().DurationVar(&p.Round, "round", 0,
+		"`duration` of a round of agreements, 10ms to 1h; longer for a busy computer (default: 100ms)")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
 		"`address` of the service that does all nodes' parts of transactions, as in http://127.0.0.1:8090")
 	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of the cluster (default: a temporary one)")
@@ -120,7 +124,7 @@ func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string
 		flag      string
 		want, has any
 	}{
-		{"n", p.N, there.N}, {"m", p.M, there.M}, {"durable", p.durable, there.durable},
+		{"n", p.N, there.N}, {"m", p.M, there.M}, {"durable", p.durable, there.durable}, {"round", p.Round, there.Round},
 		{"traitor", fmt.Sprint(p.Traitors), fmt.Sprint(there.Traitors)}, {"participant", p.participant, there.participant},
 	} {
 		if changed(one.flag) && one.want != one.has {
@@ -136,6 +140,9 @@ func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string
 	return c.runs() == nil, nil
 }
 
+// defaultRound is the length of a round that a configuration without one has.
+const defaultRound = 100 * time.Millisecond
+
 // planOf returns the plan of the cluster in a folder, without the fields that no flag sets.
 func planOf(dir string) (Plan, error) {
 	nodes, err := Nodes(dir)
@@ -143,7 +150,10 @@ func planOf(dir string) (Plan, error) {
 		return Plan{}, err
 	}
 	first := nodes[0].file
-	p := Plan{N: len(nodes), M: first.M, durable: first.Durable, participant: first.Participant}
+	p := Plan{
+		N: len(nodes), M: first.M, Round: cmp.Or(first.Round, defaultRound),
+		durable: first.Durable, participant: first.Participant,
+	}
 	p.Traitors = make(map[string]string)
 	for i, n := range nodes {
 		if lab := n.file.Lab; lab != nil && lab.Traitor.Name != "" {

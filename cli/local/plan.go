@@ -81,6 +81,9 @@ func (p *Plan) check(given bool) error {
 	if len(p.Traitors) > p.M {
 		return parley.FlagErrorf("traitor", "%d nodes: with m = %d at most %[2]d may lie", len(p.Traitors), p.M)
 	}
+	if p.Round != 0 && (p.Round < 10*time.Millisecond || p.Round > time.Hour) {
+		return parley.FlagErrorf("round", "%s: allowed are 10ms to 1h", p.Round)
+	}
 	if p.participant != "" {
 		if err := participant.CheckAddress(p.participant); err != nil {
 			return parley.FlagErrorf("participant", "%w", err)
