@@ -122,7 +122,7 @@ func Args(least, most int, expected string) cobra.PositionalArgs {
 	}
 }
 
-// Given returns the number of arguments in words, with its verb.
+// Given returns the number of arguments in words, with its verb, as in "2 are".
 func Given(n int) string {
 	switch n {
 	case 0:

@@ -41,7 +41,8 @@ func (a *App) Width(given int) int {
 	return 100
 }
 
-// ErrorWidth returns the width of the terminal that the standard error is, and 0 if it is none.
+// ErrorWidth returns the width of the terminal in columns if the standard error is one, and 0
+// otherwise.
 func (a *App) ErrorWidth() int {
 	f, ok := a.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -346,7 +346,7 @@ func (s *Service) count(committed bool) {
 	}
 }
 
-// Indicate handles that a transaction is blocked.
+// Indicate handles the indication that a transaction is blocked.
 func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	if m.Kind != service.Blocked {
 		return

@@ -407,10 +407,10 @@ func (h *Host) Strange() uint64 {
 	return sum
 }
 
-// StrangeOf returns how many of them came from one node.
+// StrangeOf returns how many of the messages that Strange counts came from one node.
 func (h *Host) StrangeOf(from parley.ID) uint64 { return h.unknownFrames[from].Load() }
 
-// Malformed returns how many frames of a node were no messages.
+// Malformed returns how many frames of a node could not be decoded as messages.
 func (h *Host) Malformed(from parley.ID) uint64 { return h.broken[from].Load() }
 
 // Refused calls each with the number of messages that a machine refused, by machine, sender and reason.

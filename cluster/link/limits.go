@@ -102,7 +102,8 @@ func NewAddressRates(rate, burst int) *AddressRates {
 	return &AddressRates{rate: rate, burst: burst, seed: maphash.MakeSeed()}
 }
 
-// Customer returns the prefix of an address that one customer of a provider has.
+// Customer returns the part of an address that identifies one customer of a provider: the
+// /64 prefix of an IPv6 address, and the whole of an IPv4 address.
 func Customer(a netip.Addr) netip.Addr {
 	if a = a.Unmap(); a.Is6() {
 		p, _ := a.Prefix(64)

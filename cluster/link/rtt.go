@@ -13,8 +13,8 @@ type RTT struct {
 	Samples        int // at most 1024
 }
 
-// RecentRTT is the same over the last 10 s: the current state of a link, in which one pause of a node soon has no
-// weight.
+// RecentRTT summarizes the round-trip times of pings over the last 10 s: the current state of a link, which a
+// single pause of a node affects only briefly.
 type RecentRTT struct {
 	P50, P90 time.Duration
 	Samples  int

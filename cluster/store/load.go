@@ -19,7 +19,7 @@ var ErrDamaged = errors.New("the records of the node are damaged")
 // ErrOldFormat is the error of a folder written by an earlier version of Parley.
 var ErrOldFormat = errors.New("this folder was written by an earlier version, and this one cannot read it: " +
 	"stop all nodes, replace all, and start them with empty folders and without --rejoin; what was in the folders " +
-	"is lost, so read out first what you need")
+	"is lost, so export what you need first")
 
 // Damage describes the damage of a folder. Its error text says where, what, and what to do.
 type Damage struct {

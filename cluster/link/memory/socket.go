@@ -144,7 +144,7 @@ func (s *Socket) LocalAddr() net.Addr {
 // SetDeadline is SetReadDeadline, because writes do not wait.
 func (s *Socket) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
-// SetReadDeadline limits how long reads wait, as that of a net.Conn does.
+// SetReadDeadline limits how long reads wait, as SetReadDeadline of a net.Conn does.
 func (s *Socket) SetReadDeadline(t time.Time) error {
 	s.h.n.mu.Lock()
 	defer s.h.n.mu.Unlock()
