@@ -55,6 +55,7 @@ func nameCompletion(root *cobra.Command) {
 		"it is the same."
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, console.OneOf
 	for _, shell := range completion.Commands() {
+		shell.Args = console.NoArgs
 		shell.Short = "Print the script for " + shell.Name()
 		shell.Long = completionHelp[shell.Name()]
 		shell.Example = "  parley completion " + shell.Name()

@@ -148,7 +148,7 @@ func initCommand(a *console.App) *cobra.Command {
 		Long: "Init creates an authority: its key ca.key, its certificate ca.pem, and an empty\n" +
 			"revocation list crl.pem. The exit status is 2 if the folder has an authority.",
 		Example: "  parley cert init --cluster bank\n  parley cert init --cluster post --dir post --valid 2y",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := cert.CheckName(cluster); err != nil {
 				return parley.FlagErrorf("cluster", "%w", err)

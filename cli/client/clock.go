@@ -33,7 +33,7 @@ func Clock(a *console.App) *cobra.Command {
 			"The exit status is 1 if a node does not answer or is not in step, 3 if none\n" +
 			"answers, and 130 after Ctrl-C.",
 		Example: "  parley clock --dir bank\n  parley clock --wait 0 --json --dir bank",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.wait < 0 {
 				return parley.FlagErrorf("wait", "%v: a time from 0 on was expected, as in 10s", c.wait)

@@ -28,14 +28,15 @@ func Status(a *console.App) *cobra.Command {
 			"A node is healthy if it is ready for clients and is connected to a majority of\n" +
 			"each of its groups and tables. Groups, tables and agreements that nobody has\n" +
 			"used count as healthy. A node that an operator has expelled is listed, and is\n" +
-			"not counted if at least m+1 of the other nodes report it as expelled. Notes,\n" +
-			"such as a clock that is not in step yet, do not count.\n\n" +
+			"not counted if at least m+1 of the other nodes report it as expelled, or all\n" +
+			"that answer if these are fewer. Notes, such as a clock that is not in step yet,\n" +
+			"do not count.\n\n" +
 			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not\n" +
 			"or does not answer, and 3 if none answers. Nodes that have left the cluster do\n" +
 			"not answer: name the others with --at.",
 		Example: "  parley status --dir bank\n  parley status --verbose --dir bank\n" +
 			"  parley status --at node2 --json --dir bank",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
 			if err != nil {

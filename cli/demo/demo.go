@@ -39,7 +39,7 @@ func Command(a *console.App) *cobra.Command {
 			"The exit status is 0 if all promises held, 1 if one broke or a process failed,\n" +
 			"and 130 if you interrupt it before everything was shown.",
 		Example: "  parley demo --once",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := child.Allowed("parley demo", "a node starts no cluster"); err != nil {
 				return err

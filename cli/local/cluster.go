@@ -55,7 +55,7 @@ func up(a *console.App) *cobra.Command {
 			"not joined after a minute.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
-		Args: cobra.NoArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := child.Allowed("parley cluster up", "a node starts no cluster"); err != nil {
 				return err
@@ -256,7 +256,7 @@ func down(a *console.App) *cobra.Command {
 			"when all nodes have ended, after at most 45 s. The folder stays. The exit status\n" +
 			"is 2 if no cluster runs there.",
 		Example: "  parley cluster down --dir bank",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
 				return parley.FlagErrorf("dir", "it is missing: the folder of a running cluster was expected")

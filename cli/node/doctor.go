@@ -45,7 +45,7 @@ func Doctor(a *console.App) *cobra.Command {
 			"measured or a node was not reached, 2 if the configuration is wrong, and 3 if\n" +
 			"with --client the node does not answer.",
 		Example: "  parley doctor --round --config node.yaml --for 2s",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !round {
 				return parley.FlagErrorf("round", "it is missing: a measurement to make was expected, and this is the only one")

@@ -42,7 +42,7 @@ func Command(a *console.App) *cobra.Command {
 			"disk, or if --check found a problem, and 2 if it could not start or the\n" +
 			"configuration is wrong.",
 		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if example {
 				_, err := io.WriteString(a.Out, nodefile.Example)

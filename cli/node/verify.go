@@ -39,7 +39,7 @@ func verifyCommand(a *console.App) *cobra.Command {
 			"byte, and what to do. The exit status is 1 if something is damaged, and 2 if\n" +
 			"there is nothing to check or the node is running.",
 		Example: "  parley node verify --dir data",
-		Args:    cobra.NoArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" {
 				return parley.FlagErrorf("dir", "it is missing: the data folder of a stopped node was expected")
