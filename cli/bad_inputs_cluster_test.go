@@ -114,7 +114,8 @@ var badClusters = []badCall{
 
 // takeNothing are the commands without arguments.
 var takeNothing = []string{
-	"status", "clock", "cluster up", "cluster down", "node", "node verify", "doctor", "cert init", "demo", "completion bash",
+	"status", "clock", "cluster up", "cluster down", "node", "node verify", "doctor", "cert init", "demo",
+	"completion bash",
 }
 
 // badConfigs are changes of a node's configuration, old text and new, with what "parley node" says after the name of the
@@ -182,7 +183,7 @@ func TestBadInputsOfClusters(t *testing.T) {
 		refuse(t, in)
 	}
 	for _, command := range takeNothing {
-		refuse(t, badCall{command + " more", 2, `parley: parley ` + command + `: unexpected argument "more": "parley ` + command + ` --help"`})
+		refuse(t, badCall{command + " more", 2, fmt.Sprintf(`parley %[1]s: unexpected argument "more": "parley %[1]s --help"`, command)})
 	}
 	for _, c := range badConfigs {
 		if !strings.Contains(string(whole), c[0]) {
