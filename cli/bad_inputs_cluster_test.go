@@ -119,6 +119,12 @@ var badClusters = []badCall{
 	{"cert show full/letter", 2, "full/letter: neither a certificate nor a revocation list, a key or a signer"},
 }
 
+// takeNothing are the commands without arguments.
+var takeNothing = []string{
+	"status", "clock", "cluster up", "cluster down", "node", "node verify", "doctor", "cert init", "demo",
+	"completion bash",
+}
+
 // badConfigs are changes of a node's configuration, old text and new, with what "parley node" says after the name of the
 // file. Package nodefile tests the others.
 var badConfigs = [][3]string{
@@ -187,6 +193,9 @@ func TestBadInputsOfClusters(t *testing.T) {
 	whole := []byte(strings.Replace(string(read(config)), "durable: false", "durable: true", 1))
 	for _, in := range append(badCalls, badClusters...) {
 		refuse(t, in)
+	}
+	for _, command := range takeNothing {
+		refuse(t, badCall{command + " more", 2, fmt.Sprintf(`parley %[1]s: unexpected argument "more": "parley %[1]s --help"`, command)})
 	}
 	for _, c := range badConfigs {
 		if !strings.Contains(string(whole), c[0]) {

@@ -54,6 +54,7 @@ func nameCompletion(root *cobra.Command) {
 		"values. The help of each shell, such as \"parley completion bash --help\", says how to install its script."
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, console.OneOf
 	for _, shell := range completion.Commands() {
+		shell.Args = console.NoArgs
 		shell.Short = "Print the script for " + shell.Name()
 		shell.Long = completionHelp[shell.Name()]
 		shell.Args = console.NoArgs

@@ -304,14 +304,14 @@ func (h *host) Verify(id parley.ID, b, sig []byte) bool {
 }
 
 func (h *host) Refused(at, from parley.ID, why string) {
-	omitted := h.faulty.Has(at)
-	if omitted && why != parley.Omitted {
+	byFaulty := h.faulty.Has(at)
+	if byFaulty && why != parley.Omitted {
 		return
 	}
 	if h.opt.Log != nil {
 		(*Sim)(h).trace(trace.Event{Op: trace.Refuse, At: at, Peer: from, Msg: parley.Msg{Body: []byte(why)}})
 	}
-	if omitted {
+	if byFaulty {
 		return
 	}
 	h.Stats.Refused[why]++

@@ -373,15 +373,11 @@ func (v *View) counted() string {
 }
 
 // SVG draws the run.
-func (v *View) SVG() []byte { return v.picture(v.log.Events, v.origin(), false) }
+func (v *View) SVG() []byte { return v.Found(v.log.Events, v.origin(), false) }
 
 // Found draws a run that an explorer found, in which times are the numbers of steps if stepped is set. about says
 // what was found.
 func (v *View) Found(events []trace.Event, about string, stepped bool) []byte {
-	return v.picture(events, about, stepped)
-}
-
-func (v *View) picture(events []trace.Event, about string, stepped bool) []byte {
 	p := v.run.Protocol
 	r := draw.Run{
 		Heading: draw.Heading{

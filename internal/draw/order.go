@@ -194,16 +194,15 @@ func (r *rank) ink(item int) scene.Ink {
 func (r *rank) joins(s *sketch) {
 	for id := range parley.ID(max(len(r.Rows)-1, 0)) {
 		for nth, c := range r.Rows[id] {
-			if !r.Items[c.Item].Delivered {
+			from, drawn := r.place(id, nth)
+			if !drawn || !r.Items[c.Item].Delivered {
 				continue
 			}
 			below := slices.IndexFunc(r.Rows[id+1], func(d reading.Passed) bool { return d.Item == c.Item })
 			if below < 0 {
 				continue
 			}
-			from, drawn := r.place(id, nth)
-			to, too := r.place(id+1, below)
-			if drawn && too {
+			if to, drawn := r.place(id+1, below); drawn {
 				m := s.line("join", r.x(from)+r.cell/2, r.y(id)+cellHeight, r.x(to)+r.cell/2, r.y(id+1))
 				m.Ink = r.ink(c.Item)
 				r.used["join"] = true

@@ -97,14 +97,9 @@ type Palette struct{ others []string }
 
 // NewPalette assigns inks to the values of a picture.
 func NewPalette(values []string) Palette {
-	var p Palette
-	for _, v := range values {
-		if v != "0" && v != "1" && v != "" && !slices.Contains(p.others, v) {
-			p.others = append(p.others, v)
-		}
-	}
-	slices.Sort(p.others)
-	return p
+	others := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" || v == "0" || v == "1" })
+	slices.Sort(others)
+	return Palette{slices.Compact(others)}
 }
 
 // Has reports whether a value other than 0 and 1 has an ink of its own or one that it shares.
@@ -120,7 +115,11 @@ func (p Palette) Of(value string) Ink {
 	case "1":
 		return 2
 	}
-	return Ink(3 + max(slices.Index(p.others, value), 0)%(Inks-2))
+	nth, known := slices.BinarySearch(p.others, value)
+	if !known {
+		nth = 0
+	}
+	return Ink(3 + nth%(Inks-2))
 }
 
 // Process, Event, Round, Message and Node return references. They name processes by number, whatever their names in a

@@ -266,6 +266,8 @@ func (d *diagram) lines() (out []string) {
 	}
 	out = append(out, prose.Cut(strings.Repeat(" ", d.margin+1)+heads, d.o.Columns()))
 	var down parley.Set
+	var flying []*flight
+	left := d.flights // in the order of their beginnings
 	for i := range d.rows {
 		r := d.whole(d.rows[i])
 		for _, id := range r.at {
@@ -276,7 +278,11 @@ func (d *diagram) lines() (out []string) {
 				down.Add(id)
 			}
 		}
-		out = append(out, d.line(i, &r, down))
+		for len(left) > 0 && left[0].begins < i {
+			flying, left = append(flying, left[0]), left[1:]
+		}
+		flying = slices.DeleteFunc(flying, func(f *flight) bool { return f.ends <= i })
+		out = append(out, d.line(&r, down, flying))
 	}
 	return out
 }
@@ -311,18 +317,16 @@ func (d *diagram) listed(r *row) string {
 	return prose.Cut(scale+"  "+text, d.o.Columns())
 }
 
-// line returns one row as text.
-func (d *diagram) line(i int, r *row, down parley.Set) string {
+// line returns one row as text, with the processes that are down and the flights that pass it.
+func (d *diagram) line(r *row, down parley.Set, flying []*flight) string {
 	c := make(canvas, d.width)
 	for id, x := range d.lanes {
 		if !down.Has(parley.ID(id)) {
 			c.vertical(x, d.laneInk(parley.ID(id)))
 		}
 	}
-	for _, f := range d.flights {
-		if f.begins < i && i < f.ends {
-			c.vertical(d.trackOf(f), d.inkOf(f.from))
-		}
+	for _, f := range flying {
+		c.vertical(d.trackOf(f), d.inkOf(f.from))
 	}
 	d.drawHeads(c, r)
 	d.drawBends(c, r)
