@@ -19,7 +19,7 @@ PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has one, so that a 
 meant for something else, such as PARLEY_HOST, changes nothing.
 
 A flag on the command line comes before a variable, and a variable before a scenario file, which
-only --scenario names. A variable that is set and empty sets the empty value. An error about a value
+only --scenario names. A variable that is empty counts as not set. An error about a value
 from the environment names the variable.`
 
 // common marks a flag that has a variable for all commands.
