@@ -65,7 +65,7 @@ func boundsCommand(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&n, "n", "n", 7, "number of `processes`")
 	cmd.Flags().IntVarP(&m, "m", "m", 2, "number of `faults`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "bounds", boundsOutput{})
 	return cmd
 }

@@ -31,6 +31,17 @@ func TestClusterTemporary(t *testing.T) {
 	}
 }
 
+// A terminal that closes ends a cluster as Ctrl-C does: nothing is left of its temporary folder.
+func TestClusterTerminalCloses(t *testing.T) {
+	p, up := clusterOf(t, "-n", "1")
+	if status := p.end(syscall.SIGHUP); status != 0 {
+		t.Errorf("status %d: %s", status, p.printed())
+	}
+	if _, err := os.Stat(up.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", up.Dir, err)
+	}
+}
+
 // Data outside a node's folder is not removed, even though the node restarts from scratch.
 func TestDataElsewhereStays(t *testing.T) {
 	dir, other := filepath.Join(t.TempDir(), "bank"), t.TempDir()

@@ -51,7 +51,7 @@ func conformCommand(a *console.App) *cobra.Command {
 			return console.End(status, printConform(a, all))
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "conform", conformOutput{})
 	return cmd
 }

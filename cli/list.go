@@ -72,7 +72,7 @@ func listCommand(a *console.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&table, "guarantees", false, "print which promises remain under each kind of fault")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "list", listOutput{})
 	return cmd
 }

@@ -11,15 +11,17 @@ import (
 // TestBadInputs has more of them.
 func TestMalformedScenarios(t *testing.T) {
 	for text, want := range map[string]string{
-		"protocol:\nn: 4":                                   `:1: protocol: unknown protocol "": "parley list" names all`,
-		"# c\nprotocol: paxos":                              `:2: protocol: unknown protocol "paxos": "parley list" names all`,
-		"protocol: eig\n1: 2":                               `:2: unknown key "1": allowed are protocol, alive, `,
-		"protocol: eig\nfaulty: {1: {a: b}}":                ":2: faulty: a list or mapping here is not allowed: write PROCESS: BEHAVIOR",
-		"protocol: eig\nmemory: 99":                         ":2: memory: it is not allowed in a file: give --memory",
-		"protocol: causal\nform: odd":                       `:2: form: `,
-		"protocol: fifo\nlinks:\n- {from: 1}\n- {form: 1}":  `:4: links: unknown key "form": allowed are delay, from,`,
-		"protocol: fifo\ncrashes:\n  - {when: 5}":           ":3: crashes: the key process is missing: add it",
-		"protocol: fifo\nrequests:\n- {at: 1, broadcast: }": ":3: requests: broadcast: an empty value is not allowed here",
+		"protocol:\nn: 4":                                      `:1: protocol: unknown protocol "": "parley list" names all`,
+		"# c\nprotocol: paxos":                                 `:2: protocol: unknown protocol "paxos": "parley list" names all`,
+		"protocol: eig\n1: 2":                                  `:2: unknown key "1": allowed are protocol, alive, `,
+		"protocol: eig\nfaulty: {1: {a: b}}":                   ":2: faulty: a list or mapping here is not allowed: write PROCESS: BEHAVIOR",
+		"protocol: eig\nmemory: 99":                            ":2: memory: it is not allowed in a file: give --memory",
+		"protocol: causal\nform: odd":                          `:2: form: `,
+		"protocol: fifo\nlinks:\n- {from: 1}\n- {form: 1}":     `:4: links: unknown key "form": allowed are delay, from,`,
+		"protocol: fifo\ncrashes:\n  - {when: 5}":              ":3: crashes: the key process is missing: add it",
+		"protocol: fifo\nrequests:\n- {at: 1, broadcast: }":    ":3: requests: broadcast: an empty value is not allowed here",
+		"\ufeffprotocol: paxos":                                `:1: protocol: unknown protocol "paxos"`,
+		"protocol: fifo\ncrashes: " + strings.Repeat("[", 1e5): ":1: more than 100 brackets are open: close them",
 		// Requests that the protocol cannot handle, with the line of the entry.
 		"protocol: fifo\nrequests:\n- {at: 1, broadcast: a}\n- {at: 1, propose: a}":                   ":4: requests: no process proposes a value to fifo",
 		"protocol: eig\nrequests:\n- {at: 2, propose: a}":                                             ":3: requests: this process does not propose a value to eig",

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -61,6 +63,48 @@ func TestStatusWithoutAnswer(t *testing.T) {
 		if status := Run(catalog.All(), args, &out, &stderr); status != console.Unfinished || stderr.Len() == 0 {
 			t.Errorf("%s: got status %d, want %d\n%s%s", line, status, console.Unfinished, &out, &stderr)
 		}
+	}
+}
+
+// If a line of the standard input gets no answer, each node's error is one line with that line's number, and the exit
+// status is the same as for a text in the arguments.
+func TestBroadcastLinesWithoutAnswer(t *testing.T) {
+	dir := t.TempDir() + "/bank"
+	p := local.Plan{N: 3}
+	if err := p.Make(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin := os.Stdin
+	os.Stdin = r
+	t.Cleanup(func() { os.Stdin = stdin; r.Close() })
+	if _, err := w.WriteString("a\nb\n"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	var out, stderr bytes.Buffer
+	args := strings.Fields("broadcast total --timeout 500ms --json --dir")
+	if status := Run(catalog.All(), append(args, dir), &out, &stderr); status != console.Unfinished || out.Len() > 0 {
+		t.Errorf("got status %d, want %d\n%s", status, console.Unfinished, &out)
+	}
+	node := 0
+	for line := range strings.Lines(stderr.String()) {
+		node++
+		var got console.ErrorOutput
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		name, f := fmt.Sprintf("node%d", node), got.Error
+		if f.Node != name || f.Code != "unavailable" || f.Outcome != "" ||
+			!strings.HasPrefix(f.Message, "line 1: "+name+": ") || !strings.HasSuffix(f.Message, "; nothing was sent") {
+			t.Errorf("got %+v, want that nothing was sent to %s", f, name)
+		}
+	}
+	if node != 3 {
+		t.Errorf("got %d errors, want 3:\n%s", node, &stderr)
 	}
 }
 

@@ -317,6 +317,13 @@ const (
 	mostAsked = 15 // requests of one process
 )
 
+// NotAlikeError says that two processes of [Options.Alike] get different requests.
+type NotAlikeError struct{ A, B parley.ID }
+
+func (e *NotAlikeError) Error() string {
+	return fmt.Sprintf("processes %d and %d are not alike: they are not asked the same", e.A, e.B)
+}
+
 // Check returns an error if the search cannot be made. It sets the number of workers if it is 0.
 func (o *Options) Check() error {
 	p := o.Protocol
@@ -373,7 +380,7 @@ func (o *Options) Check() error {
 		first := -1
 		for id := range o.Alike.All() {
 			if first >= 0 && !slices.EqualFunc(asked[first], asked[id], parley.Msg.Equal) {
-				return fmt.Errorf("processes %d and %d are not alike: they are not asked the same", first, id)
+				return &NotAlikeError{parley.ID(first), id}
 			}
 			first = int(id)
 		}

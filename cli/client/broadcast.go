@@ -13,7 +13,9 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/cluster"
+	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
+	"parley/internal/lists"
 )
 
 // levelOf returns the level with a name. An empty name means the group's level.
@@ -133,7 +135,12 @@ func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.Broadc
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {
 			if failed, ok := errors.AsType[failedCall](err); ok {
-				failed.error = wrong(texts, err)
+				failed.error = errors.Join(lists.Of(eachOf(failed.error), func(one error) error {
+					if texts == 0 && client.Unknown(one) {
+						return fmt.Errorf("line 1: %w", one)
+					}
+					return wrong(texts, one)
+				})...)
 				return failed
 			}
 			return err

@@ -161,14 +161,22 @@ func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context
 		return err
 	}
 	defer HangUp(nodes)
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
+	ctx, release := c.limited(ctx)
+	defer release()
 	do := anyOf(nodes).Do
 	if reads {
 		do = anyOf(nodes).Read
 	}
 	err = do(ctx, func(ctx context.Context, one *client.Client) error { return call(ctx, nodeOf(nodes, one)) })
 	return byName(nodes, err)
+}
+
+// limited returns a context for calls, which ends with --timeout, and with a signal, so that the command can say
+// whether the outcome is unknown.
+func (c *Flags) limited(ctx context.Context) (limited context.Context, release func()) {
+	ctx, stop := console.UntilSignal(ctx)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	return ctx, func() { cancel(); stop() }
 }
 
 // anyOf returns a client of the nodes that calls any of them.
@@ -205,8 +213,8 @@ func AskAll[T any](ctx context.Context, f *Flags, choose func([]Node) ([]Node, e
 	if nodes, err = choose(slices.Clone(all)); err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
-	defer cancel()
+	ctx, release := f.limited(ctx)
+	defer release()
 	answers, errs = make([]T, len(nodes)), make([]error, len(nodes))
 	var calls sync.WaitGroup
 	for i, n := range nodes {
@@ -235,8 +243,11 @@ func Said(n Node, err error) error {
 		return &rewordedError{err, n.Name + ": " + err.Error(), node}
 	}
 	outcome, message := "", wrong.Message()
-	if late(err) { // by the clock of the node or by ours, and so in different words
+	switch {
+	case late(err): // by the clock of the node or by ours, and so in different words
 		message = "no answer came in time"
+	case interrupted(err):
+		message = "interrupted"
 	}
 	if client.Unknown(err) && !strings.Contains(message, "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
@@ -246,6 +257,14 @@ func Said(n Node, err error) error {
 
 // late reports whether a call ended because its time was up, by the clock of the node or by ours.
 func late(err error) bool { return connect.CodeOf(err) == connect.CodeDeadlineExceeded }
+
+// interrupted reports whether a call, or one of several, ended because a signal ended the command.
+func interrupted(err error) bool {
+	if each := eachOf(err); len(each) > 1 {
+		return slices.ContainsFunc(each, interrupted)
+	}
+	return connect.CodeOf(err) == connect.CodeCanceled && client.Detail(err) == nil
+}
 
 // rewordedError is an error with another text.
 type rewordedError struct {
@@ -263,7 +282,7 @@ func (e *rewordedError) Call() (node, code, reason, outcome string) {
 	if wrong, ok := errors.AsType[*connect.Error](e.error); ok {
 		code = wrong.Code().String()
 	}
-	if client.Unknown(e.error) {
+	if client.Unknown(e.error) && !errors.Is(e.error, errNotInStep) {
 		outcome = "unknown"
 	}
 	return e.node, code, client.Detail(e.error).GetReason(), outcome
@@ -289,7 +308,8 @@ func Joined(errs []error) error {
 }
 
 // Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
-// allowed, as when the client lacks a right, or names something that does not exist; 3 if the cluster gave no answer;
+// allowed, as when the client lacks a right or names something that does not exist; 3 if the cluster gave no answer; 130
+// if a signal ended the command;
 // and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
@@ -298,19 +318,25 @@ func Report(a *console.App, err error) error {
 	}
 	status := console.Violated
 	switch {
+	case interrupted(failed.error):
+		status = console.Interrupted
 	case badInput(failed.error):
 		status = console.Usage
 	case failed.late, unanswered(failed.error) && !failed.partly:
 		status = console.Unfinished
 	}
-	each := []error{failed.error}
-	if all, ok := failed.error.(interface{ Unwrap() []error }); ok {
-		each = all.Unwrap()
-	}
-	for _, one := range each {
+	for _, one := range eachOf(failed.error) {
 		a.Complain(status, one)
 	}
 	return console.ExitError(status)
+}
+
+// eachOf returns the errors that are joined in one, or that one.
+func eachOf(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return []error{err}
 }
 
 // unanswered reports whether an error, or each of several, means that the cluster gave no answer: no node could be

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -40,11 +41,38 @@ func TestReportStatus(t *testing.T) {
 		"the session expired":                {[]error{answered(connect.CodeAborted, "expired")}, console.Violated},
 		"a value is too long":                {[]error{answered(connect.CodeInvalidArgument, "too large")}, console.Usage},
 		"the client lacks the right":         {[]error{answered(connect.CodePermissionDenied, "no right")}, console.Usage},
+		"a signal ended the command":         {[]error{unasked, connect.NewError(connect.CodeCanceled, context.Canceled)}, console.Interrupted},
+		"a node has canceled":                {[]error{answered(connect.CodeCanceled, "why")}, console.Violated},
 		"there is no such group":             {[]error{unasked, answered(connect.CodeNotFound, "no group")}, console.Usage},
 	} {
 		a := &console.App{Err: io.Discard}
 		if got := Report(a, Joined(row.errs)); !errors.Is(got, console.ExitError(row.want)) {
 			t.Errorf("%s: got %v, want status %d", what, got, row.want)
+		}
+	}
+}
+
+// The error of a call says whether the request may have taken effect. A clock that is not in step has been read.
+func TestCallErrorOutcome(t *testing.T) {
+	for _, row := range []struct {
+		err                 error
+		text, code, outcome string
+	}{
+		{errNotInStep, "a: its clock is not in step with the others", "", ""},
+		{connect.NewError(connect.CodeCanceled, context.Canceled),
+			"a: interrupted (canceled; the outcome is unknown)", "canceled", "unknown"},
+		{connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded),
+			"a: no answer came in time (deadline_exceeded; the outcome is unknown)", "deadline_exceeded", "unknown"},
+		{connect.NewError(connect.CodeInvalidArgument, errors.New("no value")), "a: no value (invalid_argument)",
+			"invalid_argument", ""},
+	} {
+		err := Said(Node{Name: "a"}, row.err)
+		said, ok := errors.AsType[console.CallError](err)
+		if !ok {
+			t.Fatalf("%v is no error of a call", err)
+		}
+		if _, code, _, outcome := said.Call(); err.Error() != row.text || code != row.code || outcome != row.outcome {
+			t.Errorf("got %q, code %q, outcome %q; want %+v", err, code, outcome, row)
 		}
 	}
 }

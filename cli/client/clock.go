@@ -132,12 +132,15 @@ func (c *clockCall) print(nodes []Node, answers []*parleyv1.NowResponse, errs []
 	return Report(c.a, Joined(errs))
 }
 
+// errNotInStep is the error of a node that has answered.
+var errNotInStep = errors.New("its clock is not in step with the others")
+
 // timeOf returns a node's reading of the common time. A node whose clock is not synchronized has both a reading and
 // an error.
 func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
 	r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})
 	if err == nil && !r.GetSynchronized() {
-		err = errors.New("its clock is not in step with the others")
+		err = errNotInStep
 	}
 	return r, err
 }

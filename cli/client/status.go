@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,9 +38,14 @@ func Status(a *console.App) *cobra.Command {
 			"  parley status --at node2 --json --dir bank",
 		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
-			if err != nil {
+			ctx, stop := console.UntilSignal(cmd.Context())
+			defer stop()
+			nodes, answers, errs, err := AskAll(ctx, &f, everyNode, statusOf)
+			switch {
+			case err != nil:
 				return err
+			case ctx.Err() != nil:
+				return console.ExitError(console.Interrupted)
 			}
 			report := judge(nodes, answers, errs)
 			switch {
@@ -241,7 +245,8 @@ func (all healthReport) printJSON(a *console.App) error {
 		case h.err != nil:
 			errs = append(errs, h.err)
 		default:
-			errs = append(errs, errors.New(h.name+": "+h.state()+": "+strings.Join(h.problems, "; ")))
+			text := h.name + ": " + h.state() + ": " + strings.Join(h.problems, "; ")
+			errs = append(errs, &rewordedError{text: text, node: h.name})
 		}
 	}
 	for _, err := range errs {

@@ -170,8 +170,8 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		return err
 	}
 	defer HangUp(nodes)
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
-	defer cancel()
+	ctx, release := f.limited(ctx)
+	defer release()
 	err = anyOf(nodes).Session(t.table).Do(ctx, func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
 		n := nodeOf(nodes, c)
 		t.call, t.node = as, n.Name
@@ -185,8 +185,8 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		if client.Unknown(err) {
 			outcome = "; the outcome is unknown"
 		}
-		err = fmt.Errorf("table %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
-		return failedCall{error: err, late: true}
+		text := fmt.Sprintf("table %s: no answer came within %v, the --timeout%s", verb, f.Timeout, outcome)
+		return failedCall{error: &rewordedError{error: err, text: text}, late: true}
 	case err != nil:
 		err = Failed(Said(Node{Name: "table " + verb}, err))
 	}

@@ -154,9 +154,7 @@ func (a *App) SetFromEnvironment(command string, fs *pflag.FlagSet) error {
 				continue
 			}
 			a.variables[f.Name] = name
-			if wrong = fs.Set(f.Name, text); f.Name == "json" {
-				a.JSON = a.JSON || f.Value.String() == "true"
-			}
+			wrong = fs.Set(f.Name, text)
 			return
 		}
 	})

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -175,18 +178,24 @@ func (a *App) Notice(format string, args ...any) {
 	}
 }
 
-// WantsJSON reports whether a command line has --json. It does not parse the flags, because it must know what to do
-// with an error of that.
+// WantsJSON reports whether a command line, or the environment, sets --json. It does not parse the flags, because it
+// must know what to do with an error of that.
 func WantsJSON(args []string) bool {
 	wants := false
+	if i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 {
+		for _, name := range Variables("parley "+args[i], &pflag.Flag{Name: "json"}) {
+			wants, _ = strconv.ParseBool(os.Getenv(name))
+		}
+	}
 	for _, arg := range args {
-		switch arg {
-		case "--":
+		value, given := strings.CutPrefix(arg, "--json=")
+		switch {
+		case arg == "--":
 			return wants
-		case "--json", "--json=true":
+		case arg == "--json":
 			wants = true
-		case "--json=false":
-			wants = false
+		case given:
+			wants, _ = strconv.ParseBool(value)
 		}
 	}
 	return wants

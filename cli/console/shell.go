@@ -1,7 +1,9 @@
 package console
 
 import (
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Program is the name of the running command, for command lines that repeat a run: a module with a protocol of its own
@@ -32,6 +34,10 @@ func Quote(arg string) string {
 	}
 	if arg != "" && strings.IndexFunc(arg, func(c rune) bool { return !plain(c) }) < 0 {
 		return arg
+	}
+	if strings.ContainsFunc(arg, unicode.IsControl) { // they would reach the terminal
+		escaped := strconv.Quote(arg)
+		return "$'" + strings.ReplaceAll(escaped[1:len(escaped)-1], "'", `\'`) + "'"
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

@@ -65,9 +65,14 @@ func (e *EndedError) Unwrap() error { return e.error }
 // EndWith returns an error that ends a command with a status.
 func EndWith(status int, err error) error { return &EndedError{status, err} }
 
-// UntilSignal returns a context that ends with Ctrl-C or SIGTERM. Call stop to release its resources.
+// UntilSignal returns a context that ends with Ctrl-C or SIGTERM, or when the terminal closes, except under nohup. Call
+// stop to release its resources.
 func UntilSignal(ctx context.Context) (until context.Context, stop context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(ctx, signals...)
 }
 
 // Interruptible is UntilSignal, except that a second signal ends the process immediately.

@@ -6,11 +6,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,9 +67,13 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 		Args:    console.Args(1, 1, "one NAME is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
-			if !aName.MatchString(name) || name == "parley" {
+			if !aName.MatchString(name) {
 				return fmt.Errorf("parley new %s: %.200q is not a name: write at most 31 lower-case letters and "+
 					"digits, a letter first", kind, name)
+			}
+			if token.IsKeyword(name) || slices.Contains([]string{"init", "main", "parley"}, name) {
+				return fmt.Errorf("parley new %s: %q cannot name a Go package that a command imports: choose another name",
+					kind, name)
 			}
 			if _, err := a.Find(name); err == nil && kind == "protocol" {
 				return fmt.Errorf("parley new %s: there is a protocol %q already: choose another name", kind, name)

@@ -105,6 +105,10 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 		e.report, err = explore.Search(ctx, s.options)
 	}
 	clear()
+	if of, ok := errors.AsType[*explore.NotAlikeError](err); ok {
+		err = parley.FlagErrorf("symmetry", "%s and %s do not get the same requests: name processes that do",
+			s.names.Full(of.A), s.names.Full(of.B))
+	}
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,16 @@ import (
 
 // searchProgress returns a function that shows the progress of a search, and one that stops this. A terminal shows
 // one line, which is overwritten. Another file gets a line whenever the duration of the search has doubled, or after
-// another 30 seconds.
+// another 30 seconds, unless --json promises a program that only errors are there.
 func searchProgress(a *console.App, width int) (show func(explore.Progress), clear func()) {
 	out, ok := a.Err.(*os.File)
 	if !ok {
 		return func(explore.Progress) {}, func() {}
 	}
 	if !term.IsTerminal(int(out.Fd())) {
+		if a.JSON {
+			return func(explore.Progress) {}, func() {}
+		}
 		next := time.Duration(0)
 		return func(p explore.Progress) {
 			if p.Took >= next {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/pflag"
 
 	"parley"
@@ -67,8 +66,11 @@ func readScenario(file string) (*scenarioFile, error) {
 // parseScenario reads the mapping. Errors name file and line.
 func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	s := &scenarioFile{file: file}
-	tree, err := parser.ParseBytes(b, 0)
-	if err != nil {
+	tree, err := scenario.YAML(b)
+	switch {
+	case errors.Is(err, scenario.ErrTooDeep):
+		return nil, &console.FileError{File: file, Line: 1, Err: err}
+	case err != nil:
 		return nil, notYAML(file, err)
 	}
 	if len(tree.Docs) > 1 {

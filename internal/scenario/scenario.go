@@ -9,7 +9,9 @@
 package scenario
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/goccy/go-yaml/ast"
@@ -65,8 +67,10 @@ func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
 
 // parse reads the text of a flag as YAML.
 func parse(key, text string) (ast.Node, error) {
-	tree, err := parser.ParseBytes([]byte(text), 0)
+	tree, err := YAML([]byte(text))
 	switch {
+	case errors.Is(err, ErrTooDeep):
+		return nil, err
 	case err != nil:
 		if _, _, twice := YAMLError(err); twice != "" {
 			return nil, fmt.Errorf("the key %s is given twice: keep one", twice)
@@ -76,6 +80,29 @@ func parse(key, text string) (ast.Node, error) {
 		return nil, fmt.Errorf("it is empty: write %s", cmp.Or(examples[key], "a value"))
 	}
 	return tree.Docs[0].Body, nil
+}
+
+// maxDepth is how many brackets may be open in YAML. No key needs more than 4.
+const maxDepth = 100
+
+// ErrTooDeep is the error of YAML with too many open brackets, for which the parser would take minutes.
+var ErrTooDeep = fmt.Errorf("more than %d brackets are open: close them", maxDepth)
+
+// YAML parses a file or a value. It skips the byte order mark that some editors write.
+func YAML(b []byte) (*ast.File, error) {
+	open := 0
+	for _, c := range b {
+		switch c {
+		case '[', '{':
+			open++
+		case ']', '}':
+			open = max(open-1, 0)
+		}
+		if open > maxDepth {
+			return nil, ErrTooDeep
+		}
+	}
+	return parser.ParseBytes(bytes.TrimPrefix(b, []byte("\ufeff")), 0)
 }
 
 // YAMLError returns the place of an error of the YAML parser, which begins with [LINE:COLUMN], and the key

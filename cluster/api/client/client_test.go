@@ -188,6 +188,16 @@ func TestNodesAtMostOnce(t *testing.T) {
 			t.Errorf("%s: called again, %d were called", c.name, called)
 		}
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	called := 0
+	_ = client.NewNodes(new(client.Client), new(client.Client)).Do(ctx, func(context.Context, *client.Client) error {
+		called++
+		cancel()
+		return away
+	})
+	if called != 1 {
+		t.Errorf("got %d calls, want 1, because the caller gave up", called)
+	}
 	if err := client.NewNodes().Do(t.Context(), nil); err == nil || client.Unknown(err) {
 		t.Error(err)
 	}

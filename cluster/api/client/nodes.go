@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,6 +74,9 @@ func (n *Nodes) each(ctx context.Context, again bool, ask func(context.Context, 
 			return nil
 		}
 		failed = append(failed, &NodeError{n.list[at], err})
+		if errors.Is(ctx.Err(), context.Canceled) { // the caller has given up
+			break
+		}
 		if !late && (!Elsewhere(err) || !again && Unknown(err)) {
 			break
 		}
