@@ -112,7 +112,7 @@ func TestExplorePanic(t *testing.T) {
 	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
 		var out, stderr bytes.Buffer
 		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
-		if status != 1 || !strings.Contains(out.String(), " run in which a machine panics, 2 moves deep:\n   1 P") ||
+		if status != 1 || !strings.Contains(out.String(), " run in which a machine panics, 2 transitions:\n   1 P") ||
 			!strings.Contains(out.String(), "\nVIOLATED: P") ||
 			!strings.Contains(out.String(), " panics on a delivery: told once\n") {
 			t.Errorf("%s: status %d\n%s%s", args, status, out.String(), stderr.String())
@@ -229,7 +229,7 @@ func TestExploreInterrupted(t *testing.T) {
 	out := p.printed()
 	for _, text := range []string{
 		"there are 115,964,116,992 states or more, for messages of a round ",
-		": this search will not visit all; less is to be visited with --step round or ",
+		": this search will not visit all; to visit fewer states: --step round or ",
 		"\ninterrupted: not proven: nothing was found so far\n",
 	} {
 		if status != 130 || !strings.Contains(out, text) {

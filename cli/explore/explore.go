@@ -27,7 +27,7 @@ func Command(a *console.App) *cobra.Command {
 			"allow, and every lie of faulty processes. It ends when all states are visited, or with the shortest run that " +
 			"breaks a promise, which it prints step by step. It changes no file, except those of --trace and --svg.\n\n" +
 			"The exit status is 0 if all states were visited and nothing was found, 1 if something was found, 3 if the " +
-			"search ended before (by default after 1 minute: see --for), and 130 after Ctrl-C, with a report of what is " +
+			"search ended earlier (by default after 1 minute: see --for), and 130 after Ctrl-C, with a report of what is " +
 			"known. A second Ctrl-C ends it at once.\n\n" +
 			"Without -n the system has three processes, or the fewest that tolerate one fault. In a protocol that " +
 			"tolerates Byzantine faults m processes are faulty, in every choice of them, unless --faulty or --liars change " +
@@ -35,7 +35,7 @@ func Command(a *console.App) *cobra.Command {
 			"--crashes 1. A protocol that stands on a failure detector is explored without its heartbeats: a process is " +
 			"notified of a crash after it has received all that the crashed process sent to it, or with --overtaking at " +
 			"any time.\n\n" +
-			"A step is one message, timer, or crash. With --step round a step is a round: there are fewer states, and no " +
+			"A step is one message, timer, or crash. With --step round a step is one round: there are fewer states, and no " +
 			"faults except lies. With --step split the last round is also split by receiver, which leaves far fewer " +
 			"states.\n\n" + goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +

@@ -165,17 +165,17 @@ func (c *Account) About() string {
 		}
 		out = append(out, strings.Join(starts, ", "))
 	case c.Case.Faulty.Has(source):
-		out = append(out, c.Called(source)+", the source, is faulty: it says "+c.orders(source))
+		out = append(out, c.Called(source)+", the source, is faulty: it sends "+c.orders(source))
 	default:
-		out = append(out, c.Called(source)+", the source, is correct and says "+c.Value(c.Starts[source].Starts))
+		out = append(out, c.Called(source)+", the source, is correct and sends "+c.Value(c.Starts[source].Starts))
 	}
 	for id := range c.Case.Faulty.All() {
 		lies := c.liesOf(id)
 		switch {
 		case len(lies) > 0:
-			out = append(out, c.Called(id)+" is faulty: it tells "+strings.Join(lies, ", and "))
+			out = append(out, c.Called(id)+" is faulty: it sends "+strings.Join(lies, ", and "))
 		case id != source:
-			out = append(out, c.Called(id)+" is faulty, and tells no lie in this run")
+			out = append(out, c.Called(id)+" is faulty, but sends no lie in this run")
 		}
 	}
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), ". ") + "."
@@ -220,8 +220,8 @@ func (c *Account) orders(source parley.ID) string {
 func (c *Account) liesOf(id parley.ID) (out []string) {
 	for _, t := range c.Shared() {
 		if t.From == id && t.Lie {
-			out = append(out, c.List(t.To)+" "+cmp.Or(t.says(), "nothing")+" in place of "+
-				cmp.Or(strings.Join(t.instead, " "), "nothing"))
+			out = append(out, cmp.Or(t.says(), "nothing")+" instead of "+
+				cmp.Or(strings.Join(t.instead, " "), "nothing")+" to "+c.List(t.To))
 		}
 	}
 	return out
