@@ -30,8 +30,8 @@ type search struct {
 // aims maps the flags that set a goal to the words before it: for the search, for a run that reaches or breaks it,
 // and for a search without such a run.
 var aims = map[string]struct{ sought, broken, holds string }{
-	"goal":       {"looks for a state in which ", "", "no run reaches a state in which "},
-	"always":     {"looks for a state in which this does not hold: ", "always: ", "holds: in every state "},
+	"goal":   {"looks for a state in which ", "", "no run reaches a state in which "},
+	"always": {"looks for a state in which this does not hold: ", "always: ", "holds: in every state "},
 	"eventually": {
 		"looks for a terminal state in which this does not hold: ", "eventually: ", "holds: at the end of every run ",
 	},

@@ -46,7 +46,7 @@ func TestExploreProgressToPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(lines) != 7 || !strings.HasPrefix(lines[0], "4 states, 98,304 outcomes of steps, 8 a second, ") {
+	if len(lines) != 7 || !strings.HasPrefix(lines[0], "4 states, 98,304 outcomes of steps, 8 per second, ") {
 		t.Errorf("got %d lines, want 7 with what was computed:\n%s", len(lines), text)
 	}
 }

@@ -127,7 +127,7 @@ func (s *search) ways() (ways []string) {
 		add(some, "--crashes with fewer entries")
 		add(*c.n > 0 && !some, "--%s %d", c.flag, *c.n-1)
 	}
-	add(len(s.begins.asked) > 1, "fewer --requests")
+	add(len(s.begins.asked) > 1, "--requests with fewer requests")
 	if len(s.begins.values) > 1 {
 		add(true, "--values %s for one value", console.Quote(s.begins.values[0]))
 	}

@@ -174,7 +174,8 @@ func (p *Plan) bounded(h *parley.History) error {
 
 func measured(h *parley.History) string {
 	reads, ever := Measure(h)
-	return fmt.Sprintf("at most %d ticks apart when one was resynchronized, and at most %d at any time", reads.Apart, ever.Apart)
+	return fmt.Sprintf("at most %d ticks apart when one was resynchronized, and at most %d at any time",
+		reads.Apart, ever.Apart)
 }
 
 // each checks each clock from one corner to the next.

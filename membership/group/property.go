@@ -73,7 +73,7 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
-		Says:    "any two processes that install the same two consecutive views deliver the same messages " +
+		Says: "any two processes that install the same two consecutive views deliver the same messages " +
 			"between them, in any order",
 		Check:   func(h *parley.History) error { return viewSynchrony(h, true) },
 		Vacuous: asynchronous,

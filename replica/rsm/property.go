@@ -28,7 +28,7 @@ func (c Config) properties() []parley.Property {
 		},
 		{
 			Name: OneMachine, Mode: parley.Always,
-			Says: "the answers are those of one machine that applies all commands in the order of their positions; no " +
+			Says: "processes answer as one machine that applies all commands in the order of their positions does; no " +
 				"position answers two commands, and a command that is sent after an answer has a later position",
 			Check: func(h *parley.History) error { return asOne(h, c) }, Vacuous: unheard,
 		},
