@@ -214,7 +214,8 @@ func (s *sweepRunner) print(w io.Writer) error {
 	if s.ctx.Err() != nil {
 		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", prose.Number(s.Runs), prose.Number(s.last-s.first+1))
 	}
-	fmt.Fprintf(&b, "messages received %s, delivered to the layer above %s\n", prose.Number(s.Received), prose.Number(s.Delivered))
+	fmt.Fprintf(&b, "messages received %s, delivered to the layer above %s\n",
+		prose.Number(s.Received), prose.Number(s.Delivered))
 	var kinds []string
 	// order: sorted below
 	for kind, n := range s.Faults {
