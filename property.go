@@ -193,12 +193,13 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 		}
 		if promise.Holds && a.Faulty > 0 && a.Worst > p.Faults {
 			promise.Holds = false
-			promise.Because = "a fault worse than " + p.Faults.String() + " faults, the model of " + p.Name
+			promise.Because = "a fault is worse than " + p.Faults.String() + " faults, the worst that " + p.Name +
+				" tolerates"
 		}
 		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
-			promise.Because = "rounds assume that a message arrives in the round in which it is sent, and " + why +
-				": m counts only faulty processes"
+			promise.Because = "rounds need every message to arrive in the round in which it is sent, but " + why +
+				", which m does not count"
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
 		if v.Broken == nil && property.Vacuous != nil {

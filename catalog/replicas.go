@@ -34,14 +34,14 @@ type orderedBroadcast struct {
 var (
 	fifoOrder = orderedBroadcast{
 		words: "FIFO broadcast", property: problem.FIFOOrder,
-		lacks: "FIFO order says nothing of the commands of two clients",
+		lacks: "FIFO order does not order the commands of two clients",
 		layers: func(n int) []parley.Protocol {
 			return []parley.Protocol{diffusion.New(diffusion.Config{N: n}), fifo.New(fifo.Config{N: n})}
 		},
 	}
 	causalOrder = orderedBroadcast{
 		words: "causal broadcast", property: problem.CausalOrder,
-		lacks: "causal order leaves commands that do not depend on each other in any order",
+		lacks: "causal order does not order commands that are independent of each other",
 		layers: func(n int) []parley.Protocol {
 			return append(fifoOrder.layers(n), causal.New(causal.Config{N: n}))
 		},
@@ -162,7 +162,7 @@ func hadRead(h *parley.History, asked parley.ExternalEvent, article string) bool
 	})
 }
 
-// protocol returns the service with the broadcast beneath.
+// protocol returns the service with the broadcast below.
 func (r replicatedService) protocol() parley.Protocol {
 	beneath := r.on.layers(r.c.N)
 	promised := stack.New(beneath...).Promises

@@ -87,7 +87,7 @@ func ofViews(m parley.Msg, name func(parley.ID) string) string {
 var inGroup = phrases{
 	group.Leave:             "to leave",
 	group.State:             "to give its state at position SEQ",
-	group.Excluded:          "is out",
+	group.Excluded:          "is excluded",
 	group.SnapshotWanted:    "gives its state at position SEQ to ORIGIN",
 	group.SnapshotInstalled: "has the state at position SEQ",
 	group.ReplayStarted:     "continues from its log after position SEQ",

@@ -49,8 +49,8 @@ func TestExploreStory(t *testing.T) {
 		t.Fatal(err, stderr)
 	}
 	want := []string{
-		"round 0: p0 ✗ sends p1 ✗, p2 and p3 1:0", "round 1: p1 ✗ sends p2 1:0:1 and p3 1:0:1 0:0:1",
-		"round 1: p2 sends p1 ✗ and p3 1:0:2", "round 1: p3 sends p1 ✗ and p2 1:0:3", "p2 decides 1", "p3 decides 0",
+		"round 0: p0 ✗ sends 1:0 to p1 ✗, p2 and p3", "round 1: p1 ✗ sends 1:0:1 to p2, 1:0:1 0:0:1 to p3",
+		"round 1: p2 sends 1:0:2 to p1 ✗ and p3", "round 1: p3 sends 1:0:3 to p1 ✗ and p2", "p2 decides 1", "p3 decides 0",
 	}
 	found := false
 	for _, f := range got.Findings {
@@ -112,7 +112,7 @@ func TestExplorePanic(t *testing.T) {
 	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
 		var out, stderr bytes.Buffer
 		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
-		if status != 1 || !strings.Contains(out.String(), " run in which a machine panics, 2 moves deep:\n   1 P") ||
+		if status != 1 || !strings.Contains(out.String(), " run in which a machine panics, 2 transitions:\n   1 P") ||
 			!strings.Contains(out.String(), "\nVIOLATED: P") ||
 			!strings.Contains(out.String(), " panics on a delivery: told once\n") {
 			t.Errorf("%s: status %d\n%s%s", args, status, out.String(), stderr.String())
@@ -228,8 +228,8 @@ func TestExploreInterrupted(t *testing.T) {
 	status := p.end(os.Interrupt)
 	out := p.printed()
 	for _, text := range []string{
-		"there are 115,964,116,992 states or more, for messages of a round ",
-		": this search will not visit all; less is to be visited with --step round or ",
+		"there are at least 115,964,116,992 states, because the messages of a round ",
+		": this search will not visit all; to visit fewer states: --step round or ",
 		"\ninterrupted: not proven: nothing was found so far\n",
 	} {
 		if status != 130 || !strings.Contains(out, text) {

@@ -120,9 +120,9 @@ func TestExploreTimeIsUp(t *testing.T) {
 		var out, stderr bytes.Buffer
 		status := Run(catalog.All(), append([]string{"explore", "--for", "1ms"}, strings.Fields(way)...), &out, &stderr)
 		text := strings.ReplaceAll(out.String(), "\n", " ")
-		_, less, _ := strings.Cut(text, "to visit less: ")
+		_, less, _ := strings.Cut(text, "to visit fewer states: ")
 		if status != console.Unfinished || !strings.Contains(text, "budget hit (--for): not proven") ||
-			!strings.Contains(text, "covered: ") || !strings.Contains(text, " a second") ||
+			!strings.Contains(text, "covered: ") || !strings.Contains(text, " per second") ||
 			strings.Count(less, "--")+strings.Count(less, "-n ") < 4 || !strings.HasSuffix(less, "; --for 0 has no limit ") {
 			t.Errorf("%s: status %d\n%s%s", way, status, &out, &stderr)
 		}

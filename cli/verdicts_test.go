@@ -88,7 +88,7 @@ func TestNotApplicableIsAVerdict(t *testing.T) {
 			[]string{"– validity not applicable", "no correct process broadcasts anything", "No process delivers anything."}, nil},
 		{"run convergence --begin cold", 0, []string{"adjusts by"}, []string{"starts with"}},
 		{"run convergence --until 1000", 0, []string{"– clock bound not applicable", "no correct clock is resynchronized"}, nil},
-		{"run detector", 0, []string{"– completeness not applicable", "no process crashes before it rests"}, nil},
+		{"run detector", 0, []string{"– completeness not applicable", "no process crashes before its last heartbeat"}, nil},
 	})
 }
 
@@ -98,11 +98,11 @@ func TestExploreSaysWhichPromisesWereTested(t *testing.T) {
 	judge(t, []judged{
 		{"explore news-fifo --beyond-bound --property understanding", 1, []string{"found: understanding breaks, which is not promised"}, nil},
 		{"explore news-fifo --beyond-bound --property understanding --requests '[{at: 1, broadcast: article a}]'", 0,
-			[]string{"never put to the test: understanding (no response is read"}, []string{"In every state"}},
+			[]string{"never tested: understanding (no response is read"}, []string{"In every state"}},
 		{"explore news", 0, []string{"In every state: applied once, understanding.",
 			"promised in no run: replica consistency and as one machine ("}, []string{"wherever it is promised"}},
-		{"explore fifo", 0, []string{"In every state: integrity, FIFO order.", "terminal state"}, []string{"never put"}},
-		{"explore detector", 0, []string{"never put to the test: completeness (no process crashes before it rests)"}, nil},
+		{"explore fifo", 0, []string{"In every state: integrity, FIFO order.", "terminal state"}, []string{"never tested"}},
+		{"explore detector", 0, []string{"never tested: completeness (no process crashes before its last heartbeat)"}, nil},
 		{"explore diffusion -n 3 --losses 1", 0, []string{"Where it is promised: validity, agreement.",
 			"not promised in every run: validity and agreement (a link lost messages"}, nil},
 		{"explore news --json", 0, []string{`"property": "understanding", "promised": true,`, `"tested": true`}, nil},
@@ -112,7 +112,7 @@ func TestExploreSaysWhichPromisesWereTested(t *testing.T) {
 // With a graph, the promise covers two correct processes that are connected through correct ones, on every host:
 // nothing is promised where the graph is cut, and everything where a crash leaves it connected, which is then tested.
 func TestPromiseFollowsEdges(t *testing.T) {
-	cut := []string{"not promised: broken", "correct processes are not joined by correct ones"}
+	cut := []string{"not promised: broken", "some correct processes are not connected through correct ones"}
 	held := []string{"✓ validity held", "✓ agreement held"}
 	request := " --requests '[{at: 1, when: 5, broadcast: a}]'"
 	judge(t, []judged{
@@ -121,10 +121,10 @@ func TestPromiseFollowsEdges(t *testing.T) {
 		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --crashes '[{process: 2, when: 0}]'" + request, 0, cut, []string{"VIOLATED"}},
 		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --graph '{1: [3], 2: [3, 4]}'" + request, 0, cut, []string{"VIOLATED"}},
 		{"explore diffusion -n 4 --edges 1-2,2-3,3-4 --crashes 1", 0, []string{"Where it is promised: validity, agreement.",
-			"not promised in every run: validity and agreement (correct processes are not joined by correct ones)"}, nil},
+			"not promised in every run: validity and agreement (some correct processes are not connected through correct ones)"}, nil},
 		{"explore diffusion -n 4 --edges 1-2,2-3,3-4,4-1 --crashes 1", 0,
 			[]string{"In every state: integrity. In all 144 terminal states: validity, agreement."}, []string{"not promised"}},
-		{"explore diffusion -n 4 --edges 1-2,3-4", 0, []string{"promised in no run: validity and agreement (correct processes are not"}, nil},
+		{"explore diffusion -n 4 --edges 1-2,3-4", 0, []string{"promised in no run: validity and agreement (some correct processes are not"}, nil},
 		{"run diffusion -n 4 --edges 1-2,3-4 --host cluster" + request, 0, cut, []string{"VIOLATED"}},
 		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --crashes '[{process: 4, when: 0}]' --host cluster" + request, 0, held, nil},
 	})

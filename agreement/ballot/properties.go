@@ -17,7 +17,7 @@ const UniformAgreement = "uniform agreement"
 func Properties() []parley.Property {
 	return []parley.Property{
 		{
-			Name: UniformAgreement, Says: "all processes that decide, crashed later or not, decide on the same value",
+			Name: UniformAgreement, Says: "all processes that decide, even ones that crash later, decide on the same value",
 			Mode: parley.Always, Check: checkAgreement,
 		},
 		{
@@ -116,7 +116,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Minority:
 		ends, why = false, "no majority is up and connected in the end"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		ends, why = false, "messages were lost, and nothing says when the next ballot is heard"
+		ends, why = false, "messages were lost, and no time is known by which a ballot gets through"
 	case a.Processes.LostDisk || a.Processes.Paused:
 		ends, why = false, "a process was paused, or forgot the value that it should propose"
 	}

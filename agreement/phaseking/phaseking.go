@@ -90,7 +90,7 @@ func Rounds(c Config) lockstep.Protocol {
 	return lockstep.Protocol{
 		Protocol: parley.Protocol{
 			Name:       "phaseking",
-			Title:      "consensus with polynomial messages, by phases that have a king each",
+			Title:      "consensus with polynomially many messages, in phases with one king each",
 			Paper:      "Berman, Garay and Perry 1989; beyond the source documents",
 			Faults:     parley.OralByzantineFaults,
 			Kinds:      []string{"", "VALUE", "PROPOSAL", "KING"},

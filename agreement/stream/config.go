@@ -128,8 +128,8 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{
 		say(problem.Agreement, "a process that missed part of a slot decides nothing in it"),
-		say(problem.Validity, "every process hears a correct process that is in time, and each "+
-			"signature is for one slot only"),
+		say(problem.Validity, "every process receives messages from a correct process that is on "+
+			"time, and each signature is for one slot only"),
 		say(problem.Integrity, "a restarted process takes no part in slots that it may have been in before"),
 		say(problem.Termination, "a slot begins when a correct process opens it, and ends at a fixed time"),
 		say(Rejoining, "a process listens for the duration of a slot and then knows when the next one may begin"),

@@ -70,7 +70,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
 		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
 	case mute:
-		lacks = "a process that cannot be heard may be excluded"
+		lacks = "a process whose messages do not arrive may be excluded"
 	}
 	return append(out, parley.Promised(problem.UniformAgreement, logged, lacks),
 		parley.Promised(problem.Validity, logged, lacks), problem.Promise(a, problem.Delivery, ""))

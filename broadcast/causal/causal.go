@@ -6,8 +6,8 @@
 // correct process delivers m' unless it has delivered m before. Messages of which neither precedes the other
 // may be delivered in any order, which may differ between processes.
 //
-// The model of the broadcast beneath holds: asynchronous, with crashes and without liars, because a process
-// that piggybacks a message could forge it. The validity and agreement of the broadcast beneath, uniform or
+// The model of the broadcast below holds: asynchronous, with crashes and without liars, because a process
+// that piggybacks a message could forge it. The validity and agreement of the broadcast below, uniform or
 // not, hold here as well.
 //
 // Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast contains, whole and in order,

@@ -28,14 +28,14 @@ type Config struct {
 	// Window bounds, for vector clocks, how many messages of one incarnation of a sender are held back, and
 	// how far ahead a vector may be; 0 means diffusion.Window.
 	Window int
-	// Beneath is the Promises function of the broadcast beneath, for validity, agreement and integrity; nil
+	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity; nil
 	// means diffusion on a complete graph.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform declares that the broadcast beneath is uniform; then this one is, too.
+	// Uniform declares that the broadcast below is uniform; then this one is, too.
 	Uniform bool
 }
 
-// New returns the protocol as a layer that receives messages only through the broadcast beneath: for
+// New returns the protocol as a layer that receives messages only through the broadcast below: for
 // Piggyback that must be FIFO broadcast. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Most < -1 || c.Window < 0 || c.Form > Vector {
@@ -71,7 +71,7 @@ func New(c Config) parley.Protocol {
 	return p
 }
 
-// promises adds the order to the promises of the broadcast beneath.
+// promises adds the order to the promises of the broadcast below.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "whatever precedes a message travels with it or came earlier from the same sender (lecture)"
 	if c.Form == Vector {

@@ -18,14 +18,14 @@ type Config struct {
 	// Window is how far ahead of the last delivery the messages of one incarnation of a sender are accepted,
 	// in messages; 0 means diffusion.Window.
 	Window int
-	// Beneath is the Promises function of the broadcast beneath, for validity, agreement and integrity; nil
+	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity; nil
 	// means diffusion on a complete graph.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform declares that the broadcast beneath is uniform; then this one is, too.
+	// Uniform declares that the broadcast below is uniform; then this one is, too.
 	Uniform bool
 }
 
-// New returns the protocol as a layer that receives messages only through the broadcast beneath. It panics if
+// New returns the protocol as a layer that receives messages only through the broadcast below. It panics if
 // c is invalid.
 func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Window < 0 {
@@ -56,7 +56,7 @@ func New(c Config) parley.Protocol {
 	return p
 }
 
-// promises adds FIFO order to the promises of the broadcast beneath.
+// promises adds FIFO order to the promises of the broadcast below.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	return append(c.Beneath(a),
 		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)"))

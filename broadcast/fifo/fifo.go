@@ -4,7 +4,7 @@
 // The problem: FIFO broadcast. It is reliable broadcast, and if a process broadcasts m before m', no correct
 // process delivers m' unless it has delivered m before.
 //
-// The model of the broadcast beneath holds: asynchronous, with crashes. Its validity and agreement, uniform
+// The model of the broadcast below holds: asynchronous, with crashes. Its validity and agreement, uniform
 // or not, hold here as well, because an incarnation of a process broadcasts all messages before m' before it
 // broadcasts m', so that no gap lasts. A gap is never skipped: if a message is lost although the model
 // excludes it, nothing after it is delivered of that incarnation of the sender.

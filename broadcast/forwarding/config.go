@@ -93,7 +93,7 @@ func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) str
 					yield(which + " " + parley.Printable(payload))
 				}
 			case Ack:
-				yield(which + " is served below me")
+				yield(which + " has reached all below me")
 			case Done:
 				yield(which + " is complete, and all before it")
 			case Hello:

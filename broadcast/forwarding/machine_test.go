@@ -26,7 +26,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{data, "0#1 hello"},
 		{parley.Msg{Kind: forwarding.Data, Origin: 1, Seq: 7, Value: 3, Body: []byte("\x06\x01\x01\x00\x00x")}, "1.3#7 x"},
-		{parley.Msg{Kind: forwarding.Ack, Origin: 2, Seq: 7, Value: 1}, "2#7 is served below me"},
+		{parley.Msg{Kind: forwarding.Ack, Origin: 2, Seq: 7, Value: 1}, "2#7 has reached all below me"},
 		{parley.Msg{Kind: forwarding.Done, Origin: 2, Seq: 7, Value: 2}, "2.2#7 is complete, and all before it"},
 		{parley.Msg{Kind: forwarding.Hello, Origin: 2, Value: 2}, "2.2 is back"},
 	} {

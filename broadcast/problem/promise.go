@@ -26,7 +26,7 @@ func losses(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut:
 		return "a link lost messages, and each is sent once"
 	case a.Network.Disconnected:
-		return "correct processes are not joined by correct ones"
+		return "some correct processes are not connected through correct ones"
 	case a.Processes.LostDisk:
 		return "a process that lost its disk uses its old sequence numbers again"
 	case a.Processes.Restarted:

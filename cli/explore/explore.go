@@ -35,7 +35,7 @@ func Command(a *console.App) *cobra.Command {
 			"--crashes 1. A protocol that uses a failure detector is explored without its heartbeats: a process is " +
 			"notified of a crash after it has received all that the crashed process sent to it, or with --overtaking at " +
 			"any time.\n\n" +
-			"A step is one message, timer, or crash. With --step round a step is a round: there are fewer states, and no " +
+			"A step is one message, timer, or crash. With --step round a step is one round: there are fewer states, and no " +
 			"faults except lies. With --step split the last round is also split by receiver, which leaves far fewer " +
 			"states.\n\n" + goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +

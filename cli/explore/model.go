@@ -30,9 +30,11 @@ type search struct {
 // aims maps the flags that set a goal to the words before it: for the search, for a run that reaches or breaks it,
 // and for a search without such a run.
 var aims = map[string]struct{ sought, broken, holds string }{
-	"goal":       {"a state is searched in which ", "", "no run comes to a state in which "},
-	"always":     {"a state is searched in which this is not so: ", "always: ", "holds: in every state "},
-	"eventually": {"an end is searched at which this is not so: ", "eventually: ", "holds: at the end of every run "},
+	"goal":   {"looks for a state in which ", "", "no run reaches a state in which "},
+	"always": {"looks for a state in which this does not hold: ", "always: ", "holds: in every state "},
+	"eventually": {
+		"looks for a terminal state in which this does not hold: ", "eventually: ", "holds: at the end of every run ",
+	},
 }
 
 // head describes the explored system with a remark on its size, its liars and its requests.
@@ -58,20 +60,20 @@ func (s *search) model() []string {
 func (s *search) liars() string {
 	all := s.begins.liars
 	if len(all[0]) == 0 {
-		return "nobody lies"
+		return "no process lies"
 	}
 	if !s.begins.chosen {
-		lie := "lie"
+		lie, them := "lie", "them"
 		if len(all[0]) == 1 {
-			lie = "lies"
+			lie, them = "lies", "it"
 		}
-		return fmt.Sprintf("%d of the %d processes %s, %s: all %s are tried", len(all[0]),
-			s.protocol.N, lie, s.anyway(), prose.Count(uint64(len(all)), "choice", "choices"))
+		return fmt.Sprintf("%d of the %d processes %s %s; all %s of %s are tried", len(all[0]),
+			s.protocol.N, lie, s.anyway(), prose.Count(uint64(len(all)), "choice", "choices"), them)
 	}
 	var parts []string
 	for id := range parley.ID(s.protocol.N) {
 		if how, lies := all[0][id]; lies && atWill(how) {
-			parts = append(parts, s.names.Full(id)+" ("+s.anyway()+")")
+			parts = append(parts, s.names.Full(id)+" (lies "+s.anyway()+")")
 		} else if lies {
 			parts = append(parts, s.names.Full(id)+" ("+how.Name+")")
 		}
@@ -82,9 +84,9 @@ func (s *search) liars() string {
 // anyway describes how liars without a behavior of their own lie.
 func (s *search) anyway() string {
 	if s.flags.outspoken {
-		return "in any way but silence"
+		return "in every possible way except silence"
 	}
-	return "in any way there is"
+	return "in every possible way"
 }
 
 // asked describes the requests.
@@ -103,7 +105,7 @@ func (s *search) asked() string {
 		parts = append(parts, s.names.Full(q.At)+" "+words.Asked(0, q.Msg))
 	}
 	if n := len(s.begins.roots); n > 1 {
-		parts = append(parts, fmt.Sprintf("%s ways to begin in all", prose.Number(uint64(n))))
+		parts = append(parts, prose.Number(uint64(n))+" initial states")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -117,7 +119,7 @@ func (s *search) wrongs() string {
 	links := "messages arrive in any order"
 	switch {
 	case s.protocol.Timing == parley.Synchronous:
-		links = "what is sent in a round arrives in it"
+		links = "every message arrives in the round in which it was sent"
 	case m.FIFO:
 		links = "each link keeps the order of its messages"
 	}
@@ -134,7 +136,7 @@ func (s *search) wrongs() string {
 			most = append(most, some)
 		}
 	}
-	text := links + "; nothing else goes wrong"
+	text := links + "; no other faults"
 	if len(most) > 0 {
 		text = links + "; at most " + strings.Join(most, ", ")
 	}
@@ -150,12 +152,12 @@ func (s *search) wrongs() string {
 
 // way says how and for what the search was made.
 func (s *search) way() string {
-	text := "a step is a message"
+	text := "a step is one message, timer, or crash"
 	if s.options.Step == explore.Rounds {
-		text = "a step is a round"
+		text = "a step is one round"
 	}
 	if s.flags.step == "split" {
-		return text + ", and the last is split by receiver; " + s.searchedFor()
+		return text + ", and the last one is split by receiver; " + s.searchedFor()
 	}
 	switch s.options.Order {
 	case explore.BreadthFirst:
@@ -166,7 +168,7 @@ func (s *search) way() string {
 		text += fmt.Sprintf("; %s at random", prose.Count(uint64(s.options.Walks), "run", "runs"))
 	}
 	if s.options.Depth > 0 {
-		text += fmt.Sprintf("; at most %s deep", prose.Count(uint64(s.options.Depth), "step", "steps"))
+		text += fmt.Sprintf("; runs of at most %s", prose.Count(uint64(s.options.Depth), "step", "steps"))
 	}
 	return text + "; " + s.searchedFor()
 }
@@ -176,12 +178,12 @@ func (s *search) searchedFor() string {
 	if s.aim != "" {
 		return aims[s.aim].sought + s.goal.Says
 	}
-	text := "a broken promise is searched for"
+	text := "looks for a broken promise"
 	if s.options.Beyond {
-		text = "a property that breaks is searched for, promised or not"
+		text = "looks for a property that breaks, promised or not"
 	}
 	if len(s.options.Only) > 0 {
-		text += ", of " + strings.Join(s.options.Only, ", ")
+		text += "; only " + strings.Join(s.options.Only, ", ")
 	}
 	return text
 }

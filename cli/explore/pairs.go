@@ -30,7 +30,7 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 	switch {
 	case errors.Is(err, split.ErrUnfinished):
 		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), console.Unfinished, "budget hit: not proven: "+err.Error()+
-			"; to visit less: "+strings.Join(s.ways(), "; ")
+			"; to visit fewer states: "+strings.Join(s.ways(), "; ")
 		if ctx.Err() != nil {
 			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), console.Interrupted, "interrupted: not proven"
 		}
@@ -38,8 +38,8 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 		return parley.FlagErrorf("indistinguishable", "%w", err)
 	case found == nil:
 		e.outcome = explore.Exhausted.String()
-		e.verdict = "exhausted: there is no such argument: no chain of runs, each looking like the next one to " +
-			"a correct process, leads from one in which a value must be decided to one in which another must"
+		e.verdict = "exhausted: there is no such argument. It would be a chain of runs, each of which a correct process " +
+			"cannot tell from the next, from a run that forces one decision to a run that forces another."
 	default:
 		e.outcome, e.exit = explore.Found.String(), console.Violated
 		e.argue(a.Width(s.flags.width))
@@ -188,12 +188,12 @@ func (e *pairing) conclusion() string {
 	last := len(e.pairs) - 1
 	first, end := e.pairs[0].One.Forced[e.pairs[0].Same], e.pairs[last].Other.Forced[e.pairs[last].Same]
 	if last == 0 {
-		return fmt.Sprintf("%s would have to decide both. By whatever rule it decides on what it sees: "+
+		return fmt.Sprintf("%s would have to decide both. So whatever its rule of decision is, "+
 			"%s breaks in case one, or %s in case two.", e.names.Full(e.pairs[0].Same), first.By, end.By)
 	}
 	one, other := e.names.Full(e.pairs[last-1].Same), e.names.Full(e.pairs[last].Same)
 	middle := e.cases[last]
-	text := fmt.Sprintf("In %s, then, %s decides %s and %s decides %s, and %s breaks: %s. ",
+	text := fmt.Sprintf("So in %s, %s decides %s and %s decides %s, and %s breaks: %s. ",
 		nth(last), one, e.value(last-1), other, e.value(last), middle.Binds, e.says(middle.Binds))
 	number := func(i int) string { return strings.TrimPrefix(nth(i), "case ") }
 	between := nth(1)
@@ -203,7 +203,7 @@ func (e *pairing) conclusion() string {
 	case last > 2:
 		between = "one of the cases " + number(1) + " to " + number(last)
 	}
-	return text + fmt.Sprintf("By whatever rule processes decide on what they see: "+
+	return text + fmt.Sprintf("Whatever the rule of decision is, "+
 		"%s breaks in %s, %s in %s, or %s in %s.", first.By, nth(0), middle.Binds, between, end.By, nth(last+1))
 }
 
@@ -222,7 +222,7 @@ func (e *pairing) inFact() string {
 			}
 		}
 	}
-	return fmt.Sprintf("By the rule of %s it is %s.", e.protocol.Name, strings.Join(out, ", and "))
+	return fmt.Sprintf("The rule of %s breaks %s.", e.protocol.Name, strings.Join(out, ", and "))
 }
 
 // pairsOutput is the JSON output of "parley explore --indistinguishable".

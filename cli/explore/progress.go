@@ -50,7 +50,7 @@ func progressLine(p explore.Progress, memory uint64, width int) string {
 	if p.Outcomes > p.States { // liars' answers are enumerated before they yield states
 		text += ", " + prose.Count(p.Outcomes, "outcome of a step", "outcomes of steps")
 	}
-	text += fmt.Sprintf(", %s a second, %s deep, %s wait, %s",
+	text += fmt.Sprintf(", %s per second, depth %s, %s waiting, %s",
 		prose.Number(rate(p)), prose.Number(uint64(p.Depth)), prose.Number(p.Frontier), mebibytes(memory))
 	if len(text) >= width { // a line that wraps could not be overwritten
 		text = text[:max(width-1, 0)]

@@ -14,7 +14,7 @@ import (
 // The progress of a search is one line, never wider than the terminal.
 func TestProgressLine(t *testing.T) {
 	p := explore.Progress{States: 1_234_567, Depth: 14, Frontier: 33_000, Took: 2 * time.Second}
-	want := "1,234,567 states, 617,283 a second, 14 deep, 33,000 wait, 120 MiB"
+	want := "1,234,567 states, 617,283 per second, depth 14, 33,000 waiting, 120 MiB"
 	if got := progressLine(p, 120<<20, 100); got != want {
 		t.Errorf("%q, and %q was expected", got, want)
 	}
@@ -47,7 +47,7 @@ func TestExploreProgressToPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(lines) != 7 || !strings.HasPrefix(lines[0], "4 states, 98,304 outcomes of steps, 8 a second, ") {
+	if len(lines) != 7 || !strings.HasPrefix(lines[0], "4 states, 98,304 outcomes of steps, 8 per second, ") {
 		t.Errorf("got %d lines, want 7 with what was computed:\n%s", len(lines), text)
 	}
 }

@@ -96,7 +96,7 @@ func (e *result) print(w io.Writer) error {
 	end := e.verdict()
 	switch {
 	case !e.hasCounterexample() && e.flags.traceTo+e.flags.svg != "":
-		end = append(end, "no run was found: there is none to write down")
+		end = append(end, "no run was found, so no trace or picture was written")
 	case e.flags.traceTo == console.StandardOutput:
 	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // a replay would panic as well
 		end = append(end, "to see the run: parley trace show "+console.Quote(e.flags.traceTo))
@@ -115,13 +115,14 @@ func (e *result) counted() []string {
 	}
 	r := &e.report
 	first := fmt.Sprintf("%s, %s, %s, in %.1f s", prose.Count(r.States, "state", "states"),
-		prose.Count(r.Moves, "move", "moves"), prose.Count(r.Ends, "end", "ends"), r.Took.Seconds())
+		prose.Count(r.Moves, "transition", "transitions"), prose.Count(r.Ends, "terminal state", "terminal states"),
+		r.Took.Seconds())
 	if e.options.Order == explore.BreadthFirst {
-		first += fmt.Sprintf(", %s deep", prose.Number(uint64(r.Depth)))
+		first += ", depth " + prose.Number(uint64(r.Depth))
 	}
 	if e.options.Order == explore.RandomOrder {
-		return append([]string{fmt.Sprintf("%s, %s, in %.1f s", prose.Count(r.Moves, "move", "moves"),
-			prose.Count(r.Ends, "run to its end", "runs to their ends"), r.Took.Seconds()), e.never()}, e.unseen()...)
+		return append([]string{fmt.Sprintf("%s, %s, in %.1f s", prose.Count(r.Moves, "transition", "transitions"),
+			prose.Count(r.Ends, "complete run", "complete runs"), r.Took.Seconds()), e.never()}, e.unseen()...)
 	}
 	if r.Runs > 0 {
 		first = prose.Count(r.Runs, "adversary", "adversaries") + ", " + first
@@ -134,10 +135,10 @@ func (e *result) countedSplit() []string {
 	r := e.split
 	who := prose.Count(r.Runs, "adversary", "adversaries")
 	if e.options.All {
-		who += ", of which " + prose.Number(r.Broken) + " break something"
+		who += ", of which " + prose.Number(r.Broken) + " break a property"
 	}
-	return []string{fmt.Sprintf("%s, %s, %s of the last round, %s to judge, in %.1f s", who,
-		prose.Count(r.Stages, "beginning of a round", "beginnings of rounds"),
+	return []string{fmt.Sprintf("%s, %s, %s of the last round, %s checked, in %.1f s", who,
+		prose.Count(r.Stages, "state at the start of a round", "states at the start of a round"),
 		prose.Count(r.Evaluations, "evaluation", "evaluations"), prose.Count(r.Histories, "history", "histories"),
 		r.Took.Seconds())}
 }
@@ -164,10 +165,10 @@ func (e *result) unseen() []string {
 // sure says how many states are expected to be overlooked, and the memory per state if that is meaningful.
 func (e *result) sure() string {
 	r := &e.report
-	text := fmt.Sprintf("to be expected: %.1g states overlooked, for sharing a fingerprint with another", r.Overlooked)
+	text := fmt.Sprintf("expected number of states overlooked because of equal fingerprints: %.1g", r.Overlooked)
 	const telling = 500_000 // states: with fewer, most of the memory is empty
 	if r.States >= telling {
-		text += fmt.Sprintf("; %.1f bytes a state, %s states a second", float64(r.Bytes)/float64(r.States),
+		text += fmt.Sprintf("; %.1f bytes per state, %s states per second", float64(r.Bytes)/float64(r.States),
 			prose.Number(rate(r.Progress)))
 	}
 	return text
@@ -187,11 +188,11 @@ func (e *result) never() string {
 	}
 	switch {
 	case len(parts) == 0:
-		return "every clause was executed"
+		return "every kind of message and event was handled"
 	case e.report.Outcome != explore.Exhausted:
-		return "not executed so far: " + strings.Join(parts, ", ")
+		return "not handled so far: " + strings.Join(parts, ", ")
 	}
-	return "never executed: " + strings.Join(parts, ", ")
+	return "never handled: " + strings.Join(parts, ", ")
 }
 
 // heading returns the line above a counterexample.
@@ -209,10 +210,10 @@ func (e *result) heading() string {
 		text += " that breaks it"
 	}
 	if e.options.Step == explore.Messages {
-		text += ", " + prose.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
+		text += ", " + prose.Count(uint64(e.found[0].depth), "transition", "transitions")
 	}
 	if len(e.found[0].run.Faulty) > 0 {
-		text += "; who lies has a ✗"
+		text += "; ✗ marks faulty processes"
 	}
 	return text + ":"
 }

@@ -25,8 +25,8 @@ func (s *search) endless() string {
 	}
 	room := new(big.Int).SetUint64(s.flags.memory << 30 / bytesOfState)
 	if many := s.arrivals(); many != nil && many.Cmp(room) > 0 {
-		return fmt.Sprintf("there are %s states or more, for messages of a round arrive in any order, and --memory %d "+
-			"holds %s at most: this search will not visit all", great(many), s.flags.memory, great(room))
+		return fmt.Sprintf("there are at least %s states, because the messages of a round arrive in any order, but "+
+			"--memory %d holds at most %s: this search will not visit all", great(many), s.flags.memory, great(room))
 	}
 	bearable := big.NewInt(1e9)
 	switch {
@@ -36,7 +36,7 @@ func (s *search) endless() string {
 		bearable.SetInt64(1e6)
 	}
 	if many := s.begins.adversaries(s.protocol); many != nil && many.Cmp(bearable) > 0 {
-		return fmt.Sprintf("the liars have %s ways to answer, or more: this search may never end", great(many))
+		return fmt.Sprintf("the faulty processes can answer in at least %s ways: this search may never end", great(many))
 	}
 	return ""
 }
@@ -96,7 +96,7 @@ func (b *initialStates) adversaries(p parley.Protocol) *big.Int {
 // smaller names up to three ways to visit less.
 func (s *search) smaller() string {
 	ways := s.ways()
-	return "less is to be visited with " + strings.Join(ways[:min(3, len(ways))], ", or ")
+	return "to visit fewer states: " + strings.Join(ways[:min(3, len(ways))], ", or ")
 }
 
 // ways returns flags that make a search smaller, ordered by how much of a proof the smaller search still is.
@@ -116,7 +116,7 @@ func (s *search) ways() (ways []string) {
 	for id := range parley.ID(s.protocol.N) {
 		if how, lies := liars[0][id]; lies && atWill(how) {
 			bare := s.names.Bare(id)
-			add(!s.begins.chosen, "--faulty %s for one choice of who lies", bare)
+			add(!s.begins.chosen, "--faulty %s for one choice of the faulty processes", bare)
 			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
 			add(!s.flags.outspoken, "--outspoken, which leaves out silence")
 			break
@@ -127,14 +127,14 @@ func (s *search) ways() (ways []string) {
 		add(some, "--crashes with fewer entries")
 		add(*c.n > 0 && !some, "--%s %d", c.flag, *c.n-1)
 	}
-	add(len(s.begins.asked) > 1, "--requests that ask for less")
+	add(len(s.begins.asked) > 1, "--requests with fewer requests")
 	if len(s.begins.values) > 1 {
 		add(true, "--values %s for one value", console.Quote(s.begins.values[0]))
 	}
 	whole := s.flags.step == "split" || s.flags.pairs // these have neither depth nor order
-	add(!whole && s.flags.order != orders[1], "--depth 20 for the beginnings of runs")
+	add(!whole && s.flags.order != orders[1], "--depth 20 for the first 20 steps of each run")
 	add(!whole && s.flags.order != orders[2], "--order random, which draws runs and proves nothing")
-	add(s.flags.step == "split", "--step round, which --depth and --states bound")
+	add(s.flags.step == "split", "--step round, which --depth and --states can limit")
 	add(!whole && s.flags.states == 0, "--states 100000, which proves nothing")
 	return ways
 }

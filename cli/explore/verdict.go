@@ -43,17 +43,17 @@ func (e *result) verdict() []string {
 func (e *result) covered() string {
 	p := &e.report.Progress
 	if e.split != nil {
-		return fmt.Sprintf("covered: %s in %.1f s, %s a second, and %s of the last round",
-			prose.Count(p.States, "beginning of a round", "beginnings of rounds"), p.Took.Seconds(),
+		return fmt.Sprintf("covered: %s in %.1f s, %s per second, and %s of the last round",
+			prose.Count(p.States, "state at the start of a round", "states at the start of a round"), p.Took.Seconds(),
 			prose.Number(rate(*p)), prose.Count(p.Moves, "evaluation", "evaluations"))
 	}
-	return fmt.Sprintf("covered: %s in %.1f s, %s a second; %s wait to be visited",
+	return fmt.Sprintf("covered: %s in %.1f s, %s per second; %s more are known and not yet visited",
 		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(rate(*p)), prose.Number(p.Frontier))
 }
 
 // fewer names three flags that make a search smaller whose time was up, and the flag that lifts the limit.
 func (e *result) fewer() string {
-	return "to visit less: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
+	return "to visit fewer states: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
 }
 
 // smallerAt returns three ways to make a search smaller whose time was up, and nothing for another limit.
@@ -126,7 +126,7 @@ func (e *result) untested() (out []string) {
 	if e.report.Outcome != explore.Exhausted || e.options.Goal != nil {
 		return nil
 	}
-	const endless = "no run comes to an end"
+	const endless = "no run ends"
 	var never, idle, some reasons
 	for _, q := range slices.Concat(e.looked(parley.Always), e.looked(parley.Eventually)) {
 		switch j := e.judged(q); {
@@ -135,7 +135,7 @@ func (e *result) untested() (out []string) {
 		case !j.Promised && !e.options.Beyond:
 			never.add(q, j.Lacks)
 		case !j.Tested && j.Lacks != "" && !e.options.Beyond:
-			idle.add(q, j.Vacuous+"; elsewhere it is not promised: "+j.Lacks)
+			idle.add(q, j.Vacuous+"; in other runs it is not promised: "+j.Lacks)
 		case !j.Tested:
 			idle.add(q, j.Vacuous)
 		case j.Lacks != "" && !e.options.Beyond:
@@ -148,7 +148,7 @@ func (e *result) untested() (out []string) {
 		of   reasons
 		hint string
 	}{
-		{"never put to the test: ", idle, ""}, {"promised in no run: ", never, beyond},
+		{"never tested: ", idle, ""}, {"promised in no run: ", never, beyond},
 		{"not promised in every run: ", some, beyond},
 	} {
 		if len(one.of.order) > 0 {
@@ -195,7 +195,7 @@ func (e *result) foundVerdict() []string {
 		out = append(out, fmt.Sprintf("found: %s breaks, which is not promised: %s", f.finding.Property, f.why))
 	}
 	if !e.hasCounterexample() {
-		out = append(out, "interrupted before the run was put together: the same command finds it again")
+		out = append(out, "interrupted before the run was complete: the same command finds it again")
 	}
 	if more := e.others(); more != "" {
 		out = append(out, more)
@@ -224,7 +224,7 @@ func (e *result) others() string {
 	case n < 2:
 		return ""
 	case n == kept:
-		parts = append(parts, "and maybe more")
+		parts = append(parts, "and possibly more")
 	}
-	return "found beside it: " + strings.Join(parts, ", ")
+	return "also found: " + strings.Join(parts, ", ")
 }

@@ -50,7 +50,7 @@ func (f *hostFlags) declare(fs *pflag.FlagSet) {
 
 // simulated are the flags that only the simulator can honor, with the reason.
 var simulated = map[string]string{
-	"steps": "real processes do not count the steps of all: use --for",
+	"steps": "real processes do not count their steps together: use --for",
 }
 
 // check refuses flags that do not fit the host.

@@ -214,7 +214,8 @@ func (s *sweepRunner) print(w io.Writer) error {
 	if s.ctx.Err() != nil {
 		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", prose.Number(s.Runs), prose.Number(s.last-s.first+1))
 	}
-	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", prose.Number(s.Received), prose.Number(s.Delivered))
+	fmt.Fprintf(&b, "messages received %s, delivered to the layer above %s\n",
+		prose.Number(s.Received), prose.Number(s.Delivered))
 	var kinds []string
 	// order: sorted below
 	for kind, n := range s.Faults {
@@ -226,7 +227,7 @@ func (s *sweepRunner) print(w io.Writer) error {
 	if len(kinds) == 0 {
 		kinds = []string{"none"}
 	}
-	b.WriteString(prose.Fold("faults that came: "+strings.Join(kinds, ", "), width) + "\n\n")
+	b.WriteString(prose.Fold("faults that occurred: "+strings.Join(kinds, ", "), width) + "\n\n")
 	names := lists.Of(s.base.Protocol.Properties, func(q parley.Property) string { return q.Name })
 	names = slices.DeleteFunc(slices.Insert(names, 0, run.Sound), func(name string) bool {
 		return s.Properties[name] == nil
@@ -276,7 +277,7 @@ func tallied(t *run.Tally) string {
 	}
 	var parts []string
 	for _, part := range []string{
-		list(t.Held, "held", t.Broken, "BROKEN"), list(t.Seen, "runs show it", t.Unseen, "runs do not"),
+		list(t.Held, "held", t.Broken, "BROKEN"), list(t.Seen, "seen", t.Unseen, "not seen"),
 	} {
 		if part != "" {
 			parts = append(parts, part)

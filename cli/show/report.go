@@ -203,7 +203,7 @@ func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.RunConditi
 	for i, v := range r.Judged {
 		if r.HeldUp && v.Violated() && v.Property.Mode == parley.Eventually {
 			v.Promise = parley.Promise{Property: v.Property.Name,
-				Because: "this machine held the processes up, and the run may have been too short: --tick slows it down"}
+				Because: "this computer delayed the processes, so the run may have been too short: slow it down with --tick"}
 			r.Judged[i] = v
 		}
 		r.violated = r.violated || v.Outcome() == parley.Violated

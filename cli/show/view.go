@@ -162,7 +162,7 @@ func (v *View) title() string {
 	})
 	text += "\nfaulty: " + strings.Join(who, ", ")
 	if len(who) > 1 && v.run.Host != "" {
-		text += "; each acts alone, and knows nothing of what the others hear"
+		text += "; each acts alone, and does not know what the others receive"
 	}
 	return text
 }

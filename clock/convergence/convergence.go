@@ -182,7 +182,7 @@ func (p *process) enter(s *parley.Step, base parley.Tick) {
 	p.phase, p.clock, p.reading, p.checked, p.sure = in, clock{base: base}, false, false, false
 	nearest, _ := floorDiv(p.clock.at(s.Now)+p.Period/2, p.Period)
 	p.next = (nearest + 1) * p.Period
-	p.corner(s, Enters, "is in")
+	p.corner(s, Enters, "is synchronized")
 	p.sleep(s)
 }
 
@@ -363,7 +363,7 @@ func (p *process) settle(s *parley.Step) {
 	p.clock.settle()
 	if p.phase == silent {
 		p.phase = in
-		p.corner(s, Enters, "is in")
+		p.corner(s, Enters, "is synchronized")
 	} else {
 		p.corner(s, Settles, "settles")
 	}

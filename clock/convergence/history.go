@@ -125,11 +125,11 @@ func (p *Plan) properties() []parley.Property {
 		{
 			Name: ClockBound, Mode: parley.Always,
 			Says: fmt.Sprintf("when one of them is resynchronized, correct clocks are at most delta = %d ticks apart, "+
-				"and never more than %d", p.Delta, p.Ever),
+				"and at most %d at any time", p.Delta, p.Ever),
 			Check: p.bounded, Measure: measured, Vacuous: unread,
 		},
 		{
-			Name: ClockMonotone, Mode: parley.Always, Says: "no correct clock that is in step goes back",
+			Name: ClockMonotone, Mode: parley.Always, Says: "no correct, synchronized clock runs backward",
 			Check: func(h *parley.History) error { return each(h, monotone) }, Vacuous: unread,
 		},
 		{
@@ -174,7 +174,8 @@ func (p *Plan) bounded(h *parley.History) error {
 
 func measured(h *parley.History) string {
 	reads, ever := Measure(h)
-	return fmt.Sprintf("%d ticks apart at most when one was resynchronized, and %d ever", reads.Apart, ever.Apart)
+	return fmt.Sprintf("at most %d ticks apart when one was resynchronized, and at most %d at any time",
+		reads.Apart, ever.Apart)
 }
 
 // each checks each clock from one corner to the next.
@@ -267,19 +268,20 @@ func (p *Plan) lacks(a parley.RunConditions) string {
 	case !p.proved():
 		return fmt.Sprintf("delta = %d, and the theorem needs %d", p.Delta, p.Theorem)
 	case a.Network.Late:
-		return fmt.Sprintf("a message took longer than %d ticks, and a process that is read too slowly counts as faulty",
+		return fmt.Sprintf("a message took longer than %d ticks, and a process whose clock is read too slowly "+
+			"counts as faulty",
 			p.Least+p.Eps)
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		return "messages were lost, and a process that cannot be read counts as faulty"
+		return "messages were lost, and a process whose clock cannot be read counts as faulty"
 	case a.Processes.Restarted:
-		return "a process that was down counts as faulty until it is in"
+		return "a process that was down counts as faulty until its clock is synchronized"
 	case a.Processes.Paused:
 		return wrongClock
 	}
 	return ""
 }
 
-const wrongClock = "a process was paused, or its hardware clock ran wrong"
+const wrongClock = "a process was paused, or its hardware clock was wrong"
 
 // proved reports whether the theorem holds for the plan.
 func (p *Plan) proved() bool { return p.Delta >= p.Theorem }

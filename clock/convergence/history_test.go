@@ -127,8 +127,8 @@ func TestPromises(t *testing.T) {
 		{"cut", p, with(func(a *parley.RunConditions) { a.Network.Cut = true }), false, true, "lost"},
 		{"doubled", p, with(func(a *parley.RunConditions) { a.Network.Doubled = true }), true, true, ""},
 		{"reordered", p, with(func(a *parley.RunConditions) { a.Network.Reordered = true }), true, true, ""},
-		{"back", p, with(func(a *parley.RunConditions) { a.Processes.Restarted = true }), false, true, "until it is in"},
-		{"wrong", p, with(func(a *parley.RunConditions) { a.Processes.Paused = true }), false, false, "ran wrong"},
+		{"back", p, with(func(a *parley.RunConditions) { a.Processes.Restarted = true }), false, true, "until its clock is synchronized"},
+		{"wrong", p, with(func(a *parley.RunConditions) { a.Processes.Paused = true }), false, false, "clock was wrong"},
 		{"delta", small, within, false, true, "needs"},
 		{"cold", cold, within, true, true, "started"},
 	} {

@@ -239,7 +239,7 @@ func TestDeltaFlag(t *testing.T) {
 func TestPromises(t *testing.T) {
 	for want, a := range map[string]parley.RunConditions{
 		"": {}, "a process crashed": {Faulty: 1}, "messages were lost": {Network: parley.NetworkFaults{Cut: true}},
-		"a message came late, or a clock ran wrong": {Processes: parley.ProcessFaults{Paused: true}},
+		"a message was late, or a clock was wrong": {Processes: parley.ProcessFaults{Paused: true}},
 	} {
 		if p := parley.Promised(problem.Stability, "of logs", problem.Failed(a)); p.Holds != (want == "") || !p.Holds && p.Because != want {
 			t.Errorf("%+v: %+v", a, p)

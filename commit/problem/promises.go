@@ -10,7 +10,7 @@ func Failed(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "messages were lost"
 	case a.Network.Late || a.Processes.Paused:
-		return "a message came late, or a clock ran wrong"
+		return "a message was late, or a clock was wrong"
 	}
 	return ""
 }

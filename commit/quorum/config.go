@@ -144,7 +144,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Minority:
 		ends = "no majority is up and connected in the end"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		ends = "messages were lost, and nothing says when the next ballot is heard"
+		ends = "messages were lost, and no time is known by which a ballot gets through"
 	case a.Processes.Paused || a.Network.Late:
 		ends = "a process or a message was slow, and ballots may have got in each other's way for as long"
 	}
@@ -154,12 +154,12 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 	failed := problem.Failed(a)
 	if failed == "" && a.Processes.Suspected {
-		failed = "a process was suspected, and its vote not waited for"
+		failed = "a process was suspected, so the others did not wait for its vote"
 	}
 	return []parley.Promise{
 		parley.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
-		parley.Promised(problem.Validity, "only a process that has heard a yes from all proposes to commit", disk),
-		parley.Promised(problem.NonTriviality, "the first ballot hears every vote in time", failed),
+		parley.Promised(problem.Validity, "only a process that has received a yes from all proposes to commit", disk),
+		parley.Promised(problem.NonTriviality, "the first ballot receives every vote in time", failed),
 		parley.Promised(problem.Stability, "there is one decision, which is logged", disk),
 		parley.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
 		parley.Promised(problem.NonBlocking, "a majority is always reachable", alone),

@@ -34,7 +34,7 @@ func (j Judging) Properties() []parley.Property {
 	for i, p := range j.Of(parley.Set{}) {
 		ends := p.Name == problem.Termination || p.Name == problem.NonBlocking
 		list = append(list, parley.Property{
-			Name: p.Name, Says: "of each transaction: " + p.Says, Mode: p.Mode,
+			Name: p.Name, Says: "for each transaction: " + p.Says, Mode: p.Mode,
 			Check: func(h *parley.History) error {
 				for _, t := range j.transactions(h) {
 					if ends && j.lost(h, t.members) {

@@ -140,7 +140,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 func mistakes(a parley.RunConditions) string {
 	switch {
 	case a.Network.Cut || a.Network.Disconnected:
-		return "the network parted: two groups take each other for crashed, and each decides for itself"
+		return "the network was cut in two: each side assumes that the other crashed, and decides alone"
 	case a.Network.Lost:
 		return "a message was lost: a process that does not answer is suspected"
 	case a.Network.Late || a.Processes.Paused:
@@ -148,7 +148,7 @@ func mistakes(a parley.RunConditions) string {
 	case a.Processes.Suspected:
 		return "a process was suspected that had not crashed"
 	case a.Processes.LostDisk:
-		return "a process forgot what it had logged: it counts as one that lies"
+		return "a process forgot what it had logged: it counts as Byzantine"
 	}
 	return ""
 }

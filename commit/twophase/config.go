@@ -116,7 +116,7 @@ var words = problem.Words{
 func promises(a parley.RunConditions) []parley.Promise {
 	disk, failed := "", problem.Failed(a)
 	if a.Processes.LostDisk {
-		disk = "a process forgot what it had logged: it counts as one that lies"
+		disk = "a process forgot what it had logged: it counts as Byzantine"
 	}
 	ends := disk
 	switch {
@@ -134,7 +134,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are sent, "+
 			"and no process decides on its own in between (section 7.4)", disk),
 		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
-		parley.Promised(problem.NonTriviality, "the coordinator hears every yes in time", failed),
+		parley.Promised(problem.NonTriviality, "the coordinator receives every yes in time", failed),
 		parley.Promised(problem.Stability, "a decision is logged, or presumed by an empty log", disk),
 		parley.Promised(problem.Termination, "every process restarts, asks, and is answered from the log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),

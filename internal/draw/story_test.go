@@ -48,17 +48,17 @@ func TestStory(t *testing.T) {
 	s.at(11, trace.Resume, 3, parley.Msg{})
 	got := reading.Story(gossip(4), s.events, reading.Style{Faulty: parley.SetOf(1)})
 	want := []string{
-		"P4 sends P1 2 says b",
-		"P1 broadcasts a: makes xyz durable; sends P2 ✗ and P3 1 says a; sends P4 2 says b; crashes",
+		"P4 sends 2 says b to P1",
+		"P1 broadcasts a: makes xyz durable; sends 1 says a to P2 ✗ and P3; sends 2 says b to P4; crashes",
 		"1 says a from P1 to P3 is lost",
 		"P2 ✗ receives 1 says a from P1; P3 receives 1 says a from P1",
 		"P4 receives 2 says b from P1: delivers b of P2",
 		"P3 receives 1 says a from P4",
 		"P3 crashes",
-		"timer 9 of P4 runs out: makes 2 bytes durable; sends P1, P2 ✗ and P3 2 says b",
+		"timer 9 of P4 expires: makes 2 bytes durable; sends 2 says b to P1, P2 ✗ and P3",
 		"P1 restarts without its disk",
 		"P4 is notified that P1 has failed: suspects P1",
-		"P2 ✗ receives 2 says b from P4: sends P1 1 says a",
+		"P2 ✗ receives 2 says b from P4: sends 1 says a to P1",
 		"P4 is paused", "P4 resumes",
 	}
 	if !slices.Equal(got, want) {
@@ -80,10 +80,10 @@ func TestStoryOfRounds(t *testing.T) {
 	got := reading.Story(p.protocol, p.log.Events, reading.Style{Faulty: parley.SetOf(1)})
 	want := []string{
 		"P1 proposes 1",
-		"round 0: P1 sends P2 ✗, P3 and P4 {1,1}",
-		"round 1: P2 ✗ sends P4 {1,12} and P3 nothing",
-		"round 1: P3 sends P2 ✗ and P4 {1,13}",
-		"round 1: P4 sends P2 ✗ and P3 {1,14}",
+		"round 0: P1 sends {1,1} to P2 ✗, P3 and P4",
+		"round 1: P2 ✗ sends {1,12} to P4, nothing to P3",
+		"round 1: P3 sends {1,13} to P2 ✗ and P4",
+		"round 1: P4 sends {1,14} to P2 ✗ and P3",
 		"P1 decides 1", "P3 decides 1", "P4 decides 1",
 	}
 	if !slices.Equal(got, want) {

@@ -275,7 +275,7 @@ func TestOutput(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{
-		"crash+suspect", "threephase", "broke", "held", "atomicity", "faults that came: ",
+		"crash+suspect", "threephase", "broke", "held", "atomicity", "faults that occurred: ",
 		"8 cells, 0 of them failed; 1,200 runs",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -77,8 +77,8 @@ func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	fmt.Fprintf(&b, "\n%s cells, %s of them failed; %s runs in %.1f s; in %s of the runs something was promised\n",
 		prose.Number(uint64(t.cells)), prose.Number(uint64(t.failed)), prose.Number(t.runs), took.Seconds(),
 		prose.Number(t.promised))
-	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n%s\n", prose.Number(t.received),
-		prose.Number(t.delivered), prose.Fold("faults that came: "+strings.Join(kinds, ", "), 100))
+	fmt.Fprintf(&b, "messages received %s, delivered to the layer above %s\n%s\n", prose.Number(t.received),
+		prose.Number(t.delivered), prose.Fold("faults that occurred: "+strings.Join(kinds, ", "), 100))
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -349,19 +349,19 @@ func TestFlow(t *testing.T) {
 // The events of a run are described in words, one line for each.
 func TestDescribe(t *testing.T) {
 	got := strings.Join(parse(t, everything...).Describe(func(id parley.ID) string { return "P" + name(id) }), "\n")
-	want := `links lose 0.25 of all messages
-links double 0.125 of all messages
-the link from P1 to P2 P3 loses 0.5, doubles 1, takes 7 to 9, from 100 to 900
-the link from anybody to P4 takes 3 to 3, always
-the link from P1 P2 to P3 is cut, from 10 to 20
-the link from P3 to P1 P2 is cut, from 10 to 20
-P2 crashes in what it does first from 500 on, after 1 effect, and restarts 900 later without its disk
+	want := `links lose 25% of all messages
+links double 12.5% of all messages
+the link from P1 to P2 P3 loses 50% of its messages, doubles 100% of its messages, takes 7 to 9 ticks, from tick 100 to 900
+the link from any process to P4 takes 3 ticks, at all times
+the link from P1 P2 to P3 is cut, from tick 10 to 20
+the link from P3 to P1 P2 is cut, from tick 10 to 20
+P2 crashes in its first step with effects from tick 500 on, after 1 effect, and restarts 900 ticks later without its disk
 P3 crashes in its step 4, before any effect
-P2 is paused from 100 to 1000
-the clock of P2 is off by -5000000 and runs -100 parts in a million
-P1 suspects P2 at 500
-the others are notified of crashes 1000 later
-links are whole from 5000 on`
+P2 is paused from tick 100 to 1000
+the clock of P2 is behind by 5000000 ticks and runs slow by 100 parts in a million
+P1 suspects P2 at tick 500
+the others are notified of a crash 1000 ticks later
+links have no faults from tick 5000 on`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -232,7 +232,7 @@ func explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 	return func(yield func(string) bool) {
 		switch {
 		case m.Kind == Beat && m.Value == 1:
-			yield(fmt.Sprintf("%s is alive, and rests", name(e.From)))
+			yield(fmt.Sprintf("%s is alive: its last sign of life", name(e.From)))
 		case m.Kind == Beat:
 			yield(name(e.From) + " is alive" + explainWord(m.Body, name))
 		}

@@ -31,7 +31,7 @@ var properties = []parley.Property{
 		},
 		Vacuous: func(h *parley.History) string {
 			if h.Faulty.Minus(resting(h)) == (parley.Set{}) {
-				return "no process crashes before it rests"
+				return "no process crashes before its last heartbeat"
 			}
 			return ""
 		},
@@ -159,9 +159,9 @@ func guess(c Config, a parley.RunConditions) string {
 	case err != nil:
 		return err.Error()
 	case a.Network.Late:
-		return "a message took longer than the bound: a suspicion is then a guess"
+		return "a message took longer than the bound, so a suspicion may be false"
 	case a.Processes.Paused:
-		return "a process was paused, or its clock ran wrong: the others cannot know that it is up"
+		return "a process was paused, or its clock was wrong: the others cannot know that it is up"
 	}
 	return missing(a)
 }
@@ -172,7 +172,7 @@ func missing(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages, and heartbeats may be among them"
 	case a.Processes.Restarted:
-		return "a process that restarts does not know which processes rest, and sends nothing while it is down"
+		return "a process that restarts does not know who has sent a last heartbeat, and sends nothing while it is down"
 	}
 	return ""
 }

@@ -221,7 +221,7 @@ func calm(h *parley.History, m int) string {
 			return ""
 		}
 	}
-	return "too few correct processes are asked to expel anybody"
+	return "too few correct processes are asked to expel the same process"
 }
 
 func promises(a parley.RunConditions) []parley.Promise {
@@ -235,13 +235,13 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case err != nil:
 		live = err.Error()
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		live = "links lost messages, and without a new link nothing is said again"
+		live = "links lost messages, which are sent again only over a new link"
 	case a.Processes.Restarted || a.Processes.LostDisk:
 		live = "a process forgets its requests in a crash, and restarts as one that no process has expelled"
 	}
 	return []parley.Promise{
 		parley.Promised(Accuracy, "of m+1 processes that ask or report, one is correct", safe),
-		parley.Promised(Completeness, "every correct process hears m+1 requests to expel", live),
+		parley.Promised(Completeness, "every correct process receives m+1 requests to expel", live),
 		parley.Promised(Notice, "all correct processes report it, and m+1 of them were requested to expel it", live),
 	}
 }

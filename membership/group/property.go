@@ -35,8 +35,8 @@ func Properties() []parley.Property {
 		},
 		{
 			Name: ViewSynchrony, Mode: parley.Always,
-			Says: "any two processes that install a view and the next one deliver the same messages in between, " +
-				"of those that are for both",
+			Says: "any two processes that install the same two consecutive views deliver the same messages between " +
+				"them, of the messages to both",
 			Check:   func(h *parley.History) error { return viewSynchrony(h, false) },
 			Vacuous: asynchronous,
 		},
@@ -73,7 +73,8 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
-		Says:    "any two processes that install a view and the next one deliver the same messages in between, in any order",
+		Says: "any two processes that install the same two consecutive views deliver the same messages " +
+			"between them, in any order",
 		Check:   func(h *parley.History) error { return viewSynchrony(h, true) },
 		Vacuous: asynchronous,
 	}

@@ -252,7 +252,7 @@ func (g *garbler) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// A report that was sent wrongly once, or that the broadcast beneath refused, is sent again. Otherwise no
+// A report that was sent wrongly once, or that the broadcast below refused, is sent again. Otherwise no
 // process would answer until the view ends.
 func TestReportIsRepeated(t *testing.T) {
 	c := rsm.Config{

@@ -18,7 +18,7 @@ type Config struct {
 	Setup Setup
 	// Every makes replicas compare their states at every multiple of this position. 0 means never.
 	Every uint64
-	// Beneath returns what the broadcast beneath promises. Order names those of its properties that together
+	// Beneath returns what the broadcast below promises. Order names those of its properties that together
 	// keep replicas the same: all processes, including those that crash, deliver one sequence without gaps. If
 	// Order holds total order and agreement, which speak only of correct processes, less is promised of a run
 	// with crashes. nil means that nothing is known, so nothing that needs an order is promised.

@@ -3,7 +3,7 @@
 // Problem: replicas of one service must stay the same and answer as one, although processes crash and clients
 // retry.
 //
-// Model: that of the broadcast beneath, as in stack.New(timestamp, service). If it delivers one sequence, the
+// Model: that of the broadcast below, as in stack.New(timestamp, service). If it delivers one sequence, the
 // replicas are the same at each position. Over FIFO or causal order they diverge as soon as concurrent
 // commands do not commute, as with the lecture's bank account. Nothing is promised if clients use each other's
 // numbers.

@@ -215,7 +215,7 @@ func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 		case wrong && p.c.Liars > 0:
 			p.part(s) // the majority may be wrong because of a liar
 		case wrong:
-			p.stop(s, "its state is not that of the majority")
+			p.stop(s, "its state differs from that of the majority")
 		}
 	case change:
 		p.change(s, from, m.Body)

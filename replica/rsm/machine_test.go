@@ -59,7 +59,7 @@ func (o *orders) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 
 func (o *orders) State(*parley.Vars) {}
 
-// over returns a service that relies on the promises of the broadcast beneath.
+// over returns a service that relies on the promises of the broadcast below.
 func over(beneath parley.Protocol, c rsm.Config) parley.Protocol {
 	c.N, c.Beneath = beneath.N, beneath.Promises
 	if c.Order == nil {

@@ -9,7 +9,7 @@ import (
 	"parley/broadcast/problem"
 )
 
-// promises returns the promises for a run. They follow from what the broadcast beneath promises and from what
+// promises returns the promises for a run. They follow from what the broadcast below promises and from what
 // restarts leave of it.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	lost := ""
@@ -48,7 +48,7 @@ func (c Config) unanswered(a parley.RunConditions) string {
 	}
 	switch {
 	case a.Processes.Restarted || a.Processes.LostDisk:
-		return "what a process was asked before it crashed it need not answer"
+		return "a process need not answer commands that it received before it crashed"
 	case active != parley.Everyone(c.N):
 		return "a spare answers nothing"
 	case c.Setup.Checked && active.Len()-a.Faulty <= c.Setup.M:
@@ -57,19 +57,19 @@ func (c Config) unanswered(a parley.RunConditions) string {
 	return because
 }
 
-// beneath returns why the broadcast beneath does not promise one of the properties, or "" if it promises all.
+// beneath returns why the broadcast below does not promise one of the properties, or "" if it promises all.
 func (c Config) beneath(a parley.RunConditions, properties ...string) string {
 	if c.Beneath == nil || len(c.Order) == 0 {
-		return "nothing is known of the broadcast beneath"
+		return "nothing is known about the broadcast below"
 	}
 	promised := c.Beneath(a)
 	for _, property := range properties {
 		i := slices.IndexFunc(promised, func(p parley.Promise) bool { return p.Property == property })
 		switch {
 		case i < 0:
-			return "the broadcast beneath promises no " + property
+			return "the broadcast below promises no " + property
 		case !promised[i].Holds:
-			return "the broadcast beneath: " + promised[i].Because
+			return "the broadcast below: " + promised[i].Because
 		}
 	}
 	return ""

@@ -28,9 +28,8 @@ func (c Config) properties() []parley.Property {
 		},
 		{
 			Name: OneMachine, Mode: parley.Always,
-			Says: "what a process answers to a command of its own is what one machine answers that applies, position " +
-				"after position, what all have asked; no position answers two commands, and what is asked after an " +
-				"answer stands behind it",
+			Says: "processes answer as one machine that applies all commands in the order of their positions does; no " +
+				"position answers two commands, and a command that is sent after an answer has a later position",
 			Check: func(h *parley.History) error { return asOne(h, c) }, Vacuous: unheard,
 		},
 		{
@@ -119,7 +118,7 @@ func unasked(h *parley.History) string {
 			return ""
 		}
 	}
-	return "no correct process is asked anything"
+	return "no correct process receives a command"
 }
 
 // changes reports whether a request changes the setup.

@@ -175,7 +175,7 @@ func (c *Account) About() string {
 		case len(lies) > 0:
 			out = append(out, c.Called(id)+" is faulty: it sends "+strings.Join(lies, ", and "))
 		case id != source:
-			out = append(out, c.Called(id)+" is faulty, and does not lie in this run")
+			out = append(out, c.Called(id)+" is faulty, but sends no lie in this run")
 		}
 	}
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), ". ") + "."
@@ -220,8 +220,8 @@ func (c *Account) orders(source parley.ID) string {
 func (c *Account) liesOf(id parley.ID) (out []string) {
 	for _, t := range c.Shared() {
 		if t.From == id && t.Lie {
-			out = append(out, c.List(t.To)+" "+cmp.Or(t.says(), "nothing")+" in place of "+
-				cmp.Or(strings.Join(t.instead, " "), "nothing"))
+			out = append(out, cmp.Or(t.says(), "nothing")+" instead of "+
+				cmp.Or(strings.Join(t.instead, " "), "nothing")+" to "+c.List(t.To))
 		}
 	}
 	return out

@@ -100,7 +100,7 @@ func (t *storyteller) came(e trace.Event) {
 		t.begin(e.At, "")
 		t.starts = true
 	case trace.Timeout:
-		t.begin(e.At, fmt.Sprintf("timer %d of %s runs out", e.Msg.Value, name))
+		t.begin(e.At, fmt.Sprintf("timer %d of %s expires", e.Msg.Value, name))
 	default:
 		text := fmt.Sprintf("%s receives %s from %s", name, t.arrived(e), t.Marked(e.Peer))
 		if len(t.quiet) == 0 {
@@ -187,7 +187,7 @@ func (t *storyteller) crash(at parley.ID) {
 // flushSends puts the messages of the current step into words.
 func (t *storyteller) flushSends() {
 	for i, one := range t.sends {
-		text := fmt.Sprintf("sends %s %s", t.names(one.to), one.words)
+		text := fmt.Sprintf("sends %s to %s", one.words, t.names(one.to))
 		if one.from != t.who || t.begins == "" {
 			if i == 0 || t.sends[i-1].from != one.from {
 				text = t.Marked(one.from) + " " + text
@@ -235,7 +235,7 @@ func (t *storyteller) round(e trace.Event) {
 				parts = append(parts, t.said(r.Said[i])...)
 			}
 			if len(parts) > 0 {
-				t.line(fmt.Sprintf("%s: %s sends %s", title, t.Marked(from), prose.And(parts)))
+				t.line(fmt.Sprintf("%s: %s sends %s", title, t.Marked(from), strings.Join(parts, ", ")))
 			}
 		}
 	}
@@ -262,7 +262,7 @@ func (t *storyteller) said(s Said) []string {
 	if s.Lie {
 		words += " (a lie)"
 	}
-	return []string{t.names(to) + " " + words}
+	return []string{words + " to " + t.names(to)}
 }
 
 // names lists processes in a sentence.
