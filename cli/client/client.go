@@ -308,9 +308,8 @@ func Joined(errs []error) error {
 }
 
 // Report ends a command that has called nodes, and reports a failed call. The exit status is 2 if the request is not
-// allowed, as when the client lacks a right or names something that does not exist; 3 if the cluster gave no answer; 130
-// if a signal ended the command;
-// and 1 otherwise.
+// allowed, as when the client lacks a right or names something that does not exist; 3 if the cluster gave no answer;
+// 130 if a signal ended the command; and 1 otherwise.
 func Report(a *console.App, err error) error {
 	failed, ok := errors.AsType[failedCall](err)
 	if !ok {
