@@ -77,7 +77,7 @@ func Rounds(c Config) lockstep.Protocol {
 		}
 		s.Deliver(s.Self, Outcome(votes).Decided(0))
 	})
-	p.Title = "atomic commitment by agreement on all votes, of " + vector.Title
+	p.Title = "atomic commitment by agreement on all votes: " + vector.Title
 	p.Paper = "lecture, relations among the agreement problems; Dolev, Strong 1982"
 	p.Properties = problem.AmongCorrect(parley.Everyone(c.N))
 	p.Promises = promises(vector.Promises)

@@ -88,6 +88,8 @@ func (x *exploredCase) deep() string {
 func (x *exploredCase) proved() string {
 	what := "holds"
 	switch {
+	case x.want.property == "never" && x.says != "":
+		return fmt.Sprintf("**%q breaks** in %d %s", x.says, x.want.moves, x.unit())
 	case x.want.property != "":
 		return fmt.Sprintf("**%s breaks** in %d %s", x.want.property, x.want.moves, x.unit())
 	case x.says != "":
