@@ -121,7 +121,7 @@ type Protocol struct {
 	Promises func(RunConditions) []Promise
 	// Cost returns the theorem's count for n processes and m faults, if all processes are correct.
 	Cost func(n, m int) Cost
-	// Size returns the share of that cost of one message to one receiver.
+	// Size returns how much of that cost is due to one message to one receiver.
 	Size func(e Env, m Msg) Traffic
 	// Bound returns why n processes cannot tolerate m faults, or nil if they can.
 	Bound func(n, m int) error

@@ -233,8 +233,8 @@ func (p Path) Push(bits int, child Path) Path {
 	return p<<bits | child
 }
 
-// At gives every effect that ask requests an address: a part of the machine, and the view
-// or incarnation of the effect.
+// At calls ask, and addresses every effect that ask requests: to a part of the machine, and
+// to a view or incarnation.
 func (s *Step) At(path Path, epoch uint32, ask func()) {
 	mark := s.Mark()
 	ask()

@@ -31,32 +31,31 @@ import (
 // So before a process begins the first slot that it knows of, it makes the others reserve, too: it asks
 // for their positions, and neither question nor answer leaves before the sender's disk has the reserve.
 //
-// The time that it records is at most two delays after the first correct beginning, plus
-// three slacks: that of the first process, of another that hears it, and its own. So its slots
-// begin that much later than the first, and rounds must have room for three delays
-// and five times the slack, where otherwise two and four are enough. This does not add
-// up as long as m+1 correct processes begin within one delay of each other: a process that hears
-// m+1 begin a slot begins it at once, before its own window allows it, because one of them is
-// correct and its window has allowed it. After more than n-2m-1 rejoins it could add up, if a faulty
-// process opens all slots that windows allow, without a pause. For slots that correct processes open
-// it does not: they leave half a round more between a slot and the one a window later,
-// after which all begin when they hear the first, within one delay.
+// The time that it records is at most two delays after the first correct beginning, plus three
+// slacks: that of the first process, of another that hears it, and its own. So its slots begin that
+// much later than the first, and rounds must have room for three delays and five times the slack,
+// where otherwise two and four are enough. The delays of several rejoins do not accumulate as long
+// as m+1 correct processes begin within one delay of each other: a process that hears m+1 begin a
+// slot begins it at once, before its own window allows it, because one of them is correct and its
+// window has allowed it. After more than n-2m-1 rejoins the delays could accumulate, if a faulty
+// process opens all slots that windows allow, without a pause. For slots that correct processes
+// open they do not: these leave half a round more between a slot and the one a window later, after
+// which all begin when they hear the first, within one delay.
 //
-// If all rejoin at once, no process is in slots that they could join. All have floors, up to
-// which they may have sent, and the floors differ; in a slot above the floor of one and
-// below that of another, more may be silent than may be faulty. So a process begins after
-// what it knows, and reports no slot in which it takes part until three windows of slots
-// in a row have passed in each of which it heard n-1-m others. That is enough: let k be a
-// slot that it reports, and assume that a correct process has a floor of k or more. That one
-// has taken at most a window of slots to find out that it was alone, with a window more
-// that had begun and half a window reserved; before that it heard n-1-m others, of which, with
-// n > 3m, m are correct. So m+1 correct ones have floors above k less three windows, and
-// are silent in a slot there, in which our process heard m correct others. These would be
-// 2m+2 correct processes in all, more than there are if n = 3m+1; and if n is greater, the
-// numbers grow alike. These empty slots run when there is something to do and n-1-m others
-// report that they are ready; a ready process begins only what m+1 processes open, so that
-// faulty processes do not drive it ahead of the others. A correct process that is missing
-// then counts as faulty.
+// If all rejoin at once, no process is in slots that they could join. All have floors, up to which
+// they may have sent, and the floors differ; in a slot above the floor of one and below that of
+// another, more may be silent than may be faulty. So a process begins after what it knows, and
+// reports no slot in which it takes part until three windows of slots in a row have passed in each
+// of which it heard n-1-m others. That is enough: let k be a slot that it reports, and assume that
+// a correct process has a floor of k or more. That one ran for at most one window of slots before
+// it found out that it was alone; by then another window of slots had begun, and half a window was
+// reserved. Before that it heard n-1-m others, of which, with n > 3m, m are correct. So m+1 correct
+// ones have floors above k minus three windows, and are silent in a slot there, in which our
+// process heard m correct others. These would be 2m+2 correct processes in all, more than there are
+// if n = 3m+1; and if n is greater, the numbers grow alike. These empty slots run when there is
+// something to do and n-1-m others report that they are ready; a ready process begins only what m+1
+// processes open, so that faulty processes do not drive it ahead of the others. A correct process
+// that is missing then counts as faulty.
 //
 // A process has lost touch if m+1 others begin slots that are more than a window away, or if
 // it has heard too few in a whole window of slots, or in one slot if Whole is set.

@@ -264,10 +264,10 @@ func (s *Sim) suspect(at, of parley.ID) {
 	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
 }
 
-// RunConditions returns the conditions of the run so far, for [parley.Judge]: what happened, not what the
-// options permitted. Call it when the run is over. Restarts, lost disks, pauses, and wrong clocks of processes in
-// History.Faulty are left out, because these processes may do anything. A process that is in it only because it
-// crashed for good was correct until then, and its earlier faults count.
+// RunConditions returns the conditions of the run so far, for [parley.Judge]: what happened, not what the options
+// permitted. Call it when the run is over. Restarts, lost disks, pauses, and wrong clocks of processes in
+// History.Faulty are left out, because these processes may do anything. A process that is in History.Faulty only
+// because it crashed for good was correct until then: its earlier faults count.
 func (s *Sim) RunConditions() parley.RunConditions {
 	return s.Facts().RunConditions(s.opt.Protocol, &s.History)
 }

@@ -108,8 +108,8 @@ type Stats struct {
 	Restarts   uint64
 	LostDisks  uint64 // restarts without the durable state
 	Pauses     uint64
-	// Suspicions counts those that processes were notified of or indicated. FalseSuspicions counts those at a
-	// process outside the coalition of a correct process that was up.
+	// Suspicions counts those that processes were notified of or indicated. FalseSuspicions counts those by a
+	// process outside the coalition, about a correct process that was up.
 	Suspicions, FalseSuspicions uint64
 	Refused                     map[string]uint64 // input that machines refused, by reason
 	// FromFaulty counts the messages of faulty processes that correct ones received. RefusedFaulty counts

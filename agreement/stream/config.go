@@ -86,7 +86,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		return err
 	})
 	source := fs.String("source", "", "`process` whose values are agreed on, or all (default: the first)")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin while one lasts")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin in the longest duration of one slot")
 	return func(c *Config, naming parley.Naming) error {
 		if c.M < 0 {
 			c.M = c.Algorithm.Most(c.N)

@@ -36,8 +36,8 @@
 // decisions, but it follows the protocol, and its clients act on its answers. Cost: one more level per
 // lieutenant and agreement, and some bytes per slot; and with a node down, a node whose value is late is out
 // of agreements for some rounds. Marks are compared with n-m others, so that faulty processes and a diverged
-// process cannot make the others leave; over the end of an epoch they say how much was delivered from each
-// sender, and not in which order.
+// process cannot make the others leave; a mark that covers the end of an epoch says how much was delivered
+// from each sender, and not in which order.
 //
 // Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. It needs
 // only that clocks run at the same rate: an offset does not matter, a drift does, and above 0.3% a node

@@ -24,11 +24,12 @@
 //
 // [InViews] is the form that tolerates false suspicions. Model: crashes of a minority, FIFO links. After the
 // second phase the receivers log the final priority and report that to each other, and deliver what all have
-// logged; takeover is the view change, see membership/group. It is uniform: of the messages for both of two
-// processes, even excluded or crashed ones, what one has delivered is a prefix of what the other has, or the
-// other way round. It takes four message delays. One silent receiver stops deliveries until the view excludes
-// it. Until then no sender is blocked: all receivers of a message hold it while it is in flight. Counts and
-// priorities restart in each view; if they reach their maximum within one, 2^56, messages wait for the next.
+// logged; takeover is the view change, see membership/group. It is uniform. Take the messages addressed to
+// both of two processes, even excluded or crashed ones: those that one process has delivered are a prefix of
+// those that the other one has delivered, or the other way round. It takes four message delays. One silent
+// receiver stops deliveries until the view excludes it. Until then no sender is blocked: all receivers of a
+// message hold it while it is in flight. Counts and priorities restart in each view; if they reach their
+// maximum within one, 2^56, messages wait for the next.
 //
 // Neither form promises FIFO or causal order.
 //

@@ -1,9 +1,9 @@
 // Package bracha is reliable broadcast among liars: all correct processes deliver the same message of a
 // sender, or none, although the sender itself may lie.
 //
-// The problem: all correct processes deliver what a correct process broadcasts or delivers. As the k-th
-// broadcast of a lying sender, too, they all deliver the same or all nothing. In the name of a correct one
-// they deliver only what it broadcast.
+// The problem: all correct processes deliver what a correct process broadcasts or delivers. Of the k-th
+// broadcast of a lying sender, too, they all deliver the same message, or they all deliver nothing. In the
+// name of a correct sender they deliver only what it broadcast.
 //
 // The model: asynchronous, Byzantine, oral: up to m processes do anything, links lose nothing and name the
 // sender, and no delay is known. The bound: n > 3m. Timing, a detector or signatures are not needed.

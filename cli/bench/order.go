@@ -27,12 +27,13 @@ func orderCommand(a *console.App) *cobra.Command {
 		Use:   "order",
 		Short: "Measure ordered broadcast between real nodes",
 		Long: "Order starts a cluster, all nodes in this process, joined over loopback by mutual TLS, and measures ordered " +
-			"broadcast. The phases are latl and latf, the latency of a single message from the first node and from the " +
-			"second; one and many, the messages per second with one sender and with all sending, each with a window of " +
-			"messages in flight; and open and openm, an open loop of one sender and of all, in which messages are due at " +
-			"--rate and their times count from when they were due. It prints the results, and a line RESULT with one JSON " +
-			"object for programs that compare systems; these may write the flags with one dash. Run nothing else on the " +
-			"computer meanwhile. The exit status is 0, or 130 after Ctrl-C.",
+			"broadcast. The phases latl and latf measure the latency of a single message, from the first node and from " +
+			"the second. one and many measure the messages per second, with one sender and with all nodes sending, each " +
+			"with a window of messages in flight. open and openm measure latencies while one sender, or all nodes, " +
+			"send at --rate without waiting for deliveries; a latency counts from the time at which its message was due. " +
+			"The command prints the results, and a line RESULT with one JSON object for programs that compare systems; " +
+			"these may write the flags with one dash. Run nothing else on the computer meanwhile. The exit status is 0, " +
+			"or 130 after Ctrl-C.",
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +

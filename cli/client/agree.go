@@ -1,5 +1,5 @@
-// Package client holds the commands that call the nodes of a cluster as a client: agree, cast,
-// listen, log, clock, commit and status.
+// Package client holds the commands that call the nodes of a cluster as a client: agree,
+// broadcast, subscribe, table, clock, commit and status.
 package client
 
 import (

@@ -26,10 +26,10 @@ func Status(a *console.App) *cobra.Command {
 			"positions of groups and tables, and refused messages. It changes nothing.\n\n" +
 			"A node is healthy if it is ready for clients and is connected to a majority of\n" +
 			"each of its groups and tables. Groups, tables and agreements that nobody has\n" +
-			"used count as healthy. A node that an operator has expelled is listed, and is\n" +
-			"not counted if at least m+1 of the other nodes report it as expelled, or all\n" +
-			"that answer if these are fewer. Notes, such as a clock that is not in step yet,\n" +
-			"do not count.\n\n" +
+			"used count as healthy. A node that an operator has expelled is listed. It does\n" +
+			"not count if at least m+1 of the other nodes report it as expelled; if fewer\n" +
+			"than m+1 answer, all of these must report it. Notes, such as a clock that is not\n" +
+			"in step yet, do not count.\n\n" +
 			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not\n" +
 			"or does not answer, 2 if the client lacks the right to read, and 3 if none\n" +
 			"answers. Nodes that have left the cluster do not answer: name the others with\n" +

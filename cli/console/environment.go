@@ -15,8 +15,8 @@ and PARLEY_CLUSTER_DIR is --dir of all commands below "parley cluster".
 
 Flags that say how to call a cluster and how to print have a variable for all commands too, which
 counts if the first is not set: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFICATES,
-PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has a variable for all commands, so
-that one that was meant for something else, such as PARLEY_HOST, changes nothing.
+PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has a variable for all commands: a
+variable that was set for another purpose, such as PARLEY_HOST, changes nothing.
 
 A flag on the command line comes before a variable, and a variable before a scenario file, which
 only --scenario names. An empty variable counts as not set. An error about a value from the

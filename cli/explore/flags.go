@@ -136,7 +136,8 @@ func faultCounts(m *explore.Model) []faultCount {
 	return []faultCount{
 		{&m.Crashes, "crashes", "", "crash", "crashes"},
 		{&m.Restarts, "restarts", "maximum `number` of restarts of crashed processes", "restart", "restarts"},
-		{&m.LostDisks, "lost-disks", "maximum `number` of these restarts without durable state", "lost disk", "lost disks"},
+		{&m.LostDisks, "lost-disks", "maximum `number` of the --restarts that are without durable state",
+			"lost disk", "lost disks"},
 		{&m.Losses, "losses", "maximum `number` of lost messages", "lost message", "lost messages"},
 		{&m.Doubles, "doubles", "maximum `number` of messages that arrive twice", "doubled message", "doubled messages"},
 		{&m.FalseSuspicions, "false-suspicion", "maximum `number` of notices of a crash that did not happen",

@@ -43,8 +43,8 @@ func expel(a *console.App) *cobra.Command {
 	return askOthers(a, "expel", "expelled", "Make the other nodes exclude a node from the cluster",
 		"Expel asks all other nodes, or those that --at names, to exclude a node. A\n"+
 			"majority excludes it from groups and tables. Services that tolerate Byzantine\n"+
-			"faults exclude it when m+1 nodes have been asked, because one of them may lie.\n"+
-			"The node rejoins when it is started again.",
+			"faults exclude it when m+1 nodes have been asked, because up to m of them may\n"+
+			"lie. The node rejoins when it is started again.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})
 			return err
@@ -53,7 +53,7 @@ func expel(a *console.App) *cobra.Command {
 
 // forget is "parley cluster forget".
 func forget(a *console.App) *cobra.Command {
-	return askOthers(a, "forget", "forgotten", "Make the other nodes admit a node again that they refuse",
+	return askOthers(a, "forget", "forgotten", "Make the other nodes admit a node that they refuse",
 		"Forget makes all other nodes, or those that --at names, delete what they know of\n"+
 			"the incarnations and the disk of a stopped node: they admit the next connection\n"+
 			"with a certificate of that name. Use it for a node that is refused although its\n"+

@@ -48,10 +48,10 @@ func up(a *console.App) *cobra.Command {
 		Long: "Up creates the folder of a cluster, starts its nodes, and keeps them running\n" +
 			"until Ctrl-C or \"parley cluster down\". It reports a node that ends, and does not\n" +
 			"restart it.\n\n" +
-			"If an earlier up has created the folder, its configuration is used, and its data\n" +
-			"if it is durable; without --durable, the data is removed and the nodes start\n" +
-			"from scratch. If the cluster is running, up prints its nodes. Without --dir the\n" +
-			"folder is temporary, and is removed unless a node failed.\n\n" +
+			"If an earlier up has created the folder, its configuration is used. A\n" +
+			"durable cluster starts with its data; otherwise the data is removed and the\n" +
+			"nodes start from scratch. If the cluster is running, up prints its nodes.\n" +
+			"Without --dir the folder is temporary, and is removed unless a node failed.\n\n" +
 			"The exit status is 0 after an orderly end or if the cluster is running already,\n" +
 			"1 if a node failed, 2 if a flag or the folder does not fit, and 3 if a node has\n" +
 			"not joined after a minute.",

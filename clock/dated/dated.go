@@ -20,10 +20,11 @@
 // clock: otherwise the common time would jump.
 //
 // Why it works: all correct processes decide on the same vector, which has at most m
-// entries of faulty processes and more than 2m in all. So at least as many entries of
-// correct processes as of faulty ones lie on either side of the median, or it is one of
-// them. Of m+1 equal answers one comes from a correct process. The rounds hold because
-// correct logical clocks are at most Plan.Ever apart, which their length has room for.
+// entries of faulty processes and more than 2m in all. So the median is the entry of a
+// correct process, or on either side of it lie at least as many entries of correct
+// processes as of faulty ones. Of m+1 equal answers one comes from a correct process. The
+// rounds hold because correct logical clocks are at most Plan.Ever apart, which their
+// length has room for.
 //
 // What is not promised: that the date is right. It is as wrong as the wall clocks are.
 //

@@ -26,7 +26,8 @@ const (
 	Uniform
 	// FIFO is Reliable, and delivers each sender's payloads in the order of their broadcasts.
 	FIFO
-	// Causal is FIFO, and delivers nothing before what its sender had delivered when it broadcast.
+	// Causal is FIFO, and delivers each payload only after all that its sender had delivered before it broadcast
+	// the payload.
 	Causal
 	// Atomic is uniform total order by the lecture's two phases. It needs more messages than Total for the same
 	// promise.

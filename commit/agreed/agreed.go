@@ -167,11 +167,11 @@ func missed(a parley.RunConditions) string {
 
 // flags declares the flags. The default of m is the largest value that the bound allows.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	title := Rounds(*c).Title
+	_, usual, _ := strings.Cut(Rounds(*c).Title, ", over ")
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	over := fs.String("over", "",
-		"agreement on each vote: `"+strings.Join(interactive.Names(), "|")+"` (default: as in "+title+")")
+		"agreement on each vote: `"+strings.Join(interactive.Names(), "|")+"` (default: "+usual+")")
 	return func(c *Config, _ parley.Naming) (err error) {
 		if *over != "" {
 			if c.Over, err = interactive.Over(*over); err != nil {

@@ -14,9 +14,9 @@
 // A path identifies a transaction: its number at the coordinator, unique across all incarnations of that
 // process, and the coordinator in the last eight bits. At the coordinator a transaction is over when it is
 // aborted, or when all members have carried it out. The coordinator then forgets it, except for the most
-// recent ones, and answers for each of its own transactions that it does not know that it was aborted. That is
-// the presumption of package twophase; it holds for package quorum for the same reason. The members forget
-// what the coordinator announces as over.
+// recent ones. When it is asked about a transaction of its own that it does not know, it answers that the
+// transaction was aborted. That is the presumption of package twophase; it holds for package quorum for the
+// same reason. The members forget what the coordinator announces as over.
 package service
 
 import (

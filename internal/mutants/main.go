@@ -6,9 +6,10 @@
 // One whose lines are not found or that does not compile shows nothing, and is an error like one that survives.
 // Mutants declared equivalent must make no test fail, and are listed separately.
 //
-// The table names the first test that failed, in the order of the source, and how many seeds it had tried by then, of
-// the current configuration if it tries several. Tests over seeds print "seed 17" when they fail, and try the seeds
-// from 0 or 1 on. A test without seeds, on examples, vectors or all cases, is marked "unit" and counts as one seed.
+// The table names the first test that failed, in the order of the source, and how many seeds that test had tried by
+// then. If the test tries several configurations, only the seeds of the one that failed count. Tests over seeds print
+// "seed 17" when they fail, and try the seeds from 0 or 1 on. A test without seeds, on examples, vectors or all cases,
+// is marked "unit" and counts as one seed.
 //
 //	go run ./internal/mutants [-short] [-only GLOB|assurance] [-j N]
 package main

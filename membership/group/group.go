@@ -38,12 +38,12 @@
 //
 // Safety. A layer delivers only what all members hold, so the report or the delivered messages of any one
 // member of the view contain all that any process delivered. A process that starts a ballot is such a member,
-// so every proposed value has such a cut. Any two majorities of all share a process, which votes once in each
-// ballot, with the votes of the disk that the view counts: so there is one next view. A process votes on the
-// end of view v only if it knows how v came about, so no majority can forget a view that another one made.
-// The disk of a process changes in the same decision that admits the process. Its votes on that decision and
-// all earlier ones are void, and it has given none on later ones: it had not started when that decision was
-// proposed.
+// so every proposed value has such a cut. Any two majorities of all share a process. It votes once in each
+// ballot, and only votes from the disk that the view counts are valid: so there is one next view. A process
+// votes on the end of view v only if it knows how v came about, so no majority can forget a view that another
+// one made. The disk of a process changes in the same decision that admits the process. Its votes on that
+// decision and all earlier ones are void, and it has given none on later ones: it had not started when that
+// decision was proposed.
 //
 // Progress. All members of a view, which are a majority of all, hold what is acknowledged. So any majority
 // whose disks are intact contains a member of the last view, which can report all that was delivered and help

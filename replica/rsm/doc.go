@@ -18,10 +18,10 @@
 // its state; a replica that differs from the majority is reported, and stops.
 //
 // A client must not send its next command before it has the answer to the last one: the order may put the
-// later one first, and then the earlier one is never applied. A process that is its own client does that: one
-// of its commands is in flight, and up to [Queue] commands wait, including that one. Each incarnation of a
-// process is another client: its numbers start at 1 again, and it takes no answer of an earlier incarnation
-// for its own.
+// later one first, and then the earlier one is never applied. A process that is its own client obeys this
+// rule: one of its commands is in flight, and up to [Queue] commands wait, including that one. Each
+// incarnation of a process is another client: its numbers start at 1 again, and it takes no answer of an
+// earlier incarnation for its own.
 //
 // Reintegration: a process that restarts, or was excluded, takes over the state of a member, including the
 // sessions. If it did not crash, it sends its unanswered command again with the same number, so that it is

@@ -207,8 +207,8 @@ func Detail(err error) *parleyv1.ErrorDetail {
 }
 
 // Unknown reports whether the outcome of a failed request is unknown: it may have taken effect, or still may.
-// Otherwise the request has no effect, ever, or it only reads. Without a node's detail the outcome is unknown,
-// unless only a node returns such an error, or no node could be asked.
+// Otherwise the request has no effect, ever, or it only reads. If the error has no detail of a node, the
+// outcome is unknown, unless no node could be called or the error has a code that only a node returns.
 func Unknown(err error) bool {
 	if err == nil {
 		return false

@@ -66,9 +66,9 @@ func (s *Session) Do(ctx context.Context, ask Ask) error {
 }
 
 // Again retries the last command, with its function and number, if its outcome is unknown: it is applied at most
-// once, however often it is retried. If there is none, no node is called, and the outcome of that error is not
-// Unknown. The outcome of every other error is Unknown, unless the error is an answer; if the session has expired
-// it stays unknown.
+// once, however often it is retried. If there is no such command, or if ctx ends while another command of the
+// session is in flight, Again calls no node, and its error is not Unknown. Every other error is Unknown, unless it
+// is the answer to the command. If the session has expired, the outcome stays unknown.
 func (s *Session) Again(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err

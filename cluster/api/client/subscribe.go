@@ -19,8 +19,9 @@ import (
 //
 // It can be resumed in groups of levels total, atomic, and Byzantine, whose positions are the same at all nodes.
 // In the others it is cut off when its connection ends. Groups in memory, which those of level Byzantine always
-// are, restart their positions when all of their members have ended: there a subscription continues only if a
-// node (m+1 with Byzantine) that was a member when it last connected still is one, without a restart.
+// are, restart their positions when all of their members have ended: there a subscription continues only if
+// at least one node (m+1 nodes with Byzantine) has been a member, without a restart, since the subscription last
+// connected.
 type Subscription struct {
 	nodes []*Client
 	group string

@@ -44,8 +44,8 @@ const (
 type GroupServiceClient interface {
 	// Broadcast broadcasts a payload to all members of a group, and answers when this node has
 	// delivered it. In durable mode it is then on disk, except in Byzantine groups, which are always
-	// in memory. With the levels total, uniform, atomic, and Byzantine, all members that stay (all
-	// correct members) then deliver it, even if this node crashes now; with reliable, FIFO, and
+	// in memory. With the levels total, uniform, and atomic, all members that stay then deliver it,
+	// and with Byzantine all correct members, even if this node crashes now; with reliable, FIFO, and
 	// causal they do if this node stays. UNKNOWN: it may have been delivered, or still may be.
 	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
@@ -132,8 +132,8 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 type GroupServiceHandler interface {
 	// Broadcast broadcasts a payload to all members of a group, and answers when this node has
 	// delivered it. In durable mode it is then on disk, except in Byzantine groups, which are always
-	// in memory. With the levels total, uniform, atomic, and Byzantine, all members that stay (all
-	// correct members) then deliver it, even if this node crashes now; with reliable, FIFO, and
+	// in memory. With the levels total, uniform, and atomic, all members that stay then deliver it,
+	// and with Byzantine all correct members, even if this node crashes now; with reliable, FIFO, and
 	// causal they do if this node stays. UNKNOWN: it may have been delivered, or still may be.
 	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.

@@ -38,7 +38,8 @@ const (
 	Level_LEVEL_UNIFORM Level = 3
 	// Reliable, with each sender's payloads in the order of their broadcasts.
 	Level_LEVEL_FIFO Level = 4
-	// FIFO, and nothing is delivered before what its sender had delivered when it broadcast.
+	// FIFO, and each payload is delivered only after all that its sender had delivered before it
+	// broadcast the payload.
 	Level_LEVEL_CAUSAL Level = 5
 	// Uniform total order, by the lecture's two phases.
 	Level_LEVEL_ATOMIC Level = 6
