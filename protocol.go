@@ -134,8 +134,8 @@ type Protocol struct {
 	// Turn.
 	Lies func(s *Step, t *Turn) []Outgoing
 	// Overhears means that Lies reads what the coalition has received. Without it
-	// nothing is kept, and a Lies that reads Turn.Seen, its own or that of an adapter
-	// around it, finds it empty: a faulty process that waits for what it receives is
+	// nothing is kept, and Turn.Seen is empty, for the Lies of this protocol and of an
+	// adapter around it: a faulty process that waits for what it receives is
 	// then silent, and no error reports that.
 	Overhears bool
 	// Rename returns m as it would be if the processes had changed names:

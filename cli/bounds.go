@@ -45,8 +45,8 @@ func boundsCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bounds",
 		Short: "Show which algorithms tolerate m faults, and their cost",
-		Long: "Bounds prints, for each algorithm in rounds, whether n processes tolerate m faults, the smallest n, the " +
-			"largest m, and the cost in rounds, messages, bits, and signatures. The exit status is 0.",
+		Long: "Bounds prints, for each algorithm that works in rounds, whether n processes tolerate m faults, the smallest " +
+			"n, the largest m, and the cost in rounds, messages, bits, and signatures. The exit status is 0.",
 		Example: "  parley bounds -n 10 -m 3",
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

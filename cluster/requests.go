@@ -14,9 +14,9 @@ func (n *Node) Table(name string) *Table { return n.tables.Table(name) }
 // with ErrNotConfigured.
 func (n *Node) Group(name string) *Group { return n.groups.Group(name) }
 
-// Commit commits a transaction at all named members, each with its own body, or aborts it at all: it commits if
-// all of them vote yes. It returns when the outcome is decided and durable. Participants learn it at the same
-// time; those that are down learn it after their restart.
+// Commit commits a transaction at all named members, each with its own body, or aborts it at all of them: it
+// commits if all of them vote yes. It returns when the outcome is decided and durable. Participants learn it at
+// the same time; those that are down learn it after their restart.
 //
 // A retry under the same name gets the same outcome, as long as a member of the transaction remembers it, or
 // joins those that wait for it. Retry at a member of the transaction: another node starts the transaction again,
@@ -70,8 +70,8 @@ func (n *Node) AgreeVector(ctx context.Context, p VectorRequest) (Vector, error)
 }
 
 // Consensus calls AgreeVector and applies a rule to the vector: [consensus.Majority] if rule has no function,
-// another rule of that package, or the caller's own. In the vector, otherwise stands for a node that submitted no
-// value. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
+// another rule of that package, or the caller's own. The parameter otherwise is the value in the vector of a
+// node that submitted none. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
 func (n *Node) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	return n.agree.Consensus(ctx, p, rule, otherwise)

@@ -11,13 +11,13 @@
 //
 // A process rejoins slots that continue without it. It asks the others for their positions, takes the m+1st
 // greatest answer, listens for the duration of a slot, and takes part after that, never in a slot up to its
-// durable reserve. If all rejoin at once, nothing is reported until each process has heard n-1-m others in
-// every slot of three consecutive windows. The reason is that each process takes part only after the last slot
-// in which it may have sent, its floor. Floors differ, and in a slot between two floors more processes may be
-// silent than may be faulty. Motive: unlike the epochs of an order, a source's slots have no agreed end. Cost:
-// a round must have room for three delays instead of two; thousands of empty slots when all rejoin; the sync of
-// a reserve, twice per window, delays the frames of the slots in flight, and a disk that takes longer than a
-// round makes its node late without the node noticing.
+// reserve: the durable number up to which it may have sent. If all rejoin at once, nothing is reported until
+// each process has heard n-1-m others in every slot of three consecutive windows. The reason is that each
+// process takes part only after the last slot in which it may have sent, its floor. Floors differ, and in a
+// slot between two floors more processes may be silent than may be faulty. Motive: unlike the epochs of an
+// order, a source's slots have no agreed end. Cost: a round must have room for three delays instead of two;
+// thousands of empty slots when all rejoin; the sync of a reserve, twice per window, delays the frames of the
+// slots in flight, and a disk that takes longer than a round makes its node late without the node noticing.
 //
 // Before the first slot of a stream a process asks the others whether they are prepared. They answer when
 // their disks hold the first reserve. Motive: nodes begin a stream when its first message arrives, and where a

@@ -81,7 +81,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	rounds := problem.RoundsFlag(fs, &c.Instance)
 	relay := fs.String("relay", c.Relay.String(), "values that a process relays: `all|two`")
 	choice := fs.String("choice", c.Choice.String(), "decision if there are several values: `only|minimum`; "+
-		"only is the default value")
+		"with only, it is the default value")
 	return func(c *Config, naming parley.Naming) error {
 		var errs [3]error
 		errs[0] = instance(&c.Instance, naming)

@@ -43,27 +43,29 @@
 // requests were delivered, by sender. What m+1 report identically is true. A process that joins delivers from
 // the first slot of the era on, in which it has taken part from the beginning.
 //
-// If more than m are out at a time, that may fail, because the remaining processes are too few to agree, or
-// to admit any. So the order can be reset. A process that is out reports that; when n-m report it, at least
-// m+1 of them truthfully, they report that they are ready for a new era, after the last one that 2m+1 were
-// ready for. The other processes follow when m+1 have reported that, and the era begins when 2m+1 are ready.
-// Members go out as well when m+1 others ask repeatedly without success. No process knows the end of what was
-// before: in the first slot each states what it has delivered, and the claims that are agreed on determine
-// where the order continues, if they are of n-m processes. See reform.go. A reset fails if a ready process is
-// too late, and is tried again, without limit if Config.Tries is large enough.
+// If more than m are out at a time, that may fail, because the remaining processes are too few to agree,
+// or to admit any. So the order can be reset. A process that is out reports that; when n-m report it, at
+// least m+1 of them truthfully, they report that they are ready for a new era, after the last one that
+// 2m+1 were ready for. The other processes follow when m+1 have reported that, and the era begins when
+// 2m+1 are ready. Members go out as well when m+1 others ask repeatedly to be admitted, without success.
+// No process knows the end of what was before: in the first slot each states what it has delivered, and
+// the claims that are agreed on determine where the order continues, if they come from n-m processes. See
+// reform.go. A reset fails if a ready process is too late, and is tried again, without limit if
+// Config.Tries is large enough.
 //
 // Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total order, agreement,
 // validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
 // Restored. It does not deliver what was delivered meanwhile; the positions in the order, the Value of a
 // delivery, show how much that was.
 //
-// If more than m were out, but the others were faulty only by silence or lateness, and n-m correct ones are
-// up and in time again, these have rejoined after tens of rounds, and all of the above holds from then on.
-// About what was before: no position is used for two payloads, unless at most m processes knew of it, or all
-// that did have crashed. A request to a correct process that did not crash is delivered. At most m of the
-// resetting processes, those that had delivered it before, may deliver it twice, at two positions; the others
-// deliver nothing of what they missed. A liar may have its claim counted, so that positions jump ahead, or so
-// that a request that it and one correct process claim to have delivered is not delivered again.
+// If more than m were out, but the others were faulty only by silence or lateness, and n-m correct ones
+// are up and in time again, these have rejoined after tens of rounds, and all of the above holds from then
+// on. About what was before: no position is used for two payloads, unless at most m processes knew of its
+// first use, or all that knew of it have crashed. A request to a correct process that did not crash is
+// delivered. At most m of the resetting processes, those that had delivered it before, may deliver it
+// twice, at two positions; the others deliver nothing of what they missed. A liar may have its claim
+// counted, so that positions jump ahead, or so that a request that it and one correct process claim to
+// have delivered is not delivered again.
 //
 // Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if it lies;
 // fairness to requests to a liar; requests to a process before its crash. With delays beyond the schedule, or

@@ -13,14 +13,15 @@
 // than its children: diffusion takes n(n-1)+1.
 //
 // Why it works: a process acknowledges when every process below it in the tree holds the message or has
-// crashed. Until then its parent, which holds it too, stands in for it: the parent serves the children of a
-// child that it suspects, their children if it suspects them as well, and so on. That leaves the top of the
-// tree. A process that holds the message and suspects all above it, including the root, serves the tree from
-// the root down in the same way. Now let a correct process hold the message. On its way down a message is
-// also sent to every process that it passes. So of the correct processes from the holder up, itself included,
-// the uppermost holds it as well. That one is the root, or it stands in for the root; so all branches are
-// served down to the first correct process of each, and from there on by that one. The message carries the
-// whole tree, because a process that stands in must know it.
+// crashed. Until then its parent, which holds it too, stands in for it: the parent serves the children of
+// a child that it suspects, their children if it suspects them as well, and so on. That leaves the top of
+// the tree. A process that holds the message and suspects all above it, including the root, serves the
+// tree from the root down in the same way. Now let a correct process hold the message. On its way down a
+// message is also sent to every process that it passes. So consider the correct processes on the way from
+// the holder up to the root, the holder included: the uppermost of them holds it as well. That one is the
+// root, or it stands in for the root; so all branches are served down to the first correct process of
+// each, and from there on by that one. The message carries the whole tree, because a process that stands
+// in must know it.
 //
 // A broadcast is complete when the root's children have all acknowledged, or failed and been replaced. Then
 // no process needs to hold it any longer. The others learn that in the lecture's two ways: each message says
@@ -29,9 +30,9 @@
 // lecture's root is done when it has sent to all its children. That does not survive two crashes: a child may
 // have failed before it forwarded anything, and the root with it, and no process would serve its subtree.
 //
-// Sender, incarnation and number identify a message. The incarnation is durable: a restarted process numbers
-// its broadcasts from 1 in an incarnation of its own, and is a new process to the others. With its disk a
-// process loses its incarnation number, and then must not use its old name.
+// Sender, incarnation and number identify a message. The incarnation is durable: a restarted process
+// numbers its broadcasts from 1 in an incarnation of its own, and is a new process to the others. A
+// process that loses its disk loses its incarnation number too, and then must not use its old name.
 //
 // Not promised: that the others deliver what a process delivered before it crashed (no uniformity: the root's
 // crash may leave a leaf alone with the message); any order; that a restarted process gets what it missed;

@@ -10,12 +10,12 @@
 // Source: the lecture, remarks on broadcasts: a message carries what its receiver needs to see whether it is
 // safe to deliver it, and a process that fails stops.
 //
-// Why it works: with FIFO order a number says what a process has delivered of another. Every message carries
-// these numbers. Of any two correct processes one delivers a message at most Bound later than the other. So
-// if a message arrives whose sender had not delivered what this process delivered more than Bound ago, the
-// sender has omitted it: this process refuses its message and all later ones. And if two others have
-// delivered what this process has not delivered for longer than Bound, one of them is correct and this
-// process has omitted it: it stops, before it sends again.
+// Why it works: with FIFO order a number says what a process has delivered of another. Every message
+// carries these numbers. Of any two correct processes one delivers a message at most Bound later than the
+// other. So if a message arrives whose sender had not delivered what this process delivered more than
+// Bound ago, the sender has omitted it: this process refuses its message and all later ones. And if, for
+// longer than Bound, this process has not delivered what two others have delivered, one of them is correct
+// and this process has omitted it: it stops, before it sends again.
 //
 // With two processes that omit, one may be the only one to have delivered a message of the other: then it
 // takes all others for omitting ones, and its own state for the right one. To find out which state is right

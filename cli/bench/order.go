@@ -32,8 +32,8 @@ func orderCommand(a *console.App) *cobra.Command {
 			"with a window of messages in flight. open and openm measure latencies while one sender, or all nodes, " +
 			"send at --rate without waiting for deliveries; a latency counts from the time at which its message was due. " +
 			"The command prints the results, and a line RESULT with one JSON object for programs that compare systems; " +
-			"these may write the flags with one dash. Run nothing else on the computer meanwhile. The exit status is 0, " +
-			"or 130 after Ctrl-C.",
+			"such a program may write the flags with one dash. Run nothing else on the computer meanwhile. The exit " +
+			"status is 0, or 130 after Ctrl-C.",
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +

@@ -26,7 +26,7 @@ func Command(a *console.App) *cobra.Command {
 		Long: "An authority is a folder with the key ca.key. It signs a certificate for each\n" +
 			"node and each client of a cluster, by which they authenticate each other, and\n" +
 			"keeps a list of the revoked ones. A node also gets a signer: a key that signs\n" +
-			"messages of protocols, and that the configuration of all nodes pins.\n\n" +
+			"messages of protocols. The configuration of all nodes names the signer of each.\n\n" +
 			"Copy ca.pem, crl.pem, and the files with its own name to each node and client,\n" +
 			"and to nobody else. ca.key stays where it is. The exit status is 2 if a command\n" +
 			"did nothing because of its input.",

@@ -50,7 +50,7 @@ func Agree(a *console.App) *cobra.Command {
 		Short: "Agree on a value although some nodes lie",
 		Long: "Agree makes all correct nodes agree on a value that one node gives them as the\n" +
 			"source: the first node that answers, or the one that --at names. It prints the\n" +
-			"decision of that node. The cluster keeps nothing of it but the slot's number.\n\n" +
+			"decision of that node. Afterwards the cluster keeps only the slot's number.\n\n" +
 			"With --name it hands in a value at each node that is named, and makes the nodes\n" +
 			"agree on the vector of all nodes' values and, with --rule, on one value made of\n" +
 			"it. It prints what each of these nodes has decided. A node whose value nobody\n" +

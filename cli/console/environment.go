@@ -18,9 +18,9 @@ counts if the first is not set: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFI
 PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has a variable for all commands: a
 variable that was set for another purpose, such as PARLEY_HOST, changes nothing.
 
-A flag on the command line comes before a variable, and a variable before a scenario file, which
-only --scenario names. An empty variable counts as not set. An error about a value from the
-environment names the variable.`
+A flag on the command line comes before a variable, and a variable before a scenario file. The flag
+--scenario itself has no variable. An empty variable counts as not set. An error about a value from
+the environment names the variable.`
 
 // common marks a flag that has a variable for all commands.
 const common = "parley_common_variable"

@@ -120,8 +120,8 @@ var renamed = map[string]string{
 
 // whenever says how the keys differ from those of a run.
 var whenever = map[string]string{
-	"requests": "; when only orders the requests of one process",
-	"workload": " (default: one of each of two processes, and a second one of the first if the order is FIFO)",
+	"requests": "; the key when serves only to order the requests of one process",
+	"workload": " (default: two processes broadcast once each, and the first one twice if the order is FIFO)",
 }
 
 // faultCount is the maximum number of faults of one kind.

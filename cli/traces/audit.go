@@ -47,7 +47,7 @@ func Audit(a *console.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.faulty, "faulty", "", "faulty `nodes`, separated by commas (default: those whose "+
 		"traces say so)")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
-		"`duration` before the end of the first correct node in which requests are not judged, up to 1h")
+		"do not judge requests in this `duration` before the first correct node ended, up to 1h")
 	cmd.Flags().StringVar(&f.machine, "machine", "", "judge only this `machine`, such as group/news (default: all)")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "audit", auditOutput{})

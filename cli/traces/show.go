@@ -23,7 +23,7 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Show and compare traces",
-		Long: "Trace shows and compares the traces of runs (--trace FILE) and of nodes (the key trace of their " +
+		Long: "Trace shows and compares the traces of runs (--trace FILE) and of nodes (the key traces of their " +
 			"configuration). It changes no file.",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +

@@ -156,8 +156,8 @@ func (s *Service) finish(c *txCall, committed bool, err error) {
 	<-s.room
 }
 
-// Commit commits a transaction at all named members, each with its own body, or aborts it at all: see
-// cluster.Node.Commit.
+// Commit commits a transaction at all named members, each with its own body, or aborts it at all of
+// them: see cluster.Node.Commit.
 func (s *Service) Commit(ctx context.Context, tx string, bodies map[string][]byte) (committed bool, err error) {
 	t, err := s.specOf(tx, bodies)
 	if err != nil {

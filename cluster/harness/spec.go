@@ -7,7 +7,7 @@
 // the process. The process ends when its input ends, so it does not outlive its starter.
 //
 // A process crashes by being killed, or at an exact place, between two effects of a step, by itself: it
-// sends what it has sent up to that place, and ends. The processes also simulate the weather of links
+// carries out the effects up to that place, and ends. The processes also simulate the weather of links
 // ([sim.Weather]). Receipts in their traces name the message received ([trace.Sending]).
 //
 // Machines made for simulated runs have their times in ticks. Here a run chooses the length of a tick, and

@@ -34,7 +34,7 @@ var errOvertaken = errors.New("the session already has a later command")
 // a member.
 //
 // After an error that matches kernel.ErrUnknown, Again retries the same command. The next Do gives it up: its
-// outcome stays unknown, and it is not applied once the next command has been.
+// outcome stays unknown, and once the next command has been applied, it will not be applied any more.
 func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err

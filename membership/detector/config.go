@@ -45,11 +45,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that no
-// message takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run
-// at one rate. Two heartbeats of a process then leave at most Period+Late apart and arrive at most Delay
-// later, and the process that checks may itself be another Late behind. A suspicion then also comes after the
-// last message of the link.
+// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that
+// no message takes longer than Delay, no timer fires later than Late, no link loses anything, and all
+// clocks run at one rate. Two heartbeats of a process then leave at most Period+Late apart and arrive at
+// most Delay later, and the process that checks may itself be another Late behind. A suspicion then also
+// comes after the last message that the link brings.
 func (c Config) Accurate() error {
 	c = c.WithDefaults()
 	if need := c.Period + 2*c.Late + c.Delay; c.Timeout < need {

@@ -10,10 +10,10 @@
 //
 //	timeout >= period + 2 lateness + delay
 //
-// and no heartbeat is lost. A suspicion then also comes after the last message of the link. Otherwise a
-// suspicion is a guess, and the detector corrects its guesses: consecutive heartbeats clear a suspicion, and
-// the timeout of that process grows. If delays are bounded by less than the largest timeout, it is wrong
-// about a process only a few times (eventual accuracy).
+// and no heartbeat is lost. A suspicion then also comes after the last message that the link brings.
+// Otherwise a suspicion is a guess, and the detector corrects its guesses: consecutive heartbeats clear a
+// suspicion, and the timeout of that process grows. If delays are bounded by less than the largest
+// timeout, it is wrong about a process only a few times (eventual accuracy).
 //
 // Why it works: a crashed process sends no heartbeat, and its silence grows until it exceeds any timeout. A
 // live process sends one heartbeat a period, and they arrive no further apart than a period and the delay.

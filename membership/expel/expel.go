@@ -15,10 +15,11 @@
 // Services that hold only while no process lies, such as an agreed view, may exclude a process sooner:
 // it is expelled from [Views] after one vote, and from [All] after m+1.
 //
-// An expulsion applies to one incarnation: a restarted process is another incarnation, and counts as before.
-// The host reports which incarnation a link leads to, because a liar must not claim that itself; what was
-// sent while there was no link is then sent again. A view counts other incarnations, and may come late. So an
-// exclusion by a view expels no process until there is a vote, which names the incarnation that was meant.
+// An expulsion applies to one incarnation: a restarted process is another incarnation, and counts as
+// before. The host reports which incarnation a link leads to, because a liar must not claim that itself;
+// what was sent while there was no link is then sent again. An exclusion by a view names no incarnation,
+// and may come late. So it expels no process until there is a vote, which names the incarnation that was
+// meant.
 //
 // Not promised: anything about votes of a process that is expelled itself, because they no longer count; nor
 // about what a process was asked before a crash.

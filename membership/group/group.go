@@ -33,7 +33,7 @@
 //	upon JOIN(j), frozen or not:     send the state to j, and then all that is delivered
 //	upon READY of j:                 j is a learner that has caught up; if the report is
 //	                                 given, give it again, and start a ballot
-//	upon INSTALL, j in the view:     what j was given and the view become durable at once
+//	upon INSTALL, j in the view:     what j was given and the view become durable together
 //	upon a restart without a disk:   take a number of a disk that was never used, join
 //
 // Safety. A layer delivers only what all members hold, so the report or the delivered messages of any one

@@ -44,7 +44,7 @@ var (
 // retries until it has an answer, or an error that a retry cannot change, or until ctx ends.
 //
 // After an error whose outcome is Unknown, Again retries the same command. The next Do gives it up: its outcome
-// stays unknown, and it is not applied once the next command has been.
+// stays unknown, and once the next command has been applied, it will not be applied any more.
 func (s *Session) Do(ctx context.Context, ask Ask) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -64,7 +64,8 @@ const (
 // It returns when a node accepts the subscription: the first one, or the next one that can. If that node no
 // longer retains the position, the error matches ErrCutOff.
 //
-// A position above 1 is one of the first node if the group's level gives each node its own positions.
+// If the group's level gives each node its own positions, a position above 1 means that position at the first
+// node.
 func (n *Nodes) Subscribe(ctx context.Context, group string, from uint64) (*Subscription, error) {
 	if len(n.list) == 0 {
 		return nil, &marked{errNobody, errUnasked}

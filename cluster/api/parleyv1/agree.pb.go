@@ -89,7 +89,7 @@ type Rule int32
 const (
 	// The strict majority.
 	Rule_RULE_UNSPECIFIED Rule = 0
-	// The value of more than half of the nodes; if there is none, the value of the field otherwise.
+	// The value of more than half of the nodes; if there is none, the value of the field "otherwise".
 	Rule_RULE_MAJORITY Rule = 1
 	// The median of the values as decimal integers. An entry that is no integer counts as the value
 	// of the field otherwise.

@@ -45,7 +45,7 @@ type CommitServiceClient interface {
 	// long as the node remembers it. UNKNOWN with reason "blocked": the outcome cannot be known
 	// before other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one
 	// with other members, or to a finished one that was requested at another node; if the outcome is
-	// unknown, it may belong to this transaction. NOT_FOUND: no member has one of the names.
+	// unknown, the name may belong to this transaction. NOT_FOUND: no member has one of the names.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows of a transaction. NOT_FOUND: the node knows nothing of it.
@@ -111,7 +111,7 @@ type CommitServiceHandler interface {
 	// long as the node remembers it. UNKNOWN with reason "blocked": the outcome cannot be known
 	// before other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one
 	// with other members, or to a finished one that was requested at another node; if the outcome is
-	// unknown, it may belong to this transaction. NOT_FOUND: no member has one of the names.
+	// unknown, the name may belong to this transaction. NOT_FOUND: no member has one of the names.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows of a transaction. NOT_FOUND: the node knows nothing of it.

@@ -280,8 +280,8 @@ type SubscribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// The first position to deliver, or the next one that exists: to resume, the position of the
-	// caller's last delivery plus 1. 0: new deliveries only.
+	// The first position to deliver; if it does not exist, the next one that does. To resume, the
+	// position of the caller's last delivery plus 1. 0: new deliveries only.
 	From          uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
