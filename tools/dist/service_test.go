@@ -93,8 +93,9 @@ func (u unit) start(t *testing.T, root string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "node a of cluster bank is in") {
-		t.Fatalf("got %q (%v), want that the node is in; %v", line, err, cmd.Wait())
+	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "node a has joined cluster bank,") {
+		_ = cmd.Process.Kill() // it has ended, or runs without having joined
+		t.Fatalf("got %q (%v), want that the node has joined; %v", line, err, cmd.Wait())
 	}
 	return cmd
 }
