@@ -45,7 +45,7 @@ type footer struct {
 	Hash    string `json:"hash"`              // hash of the events: 16 bytes of SHA-256, in hexadecimal
 	Header  string `json:"header"`            // hash of the header, in the same form
 	Dropped uint64 `json:"dropped,omitempty"` // number of missing events
-	Until   int64  `json:"until,omitempty"`   // when the writer ended, in ticks; 0 means unknown
+	Until   int64  `json:"until,omitempty"`   // when the writer ended, in ticks, if this is known
 }
 
 // gap is the line at a place with missing events.

@@ -95,14 +95,14 @@ func OfEffect(e *parley.Effect) (event Event, traced bool) {
 type Header struct {
 	Version  int      `json:"parley"`           // version of the format, now 2
 	Protocol string   `json:"protocol"`         // name of the protocol
-	Args     []string `json:"args"`             // as after "parley run"
+	Args     []string `json:"args"`             // arguments, as after "parley run"
 	N        int      `json:"n"`                // number of processes
 	M        int      `json:"m"`                // number of faulty processes that are tolerated
 	Seed     uint64   `json:"seed"`             // seed of the run
 	Names    string   `json:"names,omitempty"`  // how processes are named: article or lecture
 	Faulty   []int    `json:"faulty,omitempty"` // faulty processes, counted from 0
-	Facts    Facts    `json:"facts"`            // what is known of the run and no event shows
-	Node     *Node    `json:"node,omitempty"`   // in a run between real processes: whose trace it is
+	Facts    Facts    `json:"facts"`            // facts about the run that no event shows
+	Node     *Node    `json:"node,omitempty"`   // node that wrote the trace, in a run between real processes
 }
 
 // Node says which machine of which node of a cluster a trace comes from.
