@@ -27,7 +27,7 @@ type line struct {
 	Cause uint64 `json:"cause,omitempty"`  // number of the event on another process that caused this event
 	Time  int64  `json:"t"`                // time of the event, in ticks
 	Op    string `json:"op"`               // kind of the event, such as send or crash
-	At    uint16 `json:"at"`               // the process, counted from 0
+	At    uint16 `json:"at"`               // process at which the event happened, counted from 0
 	Peer  uint16 `json:"peer,omitempty"`   // the sender or the receiver, counted from 0; 65535 means all others
 	Epoch uint32 `json:"epoch,omitempty"`  // view or incarnation to which the message belongs
 	Path  uint64 `json:"path,omitempty"`   // part of a composed machine that the event concerns

@@ -93,7 +93,7 @@ func OfEffect(e *parley.Effect) (event Event, traced bool) {
 
 // Header describes a trace, so that a viewer can construct the protocol again.
 type Header struct {
-	Version  int      `json:"parley"`           // version of the format, now 2
+	Version  int      `json:"parley"`           // version of the file format
 	Protocol string   `json:"protocol"`         // name of the protocol
 	Args     []string `json:"args"`             // arguments, as after "parley run"
 	N        int      `json:"n"`                // number of processes
