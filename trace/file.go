@@ -23,35 +23,34 @@ const maxLine = 512 << 20
 
 // line is an event in a file. Body is base64.
 type line struct {
-	ID    uint64 `json:"id"`
-	Cause uint64 `json:"cause,omitempty"`
-	Time  int64  `json:"t"`
-	Op    string `json:"op"`
-	At    uint16 `json:"at"`
-	Peer  uint16 `json:"peer,omitempty"`
-	Epoch uint32 `json:"epoch,omitempty"`
-	Path  uint64 `json:"path,omitempty"`
-	Kind  uint8  `json:"kind,omitempty"`
-	About uint16 `json:"origin,omitempty"`
-	Seq   uint64 `json:"seq,omitempty"`
-	Value uint64 `json:"value,omitempty"`
-	Body  []byte `json:"body,omitempty"`
-	Cut   uint32 `json:"cut,omitempty"`
+	ID    uint64 `json:"id"`               // number of the event, from 1
+	Cause uint64 `json:"cause,omitempty"`  // number of the event on another process that caused this event
+	Time  int64  `json:"t"`                // time of the event, in ticks
+	Op    string `json:"op"`               // kind of the event, such as send or crash
+	At    uint16 `json:"at"`               // process at which the event happened, counted from 0
+	Peer  uint16 `json:"peer,omitempty"`   // the sender or the receiver, counted from 0; 65535 means all others
+	Epoch uint32 `json:"epoch,omitempty"`  // view or incarnation to which the message belongs
+	Path  uint64 `json:"path,omitempty"`   // part of a composed machine that the event concerns
+	Kind  uint8  `json:"kind,omitempty"`   // kind of the message, which its protocol defines
+	About uint16 `json:"origin,omitempty"` // process that the message is about, counted from 0
+	Seq   uint64 `json:"seq,omitempty"`    // a round or a sequence number in the message
+	Value uint64 `json:"value,omitempty"`  // a number in the message, such as a vote; the timer in a timeout
+	Body  []byte `json:"body,omitempty"`   // payload of the message or log record, in base64
+	Cut   uint32 `json:"cut,omitempty"`    // number of bytes at the end of the body that a recorder left out
 }
 
 // footer holds the number of events, their hash, and the hash of the header.
 type footer struct {
-	End    uint64 `json:"end"`
-	Hash   string `json:"hash"`
-	Header string `json:"header"`
-	// Dropped is the number of missing events.
-	Dropped uint64 `json:"dropped,omitempty"`
-	Until   int64  `json:"until,omitempty"`
+	End     uint64 `json:"end"`               // number of events
+	Hash    string `json:"hash"`              // hash of the events: 16 bytes of SHA-256, in hexadecimal
+	Header  string `json:"header"`            // hash of the header, in the same form
+	Dropped uint64 `json:"dropped,omitempty"` // number of missing events
+	Until   int64  `json:"until,omitempty"`   // when the writer ended, in ticks, if this is known
 }
 
 // gap is the line at a place with missing events.
 type gap struct {
-	Dropped uint64 `json:"dropped"`
+	Dropped uint64 `json:"dropped"` // number of events that are missing here
 }
 
 // Lines returns a value of each kind of line of a file: a header, an event, a gap, and a footer. It is for programs

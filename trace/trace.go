@@ -93,16 +93,16 @@ func OfEffect(e *parley.Effect) (event Event, traced bool) {
 
 // Header describes a trace, so that a viewer can construct the protocol again.
 type Header struct {
-	Version  int      `json:"parley"`
-	Protocol string   `json:"protocol"`
-	Args     []string `json:"args"` // as after "parley run"
-	N        int      `json:"n"`
-	M        int      `json:"m"`
-	Seed     uint64   `json:"seed"`
-	Names    string   `json:"names,omitempty"`
-	Faulty   []int    `json:"faulty,omitempty"`
-	Facts    Facts    `json:"facts"`
-	Node     *Node    `json:"node,omitempty"` // in a run between real processes: whose trace it is
+	Version  int      `json:"parley"`           // version of the file format
+	Protocol string   `json:"protocol"`         // name of the protocol
+	Args     []string `json:"args"`             // arguments, as after "parley run"
+	N        int      `json:"n"`                // number of processes
+	M        int      `json:"m"`                // number of faulty processes that are tolerated
+	Seed     uint64   `json:"seed"`             // seed of the run
+	Names    string   `json:"names,omitempty"`  // how processes are named: article or lecture
+	Faulty   []int    `json:"faulty,omitempty"` // faulty processes, counted from 0
+	Facts    Facts    `json:"facts"`            // facts about the run that no event shows
+	Node     *Node    `json:"node,omitempty"`   // node that wrote the trace, in a run between real processes
 }
 
 // Node says which machine of which node of a cluster a trace comes from.
