@@ -59,7 +59,7 @@ func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.valid = durationFlag(90 * day)
 	cmd.Flags().Var(&f.valid, "valid", "how long the certificates are valid: `time` from 1m to 100y, as in 24h, 90d or 1y")
 	cmd.Flags().BoolVar(&f.renew, "renew", false,
-		"replace certificates and their keys; the old ones stay valid until they expire")
+		"replace certificates and their keys; old certificates stay valid until they expire")
 }
 
 const day = 24 * time.Hour
