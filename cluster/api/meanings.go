@@ -19,7 +19,7 @@ var meanings = map[string]string{
 		"commit_blocked and participants.",
 	"commit_blocked": "Transactions that get no outcome until other nodes recover. If it is not 0, " +
 		"start the nodes that are down.",
-	"link_connected":  "1 if the peer is connected, otherwise 0. If it is 0, look at the peer's process and at the network.",
+	"link_connected":  "1 if the peer is connected, otherwise 0. If it is 0, look at the peer and at the network.",
 	"member_expelled": "1 if an operator has expelled the member, until the member is started again.",
 	"link_connections_total": "Connections with the peer since the start. A rise means that the link breaks: " +
 		"look at the network.",

@@ -83,7 +83,8 @@ func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	return err
 }
 
-const legend = `held: no run broke anything, and something was promised. held*: no run broke anything, and nothing was promised.
+const legend = `held: no run broke anything, and something was promised.
+held*: no run broke anything, and nothing was promised.
 broke N: N runs broke something that was not promised.
 A cell fails with VIOLATED: a promise was broken. NOT FOUND: a property that must break did not break.
 NO FAULT: no fault occurred. NOTHING: nothing was delivered, or a state that must sometimes occur never occurred.
