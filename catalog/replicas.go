@@ -197,7 +197,7 @@ func flags(fs *flag.FlagSet, c *rsm.Config) func(*rsm.Config, parley.Naming) err
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.Uint64Var(&c.Every, "every", c.Every, "`number` of commands between comparisons of states, 0 for never")
 	active := fs.String("active", "", "`replicas` that answer, as in 1,2; the others are spares (default: all)")
-	tolerate := fs.Int("wrong", 0, "maximum `number` of active replicas that are wrong")
+	tolerate := fs.Int("wrong", 0, "maximum `number` of active replicas with a wrong state")
 	checked := fs.Bool("checked", false, "answer only after --wrong + 1 replicas have the same state")
 	return func(c *rsm.Config, naming parley.Naming) error {
 		if err := parley.CheckN(c.N, 1); err != nil {

@@ -103,8 +103,9 @@ func promised(p parley.Protocol, a parley.RunConditions) []parley.Verdict {
 }
 
 const cellLegend = "all: every property that is promised when nothing fails remains promised. safe: nothing wrong " +
-	"happens, but what is to happen in the end may not. some: parts of both are lost. -: nothing is promised any " +
-	"more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons."
+	"happens, but what should happen eventually may never happen. some: something wrong may happen, but some " +
+	"properties remain promised. -: nothing is promised any more. Each column has only one kind of fault. \"parley " +
+	"list PROTOCOL\" prints the reasons."
 
 // printGuarantees writes the table and its legend.
 func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) error {

@@ -38,9 +38,10 @@ func listCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [PROTOCOL]",
 		Short: "List protocols with their models, bounds, and guarantees",
-		Long: "List prints a line for each protocol: its timing, the faults that it tolerates, and how many processes it " +
-			"needs. With PROTOCOL it prints the source, the properties, and what is promised of them. The exit status " +
-			"is 0.\n\nLearn more: docs/reference/guarantees.md",
+		Long: "List prints a line for each protocol: its timing, the faults that it tolerates, and " +
+			"how many processes it needs. With PROTOCOL it prints the protocol's source, its " +
+			"properties, and which of these are promised. The exit status is 0.\n\nLearn more: " +
+			"docs/reference/guarantees.md",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
 		Args: console.Args(0, 1, "at most one PROTOCOL is allowed"),

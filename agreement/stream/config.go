@@ -80,7 +80,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm does, at most 4)")
+	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm tolerates, at most 4)")
 	fs.Func("algorithm", "`algorithm` of a slot: eig|om|sm|phaseking (default: eig)", func(text string) (err error) {
 		c.Algorithm, err = ParseAlgorithm(text)
 		return err

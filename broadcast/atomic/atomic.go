@@ -10,8 +10,9 @@
 // is delivered when it is deliverable and no held message has a smaller priority.
 //
 // Why it works: the final priority of a message is at least what each receiver proposed. So when a receiver
-// delivers the head of its queue, everything else that it holds will end up behind it, and so will what it
-// does not hold yet. Therefore all that deliver two messages deliver them by their final priorities.
+// delivers the head of its queue, every other message that it holds, or will hold later, gets a higher final
+// priority. Therefore all processes that deliver two messages deliver them in the order of their final
+// priorities.
 //
 // [New] is the lecture's form. Model: crashes, any number of them; asynchronous messages that are not lost,
 // in any order; a detector that eventually reports every crash, and never suspects a live process, although
@@ -23,13 +24,14 @@
 // bounded runs.
 //
 // [InViews] is the form that tolerates false suspicions. Model: crashes of a minority, FIFO links. After the
-// second phase the receivers log the final priority and report that to each other, and deliver what all have
-// logged; takeover is the view change, see membership/group. It is uniform. Take the messages addressed to
-// both of two processes, even excluded or crashed ones: those that one process has delivered are a prefix of
-// those that the other one has delivered, or the other way round. It takes four message delays. One silent
-// receiver stops deliveries until the view excludes it. Until then no sender is blocked: all receivers of a
-// message hold it while it is in flight. Counts and priorities restart in each view; if they reach their
-// maximum within one, 2^56, messages wait for the next.
+// second phase the receivers log the final priority and report that to each other. They deliver a message
+// when all receivers have logged it. The view change takes over after a crash, see membership/group. It is
+// uniform. Take the messages addressed to both of two processes, even excluded or crashed ones: the messages
+// that one process has delivered are a prefix of the messages that the other process has delivered, or the
+// other way round. It takes four message delays. One silent receiver stops deliveries until the view
+// excludes it. Until then no sender is blocked: all receivers of a message hold it while it is in flight.
+// Counts and priorities restart in each view; if they reach their maximum within one, 2^56, messages wait
+// for the next.
 //
 // Neither form promises FIFO or causal order.
 //

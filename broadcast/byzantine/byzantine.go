@@ -13,12 +13,12 @@
 // Requests of one sender are numbered, and delivered in this order; a request with another number than the
 // next one is left out. A process whose own request is left out proposes it again.
 //
-// A process holds a batch before it vouches for it. A digest could be agreed on although no correct process
-// has the bytes; then some would wait forever, or skip. So in round 0 each process sends the batch itself,
-// and a lieutenant takes the digest of the bytes that it received for the source's value: it holds what it
-// relays. If the agreement is on a digest, a majority of the lieutenants claimed to have the batch, more than
-// there are liars, so a correct process holds the bytes. A process without the bytes requests them from all
-// others and waits: it never skips. That needs no rounds.
+// A process holds a batch before it vouches for it. Otherwise processes could agree on a digest although no
+// correct process has the bytes. Then some would wait forever, or skip the batch. So in round 0 each
+// process sends the batch itself. A lieutenant uses the digest of the received bytes as the source's value,
+// so it holds what it relays. If the agreement is on a digest, a majority of the lieutenants claimed to
+// have the batch, more than there are liars, so a correct process holds the bytes. A process without the
+// bytes requests them from all others and waits: it never skips. That needs no rounds.
 //
 // Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
 // one batch; so what is delivered is a function of the agreed value. The batch of a correct process is in

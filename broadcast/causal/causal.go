@@ -1,5 +1,5 @@
-// Package causal is causal broadcast, in two forms: one sends along with a message what the message may
-// depend on, the other sends a vector clock that counts it.
+// Package causal is causal broadcast, in two forms. One form sends with each message all messages that it may
+// depend on. The other form sends a vector clock that counts those messages.
 //
 // The problem: causal broadcast. It is reliable broadcast, and if the broadcast of m causally precedes that
 // of m' (its sender broadcast or delivered m before, or did so with a message that m causally precedes), no
@@ -25,9 +25,9 @@
 // works because a sender's messages are delivered in the order of their numbers, so that a count identifies
 // them. The cost is a vector on each message, and waiting.
 //
-// Both deliver the same set of messages, but not in the same order: where m' overtakes its predecessor m,
-// piggyback delivers m at once, from the copy, while with vector clocks m' waits and others are delivered
-// first.
+// Both forms deliver the same set of messages, but not in the same order. If m' overtakes its predecessor m,
+// piggyback delivers m at once, from the copy in m'. With vector clocks m' waits, and other messages are
+// delivered first.
 //
 // Duplicates: in both forms the messages of an incarnation are delivered in order, so that one number for
 // each incarnation records what was delivered. The only other memory is prevDlvs and, with vector clocks, at

@@ -4,23 +4,23 @@
 // The problem: FIFO broadcast. It is reliable broadcast, and if a process broadcasts m before m', no correct
 // process delivers m' unless it has delivered m before.
 //
-// The model of the broadcast below holds: asynchronous, with crashes. Its validity and agreement, uniform
-// or not, hold here as well, because an incarnation of a process broadcasts all messages before m' before it
+// The model of the broadcast below holds: asynchronous, with crashes. Its validity and agreement, uniform or
+// not, hold here as well, because an incarnation of a process broadcasts all messages before m' before it
 // broadcasts m', so that no gap lasts. A gap is never skipped: if a message is lost although the model
-// excludes it, nothing after it is delivered of that incarnation of the sender.
+// excludes it, no later message of that incarnation of the sender is delivered.
 //
 // Why it works: next[q] is the number of the only message of q that may be delivered, and it increases by one
 // with each delivery.
 //
-// Incarnations: a process that restarts after a crash begins with number 1 in its next incarnation, and that
-// is a sender of its own. There is no order between its broadcasts before and after the crash: no receiver
-// could know whether the last message before a crash was ever sent. A restarted receiver begins with an empty
-// state as well: it delivers nothing of incarnations that broadcast before.
+// Incarnations: a process that restarts after a crash begins with number 1 in its next incarnation, and each
+// incarnation is a separate sender. There is no order between its broadcasts before and after the crash: no
+// receiver could know whether the last message before a crash was ever sent. A restarted receiver begins with
+// an empty state as well: it delivers nothing of incarnations that broadcast before.
 //
-// Bounds: the bag holds at most Config.Window messages of one incarnation of a sender, those with the next
-// numbers. One further ahead is refused and lost, because the layer beneath delivers once. A window as large
-// as that of the layer beneath is always large enough. The last problem.MaxLives incarnations of a process
-// are remembered.
+// Bounds: the bag holds at most Config.Window messages of one incarnation of a sender: the messages with
+// the next numbers. A message further ahead is refused and lost, because the layer beneath delivers each
+// message only once. A window as large as that of the layer beneath is always large enough. The last
+// problem.MaxLives incarnations of a process are remembered.
 //
 // The lecture's pseudocode is read with three changes. The removal from the bag is inside the loop, otherwise
 // all but the last message would stay in it. The numbers are the layer's own, because other messages of the

@@ -7,10 +7,11 @@
 // The model: crashes; asynchronous except for suspicions. The bound: any number of crashes, up to n-1, if
 // links lose nothing and all remaining processes eventually suspect every crash. The layer receives
 // suspicions from a detector beneath, as in stack.New(detector, forwarding), or from the host. A suspicion
-// may be false: suspected processes still get all messages, so it costs messages but breaks no property.
+// may be false: suspected processes still get all messages, so a false suspicion costs messages but breaks
+// no property.
 //
-// Without faults a broadcast takes n-1 messages and as many acknowledgements, and no process sends to more
-// than its children: diffusion takes n(n-1)+1.
+// Without faults a broadcast takes n-1 messages and as many acknowledgements, and a process sends only to its
+// children. Diffusion takes n(n-1)+1 messages.
 //
 // Why it works: a process acknowledges when every process below it in the tree holds the message or has
 // crashed. Until then its parent, which holds it too, stands in for it: the parent serves the children of
@@ -25,8 +26,8 @@
 //
 // A broadcast is complete when the root's children have all acknowledged, or failed and been replaced. Then
 // no process needs to hold it any longer. The others learn that in the lecture's two ways: each message says
-// up to which one its sender's broadcasts are complete, so that the next broadcast reports on the last; and
-// with Config.Notice the root reports it with a message of its own, which is passed down the tree. The
+// up to which one its sender's broadcasts are complete, so that the next broadcast reports on the last one.
+// With Config.Notice the root reports it in a separate message, which processes pass down the tree. The
 // lecture's root is done when it has sent to all its children. That does not survive two crashes: a child may
 // have failed before it forwarded anything, and the root with it, and no process would serve its subtree.
 //

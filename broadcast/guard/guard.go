@@ -11,15 +11,15 @@
 // safe to deliver it, and a process that fails stops.
 //
 // Why it works: with FIFO order a number says what a process has delivered of another. Every message
-// carries these numbers. Of any two correct processes one delivers a message at most Bound later than the
-// other. So if a message arrives whose sender had not delivered what this process delivered more than
-// Bound ago, the sender has omitted it: this process refuses its message and all later ones. And if, for
-// longer than Bound, this process has not delivered what two others have delivered, one of them is correct
-// and this process has omitted it: it stops, before it sends again.
+// carries these numbers. Any two correct processes deliver a message at most Bound apart. So if a message
+// arrives whose sender had not delivered what this process delivered more than Bound ago, the sender has
+// omitted it: this process refuses its message and all later ones. And if, for longer than Bound, this
+// process has not delivered what two others have delivered, one of them is correct and this process has
+// omitted it: it stops, before it sends again.
 //
-// With two processes that omit, one may be the only one to have delivered a message of the other: then it
-// takes all others for omitting ones, and its own state for the right one. To find out which state is right
-// they would have to agree, as in membership/group.
+// If two processes omit, one of them may be the only process that has delivered a message of the other. Then
+// it takes all other processes for faulty, and its own state for the right one. To find out which state is
+// right, the processes would have to agree, as in membership/group.
 //
 // Not promised: that correct processes agree on the messages of a process that was found out. One may have
 // delivered the last of them just before another refused it. Without a bound on time an omission looks like a

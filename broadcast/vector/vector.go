@@ -11,10 +11,10 @@
 //   - Causal, when moreover all that its sender had delivered is delivered.
 //
 // The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
-// false suspicions. Progress takes a majority of all processes, see membership/group. A message that only a
-// crashed or excluded member has is lost, and with it whatever cannot be delivered without it; it is lost at
-// all remaining members. Except for level Uniform, the member that is gone may have delivered it: the other
-// levels are not uniform.
+// false suspicions. Progress takes a majority of all processes, see membership/group. If only a crashed or
+// excluded member has a message, all remaining members lose it, and all messages that cannot be delivered
+// without it. Except for level Uniform, the member that is gone may have delivered it: the other levels are
+// not uniform.
 //
 // Why it works: messages of one sender arrive in its order and are numbered, so that a member notices that it
 // missed one. A member keeps what it has received until it knows that all members have received it: when the
@@ -26,12 +26,12 @@
 // A vector counts the messages of each member in the view. It has as many places as the view has members, and
 // all counts restart with the next view; so it does not grow with former members, and no gap outlives a view.
 // A count covers all messages up to it, including those that overtook a Uniform one in transit: a causal
-// message may wait for more than it must, but never for a message that waits for it, because that was sent
-// later.
+// message may wait for more messages than necessary. But it never waits for a message that waits for it,
+// because such a message was sent later.
 //
 // Memory is at most n*W messages: a sender has at most W messages that it does not know to be received by
-// all. With Hold, acknowledgements wait for at most half of that, and never for level Uniform, whose delivery
-// depends on them.
+// all. With Hold, acknowledgements wait for at most half of W messages. Acknowledgements of level Uniform
+// never wait, because delivery depends on them.
 //
 // Source: causal broadcast with vector times in views, stability and flush, from Birman,
 // Schiper and Stephenson (1991); the end of a view as in membership/group.

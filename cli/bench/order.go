@@ -26,14 +26,17 @@ func orderCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "order",
 		Short: "Measure ordered broadcast between real nodes",
-		Long: "Order starts a cluster, all nodes in this process, joined over loopback by mutual TLS, and measures ordered " +
-			"broadcast. The phases latl and latf measure the latency of a single message, from the first node and from " +
-			"the second. one and many measure the messages per second, with one sender and with all nodes sending, each " +
-			"with a window of messages in flight. open and openm measure latencies while one sender, or all nodes, " +
-			"send at --rate without waiting for deliveries; a latency counts from the time at which its message was due. " +
-			"The command prints the results, and a line RESULT with one JSON object for programs that compare systems; " +
-			"such a program may write the flags with one dash. Run nothing else on the computer meanwhile. The exit " +
-			"status is 0, or 130 after Ctrl-C.",
+		Long: "Order measures ordered broadcast. It starts a cluster with all nodes in this process, " +
+			"connected over loopback by mutual TLS. The phases latl and latf measure the latency of " +
+			"a single message, sent by the first node (latl) or by the second (latf). The phases one and " +
+			"many measure the messages per second: in one a single node sends, in many all nodes " +
+			"send. Each sender has a window of messages in flight. The phases open and openm " +
+			"measure latencies while one node (open) or all nodes (openm) send at --rate without " +
+			"waiting for deliveries. A latency counts from the time at which the message was due. " +
+			"The command prints the results, and a line RESULT with one JSON object for programs " +
+			"that compare systems. Such a program may write the flags with one dash. Run nothing " +
+			"else on the computer during the measurement. The exit status is 0, or 130 after " +
+			"Ctrl-C.",
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +

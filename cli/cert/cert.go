@@ -24,12 +24,13 @@ func Command(a *console.App) *cobra.Command {
 		Use:   "cert",
 		Short: "Issue, show and revoke certificates",
 		Long: "An authority is a folder with the key ca.key. It signs a certificate for each\n" +
-			"node and each client of a cluster, by which they authenticate each other, and\n" +
-			"keeps a list of the revoked ones. A node also gets a signer: a key that signs\n" +
-			"messages of protocols. The configuration of all nodes names the signer of each.\n\n" +
-			"Copy ca.pem, crl.pem, and the files with its own name to each node and client,\n" +
-			"and to nobody else. ca.key stays where it is. The exit status is 2 if a command\n" +
-			"did nothing because of its input.",
+			"node and each client of a cluster, and keeps a list of the revoked certificates.\n" +
+			"Nodes and clients authenticate each other with their certificates. A node also\n" +
+			"gets a signer: a key that signs messages of protocols. The configuration of each\n" +
+			"node names the signers of all nodes.\n\n" +
+			"Copy ca.pem and crl.pem to each node and client. Copy the files with a node's or\n" +
+			"client's name only to that node or client. ca.key stays where it is. The exit\n" +
+			"status is 2 if a command did nothing because of its input.",
 		Example: "  parley cert init --cluster bank\n  parley cert issue a b c d\n" +
 			"  parley cert client alice --rights read,write\n  parley cert show",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
@@ -58,7 +59,7 @@ func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.valid = durationFlag(90 * day)
 	cmd.Flags().Var(&f.valid, "valid", "how long the certificates are valid: `time` from 1m to 100y, as in 24h, 90d or 1y")
 	cmd.Flags().BoolVar(&f.renew, "renew", false,
-		"replace certificates and their keys; the old ones stay valid until they expire")
+		"replace certificates and their keys; old certificates stay valid until they expire")
 }
 
 const day = 24 * time.Hour
@@ -146,7 +147,8 @@ func initCommand(a *console.App) *cobra.Command {
 		Use:   "init --cluster NAME",
 		Short: "Create the certificate authority of a cluster",
 		Long: "Init creates an authority: its key ca.key, its certificate ca.pem, and an empty\n" +
-			"revocation list crl.pem. The exit status is 2 if the folder has an authority.",
+			"revocation list crl.pem. The exit status is 2 if the folder already has an\n" +
+			"authority.",
 		Example: "  parley cert init --cluster bank\n  parley cert init --cluster post --dir post --valid 2y",
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -185,11 +187,12 @@ func issueCommand(a *console.App) *cobra.Command {
 		Long: "Issue creates a certificate, its key, and a signer for each node. The printed\n" +
 			"line that begins with ed25519: is the public half of the signer, for the\n" +
 			"configuration of all nodes.\n\n" +
-			"Hosts are the names and addresses that curl and browsers demand in a\n" +
-			"certificate; nodes and Parley's clients check the name of the node instead.\n\n" +
+			"--hosts has the names and addresses that curl and browsers demand in a certificate. " +
+			"Nodes and Parley's clients check the name of the node instead.\n\n" +
 			"With --renew a node gets a new certificate and keeps its signer. To replace the\n" +
-			"signer too, revoke the node's certificates and remove its files first. The exit\n" +
-			"status is 2 if a NAME already has a certificate, or with --renew has none.",
+			"signer too, first revoke the node's certificates and remove the node's files.\n" +
+			"The exit status is 2 if a NAME already has a certificate or, with --renew, has\n" +
+			"no certificate yet.",
 		Example: "  parley cert issue a b c d\n  parley cert issue e --hosts e.example.org,192.0.2.5 --valid 24h\n" +
 			"  parley cert issue a --renew",
 		Args: someNames,
@@ -219,7 +222,7 @@ func clientCommand(a *console.App) *cobra.Command {
 		Short: "Issue certificates of clients",
 		Long: "Client creates a certificate and its key for each client. No right includes\n" +
 			"another one: a client that may do everything needs read,write,admin. The exit\n" +
-			"status is 2 if a NAME already has a certificate, or with --renew has none.",
+			"status is 2 if a NAME already has a certificate or, with --renew, has none yet.",
 		Example: "  parley cert client alice\n  parley cert client root --rights read,write,admin --valid 24h",
 		Args:    someNames,
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -346,12 +349,12 @@ func revokeCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke NAME|SERIAL...",
 		Short: "Revoke certificates",
-		Long: "Revoke adds certificates to the authority's revocation list, crl.pem: all of a\n" +
-			"name, or the one with a serial number. If a node and a client have the same\n" +
-			"name, write node/NAME or client/NAME. Copy crl.pem to all nodes: they read it\n" +
-			"within a minute, and then close the connections of the revoked certificates. To\n" +
-			"revoke a node's signer, remove it from the configuration of all nodes. The exit\n" +
-			"status is 2 if a NAME or SERIAL is unknown.",
+		Long: "Revoke adds certificates to the authority's revocation list, crl.pem: all\n" +
+			"certificates of a NAME, or the certificate with a SERIAL number. If a node and a\n" +
+			"client have the same name, write node/NAME or client/NAME. Then copy crl.pem to\n" +
+			"all nodes. The nodes read it within a minute, and then close the connections of\n" +
+			"the revoked certificates. To revoke a node's signer, remove it from the\n" +
+			"configuration of all nodes. The exit status is 2 if a NAME or SERIAL is unknown.",
 		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
 		Args:    console.Args(1, 0, "at least one NAME or SERIAL was expected"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -21,11 +21,12 @@ func showCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
 		Short: "Show certificates and what is wrong with them",
-		Long: "Show lists what the authority has issued. With FILEs it prints what each of them\n" +
-			"is, for whom, until when, and what is wrong with it, judged by the ca.pem and\n" +
-			"crl.pem in its folder, or in that of --dir. It changes nothing.\n\n" +
-			"The exit status is 1 if something is wrong with a file, and 2 if a file is no\n" +
-			"certificate, key, signer, or revocation list; the other files are shown.",
+		Long: "Show lists what the authority has issued. With FILEs it prints for each FILE what it " +
+			"is, for whom and until when it is valid, and what is wrong with it. It checks a FILE " +
+			"against ca.pem and crl.pem in the folder of the FILE, or in the folder of --dir. It " +
+			"changes nothing.\n\n" +
+			"The exit status is 1 if something is wrong with a file, and 2 if a file is no " +
+			"certificate, key, signer, or revocation list. The other files are shown even then.",
 		Example: "  parley cert show\n  parley cert show certs/node-a.pem certs/signer-a.pub",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {

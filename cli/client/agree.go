@@ -50,15 +50,17 @@ func Agree(a *console.App) *cobra.Command {
 		Short: "Agree on a value although some nodes lie",
 		Long: "Agree makes all correct nodes agree on a value that one node gives them as the\n" +
 			"source: the first node that answers, or the one that --at names. It prints the\n" +
-			"decision of that node. Afterwards the cluster keeps only the slot's number.\n\n" +
+			"decision of that node. After the agreement the cluster keeps only the number of\n" +
+			"its slot.\n\n" +
 			"With --name it hands in a value at each node that is named, and makes the nodes\n" +
 			"agree on the vector of all nodes' values and, with --rule, on one value made of\n" +
-			"it. It prints what each of these nodes has decided. A node whose value nobody\n" +
-			"handed in has none in the vector; a rule counts it as --otherwise says.\n\n" +
+			"it. It prints what each of these nodes has decided. If nobody hands in a value\n" +
+			"at a node, the vector has no value for that node, and a rule uses the value of\n" +
+			"--otherwise instead.\n\n" +
 			"The exit status is 1 if a node refused or failed, 2 if the request is not\n" +
 			"allowed, and 3 if there was no decision: no node answered in time, more than m\n" +
 			"nodes are not connected, or the node missed a deadline and abstained. The error\n" +
-			"says if the outcome is unknown: then the others may have decided.",
+			"says if the outcome is unknown. In that case the other nodes may have decided.",
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
 			"  parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank",

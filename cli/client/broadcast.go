@@ -41,13 +41,13 @@ func Broadcast(a *console.App) *cobra.Command {
 		Aliases: []string{"cast"},
 		Short:   "Broadcast messages in a group",
 		Long: "Broadcast sends a text to all members of a group or, without TEXT, every line of\n" +
-			"the standard input as it arrives. It returns when the node that was called has\n" +
-			"delivered all, and prints the position of the last text, for \"parley subscribe\n" +
-			"--from\". --timeout is for each text.\n\n" +
+			"the standard input as it arrives. It returns when the called node has delivered\n" +
+			"all texts. It prints the position of the last text, which \"parley subscribe\n" +
+			"--from\" accepts. --timeout limits the wait for each text.\n\n" +
 			"The exit status is 1 if a node failed, 2 if the group does not exist, a text is\n" +
 			"too long, or the client lacks the right to write, and 3 if there was no answer\n" +
 			"in time. The error says how many lines were delivered, and if the outcome of the\n" +
-			"last one is unknown.",
+			"last line is unknown.",
 		Example: "  parley broadcast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley broadcast byzantine hello --at node3 --dir bank",
 		Args: console.Args(1, 0, "GROUP was expected"),

@@ -23,13 +23,13 @@ func Clock(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clock",
 		Short: "Show the time that the nodes agree on",
-		Long: "Clock asks the nodes for the time that they agree on by interactive convergence,\n" +
-			"although up to m of them lie. It prints each node's reading, how far any other\n" +
-			"correct node's reading may be from it (within), and how far it is ahead of the\n" +
-			"computer's clock. It changes nothing.\n\n" +
-			"After a start, clocks get in step within a few seconds. Clock waits for that for\n" +
-			"up to --wait, and then prints what there is. A node that lies may never get in\n" +
-			"step: leave it out with --at, or use --wait 0.\n\n" +
+		Long: "Clock asks the nodes for their common time. The nodes agree on it by interactive " +
+			"convergence, although up to m of them lie. For each node it prints the reading of its " +
+			"clock, how much the reading of any other correct node may differ (within), and how far " +
+			"the reading is ahead of the computer's clock. It changes nothing.\n\n" +
+			"After a start, clocks get in step within a few seconds. The command waits up to --wait " +
+			"until they are in step, and then prints the readings in any case. A node that lies may " +
+			"never get in step: name only the other nodes with --at, or use --wait 0.\n\n" +
 			"The exit status is 1 if a node does not answer or is not in step, 2 if the client\n" +
 			"lacks the right to read, 3 if no node answers, and 130 after Ctrl-C.",
 		Example: "  parley clock --dir bank\n  parley clock --wait 0 --json --dir bank",

@@ -19,13 +19,14 @@ func Commit(a *console.App) *cobra.Command {
 		Use:   "commit TRANSACTION NODE=WHAT...",
 		Short: "Commit a transaction on several nodes, or abort it on all",
 		Long: "Commit makes the participants at the named nodes prepare their parts of a\n" +
-			"transaction, and then carry out all parts or none. A name is used once: a second\n" +
-			"commit with the same name, at a node that took part, returns the first outcome.\n" +
-			"A node whose configuration has no participant votes no.\n\n" +
+			"transaction, and then carry out all parts or none. Each TRANSACTION needs a new\n" +
+			"name. A second commit with the same name, at a node that took part, returns the\n" +
+			"outcome of the first commit. A node whose configuration has no participant votes\n" +
+			"no.\n\n" +
 			"The exit status is 0 if the transaction is committed, 1 if it is aborted, 2 if\n" +
-			"the request is not allowed, and 3 if there was no outcome: no answer in time, or\n" +
-			"the transaction is blocked until other nodes recover. Then repeat the command\n" +
-			"with the same name to get the outcome.",
+			"the request is not allowed, and 3 if no outcome is known: there was no answer in\n" +
+			"time, or the transaction is blocked until other nodes recover. To get the\n" +
+			"outcome later, repeat the command with the same name.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
 		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT were expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,19 +21,20 @@ func Status(a *console.App) *cobra.Command {
 		Use:   "status",
 		Short: "Show the health of each node, and what to do about it",
 		Long: "Status asks the nodes of a cluster for their health. It prints a line for each\n" +
-			"node, and under a node that is not healthy what is wrong and what to do. With\n" +
-			"--verbose it also prints the counters: connections, round-trip times, clocks,\n" +
-			"positions of groups and tables, and refused messages. It changes nothing.\n\n" +
+			"node. Under a node that is not healthy, it prints what is wrong and what to do.\n" +
+			"With --verbose it also prints the counters: connections, round-trip times,\n" +
+			"clocks, positions of groups and tables, and refused messages. It changes\n" +
+			"nothing.\n\n" +
 			"A node is healthy if it is ready for clients and is connected to a majority of\n" +
 			"each of its groups and tables. Groups, tables and agreements that nobody has\n" +
-			"used count as healthy. A node that an operator has expelled is listed. It does\n" +
-			"not count if at least m+1 of the other nodes report it as expelled; if fewer\n" +
-			"than m+1 answer, all of these must report it. Notes, such as a clock that is not\n" +
-			"in step yet, do not count.\n\n" +
-			"The exit status is 0 if all nodes that were asked are healthy, 1 if one is not\n" +
-			"or does not answer, 2 if the client lacks the right to read, and 3 if none\n" +
-			"answers. Nodes that have left the cluster do not answer: name the others with\n" +
-			"--at.",
+			"used count as healthy. A node that an operator has expelled is listed, but is\n" +
+			"ignored in the exit status if at least m+1 of the other nodes report it as\n" +
+			"expelled. If fewer than m+1 nodes answer, all of these must report it. Notes,\n" +
+			"such as a clock that is not in step yet, do not make a node unhealthy.\n\n" +
+			"The exit status is 0 if all nodes that were asked are healthy, 1 if a node is not " +
+			"healthy or does not answer, 2 if the client lacks the right to read, and 3 if no node " +
+			"answers. Nodes that have left the cluster do not answer: name only the other nodes " +
+			"with --at.",
 		Example: "  parley status --dir bank\n  parley status --verbose --dir bank\n" +
 			"  parley status --at node2 --json --dir bank",
 		Args: console.NoArgs,

@@ -22,13 +22,14 @@ func Subscribe(a *console.App) *cobra.Command {
 		Use:     "subscribe GROUP",
 		Aliases: []string{"listen"},
 		Short:   "Print the messages that a group delivers",
-		Long: "Subscribe prints what the group delivers at a node, in its order, until Ctrl-C:\n" +
-			"position, sender, and text. If the node fails, it continues at the next one,\n" +
-			"provided that the group's order is the same at all nodes. It changes nothing.\n\n" +
-			"The exit status is 0 after Ctrl-C or --count deliveries, 1 if the delivery at\n" +
-			"--from is no longer kept or no other node can continue, 2 if there is no such\n" +
-			"group or the client lacks the right to read, and 3 if no node answers or, with\n" +
-			"--count, nothing was delivered for --timeout.",
+		Long: "Subscribe prints the position, sender, and text of each message that the group " +
+			"delivers at a node, in the group's order, until Ctrl-C. If the node fails, subscribe " +
+			"continues at the next node, provided that the group's order is the same at all nodes. " +
+			"It changes nothing.\n\n" +
+			"The exit status is 0 after Ctrl-C or --count deliveries, 1 if the delivery at --from " +
+			"is no longer kept or no other node can continue, 2 if there is no such group or the " +
+			"client lacks the right to read, and 3 if no node answers. With --count it is also 3 if " +
+			"nothing was delivered for --timeout.",
 		Example: "  parley subscribe total --from 1 --count 1 --dir bank\n" +
 			"  parley subscribe total --from 1 --count 1 --json --dir bank",
 		Args: console.Args(1, 1, "one GROUP was expected"),

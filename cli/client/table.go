@@ -21,10 +21,10 @@ func Table(a *console.App) *cobra.Command {
 		Use:     "table",
 		Aliases: []string{"log"},
 		Short:   "Read and change a replicated table",
-		Long: "A table is a state machine of which every node of a cluster has a replica: keys,\n" +
-			"values and counters, or a state machine of your own. All commands, also reads,\n" +
-			"are ordered in one log, so the table is linearizable. This command retries a\n" +
-			"change without executing it twice.\n\n" +
+		Long: "A table is a replicated state machine: every node of a cluster has a replica. It\n" +
+			"holds keys, values and counters, or is a state machine of your own. All\n" +
+			"commands, also reads, are ordered in one log, so the table is linearizable. This\n" +
+			"command retries a change without executing it twice.\n\n" +
 			"The exit status is 1 if the table refused the command or the key has no value,\n" +
 			"2 if the table does not exist, the command is not allowed, or the client lacks\n" +
 			"the right to write, and 3 if there was no answer in time.",

@@ -62,7 +62,8 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 		Use:   kind + " NAME",
 		Short: short,
 		Long: short + ", in the new folder NAME. " + long + "\n\n" +
-			"There is no release of Parley yet, so the module replaces it with a checkout, which --source names.",
+			"There is no release of Parley yet. So the module uses a checkout of Parley, " +
+			"which --source names.",
 		Example: "  parley new " + kind + " mine",
 		Args:    console.Args(1, 1, "one NAME is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {

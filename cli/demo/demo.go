@@ -32,10 +32,11 @@ func Command(a *console.App) *cobra.Command {
 		Use:   "demo",
 		Short: "Watch four processes agree although one of them lies",
 		Long: "Demo starts a cluster of four processes on this computer, connected by mutual\n" +
-			"TLS. One of them lies. They agree on a value, and demo shows every message from\n" +
-			"the traces that the processes wrote. Then they broadcast in total order, and one\n" +
-			"of them is killed meanwhile. After that the cluster keeps running for you to\n" +
-			"call it, until Ctrl-C, which removes everything.\n\n" +
+			"TLS. One of them lies. They agree on a value, and demo shows every message,\n" +
+			"taken from the traces that the processes wrote. Then the processes broadcast in\n" +
+			"total order, and demo kills one of them meanwhile. After that the cluster keeps\n" +
+			"running, so that you can call it, until you press Ctrl-C. Then demo removes\n" +
+			"everything.\n\n" +
 			"The exit status is 0 if all promises held, 1 if one broke or a process failed,\n" +
 			"and 130 if you interrupt it before everything was shown.",
 		Example: "  parley demo --once",

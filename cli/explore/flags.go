@@ -70,7 +70,7 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	fs.IntVar(&f.liars, "liars", 0,
 		"`number` of faulty processes that may do anything, in every choice of them (default: m, if the protocol tolerates "+
 			"Byzantine faults)")
-	fs.BoolVar(&f.outspoken, "outspoken", false, "processes that may do anything always send something: leave out silence")
+	fs.BoolVar(&f.outspoken, "outspoken", false, "processes that may do anything are never silent")
 	fs.StringVar(&f.values, "values", "",
 		"initial `values`, as in a run: one for all processes that propose, or one for each of them")
 	fs.StringVar(&f.tryValues, "try-values", "",

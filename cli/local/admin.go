@@ -43,8 +43,8 @@ func expel(a *console.App) *cobra.Command {
 	return askOthers(a, "expel", "expelled", "Make the other nodes exclude a node from the cluster",
 		"Expel asks all other nodes, or those that --at names, to exclude a node. A\n"+
 			"majority excludes it from groups and tables. Services that tolerate Byzantine\n"+
-			"faults exclude it when m+1 nodes have been asked, because up to m of them may\n"+
-			"lie. The node rejoins when it is started again.",
+			"faults exclude it only when m+1 nodes have been asked, because up to m of these\n"+
+			"may lie. An excluded node rejoins when it is started again.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})
 			return err
@@ -55,11 +55,12 @@ func expel(a *console.App) *cobra.Command {
 func forget(a *console.App) *cobra.Command {
 	return askOthers(a, "forget", "forgotten", "Make the other nodes admit a node that they refuse",
 		"Forget makes all other nodes, or those that --at names, delete what they know of\n"+
-			"the incarnations and the disk of a stopped node: they admit the next connection\n"+
-			"with a certificate of that name. Use it for a node that is refused although its\n"+
-			"folder is intact, such as after somebody else used its key (revoke that\n"+
-			"certificate first). Do not use it if the folder is lost or an old copy: start\n"+
-			"the node with an empty folder and --rejoin, or acknowledged data may be lost.",
+			"the incarnations and the disk of a stopped node. They then admit the next\n"+
+			"connection with a certificate of that name. Use forget if nodes refuse a node\n"+
+			"although its folder is intact, for example after somebody else used its key\n"+
+			"(revoke that certificate first). Do not use forget if the folder is lost or is\n"+
+			"an old copy, because acknowledged data may be lost. Start that node with an\n"+
+			"empty folder and --rejoin instead.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Forget(ctx, &parleyv1.ForgetRequest{Name: name})
 			return err
@@ -79,8 +80,8 @@ func askOthers(a *console.App,
 	cmd := &cobra.Command{
 		Use:   verb + " NODE",
 		Short: short,
-		Long: long + "\n\nThe exit status is 1 if a node could not do it, 2 if there is no such node or the\n" +
-			"client lacks the right admin, and 3 if no node answers.",
+		Long: long + "\n\nThe exit status is 1 if a node could not do that, 2 if there is no such node\n" +
+			"or the client lacks the right admin, and 3 if no node answers.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {

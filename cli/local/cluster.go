@@ -27,9 +27,9 @@ func Command(a *console.App) *cobra.Command {
 		Use:   "cluster",
 		Short: "Run a local cluster, and manage the nodes of any cluster",
 		Long: "A local cluster is a folder with an authority, certificates, and a configuration\n" +
-			"for each node, and one process for each node, as \"parley node\" runs it. It is\n" +
-			"for trials and tests. The commands leave, drain, expel, and forget work on any\n" +
-			"cluster.",
+			"for each node. Each node is a process, as \"parley node\" runs it. Use a local\n" +
+			"cluster for trials and tests. The commands leave, drain, expel, and forget work\n" +
+			"on any cluster.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
 		Args:    cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
@@ -48,13 +48,14 @@ func up(a *console.App) *cobra.Command {
 		Long: "Up creates the folder of a cluster, starts its nodes, and keeps them running\n" +
 			"until Ctrl-C or \"parley cluster down\". It reports a node that ends, and does not\n" +
 			"restart it.\n\n" +
-			"If an earlier up has created the folder, its configuration is used. A\n" +
-			"durable cluster starts with its data; otherwise the data is removed and the\n" +
-			"nodes start from scratch. If the cluster is running, up prints its nodes.\n" +
-			"Without --dir the folder is temporary, and is removed unless a node failed.\n\n" +
-			"The exit status is 0 after an orderly end or if the cluster is running already,\n" +
-			"1 if a node failed, 2 if a flag or the folder does not fit, and 3 if a node has\n" +
-			"not joined after a minute.",
+			"If the folder exists from an earlier up, up uses the configuration in it. A\n" +
+			"durable cluster starts with its data. If the cluster is not durable, up removes\n" +
+			"the data, and the nodes start from scratch. If the cluster is running, up prints\n" +
+			"its nodes. Without --dir the folder is temporary, and up removes it at the end\n" +
+			"unless a node failed.\n\n" +
+			"The exit status is 0 if the cluster ended in order or is running already, 1 if a\n" +
+			"node failed, 2 if a flag or the folder does not fit, and 3 if a node has not\n" +
+			"joined after a minute.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
 		Args: console.NoArgs,
@@ -262,9 +263,9 @@ func down(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down --dir DIR",
 		Short: "End a local cluster",
-		Long: "Down ends the cluster that \"parley cluster up\" runs in a folder, and returns\n" +
-			"when all nodes have ended, after at most 45 s. The folder stays. The exit status\n" +
-			"is 2 if no cluster runs there.",
+		Long: "Down ends the cluster that \"parley cluster up\" runs in a folder. It returns\n" +
+			"when all nodes have ended, after at most 45 s. It keeps the folder. The exit\n" +
+			"status is 2 if no cluster runs there.",
 		Example: "  parley cluster down --dir bank",
 		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -33,17 +33,17 @@ func Doctor(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Measure a cluster and propose its round length",
-		Long: "With --round, doctor measures how long messages take and how late processes\n" +
-			"wake, and proposes the length of a round, m, and the largest difference of the\n" +
-			"clocks (delta), each with its reason. It joins nothing and changes nothing.\n\n" +
-			"With --client it asks the node of the configuration, through its API and as that\n" +
-			"client, what the node has measured while it ran. Without --client it\n" +
-			"measures from this computer: how late this process wakes, and how long it takes\n" +
-			"to connect to the other nodes with the node's certificate. Measure for half an\n" +
-			"hour under the usual load (--for 30m) before you trust the proposal.\n\n" +
-			"The exit status is 1 if the configured rounds are too short for what was\n" +
-			"measured or a node was not reached, 2 if the configuration is wrong, and 3 if\n" +
-			"with --client the node does not answer.",
+		Long: "With --round, doctor measures how long messages take and how late processes wake. It " +
+			"proposes the length of a round, m, and the largest difference of the clocks (delta), " +
+			"each with its reason. It does not join the cluster, and changes nothing.\n\n" +
+			"With --client, doctor calls the API of the node of the configuration, as that\n" +
+			"client, and gets what the node has measured while it ran. Without --client,\n" +
+			"doctor itself measures on this computer: how late its process wakes, and how\n" +
+			"long a connection to each other node takes with the node's certificate. Measure\n" +
+			"for half an hour under the usual load (--for 30m) before you trust the proposal.\n\n" +
+			"The exit status is 1 if the configured rounds are too short for the measured times, or " +
+			"if a node was not reached. It is 2 if the configuration is wrong, and 3 if with " +
+			"--client the node does not answer.",
 		Example: "  parley doctor --round --config node.yaml --for 2s",
 		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -31,15 +31,16 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node of a cluster",
-		Long: "Node joins a cluster as its configuration says, prints a line when it is a\n" +
-			"member, and runs until Ctrl-C or SIGTERM. Its log goes to the standard error.\n\n" +
-			"Every minute, and on SIGHUP, it reads the certificates and the revocation list\n" +
-			"again. On SIGUSR1, and when it fails, it writes the last events of its machines\n" +
-			"to flight.jsonl in its data folder, for \"parley audit\".\n\n" +
-			"With --check it starts nothing, and reports whether certificates, addresses, and\n" +
-			"folders are in order.\n\n" +
-			"The exit status is 0 after an orderly end, 1 if the node failed, such as by its\n" +
-			"disk, or if --check found a problem, and 2 if it could not start or the\n" +
+		Long: "Node runs a node with its configuration file. The node joins its cluster, prints a " +
+			"line when it is a member, and runs until Ctrl-C or SIGTERM. It writes its log to the " +
+			"standard error.\n\n" +
+			"Every minute, and on SIGHUP, the node reads the certificates and the revocation\n" +
+			"list again. On SIGUSR1, and when it fails, it writes the last events of its\n" +
+			"machines to flight.jsonl in its data folder, for \"parley audit\".\n\n" +
+			"With --check the command starts no node, and reports whether certificates,\n" +
+			"addresses, and folders are in order.\n\n" +
+			"The exit status is 0 after an orderly end, 1 if the node failed (for example because " +
+			"its disk failed) or --check found a problem, and 2 if the node could not start or the " +
 			"configuration is wrong.",
 		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
 		Args:    console.NoArgs,

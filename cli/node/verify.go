@@ -35,9 +35,9 @@ func verifyCommand(a *console.App) *cobra.Command {
 		Use:   "verify --dir FOLDER",
 		Short: "Check the records of a stopped node",
 		Long: "Verify reads all records of a stopped node, compares every checksum, and changes\n" +
-			"nothing. It prints the position of the last record, or what is damaged: file,\n" +
-			"byte, and what to do. The exit status is 1 if something is damaged, and 2 if\n" +
-			"there is nothing to check or the node is running.",
+			"nothing. It prints the position of the last record. If something is damaged, it\n" +
+			"prints the file, the byte, and what to do. The exit status is 1 if something is\n" +
+			"damaged, and 2 if there is nothing to check or the node is running.",
 		Example: "  parley node verify --dir data",
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -25,11 +25,14 @@ func Sweep(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Simulate many seeds and shrink the first broken promise",
-		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed, on all cores. Random faults, " +
-			"workload, delays, and coins are drawn from the seed. It counts the faults and the verdicts, and stops at the " +
-			"first broken promise: it shrinks that run, and prints the commands that repeat both. It changes no file.\n\n" +
-			"The exit status is 0 if no promise broke, 1 if one broke, and 130 after Ctrl-C, with the counts so far. All " +
-			"flags of \"parley run PROTOCOL\" may follow.\n\nLearn more: docs/scenarios/README.md",
+		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed, on all " +
+			"cores. The seed determines the random faults, workload, delays, and coins. Sweep " +
+			"counts the faults and the verdicts, and stops at the first broken promise. It then " +
+			"shrinks that run, and prints the commands that repeat the run and the smaller run. It " +
+			"changes no file.\n\n" +
+			"The exit status is 0 if no promise broke, 1 if one broke, and 130 after Ctrl-C; then " +
+			"sweep prints the counts so far. Sweep takes all flags of \"parley run PROTOCOL\" " +
+			"too.\n\nLearn more: docs/scenarios/README.md",
 		Example: "  parley sweep eig -n 4 -m 1 --faulty 2=random --seeds 1..2000\n" +
 			"  parley sweep docs/scenarios/article.yaml --seeds 1..500 --json",
 		DisableFlagParsing: true,

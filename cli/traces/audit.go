@@ -33,11 +33,13 @@ func Audit(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
 		Short: "Check the promises of protocols on the traces of nodes",
-		Long: "Audit merges the traces of the nodes of a cluster, machine by machine, and prints which properties of the " +
-			"protocol held, and which were promised under the faults that occurred. A TRACE is a file, or a folder with " +
-			".jsonl files; traces of runs are audited too. It changes no file.\n\n" +
-			"Only the traces of correct nodes are evidence. A node is faulty if its trace says so (fault injection), or if " +
-			"--faulty names it. Each agreement of a stream is judged by itself, and an incomplete trace up to its end.\n\n" +
+		Long: "Audit merges the traces of the nodes of a cluster, machine by machine. It prints which " +
+			"properties of the protocol held, and which properties were promised under the faults " +
+			"that occurred. A TRACE is a file, or a folder with .jsonl files. Audit also accepts " +
+			"traces of runs. It changes no file.\n\n" +
+			"Only the traces of correct nodes are evidence. A node is faulty if its trace says so " +
+			"(fault injection), or if --faulty names it. Audit judges each agreement of a stream " +
+			"separately, and judges an incomplete trace up to its end.\n\n" +
 			"The exit status is 0 if no promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
 			"  parley audit testdata/traces\n  parley audit testdata/traces --machine group/order --json",

@@ -34,9 +34,10 @@ func Command(a *console.App) *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show TRACE...",
 		Short: "Show a trace as run shows the run",
-		Long: "Show prints the trace of a run as \"parley run\" prints the run. It merges the traces of the nodes " +
-			"of a cluster, files or folders, and shows one machine; of a stream of agreements it shows one " +
-			"slot. The exit status is 0 if no promise broke, 1 if one broke, and 2 if a trace cannot be read.",
+		Long: "Show prints the trace of a run as \"parley run\" prints the run. If the traces are of " +
+			"the nodes of a cluster (files or folders), it merges them and shows one machine. If " +
+			"that machine is a stream of agreements, it shows one slot. The exit status is 0 if no " +
+			"promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
@@ -103,8 +104,9 @@ func diffCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE FILE",
 		Short: "Show where two traces diverge",
-		Long: "Diff prints the first event in which two traces differ, with the events before and after it. The exit " +
-			"status is 0 if the traces are the same, 1 if they differ, and 2 if one cannot be read.",
+		Long: "Diff prints the first event in which two traces differ, with the events before and " +
+			"after it. The exit status is 0 if the traces are the same, 1 if they differ, and 2 if " +
+			"a trace cannot be read.",
 		Example: "  parley trace diff run.jsonl run.jsonl",
 		Args:    console.Args(2, 2, "two FILEs are needed"),
 		RunE: func(_ *cobra.Command, args []string) error {

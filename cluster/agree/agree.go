@@ -1,4 +1,4 @@
-// Package agree is a node's service for agreements: on the value of one node, and on the vector of all nodes'
+// Package agree is a node's service for agreements on the value of one node, and on the vector of all nodes'
 // values.
 package agree
 

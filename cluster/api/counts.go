@@ -28,7 +28,7 @@ func (c *counts) init(s *Server) {
 	c.registry = prometheus.NewRegistry()
 	c.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_api_requests_total",
-		Help: "Finished requests of clients, by method and code. A rise of codes other than ok: see " +
+		Help: "Finished requests of clients, by method and code. If codes other than ok rise, see " +
 			"api_failures_total.",
 	}, []string{"method", "code"})
 	c.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -39,13 +39,13 @@ func (c *counts) init(s *Server) {
 	}, []string{"method"})
 	c.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_api_failures_total",
-		Help: "Failed requests, by reason and outcome. A rise with outcome unknown: look at the links and " +
-			"at view_suspected.",
+		Help: "Failed requests, by reason and outcome. If the outcome unknown rises, look at the links " +
+			"and at view_suspected.",
 	}, []string{"reason", "outcome"})
 	c.turned = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_api_refused_total",
-		Help: "Refused or closed connections of clients, by reason. If it rises, the log names the " +
-			"clients.",
+		Help: "Refused or closed connections of clients, by reason. If it rises, look for the clients in " +
+			"the log.",
 	}, []string{"reason"})
 	c.registry.MustRegister(c.requests, c.seconds, c.failures, c.turned, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})
@@ -72,11 +72,11 @@ func (c *counts) error(f *failure) {
 	c.failures.WithLabelValues(f.reason, outcome).Inc()
 }
 
-// refusedFor is a refused client, by the name in its certificate, and the reason.
+// refusedFor is the name in the certificate of a refused client, and the reason.
 type refusedFor struct{ reason, who string }
 
-// mostRefused is how many refused clients are logged by name in a minute, because anybody can show a certificate
-// with any name. Further ones are logged once for each reason.
+// mostRefused is how many refused clients are logged by name in a minute. Further clients are logged once for each
+// reason. There is a limit because anybody can show a certificate with any name.
 const mostRefused = 64
 
 // refused counts a refused connection, and reports whether to log it: once a minute for each reason and client.
@@ -102,6 +102,6 @@ func answer(w http.ResponseWriter, status int, lines []string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	for _, line := range lines {
-		_, _ = w.Write([]byte(line + "\n")) // a disconnected client does not read it
+		_, _ = w.Write([]byte(line + "\n")) // a disconnected client does not read the lines
 	}
 }

@@ -1,52 +1,52 @@
 package api
 
-// meanings has the help text of each metric of a node: what it is, its unit, and what to do when it rises or falls.
+// meanings has the help text of each metric of a node: its meaning, its unit, and what to do when it rises or falls.
 var meanings = map[string]string{
 	"info":  "Always 1; the labels name the cluster and the node.",
-	"ready": "1 if the node is ready for clients, otherwise 0; then /readyz says why.",
-	"incarnation": "Number of this start of the node; a later one is larger. A rise is a restart: " +
-		"look at the log.",
+	"ready": "1 if the node is ready for clients, otherwise 0. If it is 0, /readyz says why.",
+	"incarnation": "Number of this start of the node; a later start has a larger number. A rise is a " +
+		"restart: look at the log.",
 	"refused_total": "Messages of the peer that a machine of this node refused, by reason. A steady " +
-		"rise means a faulty peer or one that is late: look at its log.",
+		"rise means that the peer is faulty or late: look at the log of the peer.",
 	"strangers_total": "Connections at the address for nodes that no member authenticated, by reason. " +
-		"If it rises, the log names the addresses: look for a wrong certificate or an " +
-		"attack.",
+		"If it rises, look for a wrong certificate or an attack: the log names the " +
+		"addresses.",
 	"strange_total": "Messages of other nodes for machines that this node does not have. If it " +
 		"rises, compare configurations.",
-	"commit_total": "Finished transactions, by outcome. If aborted ones rise, the log of the " +
-		"participants says why.",
+	"commit_total": "Finished transactions, by outcome. If aborted transactions rise, the log " +
+		"of the participants says why.",
 	"commit_pending": "Transactions whose outcome this node does not know yet. If it rises, look at " +
 		"commit_blocked and participants.",
-	"commit_blocked": "Transactions without an outcome until other nodes recover. If it is not 0, " +
+	"commit_blocked": "Transactions that get no outcome until other nodes recover. If it is not 0, " +
 		"start the nodes that are down.",
-	"link_connected":  "1 if the peer is connected, otherwise 0; then look at its process and at the network.",
-	"member_expelled": "1 if an operator has expelled the member, until it is started again.",
-	"link_connections_total": "Connections with the peer since the start. A rise means a link that breaks: " +
+	"link_connected":  "1 if the peer is connected, otherwise 0. If it is 0, look at the peer and at the network.",
+	"member_expelled": "1 if an operator has expelled the member, until the member is started again.",
+	"link_connections_total": "Connections with the peer since the start. A rise means that the link breaks: " +
 		"look at the network.",
 	"link_frames_in_total":   "Frames received from the peer.",
 	"link_frames_out_total":  "Frames sent to the peer.",
 	"link_bytes_in_total":    "Bytes received from the peer.",
 	"link_bytes_out_total":   "Bytes sent to the peer.",
-	"link_frames_lost_total": "Frames that were queued when a connection ended. A rise means a link that breaks.",
+	"link_frames_lost_total": "Frames that were queued when a connection ended. A rise means that the link breaks.",
 	"link_queued_bytes":      "Bytes queued for the peer. If it rises, the peer or the network is too slow.",
 	"link_dropped_total": "Dropped connections and frames of the peer, by reason. If it rises, look " +
 		"for the reason in the log.",
-	"link_rtt_seconds": "Round-trip time of the last pings to the peer, in seconds: least, median, and " +
-		"99.9th percentile. If a median exceeds 1/5 of a round, the peer counts as faulty: " +
+	"link_rtt_seconds": "Round-trip time of the last pings to the peer, in seconds: minimum, median, and " +
+		"99.9th percentile. If the median exceeds 1/5 of a round, the peer counts as faulty: " +
 		"run parley doctor.",
 	"table_position": "Commands that this replica has applied. If it stays behind the others, this node is slow.",
 	"table_waiting": "Commands of this node without an answer. If it rises, the table stalls: look " +
 		"at view_suspected.",
 	"table_stopped": "1 if this replica has stopped because it diverged or its machine panicked. " +
-		"Then see the log; start the node with an empty folder and --rejoin.",
-	"table_diverged": "1 for a node whose replica of the table differs from the majority. Start that " +
+		"If it is 1, see the log, and start the node with an empty folder and --rejoin.",
+	"table_diverged": "1 for a node whose replica of the table differs from the majority. If it is 1, start that " +
 		"node with an empty folder and --rejoin, and report the bug.",
 	"store_records_total": "Records submitted to the disk since the start.",
 	"store_durable_total": "Records on the disk since the start. If it stays behind store_records_total, " +
 		"the disk is too slow.",
 	"store_bytes_total": "Bytes of records submitted to the disk since the start.",
-	"store_free_bytes": "Free bytes on the disk of the data folder, at most 1 s old. Below 64 MiB the " +
-		"node refuses requests that write.",
+	"store_free_bytes": "Free bytes on the disk of the data folder, measured at most 1 s ago. Below 64 MiB " +
+		"the node refuses requests that write.",
 	"store_slowest_commit_seconds": "Duration of the slowest commit to the disk since the start, in seconds. If it " +
 		"rises, the disk is too slow.",
 	"store_refuses": "1 if the node refuses requests that write because less than 64 MiB are free: " +
@@ -54,17 +54,17 @@ var meanings = map[string]string{
 	"view_in": "1 if this node is a member of the group or table, otherwise 0 until it has rejoined.",
 	"view_number": "Number of the view of the group or table. A rise means that a member was " +
 		"excluded or has joined.",
-	"view_members":       "Members of the view. If it falls, a node was excluded: look at link_connected.",
+	"view_members":       "Members of the view. If it falls, a node was excluded: look at link_connected for that node.",
 	"view_suspected":     "Members that this node suspects to have crashed. If it stays above 0, look at these nodes.",
 	"slots_opened_total": "Agreements that this node has begun or joined, by stream or group.",
 	"slots_done":         "Number of the slot up to which all slots are finished, by stream or group.",
 	"slots_abstained_total": "Agreements from which this node abstained because it missed a deadline or was " +
 		"rejoining. If it rises, look at pauses_total and clock_synchronized.",
-	"clock_synchronized": "1 if the clock is in step with the others, otherwise 0; then look at " +
+	"clock_synchronized": "1 if the clock is in step with the others, otherwise 0. If it is 0, look at " +
 		"link_rtt_seconds and clock_skew_seconds.",
 	"clock_bound_seconds":  "How far the clock of any other correct node may differ, in seconds.",
 	"clock_offset_seconds": "How far the time of the cluster is ahead of the computer's clock, in seconds.",
-	"clock_drift_ppm": "How much faster this node's clock runs than the others, in parts per million. " +
+	"clock_drift_ppm": "How much faster this node's clock runs than the other clocks, in parts per million. " +
 		"Beyond 3000 the node refuses agreements: repair the clock.",
 	"clock_skew_seconds": "How far the peer's clock was ahead at the last reading, in seconds. If it " +
 		"rises for one peer, repair that clock.",

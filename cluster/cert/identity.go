@@ -10,10 +10,10 @@
 // check nothing else, such as curl). A node dials and accepts, so its certificate has both uses; a client only
 // dials. A client's rights are in the query of its name; none of the three rights includes another.
 //
-// A node has a second key, its signer (Ed25519), for signatures of protocols. It has no certificate: its public
-// half is pinned in the configuration of all nodes, and changes only with that configuration, while certificates
-// are short-lived and can be replaced at any time. With one key for both, a proxy that terminates connections
-// could sign for the protocols.
+// A node has a second key, its signer (Ed25519), for signatures of protocols. The signer has no
+// certificate. Its public half is in the configuration of all nodes, and changes only with that
+// configuration. Certificates, in contrast, are short-lived and can be replaced at any time. With
+// one key for both purposes, a proxy that terminates connections could sign for the protocols.
 //
 // Trust is what a process knows of authorities and their lists. It can be replaced while connections are live;
 // connections that it no longer covers are closed (Watch). All checks are made in tls.Config.VerifyConnection,

@@ -6,9 +6,10 @@
 // trace. [Serve] runs such a process. The two exchange lines of JSON, on the standard input and output of
 // the process. The process ends when its input ends, so it does not outlive its starter.
 //
-// A process crashes by being killed, or at an exact place, between two effects of a step, by itself: it
-// carries out the effects up to that place, and ends. The processes also simulate the weather of links
-// ([sim.Weather]). Receipts in their traces name the message received ([trace.Sending]).
+// To crash a process, a run kills it, or the process ends itself at an exact place between two
+// effects of a step: it carries out the effects up to that place, and ends. The processes also
+// simulate the weather of links ([sim.Weather]). Receipts in their traces name the message received
+// ([trace.Sending]).
 //
 // Machines made for simulated runs have their times in ticks. Here a run chooses the length of a tick, and
 // the clocks of all processes show 0 at the same time.

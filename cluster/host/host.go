@@ -3,9 +3,9 @@
 // the same machine at the other end.
 //
 // A process takes one step at a time, in the goroutine that brings the input: a reader of a connection, a
-// timer, or a caller. There is no goroutine between a link and a machine, unless steps of the machine may
-// take long (Options.Long). Messages sent by a step go into the buffers of the links. These are flushed at
-// the end of the burst of messages that caused the step.
+// timer, or a caller. If steps of a machine may take long (Options.Long), a goroutine stands between the
+// link and the machine; otherwise there is none. Messages sent by a step go into the buffers of the
+// links. These are flushed at the end of the burst of messages that caused the step.
 //
 // No effect of a step leaves the node before the records that the same step or an earlier step of the
 // machine appended are on the disk.

@@ -8,11 +8,11 @@
 // # The path of a frame
 //
 // Send copies a frame into a block of the peer's queue; Flush writes the queue. The first goroutine that flushes
-// writes; those that come meanwhile leave their frames to it, so that frames share TLS records and system calls
-// when there are many, and do not wait when there are few. No goroutine waits for a peer to read. Beneath
-// crypto/tls is a connection that writes what the socket accepts and keeps the rest (at most about a block).
-// While there is such a rest, all other goroutines only queue, and one goroutine of the connection writes. Two
-// nodes whose readers both write therefore cannot block each other.
+// writes; goroutines that flush meanwhile leave their frames to it. So many frames share TLS records and system
+// calls, and few frames do not wait. No goroutine waits for a peer to read. Beneath crypto/tls is a connection
+// that writes what the socket accepts and keeps the rest (at most about a block). While there is such a rest,
+// all other goroutines only queue, and one goroutine of the connection writes. Two nodes whose readers both
+// write therefore cannot block each other.
 //
 // The goroutine that reads a connection calls the Handler, and calls Burst before it reads from the socket again:
 // the answers to all frames of one read are sent together.

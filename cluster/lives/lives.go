@@ -2,18 +2,18 @@
 //
 // # Decisions
 //
-// A node's incarnation is a record in its store, and so is what it has seen of each peer. Motive: one format that
-// can be damaged and must be checked. Cost: folders of earlier versions are refused, and their cluster starts
-// from scratch.
+// A node's incarnation is a record in its store. So is what the node has seen of each peer. Motive: one
+// format that can be damaged and must be checked. Cost: folders of earlier versions are refused, and their
+// cluster starts from scratch.
 //
 // A node reports its disk position, and is trusted by certificate. Hellos (version 2 of the wire) carry the
 // number of the folder, the position at which this incarnation began, and the current one, which is also sent
 // every second. Peers keep the highest position beside the latest incarnation, with the certificate that reported
-// it, and refuse a folder that has less, for good. Motive: an old copy of a folder looks like the original node
-// but has lost promises that it made. And an attacker who held a key for a while must not exclude its owner
-// forever: what was reported with a certificate is dropped when the certificate is revoked. Cost: one record a
-// minute for each member; a node whose only certificate is revoked is trusted once without a check; and positions
-// sent in the last second before a crash of all receivers are lost.
+// it, and refuse a folder with a lower position forever. Motive: an old copy of a folder looks like the original
+// node but has lost promises that it made. And an attacker who held a key for a while must not exclude its owner
+// forever: when a certificate is revoked, peers drop what was reported with it. Cost: one record a minute for
+// each member; a node whose only certificate is revoked is trusted once without a check; and positions sent in
+// the last second before a crash of all receivers are lost.
 //
 // A node remembers the latest incarnation of every peer on its disk, and writes it before it admits the peer.
 // Motive: with this in memory only, a node that lost its folder and one that restarted could form a first view

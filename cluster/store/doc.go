@@ -14,9 +14,10 @@
 //
 // # Failure
 //
-// A disk that has failed is not used again: it is unknown how much of a failed write it has kept, and
-// whether it would report that. A disk that does not answer for Options.Limit has failed. The store then
-// accepts nothing more and reports the failure to its owner, which stops the node.
+// A disk that has failed is not used again: it is unknown how much of a failed write the disk has
+// kept, and whether it would report a loss. A disk that does not answer for Options.Limit has
+// failed. The store then accepts nothing more and reports the failure to its owner, which stops the
+// node.
 //
 // # Decisions
 //

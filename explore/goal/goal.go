@@ -36,11 +36,11 @@ most strongly, and or least.
 A value is a word, or text in double quotes.
 
 A variable has the name that reports show, with _ for a space, as in P1.also_back and
-P1.from[0].seq. Compare it with = != < <= > >=; two numbers are compared as numbers,
-everything else as text. A time is in ticks from now. Processes in values are numbered from
-0. The comparison is false if the variable does not exist, because the process is down or a
-list is shorter. A name that no process has at the start is refused, except in quotes, as in
-P1."due".`
+P1.from[0].seq. Compare a variable with = != < <= > >=. Two numbers are compared as numbers,
+everything else as text. A time is in ticks from now. In values, processes are numbered from
+0. If the variable does not exist, because the process is down or a list is shorter, the
+comparison is false. If no process has a variable of this name at the start, the name is
+refused. In quotes it is allowed, as in P1."due".`
 
 // Goal is a predicate on states.
 type Goal struct {

@@ -74,7 +74,7 @@ func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	for _, kind := range slices.Sorted(maps.Keys(t.faults)) {
 		kinds = append(kinds, kind+" "+prose.Number(t.faults[kind]))
 	}
-	fmt.Fprintf(&b, "\n%s cells, %s of them failed; %s runs in %.1f s; in %s of the runs something was promised\n",
+	fmt.Fprintf(&b, "\n%s cells, %s of them failed; %s runs in %.1f s; something was promised in %s of the runs\n",
 		prose.Number(uint64(t.cells)), prose.Number(uint64(t.failed)), prose.Number(t.runs), took.Seconds(),
 		prose.Number(t.promised))
 	fmt.Fprintf(&b, "messages received %s, delivered to the layer above %s\n%s\n", prose.Number(t.received),
@@ -83,10 +83,11 @@ func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	return err
 }
 
-const legend = `held: no run broke anything, and something was promised; held*: the same, and nothing was promised.
+const legend = `held: no run broke anything, and something was promised.
+held*: no run broke anything, and nothing was promised.
 broke N: N runs broke something that was not promised.
-Failed: VIOLATED: a promise was broken. NOT FOUND: what must break there did not. NO FAULT: none came.
-NOTHING: nothing was delivered, or what is promised to be seen sometimes never was.
+A cell fails with VIOLATED: a promise was broken. NOT FOUND: a property that must break did not break.
+NO FAULT: no fault occurred. NOTHING: nothing was delivered, or a state that must sometimes occur never occurred.
 
 `
 

@@ -1,8 +1,8 @@
 // Package detector guesses which processes have crashed, from their silence.
 //
-// The problem: processes crash, and those that have not must learn which ones have. Every process sends a
-// heartbeat to all others once a period, and suspects a process that has been silent for longer than a
-// timeout.
+// The problem: processes crash, and the others must learn which processes have crashed. Every process
+// sends a heartbeat to all others once a period, and suspects a process that has been silent for
+// longer than a timeout.
 //
 // The bound: every correct process eventually suspects every crash, with any number of crashes
 // (completeness). No other process is suspected (accuracy) if delays are bounded, the timeout respects the
@@ -10,29 +10,31 @@
 //
 //	timeout >= period + 2 lateness + delay
 //
-// and no heartbeat is lost. A suspicion then also comes after the last message that the link brings.
-// Otherwise a suspicion is a guess, and the detector corrects its guesses: consecutive heartbeats clear a
-// suspicion, and the timeout of that process grows. If delays are bounded by less than the largest
-// timeout, it is wrong about a process only a few times (eventual accuracy).
+// and no heartbeat is lost. Then a suspicion also comes only after the last message on the link
+// from that process. Otherwise a suspicion is a guess, and the detector corrects its guesses:
+// consecutive heartbeats clear a suspicion, and the timeout of that process grows. If delays are
+// bounded by less than the largest timeout, the detector is wrong about a process only a few times
+// (eventual accuracy).
 //
 // Why it works: a crashed process sends no heartbeat, and its silence grows until it exceeds any timeout. A
-// live process sends one heartbeat a period, and they arrive no further apart than a period and the delay.
-// The silence must be that of the other process: a process whose own timer fires late was paused itself, has
-// unread heartbeats, and suspects no process until it has listened for another whole timeout. Clearing a
-// suspicion takes more than a single heartbeat, so that a process at the edge of its timeout is not trusted
-// and suspected in turn.
+// live process sends one heartbeat a period, and two heartbeats arrive no further apart than a period plus
+// the delay. The silence must be that of the other process: a process whose own timer fires late was paused
+// itself, has unread heartbeats, and suspects no process until it has listened for another whole timeout. A
+// single heartbeat does not clear a suspicion. Otherwise a process at the edge of its timeout would be
+// trusted and suspected in turn.
 //
-// A host that sees its links break need not wait that long: it reports them ([Broke]). A process whose links
-// with more than half of all processes are broken, as their heartbeats report, is suspected at once. One link
-// that breaks, or is mended within the grace period, makes no process suspected.
+// A host that sees its links break need not wait for the timeout: it reports the broken links ([Broke]). A
+// process whose links with more than half of all processes are broken, as their heartbeats report, is
+// suspected at once. One broken link, or a link that is mended within the grace period, makes no process
+// suspected.
 //
 //	upon broken(q) for Grace, or mended(q):  send BEAT(broken) to all
 //	upon BEAT(b) from p:                     b[p] := b
 //	upon q in b[p] for more than n/2 p that are not suspected:  suspect q
 //
-// Not promised: that two processes suspect the same ones, or at the same time; anything about a process that
-// crashes and restarts before its timeout is over. A suspicion is no exclusion: a layer that acts on it must
-// tolerate that it is wrong.
+// Not promised: that two processes suspect the same processes, or suspect them at the same time; anything
+// about a process that crashes and restarts before its timeout is over. A suspicion is no exclusion: a
+// layer that acts on a suspicion must tolerate that the suspicion is wrong.
 //
 // Source: the lecture, which has process failures detected by timeouts; completeness and accuracy, and
 // timeouts that grow, as in Chandra and Toueg (1996).

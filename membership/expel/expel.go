@@ -2,27 +2,26 @@
 // asked to.
 //
 // Problem: an administrator asks processes, one by one, to expel another one. All correct processes must
-// accept nothing more from it, and it must learn that, although up to m processes lie, and one of these may
-// ask for an expulsion that no administrator wants.
+// accept nothing more from the expelled process, and that process must learn that it is expelled. Up to m
+// processes lie, and a liar may ask for an expulsion that no administrator wants.
 //
 // Model: asynchronous, Byzantine, oral: links lose nothing and name the sender.
 //
-// Why it works: a process expels another one, that is, accepts nothing more from it, when m+1 processes have
-// voted for that, and considers itself expelled when m+1 processes report it: of m+1 processes one is
-// correct. A process that was asked sends its vote to all others. So if m+1 correct processes are asked, each
-// correct process counts m+1.
+// Why it works: a process expels another one (accepts nothing more from it) when m+1 processes have
+// voted for that. A process considers itself expelled when m+1 processes report that they have
+// expelled it. Of m+1 processes at least one is correct. A process that was asked sends its vote to
+// all others. So if m+1 correct processes are asked, each correct process counts m+1.
 //
-// Services that hold only while no process lies, such as an agreed view, may exclude a process sooner:
-// it is expelled from [Views] after one vote, and from [All] after m+1.
+// Services whose promises hold only while no process lies, such as an agreed view, may exclude a process
+// sooner: it is expelled from [Views] after one vote, and from [All] after m+1 votes.
 //
-// An expulsion applies to one incarnation: a restarted process is another incarnation, and counts as
-// before. The host reports which incarnation a link leads to, because a liar must not claim that itself;
-// what was sent while there was no link is then sent again. An exclusion by a view names no incarnation,
-// and may come late. So it expels no process until there is a vote, which names the incarnation that was
-// meant.
+// An expulsion applies to one incarnation: a restarted process is another incarnation, and is not expelled.
+// The host reports which incarnation a link leads to, because a liar could claim any incarnation. Messages
+// that were sent while there was no link are then sent again. An exclusion by a view names no incarnation,
+// and may come late. So it expels no process until there is a vote, because a vote names the incarnation.
 //
-// Not promised: anything about votes of a process that is expelled itself, because they no longer count; nor
-// about what a process was asked before a crash.
+// Not promised: anything about votes of an expelled process, because its votes no longer count; nor anything
+// about requests that a process received before it crashed.
 //
 // Source: the votes come from the lecture's masking of m faults by m+1 voices; the protocol is this module's
 // own.

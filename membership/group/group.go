@@ -1,10 +1,10 @@
 // Package group implements agreed views: the processes agree on the members of each view, and with each new
 // view on what was delivered in the old one.
 //
-// The problem: processes crash, and are suspected of it, perhaps wrongly. All that install a view must agree
-// on its members. All that install two consecutive views must have delivered the same messages in between
-// (view synchrony). What any process has delivered, including excluded and crashed ones, must be part of
-// that.
+// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a
+// view must agree on its members. All processes that install two consecutive views must have delivered the
+// same messages in between (view synchrony). These must include what any excluded or crashed process has
+// delivered.
 //
 // The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages,
 // but must not reorder or double them. Safety holds however long messages take. View changes make progress
@@ -13,11 +13,12 @@
 // memory mode, counts again after a view has admitted it. Nothing is promised about Byzantine processes.
 //
 // There are two main ideas. First, a member answers a view change once, with a frozen report of what it
-// holds: from that step on it acknowledges and delivers nothing in this view. The members of the next view
-// are those that reported and the processes that have caught up with one of them. The union of the reports is
-// the cut: what all that install the next view deliver before it. Second, all n processes vote on that,
-// members or not: members, joiners and the cuts of all layers are one value of one instance of
-// agreement/ballot among all.
+// holds: from that step on it acknowledges and delivers nothing in this view. The members of the next
+// view are the processes that reported, and the processes that have caught up with one of these. The
+// union of the reports is the cut: the messages that every process delivers before it installs the next
+// view. Second, all n processes vote on the next view, whether they are members or not: the members,
+// the joiners and the cuts of all layers are one value in one instance of agreement/ballot among all n
+// processes.
 //
 //	upon broken(q), mended(q):       tell the members, as in membership/detector
 //	upon mended(q) while any

@@ -1,18 +1,20 @@
 // Package watch names silent processes in the synchronous model.
 //
-// Problem: a process that is silent, or silent to some, must be detected and named.
+// Problem: a process that is silent to all or to some processes must be detected and named.
 //
 // Model: synchronous rounds, crash and omission faults.
 //
 // Source: the lecture, model of processor failures: in the synchronous model, omission can be detected.
 //
-// Why it works: in every round each process sends to every other, and what is sent in a round arrives in it.
-// If process p does not receive q's message, then either q has not sent it or p has not received it; if p is
-// correct, q is faulty. Without rounds no message is ever known to be missing, and a silent process cannot be
-// distinguished from a slow one: see membership/detector, which guesses.
+// Why it works: in every round each process sends to every other process, and a message arrives in the round
+// in which it is sent. If process p does not receive q's message, then either q has not sent the message or
+// p has not received it. So if p is correct, q is faulty. Without rounds no message is ever known to be
+// missing, and a silent process cannot be distinguished from a slow one: see membership/detector, which
+// guesses.
 //
-// Not promised: that correct processes name the same ones, because a process that omits to send to one may
-// send to another; nor that a process named by one that omits to receive is itself faulty.
+// Not promised: that correct processes name the same processes, because a process that omits to send to one
+// process may send to another; nor that a named process is faulty, if the process that names it omits to
+// receive.
 package watch
 
 import (

@@ -1,4 +1,4 @@
-// Package kerneltest provides a kernel for tests of services, of a node whose links carry nothing.
+// Package kerneltest provides a kernel for tests of services: the kernel of a node whose links carry nothing.
 package kerneltest
 
 import (
