@@ -57,7 +57,7 @@ func (f folder) open(o store.Options) (*store.Store, error) {
 	known := slices.Contains(names, MarkName)
 	if known && len(held) == 0 {
 		return nil, fmt.Errorf("cluster: %s: the folder records is missing, and with it what this node acknowledged: "+
-			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", f.dir)
+			"while more than half of all nodes are intact, start this node with an empty folder and --rejoin", f.dir)
 	}
 	o.Limit = f.limit
 	s, err := store.Open(records, o)
