@@ -35,7 +35,7 @@ func (d *Damage) Error() string {
 		where = fmt.Sprintf("%s, byte %d", d.File, d.Offset)
 	}
 	return fmt.Sprintf("%s: %s: %v, and what it acknowledged may be lost here: while more than half of all nodes "+
-		"is intact, move the folder away and start this node with an empty one and --rejoin", where, d.What, ErrDamaged)
+		"are intact, move the folder away and start this node with an empty one and --rejoin", where, d.What, ErrDamaged)
 }
 
 // Is returns whether target is ErrDamaged.
