@@ -58,8 +58,8 @@ type AdminServiceClient interface {
 	// Health reports whether the node is ready for clients. It always answers while the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure returns what the node has measured of itself and its peers. Use it to choose m and the
-	// length of a round.
+	// Measure returns what the node has measured about itself and its peers. Use it to choose m and
+	// the length of a round.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
 	// Leave makes the node leave all groups and tables at once, without waiting for requests in
@@ -237,8 +237,8 @@ type AdminServiceHandler interface {
 	// Health reports whether the node is ready for clients. It always answers while the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure returns what the node has measured of itself and its peers. Use it to choose m and the
-	// length of a round.
+	// Measure returns what the node has measured about itself and its peers. Use it to choose m and
+	// the length of a round.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
 	// Leave makes the node leave all groups and tables at once, without waiting for requests in

@@ -121,7 +121,7 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// StatusResponse is the response of Status: what the node knows of itself and its peers.
+// StatusResponse is the response of Status: what the node knows about itself and its peers.
 type StatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster's name.
@@ -158,7 +158,7 @@ type StatusResponse struct {
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
 	// Messages of other nodes that this node's machines refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Connections that no member authenticated, by reason.
+	// Connections that did not authenticate as a member, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Messages for machines that this node does not have.
 	Strange       uint64 `protobuf:"varint,21,opt,name=strange,proto3" json:"strange,omitempty"`
@@ -343,7 +343,7 @@ func (x *StatusResponse) GetStrange() uint64 {
 	return 0
 }
 
-// MemberStatus is what this node knows of one member of the cluster.
+// MemberStatus is what this node knows about one member of the cluster.
 type MemberStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1604,7 +1604,7 @@ func (x *WakeMeasure) GetPauses() uint64 {
 	return 0
 }
 
-// PeerMeasure is what was measured of one peer.
+// PeerMeasure is what this node has measured about one peer.
 type PeerMeasure struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`

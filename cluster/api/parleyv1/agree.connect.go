@@ -63,9 +63,9 @@ type AgreeServiceClient interface {
 	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions that this node makes from now on, whichever node requested
-	// them. They are not necessarily in the order of slots. A caller that reads too slowly is cut off
-	// with ABORTED.
+	// Decisions streams the decisions that this node makes from now on, whichever node requested the
+	// agreement. The decisions are not necessarily in the order of slots. A caller that reads too
+	// slowly is cut off with ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest) (*connect.ServerStreamForClient[DecisionsResponse], error)
 }
@@ -169,9 +169,9 @@ type AgreeServiceHandler interface {
 	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions that this node makes from now on, whichever node requested
-	// them. They are not necessarily in the order of slots. A caller that reads too slowly is cut off
-	// with ABORTED.
+	// Decisions streams the decisions that this node makes from now on, whichever node requested the
+	// agreement. The decisions are not necessarily in the order of slots. A caller that reads too
+	// slowly is cut off with ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest, *connect.ServerStream[DecisionsResponse]) error
 }

@@ -40,13 +40,14 @@ const (
 
 // CommitServiceClient is a client for the parley.v1.CommitService service.
 type CommitServiceClient interface {
-	// Commit makes the participants of members prepare their bodies. Then all participants commit, or
-	// all abort. The call returns when the outcome is decided. A retry at this node gets the same
+	// Commit runs a transaction. The body of a member says what the member does in the transaction.
+	// The participant of each member first prepares its body. Then all participants commit, or all
+	// abort. The call returns when the outcome is decided. A retry at this node gets the same
 	// outcome, as long as the node remembers the transaction. UNKNOWN with reason "blocked": the
 	// outcome cannot be known before other nodes recover. ALREADY_EXISTS: the name belongs to a
 	// different transaction, to a transaction with other members, or to a finished transaction that
 	// was requested at another node. If the outcome is unknown, the name may belong to the requested
-	// transaction itself. NOT_FOUND: one of the names in bodies is not the name of a member.
+	// transaction itself. NOT_FOUND: a name in bodies is not the name of a member.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows about a transaction. NOT_FOUND: this node does not know
@@ -108,13 +109,14 @@ func (c *commitServiceClient) Outcome(ctx context.Context, req *OutcomeRequest) 
 
 // CommitServiceHandler is an implementation of the parley.v1.CommitService service.
 type CommitServiceHandler interface {
-	// Commit makes the participants of members prepare their bodies. Then all participants commit, or
-	// all abort. The call returns when the outcome is decided. A retry at this node gets the same
+	// Commit runs a transaction. The body of a member says what the member does in the transaction.
+	// The participant of each member first prepares its body. Then all participants commit, or all
+	// abort. The call returns when the outcome is decided. A retry at this node gets the same
 	// outcome, as long as the node remembers the transaction. UNKNOWN with reason "blocked": the
 	// outcome cannot be known before other nodes recover. ALREADY_EXISTS: the name belongs to a
 	// different transaction, to a transaction with other members, or to a finished transaction that
 	// was requested at another node. If the outcome is unknown, the name may belong to the requested
-	// transaction itself. NOT_FOUND: one of the names in bodies is not the name of a member.
+	// transaction itself. NOT_FOUND: a name in bodies is not the name of a member.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows about a transaction. NOT_FOUND: this node does not know

@@ -60,9 +60,9 @@ type TableServiceClient interface {
 	// Do applies a command in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that reads, in the language of the state machine. It needs no session.
-	// A command that changes something, or that the node cannot recognize as a read, also needs the
-	// right write, and may be applied twice if it is retried.
+	// Query applies a command that reads, in the language of the state machine. Query needs no
+	// session. A command that changes something, or that the node cannot recognize as a read, also
+	// needs the right write, and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
@@ -258,9 +258,9 @@ type TableServiceHandler interface {
 	// Do applies a command in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that reads, in the language of the state machine. It needs no session.
-	// A command that changes something, or that the node cannot recognize as a read, also needs the
-	// right write, and may be applied twice if it is retried.
+	// Query applies a command that reads, in the language of the state machine. Query needs no
+	// session. A command that changes something, or that the node cannot recognize as a read, also
+	// needs the right write, and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
