@@ -50,7 +50,7 @@ func All() []parley.Protocol {
 		worded(stream.New(stream.Config{Key: stream.Key{M: 1}, N: 4, Window: 64}, stream.Simulated), ofStream),
 
 		meshed(diffusion.Config{N: 4}),
-		named("uniform", "reliable broadcast by diffusion, delivered when a majority holds it",
+		named("uniform", "reliable broadcast by diffusion, which delivers a message when a majority has it",
 			diffusion.New(diffusion.Config{N: 5, Uniform: true})),
 		detecting(named("forwarding", "reliable broadcast along a tree, with takeover from crashed processes",
 			forwarding.New(forwarding.Config{N: 7}))),

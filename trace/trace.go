@@ -95,11 +95,11 @@ func OfEffect(e *parley.Effect) (event Event, traced bool) {
 type Header struct {
 	Version  int      `json:"parley"`           // version of the file format
 	Protocol string   `json:"protocol"`         // name of the protocol
-	Args     []string `json:"args"`             // arguments, as after "parley run"
+	Args     []string `json:"args"`             // arguments of the run, as in "parley run ARGUMENTS"
 	N        int      `json:"n"`                // number of processes
-	M        int      `json:"m"`                // number of faulty processes that are tolerated
+	M        int      `json:"m"`                // number of faulty processes that the protocol tolerates
 	Seed     uint64   `json:"seed"`             // seed of the run
-	Names    string   `json:"names,omitempty"`  // how processes are named: article or lecture
+	Names    string   `json:"names,omitempty"`  // how processes are named: article (P1, P2) or lecture (p0, p1)
 	Faulty   []int    `json:"faulty,omitempty"` // faulty processes, counted from 0
 	Facts    Facts    `json:"facts"`            // facts about the run that no event shows
 	Node     *Node    `json:"node,omitempty"`   // node that wrote the trace, in a run between real processes

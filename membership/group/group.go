@@ -288,7 +288,7 @@ func New(c Config, services ...LayerSpec) parley.Protocol {
 	}
 	return parley.Protocol{
 		Name:       "group",
-		Title:      "agreed views, with the deliveries of each",
+		Title:      "agreed views, and agreement on the deliveries in each view",
 		Paper:      "Birman and Joseph 1987; Lamport 1998",
 		Faults:     parley.CrashFaults,
 		Kinds:      kinds(services),
