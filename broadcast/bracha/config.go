@@ -95,7 +95,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		safe = ""
 		live = missing(a)
 	}
-	const joined = "n > 3m: m+1 correct processes vouch for what one delivers, and all others join them"
+	const joined = "n > 3m: if one correct process delivers, m+1 correct processes are ready, and all others join them"
 	return []parley.Promise{
 		parley.Promised(problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts", live),
 		parley.Promised(problem.Agreement, joined, live),

@@ -131,7 +131,7 @@ func everywhere(h *parley.History, by whose) error {
 			}
 			what := fmt.Sprintf("%s delivered", h.Name(first))
 			if by == senders {
-				what = "the sender, which is correct, broadcast"
+				what = "the correct sender broadcast"
 			}
 			return fmt.Errorf("%s did not deliver %s, which %s", h.Name(id), r.name(c), what)
 		}

@@ -165,7 +165,7 @@ func (v electorate) validity(h *parley.History) error {
 func (v electorate) nonTriviality(h *parley.History) error {
 	for d, o := range decisions(h) {
 		if o == Abort && v.troubled(h) == "" {
-			return fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
+			return fmt.Errorf("%s aborted, although all voted yes and nothing failed", h.Name(d.At))
 		}
 	}
 	return nil
