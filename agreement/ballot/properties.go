@@ -116,7 +116,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Minority:
 		ends, why = false, "no majority is up and connected in the end"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		ends, why = false, "messages were lost, and no time is known by which a ballot gets through"
+		ends, why = false, "messages were lost, so no ballot is certain to succeed in a known time"
 	case a.Processes.LostDisk || a.Processes.Paused:
 		ends, why = false, "a process was paused, or forgot the value that it should propose"
 	}

@@ -191,7 +191,7 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 		for _, p := range of(a) {
 			switch p.Property {
 			case problem.Agreement:
-				p.Because = "equal vectors give equal decisions: " + p.Because
+				p.Because = "equal vectors give equal decisions; " + p.Because
 			case problem.Validity:
 				out = append(out, r.promise(a, p, problem.Validity, r.unanimous))
 				if r.numeric {

@@ -155,7 +155,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 			if part.Promises != nil {
 				for _, p := range part.Promises(a) {
 					if p.Property == property {
-						p.Because = "n agreements side by side: " + p.Because
+						p.Because = "n agreements run side by side; " + p.Because
 						return p
 					}
 				}

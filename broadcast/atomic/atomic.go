@@ -120,7 +120,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Validity, "a sender that is up hears from all receivers that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
 		parley.Promised(problem.Integrity, "each delivered message is remembered with its final priority", ""),
-		parley.Promised(problem.TotalOrder, "a final priority is higher than any that its receivers have delivered", order),
+		parley.Promised(problem.TotalOrder, "a final priority is higher than all that its receivers have delivered", order),
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
 		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),

@@ -73,9 +73,9 @@ func New(c Config) parley.Protocol {
 
 // promises adds the order to the promises of the broadcast below.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	because := "whatever precedes a message travels with it or came earlier from the same sender (lecture)"
+	because := "all messages that precede a message travel with it, or came earlier from the same sender (lecture)"
 	if c.Form == Vector {
-		because = "a message waits until all that its vector counts is delivered (Birman, Schiper, Stephenson 1991)"
+		because = "a message waits until all messages that its vector counts are delivered (Birman, Schiper, Stephenson 1991)"
 	}
 	var out []parley.Promise
 	for _, p := range c.Beneath(a) {

@@ -18,7 +18,7 @@ func properties() []parley.Property {
 	return append([]parley.Property{{
 		Name: OneSequence, Mode: parley.Always,
 		Says: "all processes, even ones that crash or are excluded, deliver the same message at each position, " +
-			"one position after the other, and no message at two",
+			"in the order of positions, and no message at two positions",
 		Check: oneSequence,
 		Vacuous: func(h *parley.History) string {
 			for i := range h.Deliveries {

@@ -44,8 +44,8 @@ func Command(a *console.App) *cobra.Command {
 				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it, "+
 				"and serves the client API.",
 			"go build ./cmd/NAME",
-			"parley cluster up -n 3 --dir nodes   # end it by Ctrl-C: it has made certificates and configurations",
-			"rm -r nodes/node*/data               # a cluster with another table begins with empty folders",
+			"parley cluster up -n 3 --dir nodes   # writes certificates and configurations; stop it with Ctrl-C",
+			"rm -r nodes/node*/data               # the nodes need empty folders, because they have one more table",
 			"./NAME nodes/node1/node.yaml         # in three terminals: node1, node2 and node3",
 			"parley table do NAME 'add 3' --dir nodes"),
 	)

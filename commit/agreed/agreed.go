@@ -128,7 +128,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			case unless != "":
 				p.Holds, p.Because = false, unless
 			case p.Holds:
-				p.Because = because + ": " + p.Because
+				p.Because = because + "; " + p.Because
 			}
 			p.Property = property
 			return p
@@ -145,8 +145,8 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			out(problem.Atomicity, agreement.Agreement, "equal vectors give equal outcomes", late),
 			out(problem.Validity, agreement.Validity, "a correct process's entry is its vote", late),
 			out(problem.NonTriviality, agreement.Validity, "all entries are yes", trivial),
-			out(problem.Stability, agreement.Integrity, "one vector, one outcome", absent),
-			out(problem.Termination, agreement.Termination, "one vector, one outcome", absent),
+			out(problem.Stability, agreement.Integrity, "each vector gives one outcome", absent),
+			out(problem.Termination, agreement.Termination, "each vector gives one outcome", absent),
 			out(problem.NonBlocking, agreement.Termination, "no process waits for another", ""),
 		}
 	}

@@ -63,7 +63,7 @@ func (j Judging) Properties() []parley.Property {
 	}
 	return append(list, parley.Property{
 		Name: Names, Mode: parley.Always, Check: j.names, Vacuous: j.unasked,
-		Says: "a process votes on only one transaction of a name until that one aborts, and reports " +
+		Says: "a process votes on only one transaction of a name until that transaction aborts, and reports " +
 			"no other transaction under that name",
 	}, parley.Property{
 		Name: Answers, Mode: parley.Eventually, Check: j.answers, Vacuous: j.unasked,

@@ -53,7 +53,7 @@ func (c Config) WithDefaults() Config {
 func (c Config) Accurate() error {
 	c = c.WithDefaults()
 	if need := c.Period + 2*c.Late + c.Delay; c.Timeout < need {
-		return fmt.Errorf("a timeout of %d ticks is less than the period, twice the lateness and the delay: %d",
+		return fmt.Errorf("a timeout of %d ticks is less than the sum of the period, twice the lateness, and the delay: %d",
 			c.Timeout, need)
 	}
 	return nil

@@ -127,7 +127,7 @@ func (p *process) State(v *parley.Vars) {
 var properties = []parley.Property{
 	{
 		Name: Accuracy, Mode: parley.Always,
-		Says: "no correct process names a correct one",
+		Says: "no correct process reports that a correct process was silent",
 		Check: func(h *parley.History) error {
 			for i := range h.Indications {
 				d := &h.Indications[i]
@@ -140,7 +140,7 @@ var properties = []parley.Property{
 	},
 	{
 		Name: Named, Mode: parley.Sometimes,
-		Says: "a silent process is named",
+		Says: "some process is reported as silent",
 		Check: func(h *parley.History) error {
 			if !slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool { return i.Msg.Kind == parley.Suspect }) {
 				return errors.New("nobody was named")
