@@ -1,17 +1,14 @@
-// Package parley holds the types that every protocol of this module is written
-// in: a process, a message, a machine, one atomic step and its effects.
+// Package parley holds the types with which every protocol of this module is written: a process, a message, a
+// machine, one atomic step and its effects.
 //
-// A protocol is written once, as a [Machine]: pure, sequential and
-// deterministic. It has no clock, no network, no disk and no goroutine of its
-// own. A host calls its clauses (Start, Request, Receive, Timeout) with a
-// [Step], and the machine requests effects through that Step (send, deliver,
-// set a timer, append to the log). The host carries the effects out. Three
-// hosts run the same machines: a seeded simulator, an exhaustive explorer and
-// a cluster of real processes.
+// A protocol is written once, as a [Machine]: pure, sequential and deterministic. It has no clock, no
+// network, no disk and no goroutine of its own. A host calls the machine's clauses (Start, Request, Receive,
+// Timeout) with a [Step], and the machine requests effects through that Step (send, deliver, set a timer,
+// append to the log). The host carries the effects out. Three hosts run the same machines: a seeded
+// simulator, an exhaustive explorer and a cluster of real processes.
 //
-// The words are the field's: processes send and receive on links; services
-// broadcast and deliver. n is the number of processes and m the number of
-// faulty ones that an algorithm is built to tolerate.
+// Processes send and receive on links. Services broadcast and deliver. n is the number of processes. m is the
+// number of faulty processes that an algorithm is built to tolerate.
 package parley
 
 import (
