@@ -1,4 +1,4 @@
-// Package catalog is the one list of all protocols, each with an example instance.
+// Package catalog lists all protocols of this module, each with an example instance.
 package catalog
 
 import (

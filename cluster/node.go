@@ -20,17 +20,19 @@
 //
 // # Decisions
 //
-// A node opens services and implements none. Each service (agree, clocks, commits, groups, tables) is a package
-// that knows its node through package kernel and imports no other service; a test of the imports enforces that.
-// The services' public names are aliases here. Motive: a service can be read without the rest of a node, and
-// tested on a kernel of a few lines, without TLS and disks. Cost: what two services share, such as levels and the
-// status of slots, is in kernel; and each public name is declared twice.
+// A node opens services and implements none. Each service (agree, clocks, commits, groups, tables) is a
+// package that knows its node through package kernel and imports no other service; a test of the imports
+// enforces that. The services' public names are aliases here. Motive: you can read a service without the rest
+// of a node, and test it with a kernel of a few lines, without TLS and disks. Cost: the types that two
+// services share, such as levels and the status of slots, are in kernel, and each public name is declared
+// twice.
 //
-// Nodes run in virtual time. cluster.Config.Network carries the messages of nodes; on cluster/link/memory, in a
-// bubble of testing/synctest, real nodes with their TLS, timers, and disks run in the bubble's time, and a test
-// can cut, delay, and stall any connection. Motive: a test that waits for real time fails on a busy computer, or
-// demands less than is promised. Cost: a node on another network uses neither the system's clock of suspensions
-// nor its precise alarms, which have tests of their own.
+// Tests run nodes in virtual time. Config.Network carries the messages of nodes. If it is a network of
+// cluster/link/memory in a bubble of testing/synctest, real nodes with their TLS, timers, and disks run in
+// the bubble's time. A test can cut, delay, and stall any connection. Motive: a test that waits for real time
+// fails on a busy computer, or demands less than is promised. Cost: a node on another network than the
+// system's does not use the system's clock that counts suspensions, nor its precise alarms. These have tests
+// of their own.
 package cluster
 
 import (

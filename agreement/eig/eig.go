@@ -13,26 +13,33 @@
 // path: 1.3.2 is "P2 says that P3 said that P1 said". A path with a cycle is not relayed, and nothing goes
 // back to the source. A missing value is the default value. Second stage, the decision. Each process has a
 // tree with one rank per round. From the leaves upward, every node takes the value of more than half of its
-// children, or the default if there is no such value. The value of the root is the decision. Why it works: at
-// a node whose path ends in a correct process, all correct processes hold the same value, because this
-// process sent all of them the same value. With n > 3m, more than half of the children of every node end in
-// correct processes, so that value survives. On a path of m+1 processes at least one is correct. So every
-// path from the root to a leaf has a node on which all agree, and from there upward all compute the same.
+// children, or the default if there is no such value. The value of the root is the decision.
+//
+// Why it works: at a node whose path ends in a correct process, all correct processes hold the same value,
+// because this process sent all of them the same value. With n > 3m, more than half of the children of every
+// node end in correct processes, so that value survives. On a path of m+1 processes at least one is correct.
+// So every path from the root to a leaf has a node on which all agree, and from there upward all compute the
+// same.
 //
 // [Observed] is the same algorithm, but the source receives what the lieutenants relay, and decides as they
 // do. In the article the source knows its own value and receives nothing. Observed is for systems that
 // continue from the decision. If the order of a source comes too late, the source is one of the m faulty
-// processes without knowing that, and the others decide on another value than its own. Source: the article on
-// the Byzantine generals, its first and second stage. The bound is the lecture's, from Lamport, Shostak and
-// Pease (1982).
+// processes without knowing that, and the others decide on another value than its own.
 //
-// # Decisions EIG keeps its tree as the columns that it received. Rank r has one column for each relay, which
-// is the bytes of the relay's message. All receivers of a message share its bytes. The last rank is resolved
-// from the columns, eight parents at a time. Motive: nothing is copied into a tree, and the message of a
-// correct process is stored once for all its receivers. Cost: finding one node takes arithmetic on its path,
-// and values of more than one bit take a slower path. If a message lacks some of its values, they are the
-// default. A message has a place for every path, and no mark for a gap. Motive: a receiver takes a missing
-// value for the default anyway. Cost: a trace cannot distinguish the two.
+// Source: the article on the Byzantine generals, its first and second stage. The bound is the lecture's, from
+// Lamport, Shostak and Pease (1982).
+//
+// # Decisions
+//
+// EIG keeps its tree as the columns that it received. Rank r has one column for each relay, which is the
+// bytes of the relay's message. All receivers of a message share its bytes. The last rank is resolved from
+// the columns, eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct
+// process is stored once for all its receivers. Cost: finding one node takes arithmetic on its path, and
+// values of more than one bit take a slower path.
+//
+// If a message lacks some of its values, they are the default. A message has a place for every path, and no
+// mark for a gap. Motive: a receiver takes a missing value for the default anyway. Cost: a trace cannot
+// distinguish the two.
 package eig
 
 import (

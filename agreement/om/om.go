@@ -7,18 +7,20 @@
 // they must decide on its value. Messages are oral: the receiver of a message knows its sender, but a
 // sender's report about another process may be false.
 //
-// The bound: n > 3m, m+1 rounds, (n-1) + (n-1)(n-2) + ... messages. The recursion: in OM(k) a source sends
-// its value to its lieutenants. Each lieutenant then relays the received value to the other lieutenants, as
-// the source of an OM(k-1). So no process sends to itself, to the source, or to a process that the value has
-// passed through. A lieutenant's own vote is the value that it received itself. All instances of OM(m-r)
-// begin in round r. The path of the sources above an instance, with its own source last, is the name of the
-// instance: 1.3.2 is "P2 says that P3 said that P1 said". Why it works: first, in an OM(k) among more than
-// 2m+k processes, all correct lieutenants decide on the value of a correct source. Every correct lieutenant
-// receives this value from the source. By induction, it also gets the value from each correct lieutenant,
-// because that lieutenant's OM(k-1) has only one process less. More than half of the lieutenants are correct,
-// because there are at least 2m+k of them. With n > 3m this covers OM(m). Second, if the source is faulty, at
-// most m-1 of its lieutenants are faulty, and n-1 > 3(m-1). So by induction the correct lieutenants agree on
-// every single vote, and therefore on the majority.
+// The bound: n > 3m, m+1 rounds, (n-1) + (n-1)(n-2) + ... messages.
+//
+// The recursion: in OM(k) a source sends its value to its lieutenants. Each lieutenant then relays the
+// received value to the other lieutenants, as the source of an OM(k-1). So no process sends to itself, to the
+// source, or to a process that the value has passed through. A lieutenant's own vote is the value that it
+// received itself. All instances of OM(m-r) begin in round r. The path of the sources above an instance, with
+// its own source last, is the name of the instance: 1.3.2 is "P2 says that P3 said that P1 said".
+//
+// Why it works: first, in an OM(k) among more than 2m+k processes, all correct lieutenants decide on the
+// value of a correct source. Every correct lieutenant receives this value from the source. By induction, it
+// also gets the value from each correct lieutenant, because that lieutenant's OM(k-1) has only one process
+// less. More than half of the lieutenants are correct, because there are at least 2m+k of them. With n > 3m
+// this covers OM(m). Second, if the source is faulty, at most m-1 of its lieutenants are faulty, and n-1 >
+// 3(m-1). So by induction the correct lieutenants agree on every single vote, and therefore on the majority.
 //
 // Source: lecture, "Oral Messages Algorithm OM(m)"; Lamport, Shostak and Pease
 // (1982), section 3.

@@ -7,10 +7,12 @@
 // initial value by a Request of kind Propose and announces its decision by
 // delivering a message of kind Decide.
 //
-// # Decisions Agreement is among the lieutenants. As in the article, the source's own decision does not
-// count. Validity says whether the lieutenants decide on the value of a correct source. Motive: the worked
-// cases of the article and the lecture count this way. Cost: with n = 3 and m = 1, validity breaks and
-// agreement does not, which may surprise a reader.
+// # Decisions
+//
+// Agreement is among the lieutenants. As in the article, the source's own decision does not count. Validity
+// says whether the lieutenants decide on the value of a correct source. Motive: the worked cases of the
+// article and the lecture count this way. Cost: with n = 3 and m = 1, validity breaks and agreement does not,
+// which may surprise a reader.
 package problem
 
 import (

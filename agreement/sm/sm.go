@@ -5,12 +5,14 @@
 // transmitter, process 0) with a value for all others, its lieutenants. All correct lieutenants must decide
 // on the same value. If the source is correct, they must decide on its value. Messages are signed: a faulty
 // process may send and withhold anything, and faulty processes may sign for each other, but no process can
-// forge the signature of a correct process or change what it signed. The bound: any m, in m+1 rounds. If n <
-// m+2, fewer than two processes are correct, so none can disagree. A message v:0:j1:...:jk is a value v with
-// a chain of signatures: first the source's, then one of each process that relayed the value. Each signature
-// covers the value and all earlier signatures. The source signs its value and sends it to all. A lieutenant
-// collects the received values in the set V. It relays each new value with its own signature. After the last
-// round it decides on choice(V), which depends only on V.
+// forge the signature of a correct process or change what it signed.
+//
+// The bound: any m, in m+1 rounds. If n < m+2, fewer than two processes are correct, so none can disagree.
+//
+// A message v:0:j1:...:jk is a value v with a chain of signatures: first the source's, then one of each
+// process that relayed the value. Each signature covers the value and all earlier signatures. The source
+// signs its value and sends it to all. A lieutenant collects the received values in the set V. It relays each
+// new value with its own signature. After the last round it decides on choice(V), which depends only on V.
 //
 // Why it works: all correct lieutenants end with the same V. If one of them receives a value before round m,
 // it relays the value, and all others have the value one round later. If it receives a value in round m, the

@@ -5,31 +5,39 @@
 // agreement; slots are numbered from 1. In each slot, all correct processes that decide must decide on the
 // same value. If the source is correct, this must be its value. In a stream in which every process is a
 // source, an agreement has a name. Correct processes that request the same name get the same vector, with the
-// value of each correct process that was in time. The model: rounds on demand (see lockstep). Clocks run at
-// the same rate, and message delays have a bound. Up to M processes are faulty: Byzantine, down or late. A
-// process that restarts, or was disconnected, counts as faulty until it takes part again.
+// value of each correct process that was in time.
 //
-// The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement. Rejoining needs n >=
-// 2m+2, see mux. How it works: a slot begins with the first frame of any process. At most Window slots begin
-// within the longest duration of one slot, see mux.Pipeline. A process can detect that it was late: with at
-// most M faulty processes, a punctual process receives from n-1-M others in each round. A process abstains,
-// that is, decides nothing in a slot, in two cases: it received from fewer processes in a round, or it did
-// not receive from all others and its own value was not decided. Signatures cover the number of the slot.
+// The model: rounds on demand (see lockstep). Clocks run at the same rate, and message delays have a bound.
+// Up to M processes are faulty: Byzantine, down or late. A process that restarts, or was disconnected, counts
+// as faulty until it takes part again.
+//
+// The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement.
+// Rejoining needs n >= 2m+2, see mux.
+//
+// How it works: a slot begins with the first frame of any process. At most Window slots begin within the
+// longest duration of one slot, see mux.Pipeline. A process can detect that it was late: with at most M
+// faulty processes, a punctual process receives from n-1-M others in each round. A process abstains, that is,
+// decides nothing in a slot, in two cases: it received from fewer processes in a round, or it did not receive
+// from all others and its own value was not decided. Signatures cover the number of the slot.
 //
 // A decision of a source's stream is delivered as soon as it is made, because slots do not depend on each
 // other. Vectors are handled slot by slot: a name is decided by the first slot in which more than M processes
-// report that they have waited long enough. Source: a slot runs eig, om, sm or phaseking; their packages name
-// their sources. Slots and rejoining are Parley's own; package mux describes them.
+// report that they have waited long enough.
 //
-// # Decisions A late process adopts the decision of the others. In a cluster the source of an agreement by
-// information gathering receives the relayed values, and decides by them (eig.Observed). A process that sends
-// late and does not receive from all takes no part. In a Byzantine order, all processes send each other in
-// every slot a mark, a digest of what they agreed on before. Motive: a late process counts as faulty, and no
-// theorem covers its decisions. But it follows the protocol, and its clients act on its answers. Cost: one
-// more level per lieutenant and agreement, and some bytes per slot. While a node is down, a node whose value
-// is late takes part in no agreement for some rounds. A process compares its mark with those of n-m others,
-// so that faulty processes or a diverged process cannot make the others leave. A mark that covers the end of
-// an epoch says how much was delivered from each sender, but not in which order.
+// Source: a slot runs eig, om, sm or phaseking; their packages name their sources. Slots and rejoining are
+// Parley's own; package mux describes them.
+//
+// # Decisions
+//
+// A late process adopts the decision of the others. In a cluster the source of an agreement by information
+// gathering receives the relayed values, and decides by them (eig.Observed). A process that sends late and
+// does not receive from all takes no part. In a Byzantine order, all processes send each other in every slot
+// a mark, a digest of what they agreed on before. Motive: a late process counts as faulty, and no theorem
+// covers its decisions. But it follows the protocol, and its clients act on its answers. Cost: one more level
+// per lieutenant and agreement, and some bytes per slot. While a node is down, a node whose value is late
+// takes part in no agreement for some rounds. A process compares its mark with those of n-m others, so that
+// faulty processes or a diverged process cannot make the others leave. A mark that covers the end of an epoch
+// says how much was delivered from each sender, but not in which order.
 //
 // Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks need
 // only run at the same rate. An offset between clocks does not matter, but a drift does: above 0.3% a node

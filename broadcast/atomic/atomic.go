@@ -2,14 +2,18 @@
 // any two processes deliver the messages for both in the same order.
 //
 // The problem: reliable broadcast with total order. The order is pairwise: sets of receivers may overlap in
-// any way. Both forms consist of two phases. First, the sender sends the message to its receivers. Each
-// receiver holds the message, marked undeliverable, and proposes a priority greater than all priorities that
-// it knows. Second, the sender chooses the highest proposal as the final priority, and sends it to the
-// receivers. They mark the message deliverable. A receiver delivers a message when it is deliverable and no
-// held message has a smaller priority. Why it works: the final priority of a message is at least the proposal
-// of each receiver. So when a receiver delivers the head of its queue, every other message that it holds, or
-// will hold later, gets a higher final priority. Therefore all processes that deliver two messages deliver
-// them in the order of their final priorities.
+// any way.
+//
+// Both forms consist of two phases. First, the sender sends the message to its receivers. Each receiver holds
+// the message, marked undeliverable, and proposes a priority greater than all priorities that it knows.
+// Second, the sender chooses the highest proposal as the final priority, and sends it to the receivers. They
+// mark the message deliverable. A receiver delivers a message when it is deliverable and no held message has
+// a smaller priority.
+//
+// Why it works: the final priority of a message is at least the proposal of each receiver. So when a receiver
+// delivers the head of its queue, every other message that it holds, or will hold later, gets a higher final
+// priority. Therefore all processes that deliver two messages deliver them in the order of their final
+// priorities.
 //
 // [New] is the lecture's form. Model: crashes, any number of them; asynchronous messages that are not lost,
 // in any order; a detector that eventually reports every crash, and never suspects a live process. Messages

@@ -1,7 +1,8 @@
 // Package byzantine is total order broadcast among processes that may lie: all correct processes deliver the
-// same messages in the same order, whatever m faulty processes do. The problem: reliable broadcast in which
-// any two correct processes deliver any two messages in the same order. There are n > 3m processes, and m of
-// them may fail in any way.
+// same messages in the same order, whatever m faulty processes do.
+//
+// The problem: reliable broadcast in which any two correct processes deliver any two messages in the same
+// order. There are n > 3m processes, and m of them may fail in any way.
 //
 // The model: rounds on demand (lockstep.Schedule.OnDemand), oral messages. The order consists of consecutive
 // slots; a slot is m+1 rounds. In a slot every process has at most one batch of requests, and all agree on
@@ -11,34 +12,41 @@
 // delivered in order. Within a slot, batches are ordered by process, and within a batch, requests are ordered
 // by arrival. The requests of one sender are numbered, and delivered in the order of their numbers. A request
 // with another number than the next one is left out. A process whose own request is left out proposes it
-// again. A process relays the digest of a batch only if it holds the batch. Otherwise processes could agree
-// on a digest although no correct process has the bytes. Then some processes would wait forever, or skip the
+// again.
+//
+// A process relays the digest of a batch only if it holds the batch. Otherwise processes could agree on a
+// digest although no correct process has the bytes. Then some processes would wait forever, or skip the
 // batch. So in round 0 each process sends the batch itself. A lieutenant computes the digest of the received
 // bytes, and relays it as the source's value. If the decision is a digest, a majority of the lieutenants
 // claimed to have the batch. These are more than m, so a correct process holds the bytes. A process without
 // the bytes requests them from all others and waits. It never skips the batch. The request needs no rounds.
+//
 // Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
 // one batch. So the deliveries are a function of the agreed values. The batch of a correct process is in
 // every vector, because its frames are in time. If a slot begins at one correct process, it begins at all,
 // and its rounds end by the clock. A process that lacks a batch gets it two message delays after its request.
+//
 // A late process counts as faulty, whatever it delivers. But it continues, so it should deliver what all
 // others deliver. A late source decides as its lieutenants do, see [eig.Observed]. A process is out if it
 // receives from fewer than n-m-1 others in a round, or if its frames reach fewer than that. A process that is
 // out delivers nothing until it has rejoined. If m > 0, all processes send in every slot a mark, a digest of
 // what they agreed on some slots before. A process is also out if it learns that n-m others have another
-// mark. A process that restarts, or missed the end of a round, cannot join the running slots: the times at
-// which they may begin depend on earlier slots, which it has not seen. So the order has eras (epochs), each
-// with slots from 1. A process that is out asks all others to admit it. Each of them then puts a wish for
-// this process into its batches. The era ends after the slot that delivers the wishes of m+1 processes for
-// one process; at least one of the m+1 is correct. That slot is the same at all processes. Agreements on
-// later slots of the era are dropped, and the senders propose their batches again. When an era ends at a
-// process, or when m+1 others have reported that they are ready for the next era, the process reports that it
-// is ready. It begins the next era when 2m+1 processes are ready. So no process begins the era before a
-// correct process knows the end of the last one, and all begin it within two message delays. For this, rounds
-// are one delay longer in all eras but the first. Each process sends the end of the last era to the processes
-// that join: how many requests were delivered, by sender. An end that m+1 processes report identically is
-// true. A process that joins takes part in the era from its first slot, and delivers from that slot on. If
-// more than m processes are out at a time, this may fail, because too few processes remain to agree, or to
+// mark.
+//
+// A process that restarts, or missed the end of a round, cannot join the running slots: the times at which
+// they may begin depend on earlier slots, which it has not seen. So the order has eras (epochs), each with
+// slots from 1. A process that is out asks all others to admit it. Each of them then puts a wish for this
+// process into its batches. The era ends after the slot that delivers the wishes of m+1 processes for one
+// process; at least one of the m+1 is correct. That slot is the same at all processes. Agreements on later
+// slots of the era are dropped, and the senders propose their batches again. When an era ends at a process,
+// or when m+1 others have reported that they are ready for the next era, the process reports that it is
+// ready. It begins the next era when 2m+1 processes are ready. So no process begins the era before a correct
+// process knows the end of the last one, and all begin it within two message delays. For this, rounds are one
+// delay longer in all eras but the first. Each process sends the end of the last era to the processes that
+// join: how many requests were delivered, by sender. An end that m+1 processes report identically is true. A
+// process that joins takes part in the era from its first slot, and delivers from that slot on.
+//
+// If more than m processes are out at a time, this may fail, because too few processes remain to agree, or to
 // admit a process. So the order can be reset. A process that is out reports that. When n-m processes report
 // it, at least m+1 of them truthfully, they report that they are ready for a new era. Its number is greater
 // than that of the last era for which 2m+1 processes were ready. The other processes follow when m+1
@@ -51,14 +59,16 @@
 // Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total order, agreement,
 // validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
 // Restored. It does not deliver what was delivered meanwhile. The field Value of a delivery is its position
-// in the order, and shows how much was missed. Now suppose that more than m processes were out, that all
-// faults were silence or lateness, and that n-m correct processes are up and in time again. These have
-// rejoined after tens of rounds, and all of the above holds from then on. For the time before, the following
-// holds. A position is used for only one payload, except if at most m processes knew of its first use, or all
-// that knew of it have crashed. A request to a correct process that did not crash is delivered. At most m of
-// the resetting processes had delivered the request before; these may deliver it twice, at two positions. The
-// others do not deliver what they missed. The claim of a liar may count. Then positions may jump ahead, or a
-// request that only the liar and one correct process claim to have delivered is not delivered again.
+// in the order, and shows how much was missed.
+//
+// Now suppose that more than m processes were out, that all faults were silence or lateness, and that n-m
+// correct processes are up and in time again. These have rejoined after tens of rounds, and all of the above
+// holds from then on. For the time before, the following holds. A position is used for only one payload,
+// except if at most m processes knew of its first use, or all that knew of it have crashed. A request to a
+// correct process that did not crash is delivered. At most m of the resetting processes had delivered the
+// request before; these may deliver it twice, at two positions. The others do not deliver what they missed.
+// The claim of a liar may count. Then positions may jump ahead, or a request that only the liar and one
+// correct process claim to have delivered is not delivered again.
 //
 // Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if it lies;
 // fairness to requests to a liar; requests to a process before its crash. With delays beyond the schedule, or
@@ -69,29 +79,34 @@
 // the state machine approach, The implementation of reliable distributed multiprocess
 // systems (1978); agreement by the article's algorithm.
 //
-// # Decisions A Byzantine order has eras. A restarted process cannot join the running slots: the times at
-// which they may begin depend on earlier slots. So the process asks to be admitted. The wishes of m+1
-// processes, delivered in the order itself, end the era. All begin the next era from slot 1 as soon as 2m+1
-// are ready for it. Motive: the change is at the same place of the order everywhere, liars alone cannot cause
-// it, and the process that joins knows as much of the new slots as all others. Cost: in later eras, rounds
-// last 1.5 times as long while a process is silent, because processes begin a slot within two delays instead
-// of one. A process that rejoins delivers nothing of what it missed. A Byzantine order limits its own rate. A
-// process has at most a window of bytes in running slots. The window grows while the process is in time, and
-// halves when the process is late or its frames arrive late at the others. The process spreads its batches
-// over the time that a slot takes. Motive: while a process is silent, rounds end by the clock. If a process
-// submitted more requests than the computers can handle, all processes would be late, and the order would be
-// reset. The window does not depend on the duration of slots, because liars can influence it. Cost: a single
-// sender reaches its full rate only after the time of a dozen slots. As long as all slots end early, nothing
-// shows that rounds are too short for the load. The bytes that a liar makes others store are bounded. In the
-// longest time that a slot may last, by its own clock, a process sends batches with a bounded number of
-// bytes. Every other process stores at most twice as many bytes from it. Motive: a process must store frames
-// of slots that may still begin, and must not refuse a frame of a correct process. Cost: the length of a
-// round limits the rate of one sender.
+// # Decisions
+//
+// A Byzantine order has eras. A restarted process cannot join the running slots: the times at which they may
+// begin depend on earlier slots. So the process asks to be admitted. The wishes of m+1 processes, delivered
+// in the order itself, end the era. All begin the next era from slot 1 as soon as 2m+1 are ready for it.
+// Motive: the change is at the same place of the order everywhere, liars alone cannot cause it, and the
+// process that joins knows as much of the new slots as all others. Cost: in later eras, rounds last 1.5 times
+// as long while a process is silent, because processes begin a slot within two delays instead of one. A
+// process that rejoins delivers nothing of what it missed.
+//
+// A Byzantine order limits its own rate. A process has at most a window of bytes in running slots. The window
+// grows while the process is in time, and halves when the process is late or its frames arrive late at the
+// others. The process spreads its batches over the time that a slot takes. Motive: while a process is silent,
+// rounds end by the clock. If a process submitted more requests than the computers can handle, all processes
+// would be late, and the order would be reset. The window does not depend on the duration of slots, because
+// liars can influence it. Cost: a single sender reaches its full rate only after the time of a dozen slots.
+// As long as all slots end early, nothing shows that rounds are too short for the load.
+//
+// The bytes that a liar makes others store are bounded. In the longest time that a slot may last, by its own
+// clock, a process sends batches with a bounded number of bytes. Every other process stores at most twice as
+// many bytes from it. Motive: a process must store frames of slots that may still begin, and must not refuse
+// a frame of a correct process. Cost: the length of a round limits the rate of one sender.
 //
 // A Byzantine order can be reset. When n-m processes report that they are out, they agree in the first slot
 // of a new era on what each has delivered, and continue after that. Motive: if more than m processes are out,
 // too few are left to admit a process. Cost: positions may jump, and at most m processes may deliver a
 // payload twice. A payload that only a liar and one correct process had delivered counts as delivered.
+//
 // BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a
 // processor without an instruction for SHA-256, BLAKE2b takes far less time. Cost: the package needs a
 // library outside the standard library, which no other protocol does; and on a processor with that

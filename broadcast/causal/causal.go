@@ -1,9 +1,10 @@
 // Package causal is causal broadcast, in two forms. One form sends with each message all messages that it may
-// depend on. The other form sends a vector clock that counts those messages. The problem: causal broadcast.
-// It is reliable broadcast with one more promise. A message m causally precedes m' if the sender of m'
-// broadcast or delivered m before m'. So does m if it precedes a message that precedes m'. If m causally
-// precedes m', every correct process that delivers m' has delivered m before. If neither of two messages
-// precedes the other, processes may deliver them in different orders.
+// depend on. The other form sends a vector clock that counts those messages.
+//
+// The problem: causal broadcast. It is reliable broadcast with one more promise. A message m causally
+// precedes m' if the sender of m' broadcast or delivered m before m'. So does m if it precedes a message that
+// precedes m'. If m causally precedes m', every correct process that delivers m' has delivered m before. If
+// neither of two messages precedes the other, processes may deliver them in different orders.
 //
 // The model of the broadcast below holds: asynchronous, with crashes and without liars, because a process
 // that piggybacks a message could forge it. The validity and agreement of the broadcast below, uniform or
@@ -26,12 +27,14 @@
 //
 // Both forms deliver the same set of messages, but not in the same order. If m' overtakes its predecessor m,
 // piggyback delivers m at once, from the copy in m'. With vector clocks m' waits, and other messages are
-// delivered first. Memory: in both forms the messages of an incarnation are delivered in order, so that one
-// number for each incarnation records which of them were delivered. This number detects duplicates. The only
-// other memory is prevDlvs and, with vector clocks, at most Config.Window held-back messages of an
-// incarnation. A message is refused if its vector is more than Config.Window ahead in some place. A refused
-// message is lost, and all messages that depend on it wait forever or are refused too. So causal order holds
-// even outside the model, but delivery does not.
+// delivered first.
+//
+// Memory: in both forms the messages of an incarnation are delivered in order, so that one number for each
+// incarnation records which of them were delivered. This number detects duplicates. The only other memory is
+// prevDlvs and, with vector clocks, at most Config.Window held-back messages of an incarnation. A message is
+// refused if its vector is more than Config.Window ahead in some place. A refused message is lost, and all
+// messages that depend on it wait forever or are refused too. So causal order holds even outside the model,
+// but delivery does not.
 //
 // Incarnations: a process that restarts after a crash is another sender with an empty past. The last
 // problem.MaxLives incarnations of a process are remembered.

@@ -2,11 +2,12 @@
 // first time sends it to all its neighbors before it delivers it.
 //
 // The problem: reliable broadcast. All correct processes deliver what a correct process broadcasts, and what
-// a correct process delivers. No process delivers anything twice, or anything that was not broadcast. The
-// model: asynchronous; any number of processes may crash, as long as a path of correct processes and of links
-// that lose nothing connects every two correct processes. Links may double and reorder. Relays are trusted: a
-// lying process can broadcast in the name of any other. A process that restarts after a crash violates no
-// property, but no process resends what it missed.
+// a correct process delivers. No process delivers anything twice, or anything that was not broadcast.
+//
+// The model: asynchronous; any number of processes may crash, as long as a path of correct processes and of
+// links that lose nothing connects every two correct processes. Links may double and reorder. Relays are
+// trusted: a lying process can broadcast in the name of any other. A process that restarts after a crash
+// violates no property, but no process resends what it missed.
 //
 // Why it works: consider the path from a correct process that delivers m to any other correct process. Each
 // process on it sends m to the next one before it delivers m itself.

@@ -1,7 +1,8 @@
 // Package forwarding is reliable broadcast along a tree: a process forwards a message only to its children,
-// and the remaining processes take over the duties of those that crash. The problem: all correct processes
-// deliver every message that a correct process broadcasts or delivers, and deliver it once, although
-// processes crash in the middle of forwarding.
+// and the remaining processes take over the duties of those that crash.
+//
+// The problem: all correct processes deliver every message that a correct process broadcasts or delivers, and
+// deliver it once, although processes crash in the middle of forwarding.
 //
 // The model: crashes; asynchronous except for suspicions. The bound: any number of crashes, up to n-1, if
 // links lose nothing and all remaining processes eventually suspect every crash. The layer receives

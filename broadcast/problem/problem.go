@@ -3,9 +3,11 @@
 //
 // A process broadcasts upon a [Request], and delivers a message of kind Carried with the sender and the
 // payload. Sender and payload identify a broadcast. One sender may broadcast a payload twice; then the k-th
-// delivery at a process belongs to the k-th broadcast. A process that restarts after a crash begins another
-// incarnation. With respect to order, each incarnation is a sender of its own: there is no order between the
-// broadcasts of a process before a crash and those after it.
+// delivery at a process belongs to the k-th broadcast.
+//
+// A process that restarts after a crash begins another incarnation. With respect to order, each incarnation
+// is a sender of its own: there is no order between the broadcasts of a process before a crash and those
+// after it.
 //
 // Source: the lecture on broadcast, its definitions of reliable, FIFO, causal and
 // atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).

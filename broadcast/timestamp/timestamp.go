@@ -15,12 +15,14 @@
 // message with the smallest key when every member of the view has acknowledged it. This takes two message
 // delays after its broadcast. If a process with a lagging clock broadcasts at the same time, the delivery
 // takes up to three delays: the message of that process has a smaller key, and all members must hold that
-// message first. Why it works: when member q acknowledges message m, q's clock has passed the time of m. So
-// later messages of q have larger keys than m. Earlier messages of q arrived before the acknowledgement on
-// the FIFO link, and q's own entry in the vector proves that none is missing. So when all have acknowledged
-// m, every message with a smaller key has arrived. This proves the order. A process that delivered m knows
-// that every member holds m or has delivered it. So when the view ends, every member either reports m or has
-// delivered it, and the union of the reports has all that any process delivered. This proves uniformity.
+// message first.
+//
+// Why it works: when member q acknowledges message m, q's clock has passed the time of m. So later messages
+// of q have larger keys than m. Earlier messages of q arrived before the acknowledgement on the FIFO link,
+// and q's own entry in the vector proves that none is missing. So when all have acknowledged m, every message
+// with a smaller key has arrived. This proves the order. A process that delivered m knows that every member
+// holds m or has delivered it. So when the view ends, every member either reports m or has delivered it, and
+// the union of the reports has all that any process delivered. This proves uniformity.
 //
 // A message need not be kept after its delivery, because all hold it. A sender has at most W undelivered
 // messages. So when it sends its message s, it has delivered its message s-W. Then all members hold message

@@ -1,13 +1,14 @@
 // Package vector is reliable broadcast among the members of a view, in no order, in FIFO order or in causal
-// order; the sender chooses the level of each message. The problem: reliable broadcast, FIFO broadcast and
-// causal broadcast in a system that runs without end, while processes join and leave. All processes that
-// install two consecutive views have delivered the same messages in between. A message of level
+// order; the sender chooses the level of each message.
+//
+// The problem: reliable broadcast, FIFO broadcast and causal broadcast in a system that runs without end,
+// while processes join and leave. All processes that install two consecutive views have delivered the same
+// messages in between. A message of level
 //
 //   - Reliable is delivered when it arrives;
-//
-// - Uniform is delivered when all members hold it;
-// - FIFO is delivered after all messages that its sender broadcast before it in the view;
-// - Causal is delivered after these and after all messages that its sender had delivered.
+//   - Uniform is delivered when all members hold it;
+//   - FIFO is delivered after all messages that its sender broadcast before it in the view;
+//   - Causal is delivered after these and after all messages that its sender had delivered.
 //
 // The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
 // false suspicions. Progress needs a majority of all processes, see membership/group. If only a crashed or
@@ -26,19 +27,22 @@
 // restart with the next view. So a vector does not grow with former members, and no gap outlives a view. A
 // count covers all earlier messages of a member, even a Uniform message that is delivered later than its
 // successors. So a causal message may wait for more messages than necessary. But two messages never wait for
-// each other, because a message waits only for messages that were sent earlier. Memory is at most n*W
-// messages: a sender has at most W messages about which it does not know that all members have received them.
-// With Hold, acknowledgements wait for at most half of W messages. Acknowledgements of level Uniform never
-// wait, because delivery depends on them.
+// each other, because a message waits only for messages that were sent earlier.
+//
+// Memory is at most n*W messages: a sender has at most W messages about which it does not know that all
+// members have received them. With Hold, acknowledgements wait for at most half of W messages.
+// Acknowledgements of level Uniform never wait, because delivery depends on them.
 //
 // Source: causal broadcast with vector times in views, stability and flush, from Birman,
 // Schiper and Stephenson (1991); the end of a view as in membership/group.
 //
-// # Decisions Groups without a common order have views, too. One machine, broadcast/vector, serves all their
-// levels, on the same views as total order. Each message may have its own level. Motive: diffusion, and the
-// protocols on top of it, relay to all processes, lose what a link loses, and keep the counts of all
-// incarnations. A node that was disconnected for a moment would wait for a missing message forever. Cost:
-// these groups need a majority, too, and FIFO and causal broadcast are implemented twice.
+// # Decisions
+//
+// Groups without a common order have views, too. One machine, broadcast/vector, serves all their levels, on
+// the same views as total order. Each message may have its own level. Motive: diffusion, and the protocols on
+// top of it, relay to all processes, lose what a link loses, and keep the counts of all incarnations. A node
+// that was disconnected for a moment would wait for a missing message forever. Cost: these groups need a
+// majority, too, and FIFO and causal broadcast are implemented twice.
 package vector
 
 import (

@@ -1,5 +1,5 @@
-// Package clocks synchronizes a node's clock with those of its peers, and measures how late the node is
-// scheduled.
+// Package clocks synchronizes a node's clock with the clocks of its peers. It also measures how late the
+// operating system runs the node.
 package clocks
 
 import (

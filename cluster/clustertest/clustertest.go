@@ -1,6 +1,7 @@
-// Package clustertest runs a whole cluster within a test, to test applications: real nodes with their TLS,
-// timers, and disks, on a network and on disks in memory, in the virtual time of testing/synctest. A
-// minute of the cluster's time takes much less real time, and the load of the computer has no influence.
+// Package clustertest runs a whole cluster within a test, to test applications. The nodes are real, with TLS
+// and timers. The network and the disks are in memory, and time is the virtual time of testing/synctest. A
+// minute of the cluster's time takes much less real time, and the load of the computer does not affect the
+// result.
 //
 //	func TestShop(t *testing.T) {
 //		clustertest.Run(t, 3, func(c *cluster.Config) {

@@ -1,18 +1,21 @@
-// Package groups is a node's service for groups: members broadcast in them, at a level of their choice.
+// Package groups is a node's service for groups, in which members broadcast. The level of a group says what
+// is promised about its deliveries.
 //
 // # Decisions
 //
-// Payloads travel in batches. A node has four batches in flight in a group, and more in a Byzantine order if they
-// are well filled; payloads submitted meanwhile gather in the next batch. Motive: a single payload is sent at
-// once, and many share the cost of a message. Cost: a position is the number of a batch and an index in it, and a
-// group's machine counts batches, not payloads.
+// Payloads travel in batches. A node has four batches in flight in a group. In a Byzantine order it has more,
+// if the batches are well filled. Payloads submitted meanwhile gather in the next batch. Motive: a single
+// payload is sent at once, and many payloads share the cost of a message. Cost: a position is the number of a
+// batch and an index in the batch, and a group's machine counts batches, not payloads.
 //
-// A subscription is a cursor into the delivery history; it has no buffer of its own. A group retains its latest
-// batches whether or not anybody reads them, and cuts off a subscription whose batch is dropped. Motive: a slow
-// reader costs nothing, and resuming is the same as reading. Cost: memory for deliveries that may never be read.
+// A subscription is a cursor into the delivery history; it has no buffer of its own. A group retains its
+// latest batches whether or not a subscriber reads them. If a batch is dropped before a subscription has read
+// it, the subscription fails. Motive: a slow reader costs nothing, and resuming is the same as reading. Cost:
+// memory for deliveries that may never be read.
 //
-// A batch that a caller waits for carries a tag after its payloads. Motive: the order does not identify batches:
-// levels mix, and batches of an earlier incarnation may come, too. Cost: 13 bytes for each such batch.
+// If a caller waits for a batch, the batch carries a tag after its payloads. Motive: the order of deliveries
+// does not identify a batch, because levels mix, and batches of an earlier incarnation may arrive, too. Cost:
+// 13 bytes for each batch with a tag.
 package groups
 
 import (

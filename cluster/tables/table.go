@@ -1,4 +1,5 @@
-// Package tables is a node's replicas of replicated state machines, and the sessions of clients with them.
+// Package tables is a node's service for tables. It holds the node's replicas of replicated state machines,
+// and the sessions of clients.
 package tables
 
 import (
