@@ -1,18 +1,18 @@
-// Package explore runs the machines of a protocol through everything that may happen: every order of
-// deliveries, every loss, crash and suspicion that a [Model] allows, and every answer to every Choose,
-// which enumerates the lies of faulty processes. It is for small systems, and answers a question that no
-// simulation can: does any schedule or any lie break a property?
+// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every
+// order of deliveries, and every loss, crash and suspicion that a [Model] allows. It also tries every answer
+// to every Choose, and so enumerates the lies of faulty processes. A search answers a question that no
+// simulation can answer: does any schedule or any lie break a property?
 //
 // A state consists of the saved state of each process (see [parley.Vars]), the messages in flight, and the
 // requests and deliveries so far of each process. Two runs that differ only in the relative order of events
-// at different processes lead to the same state. A property may therefore use the order of events at one
-// process, and that a broadcast comes before its deliveries. It must not use any other order of events at
-// different processes. One property of this module does, that a replicated service acts as one machine: it
-// needs [Options.Ordered].
+// at different processes lead to the same state. So a property may use the order of events at one process,
+// and the fact that a broadcast comes before its deliveries. It must not use any other order of events at
+// different processes. One property of this module does use such an order: that a replicated service acts as
+// one machine. It needs [Options.Ordered].
 //
-// Equal parts are stored and computed once: process states and messages are numbered, and the outcome of
-// each input in each process state is memoized (machines are deterministic). A visited state is stored as
-// its 64-bit fingerprint and the transition that led to it, which is enough to find the way back to the
+// Equal parts are stored and computed once: process states and messages are numbered, and the outcome of each
+// input in each process state is memoized (machines are deterministic). A visited state is stored as its
+// 64-bit fingerprint and the transition that led to it. From these the explorer finds the way back to the
 // initial state. Fingerprints may collide: [Report.Overlooked] is the expected number of states missed
 // because of collisions.
 //
@@ -32,36 +32,36 @@
 //
 // # Decisions
 //
-// Equal parts of states are numbered. The explorer stores process states, messages and observations once,
-// and computes the outcomes of an input once for each process state. A visited state is a 64-bit sum of the
-// shares of its parts, and the transition that led to it. Motive: machines are deterministic, so nearly all
-// of the work would be repeated; a transition changes only some summands. Cost: two states may have the
-// same sum. The expected number of such states is reported; a search that needs more certainty needs
-// another tool.
+// Equal parts of states are numbered. The explorer stores process states, messages and observations once, and
+// computes the outcomes of an input once for each process state. A visited state is stored as a 64-bit sum,
+// with one summand for each part of the state, and the transition that led to it. Motive: machines are
+// deterministic, so nearly all of the work would be repeated. A transition changes only some summands. Cost:
+// two states may have the same sum. The expected number of such states is reported. If you need more
+// certainty, use another tool.
 //
 // Requests, deliveries and indications are part of a state, for each process separately. Properties are
-// decided once for each such history and set of crashed processes. Motive: the properties are the
-// simulator's, and need no monitors. Cost: the order of events at two processes that do not know of each
-// other is lost, so a property must not depend on it; and a protocol that delivers much has many states.
+// decided once for each such history and set of crashed processes. Motive: the explorer can use the same
+// properties as the simulator, and needs no monitors. Cost: the relative order of concurrent events at two
+// processes is lost, so a property must not depend on it. A protocol that delivers much has many states.
 //
 // The explorer omits transitions, not states: every state is visited. If two orders of the same transitions
 // lead to the same state, it follows only one of them (sleep sets, with one mask per state). Transitions at
-// two processes always commute; for two messages at one process the explorer looks it up. Motive:
-// about one transition per state remains instead of ten, and the counts are the same with and without,
-// which tests compare. Cost: the number of states stays the same; --step round and symmetric processes
-// reduce it.
+// two processes always commute. For two messages at one process, the explorer compares the stored outcomes of
+// both orders. Motive: about one transition per state remains instead of ten. Tests check that the numbers of
+// states are the same with and without this reduction. Cost: the number of states stays the same; --step
+// round and symmetric processes reduce it.
 //
-// Time is a bound on message delays, or nothing. Where messages arrive in time, a timer expires when every
-// message sent long enough before has arrived; otherwise any timer may expire at any time, in the order of
-// its own process. Motive: these are the synchronous and the asynchronous model. Cost: protocols that
-// measure time itself (clocks) cannot be explored.
+// The explorer has no clock; at most it has a bound on message delays. With a bound, a timer expires when
+// every message that was sent long enough before has arrived. Without a bound, any timer may expire at any
+// time, but the timers of one process expire in order. Motive: these are the synchronous and the asynchronous
+// model. Cost: protocols that measure time itself (clocks) cannot be explored.
 //
-// A protocol on a failure detector has a bare form (Bare) for hosts that report crashes themselves. Motive:
-// heartbeats never end and multiply every state by all their orders. Cost: the explored protocol has a
-// perfect detector, or one with a bounded number of errors.
+// A protocol that uses a failure detector has a form without the detector (Bare), for hosts that report
+// crashes themselves. Motive: heartbeats never end, and their orders multiply the number of states. Cost: the
+// explored protocol has a perfect detector, or a detector with a bounded number of errors.
 //
-// The explorer imports the simulator, only to sign as it does. Motive: one kind of ideal signatures. Cost:
-// one host imports another.
+// The explorer imports the simulator, only for its signatures. Motive: both hosts use the same ideal
+// signatures. Cost: one host imports another.
 package explore
 
 import (

@@ -1,21 +1,21 @@
 // Package faulty makes processes fail: by crashes, by omissions, by lies.
 //
-// All faulty processes of a run are one [Coalition], which is one machine in a
-// seat of several processes: it is cloned and hashed like any other. It runs an
-// honest copy of the protocol for each member, holds back what the copies would
-// send, waits until it has received what the correct processes send in the round
-// (it rushes), and then decides, receiver by receiver, what each member sends.
+// All faulty processes of a run are one [Coalition]. The coalition is one machine that takes the place of
+// several processes. A host clones and hashes it like any other machine. The coalition runs an honest copy of
+// the protocol for each member, and holds back the messages of the copies. It waits until it has received the
+// messages of the correct processes in the round (it rushes). Then it decides for each receiver what each
+// member sends.
 //
 // # Decisions
 //
-// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a
-// round before it sends, and may sign for all its members. Motive: the theorems are about such adversaries,
-// and a machine can be cloned and hashed. Cost: members send each other the honest message, which a member
-// might not send; that gives the adversary nothing that it does not have.
+// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a round
+// before it sends, and may sign for all its members. Motive: the theorems are about such adversaries, and a
+// machine can be cloned and hashed. Cost: members always send each other the honest message. The adversary
+// loses nothing by this, because all members are one machine and know the same.
 //
-// What a coalition has received is kept only if Overhears says that lies read it. Motive: states of an
-// exploration merge, and oral lies cost nothing. Cost: a Lies that reads Seen without Overhears finds
-// nothing.
+// The coalition keeps received messages only if the protocol's Overhears says that its Lies read them.
+// Motive: without these messages more states of an exploration are equal, and most lies do not need them.
+// Cost: if a protocol's Lies read Seen without Overhears, Seen is empty.
 package faulty
 
 import (

@@ -1,14 +1,19 @@
-// Package parleytest tests any protocol without code of its own. It checks that the protocol keeps its
-// promises in seeded runs with as many faults as it tolerates, that something breaks beyond its bound, that
-// a run is repeatable and its machines can be saved and loaded within it, that processes survive a crash at
-// any step, that no fault of networks, clocks and processes breaks a promise, that no message from a liar
-// stops a process, and that the number of messages is as its theorem says. It also works for protocols of
-// other modules:
+// Package parleytest tests any protocol; the protocol needs no test code of its own. The suite checks that
+//
+//   - the protocol keeps its promises in seeded runs with as many faults as it tolerates;
+//   - a property breaks beyond its bound;
+//   - a run is repeatable, and its machines can be saved and loaded during the run;
+//   - processes survive a crash at any step;
+//   - faults of networks, clocks and processes break no promise;
+//   - messages of a liar stop no process;
+//   - the number of messages is as the protocol's theorem says.
+//
+// It also works for protocols of other modules:
 //
 //	func TestSuite(t *testing.T) { parleytest.Suite(t, mine.New(mine.Config{N: 4, M: 1})) }
 //	func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, mine.New(mine.Config{N: 4, M: 1})) }
 //
-// The declarations of the protocol decide what is checked: its fault model, N and M, Properties and
+// The fields of the [parley.Protocol] determine what is checked: its fault model, N and M, Properties and
 // Promises, Bound, Cost and Size, Lies and Rename. Every failure names the seed and the faulty processes of
 // the run.
 package parleytest

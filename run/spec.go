@@ -1,8 +1,9 @@
-// Package run simulates runs of protocols and judges them: one run, a sweep over many seeds, and the smallest
-// run that still breaks the same promise.
+// Package run simulates runs of protocols and judges them. It makes one run, sweeps over many seeds, and
+// shrinks a run that breaks a promise.
 //
 // A [Spec] determines a run: the protocol, the faulty processes and their behavior, the initial values, the
-// events, and the seed from which the rest is drawn. The same Spec makes the same run, to the last event:
+// events, and the seed. Everything that the Spec leaves open is drawn from the seed. The same Spec makes the
+// same run, event by event:
 //
 //	result, err := run.Spec{
 //		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
@@ -14,7 +15,8 @@
 //		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
 //	}
 //
-// [Sweep] runs a Spec with many seeds, and [Minimize] shrinks a run that breaks a promise.
+// [Sweep] runs a Spec with many seeds. [Minimize] shrinks a run to the smallest run that still breaks the
+// same promise.
 package run
 
 import (

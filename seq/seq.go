@@ -1,12 +1,11 @@
-// Package seq runs one synchronous protocol after another: the rounds of A, then
-// those of B on A's result.
+// Package seq runs one synchronous protocol after another: first the rounds of protocol A, and then the
+// rounds of protocol B, with A's result as input.
 //
-// No message carries a tag, because the round determines the protocol. B counts its
-// rounds from 0: in what B sends, the round in Seq is B's own, and it stays so on the
-// link, where the frame holds the round of the whole. Only the copy that a process keeps
-// of its own message (Step.Keep) leaves B without a frame. Hosts know its round only from
-// its Seq, so Seq is changed to the round of the whole when the copy leaves, and again to
-// B's round before B explains or counts it.
+// No message carries a tag, because the round determines the protocol. B counts its rounds from 0, and its
+// messages contain this number in Seq. On a link, the frame around a message holds the number of the round in
+// the whole sequence. Only the copy that a process keeps of its own message (Step.Keep) has no frame, so
+// hosts know its round only from its Seq. So the adapter changes Seq to the round of the whole sequence when
+// B keeps a copy, and back to B's round before B explains or counts the copy.
 package seq
 
 import (

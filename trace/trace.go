@@ -1,19 +1,18 @@
-// Package trace is the one event log: every host writes it and every viewer reads it.
+// Package trace defines the event log of a run. Every host writes it, and every viewer reads it.
 //
 // A trace file is JSON Lines: a header, one line for each event, and a footer with the number of events, the
-// running hash and the hash of the header. The running hash covers what happened, not its encoding, so two
-// runs are equal exactly if their hashes are. The header says who ran it and with which arguments; its own
-// hash covers that.
+// running hash and the hash of the header. The running hash covers the events, not their encoding. So two
+// runs are equal exactly if their running hashes are equal. The header names the program and the arguments of
+// the run. A separate hash covers the header.
 //
 // # Decisions
 //
-// The trace's hash covers what happened; the header has a hash of its own. Motive: two runs are equal exactly
-// if their hashes are, whatever made them and however they are encoded. Cost: two hashes in a file's last
-// line.
+// One hash covers the events of a trace, and another hash covers the header. Motive: two runs are equal
+// exactly if the hashes of their events are equal, whatever program made them and however they are encoded.
+// Cost: two hashes in a file's last line.
 //
-// External events are numbered across requests, deliveries and restarts. Motive: the causal order of a run
-// depends on which event came first at one process, and times may be equal. Cost: one counter, which hosts
-// must keep.
+// Requests, deliveries and restarts share one numbering. Motive: the causal order of a run depends on which
+// event came first at a process, and times may be equal. Cost: one counter, which hosts must keep.
 package trace
 
 import (

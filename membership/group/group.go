@@ -1,24 +1,24 @@
-// Package group implements agreed views: the processes agree on the members of each view, and with each new
-// view on what was delivered in the old one.
+// Package group implements agreed views: the processes agree on the members of each view. With each new view
+// they also agree on the deliveries in the old view.
 //
 // The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a
 // view must agree on its members. All processes that install two consecutive views must have delivered the
-// same messages in between (view synchrony). These must include what any excluded or crashed process has
-// delivered.
+// same messages in between (view synchrony). These must include all messages that any excluded or crashed
+// process has delivered.
 //
 // The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages,
 // but must not reorder or double them. Safety holds however long messages take. View changes make progress
-// while more than half of all n processes are up, connected, eventually not suspected, and have all their
-// durable state. No view has fewer members than that. A process that lost its disk, or that restarted in
+// while more than half of all n processes are up, connected, and eventually not suspected, and have all their
+// durable state. Every view has more than n/2 members. A process that lost its disk, or that restarted in
 // memory mode, counts again after a view has admitted it. Nothing is promised about Byzantine processes.
 //
-// There are two main ideas. First, a member answers a view change once, with a frozen report of what it
-// holds: from that step on it acknowledges and delivers nothing in this view. The members of the next
-// view are the processes that reported, and the processes that have caught up with one of these. The
-// union of the reports is the cut: the messages that every process delivers before it installs the next
-// view. Second, all n processes vote on the next view, whether they are members or not: the members,
-// the joiners and the cuts of all layers are one value in one instance of agreement/ballot among all n
-// processes.
+// There are two main ideas. First, a member answers a view change once, with a report of the messages that it
+// holds. From that step on the member is frozen: it acknowledges and delivers nothing in this view. The
+// members of the next view are the processes that reported, and the processes that have caught up with one of
+// these. The union of the reports is the cut: the messages that every process delivers before it installs the
+// next view. Second, all n processes vote on the next view, whether they are members or not. They decide on
+// it with one instance of agreement/ballot. One value of the ballot contains the members, the joiners and the
+// cuts of all layers.
 //
 //	upon broken(q), mended(q):       tell the members, as in membership/detector
 //	upon mended(q) while any
@@ -37,61 +37,62 @@
 //	upon INSTALL, j in the view:     what j was given and the view become durable together
 //	upon a restart without a disk:   take a number of a disk that was never used, join
 //
-// Safety. A layer delivers only what all members hold, so the report or the delivered messages of any one
-// member of the view contain all that any process delivered. A process that starts a ballot is such a member,
-// so every proposed value has such a cut. Any two majorities of all share a process. It votes once in each
-// ballot, and only votes from the disk that the view counts are valid: so there is one next view. A process
-// votes on the end of view v only if it knows how v came about, so no majority can forget a view that another
-// one made. The disk of a process changes in the same decision that admits the process. Its votes on that
-// decision and all earlier ones are void, and it has given none on later ones: it had not started when that
-// decision was proposed.
+// Safety. A layer delivers only messages that all members hold. So each member of the view has reported or
+// delivered every message that any process delivered. A process that starts a ballot is such a member, so the
+// cut in every proposed value contains all these messages. Any two majorities of all processes share a
+// process, which votes once in each ballot. Only votes from the disk that the view counts are valid. So there
+// is one next view. A process votes on the end of view v only if it knows the decision that made v, so no
+// majority can forget a view that another majority made. The decision that admits a process also changes the
+// disk that counts for it. Votes of the process on that decision and on earlier decisions are void. It gave
+// no votes on later decisions, because it had not started when that decision was proposed.
 //
-// Progress. All members of a view, which are a majority of all, hold what is acknowledged. So any majority
-// whose disks are intact contains a member of the last view, which can report all that was delivered and help
-// the others to join. There is one exception: a process that was admitted and has not yet received that
-// decision holds nothing. If its sponsor and all others of that view crash while this one message is in
-// flight, views stall until one of them restarts.
+// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged
+// messages. So any majority whose disks are intact contains a member of the last view. This member can report
+// all deliveries, and help the others to join. There is one exception: a process that was admitted and has
+// not yet received that decision holds nothing. If its sponsor and all others of that view crash while this
+// one message is in flight, views stall until one of them restarts.
 //
 // An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates
-// [Excluded]. If it rejoins ([Config].Return, or a restart), it votes from then on, asks a member, its
-// sponsor, to admit it as another incarnation, and delivers nothing until it is a member.
+// [Excluded]. It may rejoin ([Config].Return, or a restart). Then it votes again, and asks a member (its
+// sponsor) to admit it as another incarnation. It delivers nothing until it is a member.
 //
 // [New] runs ordered broadcasts, each a [Layer], on the views of one machine.
 //
-// Source: views and view synchrony as in Birman and Joseph (1987). Decisions of a fixed set of processes on
-// which of them serve as in Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009):
-// deliveries need all members, membership changes need a majority of all.
+// Source: views and view synchrony as in Birman and Joseph (1987). A fixed set of processes decides which of
+// them are members, as in Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009):
+// deliveries need all members, membership changes need a majority of all processes.
 //
 // # Decisions
 //
 // A majority of all configured processes decides on views, and no view is smaller than a majority. A process
-// that is in no view votes from its disk; one that lost its disk counts again after a decision has admitted
-// it. Motive: all members of a view, hence a majority of all, hold what is acknowledged, so any majority with
-// its disks can continue, whatever crashed before in whatever order. With majorities of the previous view,
-// five processes shrank to two, and the wrong two could not continue although one of them had everything.
-// Cost: five nodes stall after three have crashed, one after the other, and processes that are in no view
-// must receive every decision.
+// that is in no view votes from its disk. A process that lost its disk counts again after a decision has
+// admitted it. Motive: all members of a view, which are a majority of all processes, hold all acknowledged
+// messages. So any majority with intact disks can continue, whatever the order of earlier crashes. When
+// majorities of the previous view decided, five processes could shrink to two members. After a crash of all,
+// two other processes could not continue, although one of them had all messages. Cost: five nodes stall after
+// three have crashed, one after the other. Processes that are in no view must receive every decision.
 //
-// A joiner delivers only after it has become a member, and then everything at once. Until then it records
-// what its sponsor sends; all that made it a member is one record. Motive: a joiner that crashed, or changed
-// its sponsor, would be somewhere between two members' sequences. Cost: it keeps in memory what is delivered
-// meanwhile, and receives the state again if it crashes.
+// A joiner delivers only after it has become a member, and then everything at once. Until then it keeps all
+// that its sponsor sends, and writes it to the disk in one record when it becomes a member. Motive: otherwise
+// a joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost:
+// the joiner keeps in memory what the members deliver meanwhile, and receives the state again if it crashes.
 //
-// Each start of a process has a greater number, which the host supplies (Step.Life). Motive: a process that
-// lost its disk must not be taken for one of its earlier incarnations, and cannot know their numbers. Cost: a
-// host that loses this number too can break what is promised about a lost disk.
+// Each start of a process has a greater number than its last start. The host supplies the number (Step.Life).
+// Motive: a process that lost its disk must not be taken for one of its earlier incarnations, and cannot know
+// their numbers. Cost: if the host loses this number too, the promises about a lost disk may break.
 //
 // Ordered broadcasts within views are layers of the group, not machines. A group.Layer reports, makes a cut
-// of reports and installs; the group is one machine that contains its layers, its ballot and its monitor.
-// Motive: members, joiners and the cuts of all layers are one decision, and a frozen member must be frozen in
-// all of them in one step. Cost: an interface in addition to Machine, as rounds have.
+// from reports, and installs a view. The group is one machine that contains its layers, its ballot and its
+// monitor. Motive: members, joiners and the cuts of all layers are one decision, and a member must freeze all
+// layers in one step. Cost: layers have an interface of their own in addition to Machine, as protocols in
+// rounds have.
 //
-// No single message ends a view. With four nodes or more, a process learns how a view came about from what it
-// accepted itself, from more than a third of the processes, or from one that says the same in three periods.
-// Proposals need an earlier promise, and are checked: members, incarnations and disks must follow from the
-// previous view. Motive: one broken node made all others give up what they had, and they never recovered.
-// Cost: a process that was away asks twice, and needs 300 ms more if only one other process is left; there is
-// no cost in normal operation. This is no defense against a deliberate attack.
+// No single message ends a view. With four nodes or more, a process accepts a decision on a view only if it
+// has accepted the value itself, if more than a third of the processes report the decision, or if one process
+// reports it in three periods. Proposals need an earlier promise, and are checked: members, incarnations and
+// disks must follow from the previous view. Motive: one broken node made all others give up their state, and
+// they never recovered. Cost: a process that was away asks twice, and needs 300 ms more if only one other
+// process is left. There is no cost in normal operation. This does not protect against a deliberate attack.
 package group
 
 import (

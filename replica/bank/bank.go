@@ -1,5 +1,6 @@
-// Package bank is the lecture's bank account as a replicated state machine: two replicas that apply a deposit
-// of 150 dollars and 8 percent of interest in different orders hold 1242 and 1230 dollars.
+// Package bank is the lecture's bank account as a replicated state machine. It shows why replicas need one
+// order: if two replicas apply a deposit of 150 dollars and 8 percent of interest in different orders, one
+// holds 1242 dollars and the other 1230.
 package bank
 
 import (

@@ -2,8 +2,8 @@
 // reads or changes one key. It is atomic: no other command runs between its read and its write.
 //
 // Every change of a key gives it the next version, from 1. A key that is deleted and created again continues
-// with its last version. So a client that knows a version can tell whether the key has changed since, and a
-// version may serve as a fencing token.
+// with its last version. So a client that knows a version can detect whether the key has changed since then,
+// and a version may serve as a fencing token.
 package keyvalue
 
 import (

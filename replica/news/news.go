@@ -1,5 +1,5 @@
-// Package news is the lecture's network news as a replicated state machine: a
-// response that is read before the article it answers is misread.
+// Package news is the lecture's network news as a replicated state machine. It shows why replicas need causal
+// order: a reader who gets a response before its article misunderstands the response.
 package news
 
 import (
