@@ -5,8 +5,8 @@
 //
 // Model: the same as that of the broadcast below, as in stack.New(timestamp, service). If the broadcast
 // delivers one sequence, the replicas are equal at each position. Over FIFO or causal order they diverge if
-// concurrent commands do not commute, as with the lecture's bank account. Nothing is promised if two clients
-// use the same client number.
+// concurrent commands do not commute, as with the lecture's bank account. Nothing is promised if a client
+// uses the number of another client.
 //
 // Source: the lecture, the problem of replication: replica consistency and determinism, recovery and
 // reintegration, redundancy; F. B. Schneider, Implementing fault-tolerant services using the state machine
