@@ -88,8 +88,8 @@ type Node struct {
 	failed error // result of Close
 }
 
-// Join starts the node. It returns when the node is connected to all others, or has waited long enough for them.
-// ctx limits only the joining.
+// Join starts the node. It returns when the node is connected to all others, or when a time limit for that
+// has passed. ctx limits only the call of Join.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	c = c.filled()
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -266,11 +266,12 @@ func (n *Node) fail(why error) {
 	}
 }
 
-// Leave leaves all groups and tables, and then closes the node. The others continue at once, without having to
-// suspect it first. In services without views (Byzantine groups and agreements) the node counts as silent from
-// then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the error names what it was
-// still a member of; the same happens if others leave at the same time and too few stay. A majority of all nodes
-// must stay: otherwise Leave does nothing and fails with ErrRefused. To stop a node without leaving, use Close.
+// Leave leaves all groups and tables, and then closes the node. The others continue at once, because they
+// need not suspect the node first. In services without views (Byzantine groups and agreements) the node
+// counts as silent from then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the
+// error names the groups and tables of which it was still a member. The same happens if others leave at the
+// same time and too few stay. A majority of all nodes must stay. Otherwise Leave does nothing and fails with
+// ErrRefused. To stop a node without leaving, use Close.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err
@@ -281,8 +282,9 @@ func (n *Node) Leave(ctx context.Context) error {
 	return errors.Join(err, n.Close())
 }
 
-// Drain refuses new requests, waits for those in flight, and then leaves. It is refused where Leave is. If ctx
-// ends first, the node leaves anyway, within the time that a leave may take, and the error says so.
+// Drain refuses new requests, waits for the requests in flight, and then leaves. It fails with ErrRefused in
+// the same cases as Leave. If ctx ends first, the node leaves anyway, within the time that a leave may take,
+// and the error says so.
 func (n *Node) Drain(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err
@@ -305,9 +307,9 @@ func (n *Node) Drain(ctx context.Context) error {
 	return n.Leave(ctx)
 }
 
-// Close stops the node without leaving: to the others it has crashed. Further calls do nothing and return the
-// same error. If the disk has failed, Close returns the failure within 1 s; if the disk did not answer, the error
-// names the goroutine that is still blocked in the kernel.
+// Close stops the node without leaving. For the others the node has crashed. Further calls do nothing and
+// return the same error. If the disk has failed, Close returns the failure within 1 s. If the disk did not
+// answer, the error names the goroutine that is still blocked in the operating system.
 func (n *Node) Close() error {
 	n.closes.Do(func() { n.failed = n.end() })
 	return n.failed

@@ -57,9 +57,9 @@ type member struct {
 	held []parley.Effect // what the copies requested to send since the coalition spoke
 }
 
-// New returns the coalition of the given processes. It sends rush ticks after
-// its honest copies would: in lockstep, late in the round but in time.
-// With rush 0 it sends at once.
+// New returns the coalition of the given processes. It sends rush ticks after the time at which its honest
+// copies send. In lockstep this must be late in the round but in time. With rush 0 the coalition sends at
+// once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
@@ -134,7 +134,7 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	})
 }
 
-// Timeout handles a timer of a copy, or the coalition's own: time to send.
+// Timeout handles a timer of a copy, or the coalition's own timer, at which it sends.
 func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 	if t == speakTimer {
 		c.waiting = false
@@ -372,8 +372,8 @@ func sortByLink(seen []parley.Received) {
 	})
 }
 
-// State visits the copies and everything held back or kept. A rename permutes the
-// members, which makes sense if members that it permutes have the same behavior.
+// State visits the copies, and all messages that are held back or kept. A renaming may permute members only
+// if they have the same behavior.
 func (c *Coalition) State(v *parley.Vars) {
 	sortByLink(c.seen)
 	seats := make([]*member, c.protocol.N)
