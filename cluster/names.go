@@ -119,10 +119,10 @@ type Level = kernel.Level
 // The levels. All but Byzantine tolerate crashes only.
 const (
 	Total     = kernel.Total     // one order for all members, which includes the deliveries of members that crash
-	Reliable  = kernel.Reliable  // no order; a payload that one remaining member delivers, all remaining members deliver
+	Reliable  = kernel.Reliable  // no order; if one remaining member delivers a payload, all do
 	Uniform   = kernel.Uniform   // Reliable, and includes the deliveries of members that crash afterwards
 	FIFO      = kernel.FIFO      // Reliable, with each sender's payloads in the order of their broadcasts
-	Causal    = kernel.Causal    // FIFO; a payload comes after all payloads that its sender had delivered when it broadcast
+	Causal    = kernel.Causal    // FIFO, and a payload comes after all that its sender had delivered before
 	Atomic    = kernel.Atomic    // the same promises as Total, by the lecture's two phases, with more messages
 	Byzantine = kernel.Byzantine // one order for all correct members, while at most M are faulty
 )
@@ -223,7 +223,7 @@ type WakeLatency = clocks.WakeLatency
 // 1/5 of a round counts as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency { return clocks.Wakes(ctx, round) }
 
-// Participant does this node's part of transactions. It is the interface [commits.Participant].
+// Participant carries out this node's part of transactions. It is the interface [commits.Participant].
 type Participant = commits.Participant
 
 // RemoteParticipant is a Participant that outlives the node. It is the interface [commits.RemoteParticipant].

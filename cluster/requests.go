@@ -72,9 +72,9 @@ func (n *Node) AgreeVector(ctx context.Context, p VectorRequest) (Vector, error)
 	return n.agree.AgreeVector(ctx, p)
 }
 
-// Consensus calls AgreeVector and applies a rule to the vector: [consensus.Majority] if rule has no function,
-// another rule of that package, or the caller's own. The parameter otherwise is the value in the vector of a
-// node that submitted none. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
+// Consensus calls AgreeVector and applies a rule to the vector. The rule is one of package consensus or the
+// caller's own; a rule without a function means [consensus.Majority]. A node that submitted no value has the
+// value otherwise in the vector. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
 func (n *Node) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	return n.agree.Consensus(ctx, p, rule, otherwise)

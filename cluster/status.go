@@ -128,9 +128,10 @@ func (n *Node) Recorder() *host.Recorder { return n.tracer.Recorder }
 // or to a temporary file if the node has no folder. It returns the file's name.
 func (n *Node) DumpFlight() (file string, err error) { return n.c.folder().dump(n.tracer) }
 
-// Forget deletes what this node knows of another node's incarnations and disk, and admits the next connection
-// with a certificate of that name. It is for a legitimate node that is refused, for example because somebody else
-// used its key. It fails with [ErrRefused] while the other node is connected, because then it is trusted.
+// Forget deletes this node's knowledge of another node's incarnations and disk, and admits the next
+// connection with a certificate of that name. It is for a legitimate node that is refused, for example
+// because an attacker used its key. Forget fails with [ErrRefused] while the other node is connected, because
+// a connected node is not refused.
 func (n *Node) Forget(name string) error {
 	id, err := n.k.Other(name, "forget")
 	if err != nil {
@@ -144,9 +145,10 @@ func (n *Node) Forget(name string) error {
 	return n.lives.Forget(name)
 }
 
-// Expel removes a member from all groups and tables by agreement of their members. It returns when the member is
-// out of all of them in which this node takes part. The expelled node is notified, and its requests there fail
-// with [ErrExpelled]. It rejoins only as another incarnation, by Join.
+// Expel removes a member from all groups and tables by agreement of their members. It returns when the member
+// is removed from all groups and tables in which this node takes part. The expelled node is notified, and its
+// requests to these groups and tables fail with [ErrExpelled]. It rejoins only as another incarnation, by
+// Join.
 //
 // Services that tolerate Byzantine faults do not trust a single node. A member stays in Byzantine groups,
 // agreements, and transactions of protocol Agreed until m+1 nodes have been asked to expel it. The expelled
