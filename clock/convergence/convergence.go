@@ -64,9 +64,9 @@ const (
 	Start
 )
 
-// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs as evenly
-// as the hardware. Origin: the process. Seq: the time on its hardware clock. Value: the time on its logical
-// clock. Body: the event in words, for a reader.
+// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs at a
+// constant rate of the hardware clock. Origin: the process. Seq: the time on its hardware clock. Value: the
+// time on its logical clock. Body: the event in words, for a reader.
 const (
 	// Enters: the clock counts from now on.
 	Enters parley.Kind = parley.Local + 0x20 + iota

@@ -65,8 +65,8 @@ const Beat parley.Kind = 1
 const (
 	// Trust revokes a suspicion. Origin: the process. A layer above may ignore it.
 	Trust parley.Kind = parley.Indication + 0x10 + iota
-	// Resting reports that the process has sent all its heartbeats. Origin: itself. A crash after that is not
-	// indicated.
+	// Resting reports that the process has sent all its heartbeats. Origin: the process itself. A later crash
+	// is not indicated.
 	Resting
 )
 

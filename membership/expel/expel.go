@@ -33,8 +33,8 @@ import "parley"
 const (
 	// Vote asks to expel Origin. Value: its incarnation, as in Told.
 	Vote parley.Kind = 1 + iota
-	// Told informs a process that its sender has expelled it. Value: its incarnation; 0 if the host does
-	// not report which incarnations links lead to. Seq: 1 if it is expelled from All.
+	// Told informs its receiver that the sender has expelled it. Value: the receiver's incarnation; 0 if the
+	// host does not report to which incarnations links lead. Seq: 1 if the receiver is expelled from All.
 	Told
 )
 
@@ -57,7 +57,7 @@ const (
 	Expelled
 )
 
-// What a process is expelled from.
+// The services from which a process is expelled.
 const (
 	Views uint64 = 1 + iota // services that tolerate no liars
 	All                     // all services, including those that tolerate liars

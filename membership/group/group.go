@@ -107,8 +107,8 @@ import (
 	"parley/membership/detector"
 )
 
-// The messages. The envelope's epoch is the number of the sender's view; in messages of the ballot it is the
-// number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
+// The messages. Env.Epoch of a message is the number of the sender's view. In messages of the ballot it is
+// the number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
 // kinds.
 const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
@@ -123,7 +123,7 @@ const (
 	Snapshot
 	// Ready reports to the sponsor that the snapshot has arrived. Seq: the incarnation.
 	Ready
-	// Forward is a delivery of the sponsor that is addressed to the joiner too. Origin: the sender. Seq: the
+	// Forward is a delivery of the sponsor that is also addressed to the joiner. Origin: the sender. Seq: the
 	// position in the joiner's sequence, which continues from the position of the snapshot. Value: the
 	// incarnation. Body: the payload.
 	Forward
@@ -139,13 +139,13 @@ const (
 	Leave parley.Kind = parley.Local + 0x20 + iota
 	// State answers SnapshotWanted. Seq: the position that the state stands for. Body: the state.
 	State
-	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin does not
-	// rejoin by itself then, unless it has restarted since it entered the present view.
+	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin then does
+	// not rejoin by itself. But it does rejoin if it has restarted since it entered the present view.
 	Exclude
 )
 
-// What a group indicates, in addition to parley.Suspect and parley.View. A view's Seq is its number, its Body
-// its members (see parley.ReadSet), and its Value the position after which it begins.
+// The indications of a group, in addition to parley.Suspect and parley.View. A view's Seq is its number, its
+// Body its members (see parley.ReadSet), and its Value the position after which it begins.
 const (
 	// Excluded reports that this process is no longer a member. Value: 1 if it asked to leave, 2 if it was
 	// excluded on request, otherwise 0.
@@ -158,8 +158,8 @@ const (
 	// Expelled reports to members that Origin was removed from the view on request. It is not repeated when the
 	// log is replayed.
 	Expelled
-	// ReplayStarted reports that a restarted process is about to deliver again what its log holds. Seq: the
-	// position after which that begins.
+	// ReplayStarted reports that a restarted process is about to deliver again the messages in its log. Seq:
+	// the position after which these begin.
 	ReplayStarted
 )
 
@@ -167,10 +167,12 @@ const (
 // All times are in ticks.
 type Config struct {
 	N int
-	// M is the number of crashes to tolerate. The default is the most that leave a majority of all processes.
+	// M is the number of crashes to tolerate. The default is the largest number that leaves a majority of all
+	// processes.
 	M int
-	// Liars is how many processes may send wrong contents by accident, as a broken node would, without
-	// permanently stopping the others. With 0, which is right for n <= 3, every message is believed.
+	// Liars is the number of processes that may send wrong contents by accident, as a broken node would,
+	// without stopping the others for good. With 0, which is right for n <= 3, a process believes every
+	// message.
 	Liars int
 	// Initial is the set of members of view 1, more than half of all; by default all.
 	Initial parley.Set
@@ -181,36 +183,37 @@ type Config struct {
 	// round trip.
 	Flush parley.Tick
 	// Wait and Stagger set the retry times of a view change: the member of rank r waits for Wait + r*Stagger,
-	// then twice as long, and so on. By default 5000 and 2000. Wait is also how long an own message may be
-	// undelivered, and how long a member that has reported waits for the next view, before it starts a view
-	// change itself.
+	// then twice as long, and so on. By default 5000 and 2000. A member also starts a view change if one of
+	// its own messages is undelivered for longer than Wait, or if it has reported and gets no new view within
+	// Wait.
 	Wait, Stagger parley.Tick
 	// Admit is how long a joiner waits for a snapshot before it asks another process; by default 4000. First
-	// is how long it waits for the first process that it asks; the wait doubles for each further one, up to
-	// Admit. The default of First is Admit.
+	// is how long it waits for the first process that it asks. The wait doubles for each further process, up
+	// to Admit. The default of First is Admit.
 	Admit, First parley.Tick
 	// Become is how long a joiner with a snapshot waits to become a member, or for the next delivery, before
-	// it asks another process; by default 10 * Admit. It is the cost of a message that a link lost.
+	// it asks another process; by default 10 * Admit. If a link loses a message to the joiner, the joiner
+	// loses this time.
 	Become parley.Tick
-	// Queue is how many requests may wait for the next view, and how many messages of it a joiner keeps; by
-	// default 1024. The group refuses any beyond that.
+	// Queue is how many requests may wait for the next view, and how many messages of the next view a joiner
+	// keeps; by default 1024. The group refuses further ones.
 	Queue int
 	// Payload is how many bytes a request to a layer may have; by default 64 KiB. The group refuses larger
-	// ones: the decision that ends a view contains all that is in flight in it, and must still fit in a
-	// message of a link.
+	// requests. The reason is that the decision that ends a view contains all messages in flight, and must
+	// fit into one message of a link.
 	Payload int
 	// State declares that a layer above answers SnapshotWanted. Otherwise joiners receive only the state of
 	// the layers.
 	State bool
 	// Return lets an excluded process join again, as a new incarnation.
 	Return bool
-	// Durable lets a process that crashed resume from its log if it is still a member, and vote from it if it
-	// is not. Its layers must be Durable. After a restart it delivers again, with their positions, what it
-	// delivered since its log was last compacted.
+	// Durable lets a crashed process resume from its log if it is still a member. If it is no longer a
+	// member, it votes from its log. The layers must be Durable. After a restart the process delivers again
+	// all messages that it delivered since its log was last compacted, with the same positions.
 	Durable bool
-	// Keep is how many deliveries are part of the durable state, and KeepBytes how many bytes of them, at
-	// most 8 MiB; 0: none. A process that restarts delivers them again, with their positions, and so does one
-	// that joins, which receives them from its sponsor.
+	// Keep is how many deliveries are part of the durable state, and KeepBytes how many bytes of deliveries,
+	// at most 8 MiB; 0: none. A process that restarts delivers them again, with the same positions. A process
+	// that joins receives them from its sponsor, and delivers them, too.
 	Keep, KeepBytes int
 	// Compact is how many log records the state replaces at once in durable mode; by default 1024.
 	Compact int

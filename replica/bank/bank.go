@@ -90,7 +90,7 @@ func (a *Account) String() string {
 // Snapshot returns the state.
 func (a *Account) Snapshot() []byte { return binary.AppendVarint(nil, a.cents) }
 
-// Restore replaces the state with a snapshot, and returns whether b is one.
+// Restore replaces the state with a snapshot, and reports whether b is a snapshot.
 func (a *Account) Restore(b []byte) bool {
 	cents, n := binary.Varint(b)
 	if n <= 0 || cents < 0 || cents > most || !bytes.Equal(binary.AppendVarint(nil, cents), b) {
