@@ -53,7 +53,7 @@ import (
 type Rounds interface {
 	// Request passes the initial value from above, before round 0.
 	Request(s *parley.Step, m parley.Msg)
-	// Emit sends the messages of round r. A message that it keeps has r in its Seq.
+	// Emit sends the messages of round r. A message that it keeps (Step.Keep) has r in its Seq.
 	Emit(s *parley.Step, r int)
 	// Absorb handles a message of round r.
 	Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg)
@@ -77,8 +77,8 @@ type Protocol struct {
 	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A
 	// longer frame comes from a faulty process, and is refused before any of it is kept.
 	Most func(round int) int
-	// RenameAll is Rename for all messages from one process to another in a round, for
-	// protocols whose paths name processes too. Without it paths stay unchanged.
+	// RenameAll is Rename for all messages from one process to another in a round. It is for protocols whose
+	// paths also name processes. Without it paths stay unchanged.
 	RenameAll func(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing
 }
 
@@ -105,24 +105,23 @@ type Schedule struct {
 	// exceed the largest delay, the skew between correct clocks and twice the Slack,
 	// taken together.
 	Begin, Delta parley.Tick
-	// Slack is how late a process may do anything and still take part. Delta must have
-	// room for it twice besides the largest delay: for the sender and for the receiver.
-	// 0 means 1/20 of Delta.
+	// Slack is how late a process may act and still take part. Delta must have room for the largest delay and
+	// for twice the Slack: for the sender and for the receiver. 0 means 1/20 of Delta.
 	Slack parley.Tick
 	// Early lets a process close a round as soon as it has a frame from each of the
 	// others. Deadlines do not move.
 	Early bool
-	// OnDemand makes the instance begin on request, for each process at a time of
-	// its own clock; Begin is not used. Delta must then exceed two largest delays
-	// and four times the Slack: for the first process, for a process that receives its frame
-	// and begins, for the sender and for the receiver. Clocks need not be synchronized.
-	// An instance that no correct process is asked for, or hears of, has not begun, and
-	// does not end. A process that starts or restarts when it may have begun counts as faulty.
+	// OnDemand makes the instance begin on request, for each process at a time of its own clock; Begin is not
+	// used. Delta must then exceed two largest delays and four times the Slack: for the first process, for a
+	// process that receives its frame and begins, for the sender and for the receiver. Clocks need not be
+	// synchronized. If no correct process gets a request or a frame for an instance, the instance does not
+	// begin, and does not end. A process that starts or restarts when the instance may have begun counts as
+	// faulty.
 	OnDemand bool
 }
 
-// Call requests that a process begin an instance on demand without a value; if it has begun,
-// Call does nothing. It is of local kind, only for Request. No field is used.
+// Call is a Request to a process to begin an instance on demand without a value. If the instance has begun,
+// Call does nothing. Call is a local kind, and uses no field.
 const Call parley.Kind = parley.Local + 0x40
 
 // delay returns the largest delay that a round has room for.
@@ -133,11 +132,11 @@ func (w Schedule) delay() parley.Tick {
 	return w.Delta - 2*w.slack()
 }
 
-// RejoinDelay returns the largest delay that a round on demand has room for if processes that were
-// down take part again: it must then fit three messages and five times the slack.
+// RejoinDelay returns the largest message delay for which a round on demand is long enough if processes that
+// were down take part again. Such a round must have room for three message delays and five times the slack.
 func (w Schedule) RejoinDelay() parley.Tick { return (w.Delta - 5*w.slack()) / 3 }
 
-// Late reports whether an act that comes by after its time is too late.
+// Late reports whether an act is too late if it comes the time by after its deadline.
 func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }
 
 func (w Schedule) slack() parley.Tick {
@@ -147,16 +146,15 @@ func (w Schedule) slack() parley.Tick {
 	return w.Slack
 }
 
-// Simulated is the schedule of simulated runs: rounds of 1000 ticks, of which
-// messages take at most 900.
+// Simulated is the schedule of simulated runs: rounds of 1000 ticks, in which messages take at most 900
+// ticks.
 var Simulated = Schedule{Delta: 1000}
 
 // Called is the on-demand schedule of simulated runs, in which messages also take at
 // most 900 ticks.
 var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnDemand: true}
 
-// Derive returns p with its deliveries replaced: f is called for each delivery of p, in
-// its place, and makes any deliveries of its own.
+// Derive returns p with other deliveries: instead of each delivery of p, f is called, and f may deliver.
 func Derive(p Protocol, name string, f func(s *parley.Step, from parley.ID, m parley.Msg)) Protocol {
 	d := p
 	d.Name = name
@@ -196,8 +194,8 @@ func (d derived) replaceDeliveries(s *parley.Step, mark int) {
 	}
 }
 
-// Delivered removes the deliveries made since mark from the step and returns them: an
-// outer protocol calls it after a clause of an inner one.
+// Delivered removes from the step the deliveries made since mark, and returns them. An outer protocol calls
+// it after a clause of an inner protocol.
 func Delivered(s *parley.Step, mark int) []parley.Effect {
 	var out []parley.Effect
 	s.Take(mark, func(e *parley.Effect) bool {

@@ -41,8 +41,8 @@ import (
 	"parley/lockstep"
 )
 
-// Rounds runs the parts side by side, part i at path i. It lasts as long as the
-// longest part; a shorter one is over earlier.
+// Rounds runs the parts side by side, part i at path i. It lasts as long as the longest part; a shorter part
+// is over earlier.
 //
 // A Request goes to every part that has the process among its Proposers: one
 // initial value for all of them. What parts deliver leaves with the part's number

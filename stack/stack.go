@@ -51,15 +51,14 @@ import (
 	"parley"
 )
 
-// New returns the protocols as one, the lowest first. Requests from above go to
-// the top layer, whose properties and promises are the stack's. The stack
-// assumes what any layer assumes: it is synchronous if one layer is, and
-// tolerates no worse faults, and no more of them, than each layer does.
+// New returns the protocols as one protocol; the lowest comes first. Requests from above go to the top layer,
+// whose properties and promises are also those of the stack. The stack has the assumptions of all layers. It
+// is synchronous if one layer is. It tolerates only the faults, and only as many faults, as every layer
+// tolerates.
 //
-// A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link
-// messages to it are refused. A protocol that also sends says HearsBoth and must check
-// Step.Carried itself before it relies on a message having been carried. For all
-// other protocols carried messages are refused.
+// A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link messages to it are refused.
+// A protocol that also sends says HearsBoth. It must itself check with Step.Carried whether a message was
+// carried. For all other protocols carried messages are refused.
 func New(lowestFirst ...parley.Protocol) parley.Protocol {
 	if len(lowestFirst) == 0 {
 		panic("stack: no layers")
