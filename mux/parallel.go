@@ -53,8 +53,8 @@ func Rounds(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, false)
 }
 
-// OfSources is [Rounds] for n parts of which part i is about process i: renaming the
-// processes permutes the parts.
+// OfSources is [Rounds] for n parts in which part i is about process i. Renaming the processes permutes the
+// parts.
 func OfSources(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	if len(parts) == 0 || len(parts) != parts[0].N {
 		panic(fmt.Sprintf("mux: %s has %d parts, not one for each process", name, len(parts)))

@@ -66,7 +66,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Rights are what a client may do, as bits. Nodes have none, because they are not clients.
+// Rights are the rights of a client, as bits. Nodes have no rights, because they are not clients.
 type Rights uint8
 
 // The rights. None includes another.
