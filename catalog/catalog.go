@@ -1,4 +1,4 @@
-// Package catalog is the one list of all protocols, each with an example instance.
+// Package catalog lists all protocols of this module, each with an example instance.
 package catalog
 
 import (
@@ -36,7 +36,7 @@ import (
 	"parley/membership/watch"
 )
 
-// All returns every protocol, in the order in which they are best learned.
+// All returns every protocol, in a good order for learning them.
 func All() []parley.Protocol {
 	when := lockstep.Simulated
 	return []parley.Protocol{

@@ -1,4 +1,4 @@
-// Package create is "parley new": it writes a module with a protocol or a service to begin with.
+// Package create implements "parley new": it writes a new module with a first protocol or service.
 package create
 
 import (

@@ -1,4 +1,4 @@
-// Package local implements "parley cluster": clusters of which every node is a process on this computer.
+// Package local implements "parley cluster": clusters whose nodes are all processes on this computer.
 package local
 
 import (

@@ -83,9 +83,9 @@ type Skew struct {
 }
 
 // Measure returns the largest difference of the logical clocks of correct processes in a run, while they
-// counted: at the instants at which one of them began a resynchronization, and at any time. The difference of
-// two clocks that run evenly between corners is largest at a corner, so Measure misses no time except after a
-// process's last corner.
+// counted. reads covers only the instants at which a process began a resynchronization, and ever covers all
+// times. Between two corners clocks run at a constant rate, so their difference is largest at a corner. So
+// Measure misses only the time after a process's last corner.
 func Measure(h *parley.History) (reads, ever Skew) {
 	all := stretches(h)
 	for p := range all {

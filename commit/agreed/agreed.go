@@ -1,14 +1,14 @@
-// Package agreed is commit over Byzantine agreement: atomic commitment among processes some of which may lie,
-// and which nothing can block.
+// Package agreed is commit over Byzantine agreement: atomic commitment that never blocks, although some
+// processes may lie.
 //
 // The problem is atomic commitment (package problem) among the correct processes: all of them commit or all
 // abort, and they commit only if each of them has voted yes. A faulty process may prevent a commit, because
-// its no looks like that of a correct process; it cannot make correct processes differ.
+// its no looks like the no of a correct process. It cannot make correct processes differ.
 //
-// The agreement that is used sets the bound, the rounds, the messages and the fault model: n > 3m and
-// m+1 rounds over oral messages. The model is synchronous: rounds end by the clock, and no process waits for
-// another. A process that crashes counts as faulty, and takes no part after a restart; the properties do not
-// cover its decision. There is no coordinator and no log.
+// The agreement beneath determines the bound, the rounds, the messages and the fault model. With oral
+// messages, n > 3m and there are m+1 rounds. The model is synchronous: rounds end by the clock, and no
+// process waits for another. A process that crashes counts as faulty, and takes no part after a restart; the
+// properties do not cover its decision. There is no coordinator and no log.
 //
 // The processes agree on the vector of all votes, by interactive consistency; a missing vote is a no. Then
 // each commits if all entries are yes, and otherwise aborts.

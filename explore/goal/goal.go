@@ -1,5 +1,5 @@
-// Package goal reads descriptions of states that a search is to find, such as
-// "P2 decided and not P3 decided".
+// Package goal parses the description of a state that a search must find, such as "P2 decided and not P3
+// decided".
 package goal
 
 import (

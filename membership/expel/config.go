@@ -59,7 +59,7 @@ func newProcess(c Config, self parley.ID) *process {
 	return &process{m: c.M, self: self, peers: make([]peer, c.N)}
 }
 
-// Bound returns nil if m+1 correct processes exist to be asked, that is, if n > 2m.
+// Bound returns nil if there are m+1 correct processes that an administrator can ask, that is, if n > 2m.
 func Bound(n, m int) error {
 	if n > 2*m {
 		return nil

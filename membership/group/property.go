@@ -43,9 +43,9 @@ func Properties() []parley.Property {
 	}
 }
 
-// InLives makes integrity, in durable mode, a property of each incarnation by itself, and returns properties.
-// A process that joins counts as another incarnation: its sponsor may have restarted without knowing that it
-// had delivered what it holds, and the joiner continues at the sponsor's position.
+// InLives returns properties. In durable mode it changes integrity into a property of each incarnation by
+// itself. A process that joins counts as another incarnation, because it continues at the position of its
+// sponsor. The sponsor may have restarted, and may not know which of its messages it had delivered before.
 func InLives(c Config, properties []parley.Property) []parley.Property {
 	for i := range properties {
 		p := &properties[i]
@@ -68,8 +68,8 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 	return properties
 }
 
-// Synchrony returns view synchrony for broadcasts without a common order: the same messages are delivered in
-// between, each process in an order of its own.
+// Synchrony returns view synchrony for broadcasts without a common order: all processes deliver the same
+// messages between two views, but each in its own order.
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
