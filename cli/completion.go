@@ -50,8 +50,9 @@ func nameCompletion(root *cobra.Command) {
 		panic(err) // it was made above
 	}
 	completion.Short = "Print the script that completes commands in a shell"
-	completion.Long = "Completion prints a script for a shell, after which the tab key completes commands, flags, and\n" +
-		"values. The help of each shell, such as \"parley completion bash --help\", says how to install its script."
+	completion.Long = "Completion prints a script for a shell. When the shell has run the script, the tab " +
+		"key completes commands, flags, and values. The help for each shell, such as \"parley completion " +
+		"bash --help\", says how to install the script."
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, console.OneOf
 	for _, shell := range completion.Commands() {
 		shell.Args = console.NoArgs
