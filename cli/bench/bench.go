@@ -42,8 +42,8 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "Measure an agreement with " + name,
-		Long: "Bench " + name + " computes one agreement of n processes. m of these processes lie. The " +
-			"command prints the time, the memory, and the decision. The exit status is 0.",
+		Long: "Bench " + name + " computes one agreement. Of the n processes, m lie. The command prints the " +
+			"time, the memory, and the decision. The exit status is 0.",
 		Example: fmt.Sprintf("  parley bench %s -n 10 -m 3 --engine %s --json", name, engines[len(engines)-1]),
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -190,7 +190,7 @@ func issueCommand(a *console.App) *cobra.Command {
 			"curl and browsers check the host names and addresses in a certificate: set them with --hosts. " +
 			"Nodes and Parley's clients check the name of the node instead.\n\n" +
 			"With --renew, a node gets a new certificate and keeps its signer. To replace the signer too, " +
-			"first revoke the node's certificates and remove the node's files. Then issue new ones without " +
+			"first revoke the node's certificates and remove the node's files. Then issue new files without " +
 			"--renew. The exit status is 2 if a NAME already has a certificate. With --renew, it is 2 if a " +
 			"NAME has no certificate yet.",
 		Example: "  parley cert issue a b c d\n  parley cert issue e --hosts e.example.org,192.0.2.5 --valid 24h\n" +

@@ -147,7 +147,8 @@ func faultCounts(m *explore.Model) []faultCount {
 	return []faultCount{
 		{&m.Crashes, "crashes", "", "crash", "crashes"},
 		{&m.Restarts, "restarts", "maximum `number` of restarts of crashed processes", "restart", "restarts"},
-		{&m.LostDisks, "lost-disks", "maximum `number` of restarts without durable state, out of --restarts",
+		{&m.LostDisks, "lost-disks", "maximum `number` of restarts without durable state; they also count " +
+			"as --restarts",
 			"lost disk", "lost disks"},
 		{&m.Losses, "losses", "maximum `number` of lost messages", "lost message", "lost messages"},
 		{&m.Doubles, "doubles", "maximum `number` of messages that arrive twice", "doubled message", "doubled messages"},

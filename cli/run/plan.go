@@ -47,8 +47,8 @@ var planHelp = map[string]string{
 		"within: 5000, last: 900}'",
 	"heal":  "`time` from which links neither lose nor delay messages, in ticks or with a unit (default: never)",
 	"until": "`time` at which the run ends, in ticks or with a unit (default: when nothing is due)",
-	"promised": "what the protocol may rely on, a `mapping`, as in '{delay: 900, offset: 5ms, drift: 100}' " +
-		"(default: what the other flags imply)",
+	"promised": "delays and clock errors that the protocol may rely on, a `mapping`, as in '{delay: 900, " +
+		"offset: 5ms, drift: 100}' (default: what the other flags imply)",
 	"steps": "maximum `number` of steps of the run",
 }
 

@@ -46,8 +46,8 @@ func Audit(a *console.App) *cobra.Command {
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
 		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
-	cmd.Flags().StringVar(&f.faulty, "faulty", "", "further faulty `nodes`, separated by commas; nodes "+
-		"whose traces say that they are faulty count anyway")
+	cmd.Flags().StringVar(&f.faulty, "faulty", "", "`nodes` that count as faulty, in addition to the nodes "+
+		"whose traces say so; separated by commas")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
 		"do not judge requests that arrived within this `duration` before the first correct node ended, up "+
 			"to 1h")

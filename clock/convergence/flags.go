@@ -35,11 +35,11 @@ func (c *Config) numbers() []number {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
-	form := fs.String("form", c.Form.String(), "`terms` of which a process takes the mean: differences of "+
-		"clocks, or values of clocks: "+strings.Join(forms[:], "|"))
-	begin := fs.String("begin", c.Begin.String(), "`start` of the clocks (together: all begin at the same "+
-		"time; cold: the clocks may show anything; joining: the other clocks are running; either: cold or "+
-		"joining, whichever works first): "+strings.Join(begins[:], "|"))
+	form := fs.String("form", c.Form.String(), "`terms` of the mean: "+strings.Join(forms[:], "|")+"; the mean of the "+
+		"differences between clocks, or of the clock values")
+	begin := fs.String("begin", c.Begin.String(), "`start` of the clocks: "+strings.Join(begins[:], "|")+"; together: "+
+		"all clocks begin at the same time; cold: the clocks may show anything; joining: the other clocks are running; "+
+		"either: cold or joining, whichever works first")
 	fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations, 0 for no end")
 	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of requests that a process sends to "+
 		"read a clock once (0: 1)")
