@@ -126,9 +126,9 @@ var models = map[parley.FaultModel]string{
 	parley.OralByzantineFaults: "lie",
 }
 
-const listLegend = "timing: protocols with \"rounds\" need a bound on delays. The safety of protocols with " +
-	"\"any\" (nothing bad ever happens) needs no bound on delays. n: how many processes the protocol needs " +
-	"to tolerate 1, 2, and 3 faults. n is empty if one correct process is enough. \"parley list PROTOCOL\" " +
+const listLegend = "timing: a protocol with \"rounds\" needs a bound on delays. A protocol with \"any\" " +
+	"needs no such bound for its safety (nothing bad ever happens). n: how many processes the protocol " +
+	"needs to tolerate 1, 2, and 3 faults; empty if one correct process is enough. \"parley list PROTOCOL\" " +
 	"prints the source of the protocol, its properties, and which properties are promised. \"parley list " +
 	"--guarantees\" prints which promises remain under each kind of fault."
 

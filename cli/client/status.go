@@ -29,7 +29,7 @@ func Status(a *console.App) *cobra.Command {
 			"such as a clock that is not in step yet, do not make a node unhealthy.\n\n" +
 			"Status also lists nodes that an operator has expelled. An expelled node does not affect the " +
 			"exit status if at least m+1 other nodes report that it is expelled. If fewer than m+1 other " +
-			"nodes answer, all of them must report this.\n\n" +
+			"nodes answer, all of the answering nodes must report it.\n\n" +
 			"The exit status is 0 if all nodes that were asked are healthy, 1 if a node is not healthy or " +
 			"does not answer, 2 if the client lacks the right to read, and 3 if no node answers. Nodes that " +
 			"have left the cluster do not answer: name only the other nodes with --at.",
