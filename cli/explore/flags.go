@@ -62,7 +62,7 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	f := &flags{fs: fs, listed: p}
 	f.own = f.Declare(p, fs)
 	if n := fs.Lookup("n"); n != nil {
-		n.DefValue = fmt.Sprintf("%d, or the fewest that tolerate one fault", atLeast(p))
+		n.DefValue = fmt.Sprintf("%d, or more if one fault needs more", atLeast(p))
 	}
 	f.asks.Declare(fs, []string{"requests", "workload"}, whenever)
 	fs.StringVar(&f.faulty, "faulty", "",
