@@ -197,7 +197,7 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
 			promise.Because = "rounds need every message to arrive in the round in which it is sent, but " + why +
-				", which m does not count"
+				", which is not one of the m faults"
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
 		if v.Broken == nil && property.Vacuous != nil {

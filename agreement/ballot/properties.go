@@ -17,7 +17,8 @@ const UniformAgreement = "uniform agreement"
 func Properties() []parley.Property {
 	return []parley.Property{
 		{
-			Name: UniformAgreement, Says: "all processes that decide, even ones that crash later, decide on the same value",
+			Name: UniformAgreement, Says: "all processes that decide, even if they crash later, decide on " +
+				"the same value",
 			Mode: parley.Always, Check: checkAgreement,
 		},
 		{
@@ -25,7 +26,8 @@ func Properties() []parley.Property {
 			Mode: parley.Always, Check: checkValidity,
 		},
 		{
-			Name: problem.Termination, Says: "if every process that does not crash for good proposes, each of them decides",
+			Name: problem.Termination, Says: "if every process that does not crash for good proposes a " +
+				"value, all these processes decide",
 			Mode: parley.Eventually, Check: checkTermination,
 		},
 		{

@@ -46,7 +46,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		given, vector := c.rule(), vectorFlags(fs, c)
 		name := fs.String("rule", given.Name,
-			"`rule` that makes the decision of the vector: "+strings.Join(RuleNames(), "|"))
+			"`rule` that computes the decision from the vector: "+strings.Join(RuleNames(), "|"))
 		fs.Lookup("source").Usage = "ignored: every `process` proposes"
 		return func(c *Config, naming parley.Naming) error {
 			if err := vector(c, naming); err != nil {

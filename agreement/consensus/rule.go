@@ -127,7 +127,8 @@ func (r Rule) properties() []parley.Property {
 	list[i] = ofNumbers(list[i])
 	return append(list, ofNumbers(parley.Property{
 		Name: Range,
-		Says: "if all correct processes start with numbers, the decision lies between the least and the greatest of them",
+		Says: "if all correct processes start with numbers, the decision lies between the least and the " +
+			"greatest of these numbers",
 		Mode: parley.Always, Check: inRange, Vacuous: func(*parley.History) string { return "" },
 	}))
 }

@@ -73,7 +73,8 @@ type Config struct {
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-		fs.TextVar(&c.Form, "form", c.Form, "rounds of a phase: `threeround|tworound`, for n > 3m or n > 4m")
+		fs.TextVar(&c.Form, "form", c.Form, "rounds of a phase: `threeround|tworound`; threeround needs n > "+
+			"3m, tworound needs n > 4m")
 		instance := problem.Flags(fs, &c.Instance, func(n int) int { return c.Form.Most(n) })
 		fs.Lookup("source").Usage = "ignored: every `process` proposes"
 		return func(c *Config, naming parley.Naming) error { return instance(&c.Instance, naming) }

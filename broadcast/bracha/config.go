@@ -70,7 +70,7 @@ func New(c Config) parley.Protocol {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of broadcasts that a process keeps for each "+
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of broadcasts that a process stores for each "+
 		"sender, 3 or more")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {

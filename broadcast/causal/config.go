@@ -131,7 +131,8 @@ func Tower(form Form, c diffusion.Config) parley.Protocol {
 		New(Config{N: c.N, Form: form, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
 	p.Flags = parley.Flags(tower{c, form}, func(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 		config := diffusion.Flags(fs, &t.Config)
-		how := fs.String("form", form.String(), "form of the dependencies of a message: `piggyback|vector`")
+		how := fs.String("form", form.String(), "how a message carries its causal dependencies: "+
+			"`piggyback|vector`; piggyback: as copies of earlier messages; vector: as a vector clock")
 		return func(t *tower, naming parley.Naming) error {
 			if t.form = Vector; *how == Piggyback.String() {
 				t.form = Piggyback

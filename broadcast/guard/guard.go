@@ -103,8 +103,8 @@ func New(c Config) parley.Protocol {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "`ticks` between the deliveries of one message at "+
-		"two processes, at most")
+	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "maximum number of `ticks` between the "+
+		"deliveries of one message at two processes")
 	fs.BoolVar(&c.Off, "off", c.Off, "disable the guard, to see what it prevents")
 	return func(c *Config, _ parley.Naming) error {
 		if err := parley.CheckN(c.N, 1); err != nil || c.Bound >= 1 {

@@ -19,7 +19,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	var out []parley.Promise
 	for _, name := range []string{problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery} {
-		p := problem.Promise(a, name, "the broadcast below promises it, and the guard stops no correct process")
+		p := problem.Promise(a, name, "the broadcast below promises it; the guard takes no delivery from a correct process")
 		switch {
 		case !p.Holds || name != problem.Validity:
 		case several:

@@ -31,26 +31,27 @@ var properties = []parley.Property{
 	},
 	{
 		Name: Agreement, Mode: parley.Eventually,
-		Says:    "if a correct process delivers a message, every correct process delivers it",
+		Says:    "if a correct process delivers a message, every correct process delivers this message",
 		Check:   func(h *parley.History) error { return everywhere(h, correct) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: UniformAgreement, Mode: parley.Eventually,
-		Says:    "if any process delivers a message, even a process that fails, every correct process delivers it",
+		Says: "if any process delivers a message, even a process that fails, every correct process " +
+			"delivers this message",
 		Check:   func(h *parley.History) error { return everywhere(h, anyone) },
 		Vacuous: none(anyone),
 	},
 	{
 		Name: Integrity, Mode: parley.Always,
-		Says:    "a correct process delivers each message at most once, and only messages that were broadcast",
+		Says:    "a correct process delivers a message at most once, and only if the message was broadcast",
 		Check:   func(h *parley.History) error { return integrity(h, anyone) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: SenderIntegrity, Mode: parley.Always,
-		Says: "a correct process delivers each message at most once, and from a correct sender only messages " +
-			"that this sender broadcast",
+		Says: "a correct process delivers a message at most once, and delivers from a correct sender only " +
+			"messages that this sender broadcast",
 		Check:   func(h *parley.History) error { return integrity(h, correct) },
 		Vacuous: none(correct),
 	},
@@ -61,25 +62,28 @@ var properties = []parley.Property{
 	},
 	{
 		Name: CausalOrder, Mode: parley.Always,
-		Says:  "a correct process delivers a message only after all messages that its broadcast may depend on",
+		Says: "if the broadcast of a message may depend on an earlier message, every correct process " +
+			"delivers the earlier message first",
 		Check: causalOrder, Vacuous: unrelated(true),
 	},
 	{
 		Name: TotalOrder, Mode: parley.Always,
-		Says:    "if two correct processes deliver the same two messages, they deliver them in the same order",
+		Says: "if two correct processes deliver the same two messages, they deliver these messages in " +
+			"the same order",
 		Check:   func(h *parley.History) error { return pairs(h, correct, sameOrder) },
 		Vacuous: apart(correct, 2),
 	},
 	{
 		Name: UniformTotalOrder, Mode: parley.Always,
-		Says:    "if two processes, even ones that fail, deliver the same two messages, they deliver them in the same order",
+		Says: "if two processes, even processes that fail, deliver the same two messages, they deliver " +
+			"these messages in the same order",
 		Check:   func(h *parley.History) error { return pairs(h, anyone, sameOrder) },
 		Vacuous: apart(anyone, 2),
 	},
 	{
 		Name: UniformPrefix, Mode: parley.Always,
-		Says: "of the messages addressed to any two processes, even ones that fail, one process delivers a prefix " +
-			"of the sequence that the other process delivers",
+		Says: "for any two processes, even if they fail, and the messages addressed to both: the deliveries " +
+			"of one process are a prefix of the deliveries of the other process",
 		Check:   func(h *parley.History) error { return pairs(h, anyone, prefix) },
 		Vacuous: apart(anyone, 1),
 	},

@@ -124,8 +124,8 @@ func (p *Plan) properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: ClockBound, Mode: parley.Always,
-			Says: fmt.Sprintf("correct clocks are at most delta = %d ticks apart when one of them is resynchronized, "+
-				"and at most %d ticks apart at any time", p.Delta, p.Ever),
+			Says: fmt.Sprintf("correct clocks are at most delta = %d ticks apart when one of them is "+
+				"resynchronized, and at most %d ticks apart at any time", p.Delta, p.Ever),
 			Check: p.bounded, Measure: measured, Vacuous: unread,
 		},
 		{

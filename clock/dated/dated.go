@@ -135,7 +135,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.Int64Var((*int64)(&c.Slack), "date-slack", int64(c.Slack), "slack of a round of the agreement on the "+
 		"date, in `ticks` "+
 		"(0: 1/5 of a round trip)")
-	fs.BoolVar(&c.Given, "given", c.Given, "use clocks that show the true time, to explore the agreement alone")
+	fs.BoolVar(&c.Given, "given", c.Given, "use clocks that show the true time, to explore only the "+
+		"agreement on the date")
 	return func(c *Config, naming parley.Naming) error {
 		for i, t := range []parley.Tick{c.Round, c.Slack} {
 			if t < 0 || t > longest {

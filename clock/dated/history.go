@@ -117,7 +117,8 @@ func (d *machine) properties(c Config) []parley.Property {
 	return []parley.Property{
 		{
 			Name: Agreement, Mode: parley.Always, Check: judged((*history).agree), Vacuous: undated,
-			Says: "correct processes whose clocks began together, or that joined them later, have the same date",
+			Says: "correct processes have the same date if their clocks began together, or joined clocks " +
+				"that began together",
 		},
 		{
 			Name: Validity, Mode: parley.Always, Check: judged((*history).valid), Vacuous: undated,

@@ -171,7 +171,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	over := fs.String("over", "",
-		"agreement on each vote: `"+strings.Join(interactive.Names(), "|")+"` (default: "+usual+")")
+		"algorithm that agrees on each vote: `"+strings.Join(interactive.Names(), "|")+"` (default: "+usual+")")
 	return func(c *Config, _ parley.Naming) (err error) {
 		if *over != "" {
 			if c.Over, err = interactive.Over(*over); err != nil {

@@ -47,7 +47,8 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 			Mode: parley.Always, Check: v.nonTriviality, Vacuous: v.troubled,
 		},
 		{
-			Name: Stability, Says: "a process does not decide twice, and after a restart decides as before (AC2)",
+			Name: Stability, Says: "a process decides at most once; after a restart it decides as before " +
+				"(AC2)",
 			Mode: parley.Always, Check: v.stability, Vacuous: v.decisions(1, Undecided),
 		},
 		{

@@ -43,7 +43,7 @@ var properties = []parley.Property{
 	},
 	{
 		Name: EventualAccuracy, Mode: parley.Eventually,
-		Says: "eventually no correct process suspects a correct one",
+		Says: "eventually no correct process suspects a correct process",
 		Check: func(h *parley.History) error {
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if !h.Correct(of) || !suspects {

@@ -124,8 +124,8 @@ const (
 func properties(m int) []parley.Property {
 	return []parley.Property{{
 		Name: Accuracy, Mode: parley.Always,
-		Says: "a correct process fully expels another, or believes itself fully expelled, only if a correct process was " +
-			"asked for that",
+		Says: "a correct process fully expels another process, or considers itself fully expelled, only if " +
+			"a correct process was asked to expel this process",
 		Check: func(h *parley.History) error {
 			for _, i := range h.Indications {
 				of := i.Msg.Origin
@@ -142,8 +142,8 @@ func properties(m int) []parley.Property {
 		},
 	}, {
 		Name: Completeness, Mode: parley.Eventually,
-		Says: "if m+1 correct processes that are not expelled are asked to expel a process, every " +
-			"correct process shuts it out",
+		Says: "if m+1 correct processes that are not expelled are asked to expel a process, every correct " +
+			"process shuts this process out",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at == of || indicated(h, at, Shut, of) {
 				return nil

@@ -23,7 +23,8 @@ func Properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: ViewAgreement, Mode: parley.Always,
-			Says:    "if two processes install views with the same number, these views have the same members",
+			Says: "if two processes install views with the same number, these views have the same " +
+				"members",
 			Check:   viewAgreement,
 			Vacuous: func(h *parley.History) string { return unchanged(h, 2) },
 		},
@@ -35,8 +36,8 @@ func Properties() []parley.Property {
 		},
 		{
 			Name: ViewSynchrony, Mode: parley.Always,
-			Says: "if two processes install the same two consecutive views, they deliver between these views the same " +
-				"messages, of the messages addressed to both",
+			Says: "if two processes install the same two consecutive views, they deliver the same messages " +
+				"between these views, apart from messages that are not addressed to both processes",
 			Check:   func(h *parley.History) error { return viewSynchrony(h, false) },
 			Vacuous: asynchronous,
 		},
@@ -73,8 +74,8 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
-		Says: "if two processes install the same two consecutive views, they deliver between these views the same " +
-			"messages, in any order",
+		Says: "if two processes install the same two consecutive views, they deliver the same messages " +
+			"between these views, in any order",
 		Check:   func(h *parley.History) error { return viewSynchrony(h, true) },
 		Vacuous: asynchronous,
 	}

@@ -28,8 +28,9 @@ func (c Config) properties() []parley.Property {
 		},
 		{
 			Name: OneMachine, Mode: parley.Always,
-			Says: "the processes answer like one machine that applies each command at a position of its own, in the order " +
-				"of positions; a command that is sent after an answer has a later position",
+			Says: "the processes answer like one machine that applies all commands in the order of their " +
+				"positions; no two commands have the same position; a command that is sent after an answer " +
+				"has a later position than the answer",
 			Check: func(h *parley.History) error { return asOne(h, c) }, Vacuous: unheard,
 		},
 		{
@@ -39,8 +40,8 @@ func (c Config) properties() []parley.Property {
 		},
 		{
 			Name: Completion, Mode: parley.Eventually,
-			Says: "a correct process eventually answers every command that it is asked to apply, unless the client " +
-				"has sent another command since",
+			Says: "a correct process eventually answers every command that it is asked to apply, unless the " +
+				"client has sent another command since then",
 			Check: complete, Vacuous: unasked,
 		},
 		{
