@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley/agreement/eig"
+	"parley/internal/form"
 	"parley/lockstep"
 )
 
@@ -21,12 +22,12 @@ func FuzzScenario(f *testing.F) {
 	}
 	p := eig.New(eig.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	f.Fuzz(func(_ *testing.T, text string) {
-		s, err := parseScenario("fuzz.yaml", []byte(text))
+		s, err := form.ParseScenario("fuzz.yaml", []byte(text))
 		if err != nil {
 			return
 		}
 		flags := newFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
-		if s.apply(flags) == nil {
+		if s.Apply(flags.Flags) == nil {
 			_, _ = flags.setup()
 		}
 	})
