@@ -122,6 +122,7 @@ cli/run                free    : core faulty trace sim run broadcast/problem clu
 cli/explore            free    : core faulty trace sim explore explore/* run problems tools forms cli/console cli/show
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
+docs/scenarios         free    :
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*

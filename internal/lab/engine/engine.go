@@ -1,0 +1,139 @@
+// Package engine answers the questions of the page: it runs what the page asks for, and returns pictures, tables and
+// words. The page has one engine in the program that serves it, or one in the browser itself, compiled to WebAssembly.
+//
+// A question and its answer are one JSON object each. An answer depends on nothing but the question and the version of
+// the program: every question says which run it is about, and the engine only remembers the last runs. So a question
+// may go to any engine, and both forms of the page get the same bytes.
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/internal/input"
+)
+
+// Engine answers questions about runs of its protocols. It is safe for concurrent use.
+type Engine struct {
+	protocols []parley.Protocol
+	scenarios fs.FS
+	version   string
+	runs      runs
+}
+
+// New returns an engine for protocols, with the scenario files of a folder for the gallery. version is that of the
+// program.
+func New(protocols []parley.Protocol, scenarios fs.FS, version string) *Engine {
+	return &Engine{protocols: protocols, scenarios: scenarios, version: version}
+}
+
+// MaxQuestion is the size of the largest question, in bytes.
+const MaxQuestion = 2 << 20
+
+// asked is a question: its kind, and the kind's own fields.
+type asked struct {
+	Ask string `json:"ask"`
+}
+
+// questions are the kinds of questions.
+var questions = map[string]func(*Engine, context.Context, []byte, func([]byte)) (any, error){
+	"about":   question((*Engine).about),
+	"form":    question((*Engine).form),
+	"run":     question((*Engine).run),
+	"picture": question((*Engine).picture),
+	"tables":  question((*Engine).tables),
+	"story":   question((*Engine).story),
+	"event":   question((*Engine).event),
+	"state":   question((*Engine).state),
+	"vote":    question((*Engine).vote),
+	"export":  question((*Engine).export),
+}
+
+// question makes an entry of questions from a method that answers at once.
+func question[Q any](answer func(*Engine, Q) (any, error),
+) func(*Engine, context.Context, []byte, func([]byte)) (any, error) {
+	return func(e *Engine, _ context.Context, b []byte, _ func([]byte)) (any, error) {
+		var q Q
+		if err := read(b, &q); err != nil {
+			return nil, err
+		}
+		return answer(e, q)
+	}
+}
+
+// read reads a question, whose fields must be known.
+func read(b []byte, q any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(q); err != nil {
+		return fmt.Errorf("the question is not understood: %w", err)
+	}
+	return nil
+}
+
+// Answer answers a question. Until it returns it may call progress with JSON objects that say how far it is. If ctx
+// ends, the answer covers what was done so far.
+func (e *Engine) Answer(ctx context.Context, question []byte, progress func([]byte)) []byte {
+	answer, err := e.answer(ctx, question, progress)
+	if err != nil {
+		answer = struct {
+			Error Failure `json:"error"`
+		}{failure(err)}
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(answer); err != nil {
+		panic(err) // texts and numbers
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+func (e *Engine) answer(ctx context.Context, question []byte, progress func([]byte)) (any, error) {
+	if len(question) > MaxQuestion {
+		return nil, fmt.Errorf("the question has %d bytes: at most %d are allowed", len(question), MaxQuestion)
+	}
+	var kind asked
+	if err := json.Unmarshal(question, &kind); err != nil {
+		return nil, fmt.Errorf("the question is not understood: %w", err)
+	}
+	answer, known := questions[kind.Ask]
+	if !known {
+		return nil, fmt.Errorf("the question %.40q is not known: the page and the program have different versions, "+
+			"so load the page again", kind.Ask)
+	}
+	return answer(e, ctx, question, progress)
+}
+
+// Failure is an error as the page shows it: at its flag, or at its line of the scenario.
+type Failure struct {
+	Message string `json:"message"`
+	Flag    string `json:"flag,omitempty"`
+	Line    int    `json:"line,omitempty"`
+}
+
+// failure describes an error.
+func failure(err error) Failure {
+	f := Failure{Message: err.Error()}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: input.ValueError(bad)}
+		f.Message = err.Error()
+	}
+	if about, ok := errors.AsType[*parley.FlagError](err); ok {
+		f.Flag, f.Message = about.Flag, about.Err.Error()
+	}
+	if in, ok := errors.AsType[*input.FileError](err); ok {
+		_, f.Line = in.Place()
+		f.Message = in.Err.Error()
+	}
+	f.Message = cmp.Or(f.Message, "something is wrong")
+	return f
+}
