@@ -57,6 +57,7 @@ type answerer func(ctx context.Context, e *Engine, question []byte, progress fun
 var answerers = map[string]answerer{
 	"about":   ofAll((*Engine).about),
 	"form":    ofAll((*Engine).form),
+	"levels":  ofAll((*Engine).levels),
 	"run":     ofRun((*made).answer),
 	"picture": ofRun((*made).picture),
 	"tables":  ofRun((*made).tables),
@@ -65,6 +66,8 @@ var answerers = map[string]answerer{
 	"state":   ofRun((*made).state),
 	"vote":    ofRun((*made).vote),
 	"export":  ofRun((*made).export),
+	"seat":    ofRun((*made).seat),
+	"search":  search,
 }
 
 // ofAll makes an answerer from a method that answers at once.
