@@ -107,6 +107,7 @@ internal/conform       free    : core adapters faulty trace hosts protocols agre
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/naming        pure    : core
 internal/input         free    : core internal/nearest
+internal/costs         pure    : core
 internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
@@ -123,7 +124,7 @@ cli/explore            free    : core faulty trace sim explore explore/* run pro
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
-internal/lab/engine    free    : core faulty trace sim explore run problems drawing internal/scenario forms
+internal/lab/engine    free    : core faulty trace sim explore run problems drawing internal/scenario forms internal/costs
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*

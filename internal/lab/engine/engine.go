@@ -58,6 +58,7 @@ var answerers = map[string]answerer{
 	"about":   ofAll((*Engine).about),
 	"form":    ofAll((*Engine).form),
 	"levels":  ofAll((*Engine).levels),
+	"cost":    ofAll((*Engine).cost),
 	"run":     ofRun((*made).answer),
 	"picture": ofRun((*made).picture),
 	"tables":  ofRun((*made).tables),

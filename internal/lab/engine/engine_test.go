@@ -1,13 +1,16 @@
 package engine_test
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"parley/catalog"
 	"parley/docs/scenarios"
+	"parley/internal/costs"
 	"parley/internal/lab/engine"
 )
 
@@ -121,6 +124,36 @@ func TestWrongQuestions(t *testing.T) {
 		}
 		if a.Error.Flag != c.flag || !strings.Contains(a.Error.Message, c.says) {
 			t.Errorf("%s: %+v", c.question, a.Error)
+		}
+	}
+}
+
+// The measured cost of a run without faults equals the formula, or is at most the formula where it is a bound.
+func TestCost(t *testing.T) {
+	e := newEngine()
+	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
+		a := answers[engine.CostAnswer](t, e, map[string]any{"ask": "cost", "m": 1, "most": 12, "quantity": quantity})
+		rows, err := csv.NewReader(strings.NewReader(a.CSV)).ReadAll()
+		if err != nil || len(rows) != 11 || !strings.HasPrefix(a.SVG, "<svg") {
+			t.Fatalf("%s: %v, %d rows", quantity, err, len(rows))
+		}
+		measured := 0
+		for _, row := range rows[1:] {
+			for i := 1; i < len(row); i += 2 {
+				formula, _ := strconv.Atoi(row[i])
+				count, err := strconv.Atoi(row[i+1])
+				if err != nil {
+					continue
+				}
+				measured++
+				atMost := slices.ContainsFunc(a.Limits, func(l costs.Limits) bool { return l.Name == rows[0][i] && l.AtMost })
+				if count != formula && !(atMost && count < formula) {
+					t.Errorf("%s of %s with n = %s: measured %d, formula %d", quantity, rows[0][i], row[0], count, formula)
+				}
+			}
+		}
+		if (measured == 0) != (quantity == "rounds") {
+			t.Errorf("%s: %d measured", quantity, measured)
 		}
 	}
 }
