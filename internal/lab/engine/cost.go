@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/costs"
-	"parley/internal/draw"
+	"parley/internal/draw/chart"
 	"parley/internal/draw/svg"
 	"parley/internal/form"
 	"parley/internal/report"
@@ -38,7 +38,8 @@ const (
 	mostMeasured = 4000
 )
 
-func (e *Engine) cost(q costQuestion) (any, error) {
+// chartOf answers what algorithms cost.
+func chartOf(protocols []parley.Protocol, q costQuestion) (any, error) {
 	switch {
 	case !slices.Contains(quantities, q.Quantity):
 		return nil, fmt.Errorf("%.20q is not counted: allowed are %s", q.Quantity, strings.Join(quantities, ", "))
@@ -47,27 +48,27 @@ func (e *Engine) cost(q costQuestion) (any, error) {
 	case q.Most < q.M+2 || q.Most > mostCost:
 		return nil, parley.FlagErrorf("n", "%d processes: allowed are %d to %d", q.Most, q.M+2, mostCost)
 	}
-	chart := draw.Costs{Quantity: q.Quantity}
-	for _, a := range costs.Algorithms(e.protocols) {
+	picture := chart.Costs{Quantity: q.Quantity}
+	for _, a := range costs.Algorithms(protocols) {
 		if s := q.series(a); len(s.Points) > 0 {
-			chart.Series = append(chart.Series, s)
+			picture.Series = append(picture.Series, s)
 		}
 	}
 	return CostAnswer{
-		SVG: string(svg.Page(draw.Figure(draw.Heading{}, chart), "cost")), CSV: csvOf(chart),
-		Limits: costs.Of(e.protocols, q.Most, q.M), Says: append([]string{}, crossings(chart)...),
+		SVG: string(svg.Page(picture.Scene(), "cost")), CSV: csvOf(picture),
+		Limits: costs.Of(protocols, q.Most, q.M), Says: append([]string{}, crossings(picture)...),
 	}, nil
 }
 
 // series returns the cost of an algorithm for all n that tolerate m faults, and the measured cost where a run is small.
-func (q costQuestion) series(a costs.Algorithm) draw.CostSeries {
-	s := draw.CostSeries{Name: a.Name}
+func (q costQuestion) series(a costs.Algorithm) chart.Series {
+	s := chart.Series{Name: a.Name}
 	for n := q.M + 2; n <= q.Most; n++ {
 		if a.Bound(n, q.M) != nil {
 			continue
 		}
 		cost := a.Cost(n, q.M)
-		p := draw.CostPoint{N: n, Cost: uint64(cost.Rounds)}
+		p := chart.Point{N: n, Cost: uint64(cost.Rounds)}
 		if q.Quantity != "rounds" {
 			p.Cost = q.of(cost.Total())
 		}
@@ -76,7 +77,7 @@ func (q costQuestion) series(a costs.Algorithm) draw.CostSeries {
 			continue
 		}
 		if measured, ok := q.measured(a, n); ok {
-			s.Measured = append(s.Measured, draw.CostPoint{N: n, Cost: measured})
+			s.Measured = append(s.Measured, chart.Point{N: n, Cost: measured})
 		}
 	}
 	return s
@@ -114,13 +115,13 @@ func (q costQuestion) measured(a costs.Algorithm, n int) (uint64, bool) {
 }
 
 // crossings says from which n on one algorithm costs less than another one that is cheaper before.
-func crossings(chart draw.Costs) (out []string) {
-	for i, a := range chart.Series {
-		for _, b := range chart.Series[i+1:] {
+func crossings(c chart.Costs) (out []string) {
+	for i, a := range c.Series {
+		for _, b := range c.Series[i+1:] {
 			cheaper, dearer := a, b
 			at, was := 0, 0
 			for _, p := range a.Points {
-				j := slices.IndexFunc(b.Points, func(q draw.CostPoint) bool { return q.N == p.N })
+				j := slices.IndexFunc(b.Points, func(q chart.Point) bool { return q.N == p.N })
 				if j < 0 || b.Points[j].Cost == p.Cost {
 					continue
 				}
@@ -137,7 +138,7 @@ func crossings(chart draw.Costs) (out []string) {
 				was = now
 			}
 			if at > 0 {
-				out = append(out, fmt.Sprintf("%s costs fewer %s than %s from n = %d on", cheaper.Name, chart.Quantity, dearer.Name, at))
+				out = append(out, fmt.Sprintf("%s costs fewer %s than %s from n = %d on", cheaper.Name, c.Quantity, dearer.Name, at))
 			}
 		}
 	}
@@ -145,24 +146,24 @@ func crossings(chart draw.Costs) (out []string) {
 }
 
 // csvOf writes a chart as a table: a row for each n, two columns for each algorithm.
-func csvOf(chart draw.Costs) string {
+func csvOf(c chart.Costs) string {
 	var b strings.Builder
 	b.WriteString("n")
 	first, last := mostCost, 0
-	for _, s := range chart.Series {
+	for _, s := range c.Series {
 		fmt.Fprintf(&b, ",%s,%s measured", s.Name, s.Name)
 		first, last = min(first, s.Points[0].N), max(last, s.Points[len(s.Points)-1].N)
 	}
 	b.WriteString("\n")
-	cell := func(points []draw.CostPoint, n int) string {
-		if i := slices.IndexFunc(points, func(p draw.CostPoint) bool { return p.N == n }); i >= 0 {
+	cell := func(points []chart.Point, n int) string {
+		if i := slices.IndexFunc(points, func(p chart.Point) bool { return p.N == n }); i >= 0 {
 			return fmt.Sprint(points[i].Cost)
 		}
 		return ""
 	}
 	for n := first; n <= last; n++ {
 		fmt.Fprint(&b, n)
-		for _, s := range chart.Series {
+		for _, s := range c.Series {
 			fmt.Fprintf(&b, ",%s,%s", cell(s.Points, n), cell(s.Measured, n))
 		}
 		b.WriteString("\n")

@@ -19,6 +19,7 @@ import (
 
 	"parley"
 	"parley/internal/input"
+	"parley/internal/lab/traitor"
 )
 
 // Engine answers questions about runs of its protocols. It is safe for concurrent use.
@@ -67,7 +68,7 @@ var answerers = map[string]answerer{
 	"state":   ofRun((*made).state),
 	"vote":    ofRun((*made).vote),
 	"export":  ofRun((*made).export),
-	"seat":    ofRun((*made).seat),
+	"seat":    ofRun(seat),
 	"search":  search,
 }
 
@@ -92,6 +93,39 @@ func ofRun[Q interface{ setting() Setting }](answer func(*made, Q) (any, error))
 		return answer(m, q)
 	})
 }
+
+// seat answers what a faulty process could send.
+func seat(m *made, q struct {
+	aboutRun
+	Of string `json:"of"`
+}) (any, error) {
+	return traitor.Seat(m.Run, q.Of)
+}
+
+// search answers whether faulty processes can break a property.
+func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
+	var q struct {
+		aboutRun
+		traitor.Question
+	}
+	if err := read(b, &q); err != nil {
+		return nil, err
+	}
+	m, err := e.of(q.Setting)
+	if err != nil {
+		return nil, err
+	}
+	return traitor.Search(ctx, m.Run, q.Question, progress)
+}
+
+// LevelsAnswer is the answer to "levels": what a traitor can try, in order.
+type LevelsAnswer struct {
+	Levels []traitor.Level `json:"levels"`
+}
+
+func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
 
 // read reads a question, whose fields must be known.
 func read(b []byte, q any) error {

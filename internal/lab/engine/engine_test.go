@@ -35,6 +35,13 @@ func answers[A any](t *testing.T, e *engine.Engine, question map[string]any) (a 
 	return a
 }
 
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 func newEngine() *engine.Engine { return engine.New(catalog.All(), scenarios.Files, "test") }
 
 // Every scenario of the gallery runs, and every question about its run has an answer.
@@ -91,6 +98,19 @@ func TestGallery(t *testing.T) {
 			again := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"scenario": text}})
 			if again.Report.Trace != run.Report.Trace {
 				t.Errorf("exported as\n%s\ngot trace %s, want %s", text, again.Report.Trace, run.Report.Trace)
+			}
+			// The trace of the run is the same run, with the same states.
+			recorded := map[string]any{"trace": answers[engine.ExportAnswer](t, e, ask("export", "form", "trace")).Text}
+			traced := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": recorded})
+			if traced.Report.Trace != run.Report.Trace {
+				t.Errorf("read from its trace: got %s, want %s", traced.Report.Trace, run.Report.Trace)
+			}
+			for _, at := range []uint64{events / 3, events} {
+				got := e.Answer(t.Context(), must(json.Marshal(map[string]any{"ask": "state", "at": at, "run": recorded})), nil)
+				want := e.Answer(t.Context(), must(json.Marshal(ask("state", "at", at))), nil)
+				if string(got) != string(want) {
+					t.Errorf("states after %d events differ:\n%.2000s\n%.2000s", at, got, want)
+				}
 			}
 			form := answers[engine.FormAnswer](t, e, ask("form"))
 			if form.Error != nil || len(form.Names) != run.Report.N {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/internal/lab/engine"
+	"parley/internal/lab/traitor"
 )
 
 // The claim of every level is true: what can be won is won by the run that the level names, and by a search where
@@ -42,7 +43,7 @@ func TestLevels(t *testing.T) {
 				t.Errorf("can be won: %t, and %v does not", l.Can, l.Wins)
 			}
 			for _, name := range l.Seats {
-				seat := answers[engine.SeatAnswer](t, e, map[string]any{"ask": "seat", "of": name, "run": of(nil)})
+				seat := answers[traitor.Menu](t, e, map[string]any{"ask": "seat", "of": name, "run": of(nil)})
 				if len(seat.Turns) == 0 {
 					t.Errorf("%s has no turn", name)
 				}
@@ -52,10 +53,10 @@ func TestLevels(t *testing.T) {
 					broken(of(map[string]string{d.Flag: strings.ReplaceAll(d.Form, "%", choice)}))
 				}
 			}
-			if l.Proof != engine.Searched {
+			if l.Proof != traitor.Searched {
 				return
 			}
-			found := answers[engine.SearchAnswer](t, e, map[string]any{
+			found := answers[traitor.Verdict](t, e, map[string]any{
 				"ask": "search", "run": of(nil), "free": l.Seats, "property": l.Property, "seconds": 60,
 			})
 			switch {

@@ -16,18 +16,27 @@ import (
 	"parley/internal/input"
 	"parley/internal/report"
 	"parley/internal/scenario"
-	"parley/run"
 	"parley/trace"
 )
 
 // made is a run with what is known of it.
 type made struct {
-	form.Setup
-	result *run.Result
-	report *report.Report
-	view   *report.View
-	style  reading.Style
-	events []trace.Event
+	form.Run
+	log      *trace.Log
+	facts    trace.Facts
+	tree     func(parley.ID) parley.Tree // nil: replay the log
+	recorded bool                        // no simulation makes it again
+	report   *report.Report
+	view     *report.View
+	style    reading.Style
+	events   []trace.Event
+}
+
+func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
+	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
+	m.report = report.New(r, log, facts)
+	m.view, err = m.viewOf("")
+	return m, err
 }
 
 // words describes events of the run.
@@ -138,7 +147,7 @@ func (m *made) roundSpans() []RoundSpan {
 		spans = append(spans, RoundSpan{Number: round, First: e.ID})
 	}
 	if len(spans) > 0 {
-		spans[0].First, spans[len(spans)-1].Last = 1, m.result.Log.Len()
+		spans[0].First, spans[len(spans)-1].Last = 1, m.log.Len()
 	}
 	return spans
 }
@@ -168,7 +177,7 @@ func (m *made) picture(q struct {
 }) (any, error) {
 	d := m.view.Drawing(m.events)
 	if q.Of != "" && q.Name == draw.TreePicture {
-		v, err := report.NewView(m.report, m.result.Log, report.Options{Rows: 12, Tree: q.Of}, 0, m.result.Tree)
+		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
@@ -287,6 +296,26 @@ func (m *made) refOf(e trace.Event) string {
 	return scene.Process(e.At)
 }
 
+func (m *made) vote(q struct {
+	aboutRun
+	Ref string `json:"ref"` // of the node, as in P2/1.5
+}) (any, error) {
+	of, path, err := nodeOf(m.Protocol, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	v, err := m.viewOf(m.Names.Full(of))
+	if err != nil {
+		return nil, err
+	}
+	return voteOf(v, m.Run, of, path), nil
+}
+
+// viewOf returns the view with the information tree of a process.
+func (m *made) viewOf(of string) (*report.View, error) {
+	return report.NewView(m.report, m.log, report.Options{Rows: 12, Tree: of}, 0, m.tree)
+}
+
 // ExportAnswer is the answer to "export": a file.
 type ExportAnswer struct {
 	Name string `json:"name"`
@@ -304,7 +333,7 @@ func (m *made) export(q struct {
 		return ExportAnswer{name + ".svg", "image/svg+xml", string(m.view.SVG())}, nil
 	case "trace":
 		var b bytes.Buffer
-		if err := trace.Write(&b, m.Header(m.result.Facts), m.result.Log); err != nil {
+		if err := trace.Write(&b, m.Header(m.facts), m.log); err != nil {
 			return nil, err
 		}
 		return ExportAnswer{name + ".jsonl", "application/jsonl", b.String()}, nil

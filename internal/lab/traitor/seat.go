@@ -1,19 +1,22 @@
-package engine
+// Package traitor lets a reader act as a faulty process: what it could send at each turn, whether anything that it could
+// send breaks a property, and the levels of a game of that.
+package traitor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"parley"
 	"parley/faulty"
-	"parley/internal/draw/reading"
+	"parley/internal/form"
 	"parley/sim"
 )
 
-// SeatAnswer is the answer to "seat": what a faulty process can send, turn by turn, if it makes the moves of its
+// Menu is what a faulty process can send, turn by turn, if it makes the moves of its
 // behavior and is honest otherwise.
-type SeatAnswer struct {
+type Menu struct {
 	Turns []Turn `json:"turns"` // in the order in which it sends
 }
 
@@ -47,41 +50,34 @@ type Option struct {
 // mostChoices is the largest number of choices of a turn that are offered one by one.
 const mostChoices = 40
 
-// seat makes the run once more with a process that tries, at each turn, what else it could send.
-func (m *made) seat(q struct {
-	aboutRun
-	Of string `json:"of"` // the process
-}) (any, error) {
-	id, err := m.Names.Parse(q.Of, m.Protocol.N)
+// Seat makes the run of a process that tries, at each turn, what else it could send.
+func Seat(r form.Run, of string) (Menu, error) {
+	id, err := r.Names.Parse(of, r.Protocol.N)
 	if err != nil {
-		return nil, err
+		return Menu{}, err
 	}
-	how, lies := m.Faulty[id]
+	how, lies := r.Faulty[id]
 	switch {
 	case !lies || how.Choose == nil:
-		return nil, fmt.Errorf("%s has no choices: give it the behavior moves:", q.Of)
-	case m.Protocol.Timing != parley.Synchronous || m.Protocol.Lies == nil:
-		return nil, fmt.Errorf("%s has no rounds in which %s could choose", m.Protocol.Name, q.Of)
+		return Menu{}, fmt.Errorf("%s has no choices: give it the behavior moves:", of)
+	case r.Protocol.Timing != parley.Synchronous || r.Protocol.Lies == nil:
+		return Menu{}, fmt.Errorf("%s has no rounds in which %s could choose", r.Protocol.Name, of)
 	}
-	at := seat{made: m, id: id, how: how, words: m.words()}
-	opt := m.Options()
-	opt.Faulty = map[parley.ID]faulty.Behavior{}
-	for other, b := range m.Faulty { // order: a map is filled
-		opt.Faulty[other] = b
-	}
+	at := seat{Run: r, id: id, how: how}
+	opt := r.Options()
+	opt.Faulty = maps.Clone(r.Faulty)
 	trying := how
 	trying.Choose, trying.Tell = nil, at.tell
 	opt.Faulty[id] = trying
 	sim.Run(opt)
-	return SeatAnswer{append([]Turn{}, at.turns...)}, nil
+	return Menu{append([]Turn{}, at.turns...)}, nil
 }
 
 // seat tries the options of one faulty process.
 type seat struct {
-	*made
+	form.Run
 	id    parley.ID
 	how   faulty.Behavior
-	words reading.Words
 	turns []Turn
 }
 

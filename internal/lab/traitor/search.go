@@ -1,4 +1,4 @@
-package engine
+package traitor
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 	"parley"
 	"parley/explore"
 	"parley/faulty"
+	"parley/internal/form"
 	"parley/sim"
 )
 
-// SearchAnswer is the answer to "search": whether faulty processes can break a property, whatever they send.
-type SearchAnswer struct {
+// Verdict is whether faulty processes can break a property, whatever they send.
+type Verdict struct {
 	Outcome     string `json:"outcome"`            // exhausted, found, budget hit or interrupted
 	States      uint64 `json:"states"`             // visited
 	Adversaries uint64 `json:"adversaries"`        // complete runs, each with other lies; 0: not counted
@@ -28,37 +29,29 @@ type SearchAnswer struct {
 // mostSearch is the longest duration of a search.
 const mostSearch = 10 * time.Minute
 
-type searchQuestion struct {
-	aboutRun
+// Question is what a search is for.
+type Question struct {
 	Free     []string `json:"free"`     // the processes that send anything
 	Property string   `json:"property"` // empty: all properties
 	Seconds  int      `json:"seconds"`
 }
 
-// search tries everything that the free processes can send. It searches by rounds.
-func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
-	var q searchQuestion
-	if err := read(b, &q); err != nil {
-		return nil, err
-	}
-	m, err := e.of(q.Setting)
-	if err != nil {
-		return nil, err
-	}
+// Search tries everything that the free processes of a run can send, round by round. progress gets JSON objects.
+func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) (Verdict, error) {
 	limit := time.Duration(q.Seconds) * time.Second
 	switch {
 	case limit <= 0 || limit > mostSearch:
-		return nil, fmt.Errorf("a search of %d seconds: allowed are 1 to %.0f", q.Seconds, mostSearch.Seconds())
+		return Verdict{}, fmt.Errorf("a search of %d seconds: allowed are 1 to %.0f", q.Seconds, mostSearch.Seconds())
 	case m.Protocol.Timing != parley.Synchronous || m.Protocol.Lies == nil:
-		return nil, fmt.Errorf("%s has no rounds in which a process could lie", m.Protocol.Name)
+		return Verdict{}, fmt.Errorf("%s has no rounds in which a process could lie", m.Protocol.Name)
 	case m.Protocol.N > explore.MaxProcesses:
-		return nil, parley.FlagErrorf("n", "%d processes: a search allows at most %d", m.Protocol.N, explore.MaxProcesses)
+		return Verdict{}, parley.FlagErrorf("n", "%d processes: a search allows at most %d", m.Protocol.N, explore.MaxProcesses)
 	}
 	root := explore.Root{Faulty: maps.Clone(m.Faulty)}
 	for _, name := range q.Free {
 		id, err := m.Names.Parse(name, m.Protocol.N)
 		if err != nil {
-			return nil, err
+			return Verdict{}, err
 		}
 		root.Faulty[id] = faulty.Any
 	}
@@ -79,22 +72,22 @@ func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (an
 	}
 	report, err := explore.Search(ctx, o)
 	if err != nil {
-		return nil, err
+		return Verdict{}, err
 	}
-	a := SearchAnswer{Outcome: report.Outcome.String(), States: report.States, Adversaries: report.Runs}
+	a := Verdict{Outcome: report.Outcome.String(), States: report.States, Adversaries: report.Runs}
 	if len(report.Findings) == 0 {
 		return a, nil
 	}
 	found := report.Findings[0]
 	a.Property, a.Why = found.Property, found.Why
-	a.Flag = m.movesOf(root, &found.Run)
+	a.Flag = movesOf(m, root, &found.Run)
 	return a, nil
 }
 
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
 // more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a process
 // is asked does not depend on the speed of messages.
-func (m *made) movesOf(root explore.Root, found *explore.Run) string {
+func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
 	var answers []int
 	for _, step := range found.Steps {
 		answers = append(answers, step.Choices...)

@@ -1,11 +1,4 @@
-package engine
-
-import "parley/internal/lists"
-
-// LevelsAnswer is the answer to "levels": what a traitor can try, in order.
-type LevelsAnswer struct {
-	Levels []Level `json:"levels"`
-}
+package traitor
 
 // Level is a task for a traitor, with a claim that a test checks: it can be done, or it cannot.
 type Level struct {
@@ -43,15 +36,8 @@ const (
 	Sampled  Proof = "seeds"
 )
 
-func (e *Engine) levels(struct{ asked }) (any, error) {
-	return LevelsAnswer{lists.Of(levels, func(l Level) Level {
-		l.Seats, l.Dials = append([]string{}, l.Seats...), append([]Dial{}, l.Dials...)
-		return l
-	})}, nil
-}
-
-// levels are the tasks.
-var levels = []Level{
+// Levels are the tasks, in order.
+var Levels = []Level{
 	{
 		ID: "1", Title: "Make P3 disobey a loyal General", Protocol: "om", Property: "validity", Can: true, Proof: Searched,
 		Task:  "You are the lieutenant P2. P1 orders attack, which is 1. Make P3 decide otherwise.",
