@@ -98,7 +98,8 @@ catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
-internal/draw/scene    seeded  : core
+internal/draw/scene    seeded  : core internal/draw/prose
+internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
@@ -124,7 +125,8 @@ cli/explore            free    : core faulty trace sim explore explore/* run pro
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
-internal/lab/engine    free    : core faulty trace sim explore run problems drawing internal/scenario forms internal/costs
+internal/lab/traitor   free    : core faulty trace sim explore forms
+internal/lab/engine    free    : core faulty trace sim run drawing internal/scenario internal/costs internal/lab/traitor forms
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*

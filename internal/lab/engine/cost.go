@@ -138,7 +138,8 @@ func crossings(c chart.Costs) (out []string) {
 				was = now
 			}
 			if at > 0 {
-				out = append(out, fmt.Sprintf("%s costs fewer %s than %s from n = %d on", cheaper.Name, c.Quantity, dearer.Name, at))
+				out = append(out, fmt.Sprintf("%s costs fewer %s than %s from n = %d on",
+					cheaper.Name, c.Quantity, dearer.Name, at))
 			}
 		}
 	}

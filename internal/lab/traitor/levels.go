@@ -49,8 +49,8 @@ var Levels = []Level{
 		ID: "2", Title: "Divide two lieutenants", Protocol: "om", Property: "agreement", Proof: Searched,
 		Task:  "You are the General. Make P2 and P3 decide differently. Can you?",
 		Flags: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"}, Seats: []string{"P1"},
-		Theorem: "Each of two loyal lieutenants hears what the other one heard, and a tie has one default. So they agree even here; " +
-			"what breaks at n = 3 is validity.",
+		Theorem: "Each of the two loyal lieutenants hears what the other one heard, and both use one default for a tie. " +
+			"So they agree even with n = 3. Only validity breaks.",
 	},
 	{
 		ID: "3a", Title: "One traitor among four", Protocol: "om", Property: "validity", Proof: Searched,
@@ -62,7 +62,7 @@ var Levels = []Level{
 		ID: "3b", Title: "A General among four", Protocol: "om", Property: "agreement", Proof: Searched,
 		Task:  "You are the General of three loyal lieutenants. Make two of them decide differently.",
 		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P1"},
-		Theorem: "n > 3m: 4 > 3. The lieutenants compare what you told them, and take the majority.",
+		Theorem: "n > 3m: 4 > 3. The lieutenants compare what you sent them, and take the majority.",
 	},
 	{
 		ID: "4", Title: "Two traitors among six", Protocol: "eig", Property: "validity", Can: true, Proof: Shown,
@@ -73,7 +73,7 @@ var Levels = []Level{
 	},
 	{
 		ID: "6", Title: "One round fewer", Protocol: "eig", Property: "agreement", Can: true, Proof: Searched,
-		Task:  "You are the General of three loyal lieutenants, who stop after m rounds. Make two of them decide differently.",
+		Task:  "You are the General of three loyal lieutenants. They stop after m rounds. Make two decide differently.",
 		Flags: map[string]string{"n": "4", "m": "1", "rounds": "1", "beyond-bound": "true"}, Seats: []string{"P1"},
 		Wins:    map[string]string{"faulty": "1=moves:0-2-0-1"},
 		Theorem: "m+1 rounds are necessary (Fischer, Lynch 1982): in one round nobody can compare.",
@@ -82,10 +82,11 @@ var Levels = []Level{
 		ID: "7", Title: "A General who signs two orders", Protocol: "sm", Property: "agreement", Proof: Searched,
 		Task:  "You are the General and the lieutenant P2. You sign both orders. Make P3 and P4 decide differently.",
 		Flags: map[string]string{"n": "4", "m": "2"}, Seats: []string{"P1", "P2"},
-		Theorem: "With signatures n = m+2 processes tolerate m traitors: whoever sees two orders of one General passes both on.",
+		Theorem: "With signatures n = m+2 processes tolerate m traitors: a process that sees two orders passes both on.",
 	},
 	{
-		ID: "8", Title: "Block a commit with one crash", Protocol: "twophase", Property: "non-blocking", Can: true, Proof: Shown,
+		ID: "8", Title: "Block a commit with one crash", Protocol: "twophase", Property: "non-blocking", Can: true,
+		Proof: Shown,
 		Task:  "All vote yes. Crash one process at one time so that the others can neither commit nor abort.",
 		Flags: map[string]string{"n": "4", "delay": "400", "values": "yes"},
 		Dials: []Dial{{

@@ -45,7 +45,8 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	case m.Protocol.Timing != parley.Synchronous || m.Protocol.Lies == nil:
 		return Verdict{}, fmt.Errorf("%s has no rounds in which a process could lie", m.Protocol.Name)
 	case m.Protocol.N > explore.MaxProcesses:
-		return Verdict{}, parley.FlagErrorf("n", "%d processes: a search allows at most %d", m.Protocol.N, explore.MaxProcesses)
+		return Verdict{}, parley.FlagErrorf("n", "%d processes: a search allows at most %d", m.Protocol.N,
+			explore.MaxProcesses)
 	}
 	root := explore.Root{Faulty: maps.Clone(m.Faulty)}
 	for _, name := range q.Free {
@@ -85,8 +86,8 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 }
 
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
-// more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a process
-// is asked does not depend on the speed of messages.
+// more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a
+// process is asked does not depend on the speed of messages.
 func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
 	var answers []int
 	for _, step := range found.Steps {

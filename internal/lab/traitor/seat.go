@@ -1,5 +1,5 @@
-// Package traitor lets a reader act as a faulty process: what it could send at each turn, whether anything that it could
-// send breaks a property, and the levels of a game of that.
+// Package traitor lets a reader act as a faulty process. It says what the process could send at each turn, and whether
+// anything that it could send breaks a property. The levels of a game use both.
 package traitor
 
 import (
