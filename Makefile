@@ -47,7 +47,7 @@ vet: ## run go vet, also on the tools
 cross: ## compile the command for Windows and macOS, and the packages that make and show runs for WebAssembly
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
-	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw/...
+	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw/... ./internal/form ./internal/report
 
 .PHONY: staticcheck
 staticcheck: ## run staticcheck

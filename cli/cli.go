@@ -31,13 +31,14 @@ import (
 	"parley/cli/node"
 	"parley/cli/run"
 	"parley/cli/traces"
+	"parley/internal/input"
 )
 
 // Main runs the command line of the process and exits. It catches SIGPIPE: if the reader of its output has ended, the
 // command ends by the write error and not by the signal, and so removes its temporary folder.
 func Main(protocols []parley.Protocol) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	console.Program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	input.Program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	os.Exit(Run(protocols, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cli/console"
-	"parley/cli/run"
 	"parley/internal/bench"
 	"parley/internal/draw/prose"
+	"parley/internal/form"
 )
 
 // Command is "parley bench".
@@ -50,7 +50,7 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 			if err := s.Check(); err != nil {
 				return err
 			}
-			if err := run.Fits(s.Memory(), memory, s.N, s.M, "with engine "+s.Engine); err != nil {
+			if err := form.Fits(s.Memory(), memory, s.N, s.M, "with engine "+s.Engine); err != nil {
 				return err
 			}
 			stop := a.Busy()

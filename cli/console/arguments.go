@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/internal/input"
 	"parley/internal/nearest"
 )
 
@@ -40,9 +41,9 @@ func OneOf(cmd *cobra.Command, args []string) error {
 		of = cmd.CommandPath() + ": "
 	}
 	if len(args) > 0 {
-		return Hint(nearest.Names(args[0], names), "%sunknown command %q", of, args[0])
+		return input.Hint(nearest.Names(args[0], names), "%sunknown command %q", of, args[0])
 	}
-	return Hint(nearest.Names("", names), "%sname a command", of)
+	return input.Hint(nearest.Names("", names), "%sname a command", of)
 }
 
 // UnknownFlag is ParseError as the FlagErrorFunc of the whole command line.
@@ -77,7 +78,7 @@ func ParseError(command string, flags *pflag.FlagSet, err error) error {
 	if list := nearest.Similar(name, names); len(list) > 0 && len(name) > 3 {
 		hint = nearest.Meant(list)
 	}
-	return &hinted{"unknown flag " + name, hint, strings.TrimLeft(name, "-")}
+	return &input.HintError{What: "unknown flag " + name, Hint: hint, Flag: strings.TrimLeft(name, "-")}
 }
 
 // valueHint says how to write the value of a flag.
@@ -109,7 +110,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 
 // NoProtocol is the error of a command that was given no protocol.
 func NoProtocol(cmd *cobra.Command) error {
-	return Hint(`"parley list" names all`, "%s: name a protocol", cmd.CommandPath())
+	return input.Hint(`"parley list" names all`, "%s: name a protocol", cmd.CommandPath())
 }
 
 // Args returns a check for least to most arguments, or for any number from least up if most is 0. expected describes

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"parley"
+	"parley/internal/input"
 	"parley/internal/lists"
-	"parley/internal/nearest"
 )
 
 // App is the state that all commands share.
@@ -129,17 +128,7 @@ func (a *App) Names() []string {
 }
 
 // Find returns the protocol with the given name.
-func (a *App) Find(name string) (parley.Protocol, error) {
-	all := a.Names()
-	if i := slices.Index(all, name); i >= 0 {
-		return a.Protocols[i], nil
-	}
-	hint := `"parley list" names all`
-	if list := nearest.Similar(name, all); len(list) > 0 {
-		hint = nearest.Meant(list) + " " + hint
-	}
-	return parley.Protocol{}, Hint(hint, "unknown protocol %.200q", name)
-}
+func (a *App) Find(name string) (parley.Protocol, error) { return input.Protocol(a.Protocols, name) }
 
 // SetFromEnvironment sets the flags of a command that were not given and have a variable.
 func (a *App) SetFromEnvironment(command string, fs *pflag.FlagSet) error {

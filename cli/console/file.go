@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"parley"
+	"parley/internal/input"
 	"parley/trace"
 )
 
@@ -44,7 +45,7 @@ func InTrace(file string, err error) error {
 		return PathError(err)
 	}
 	if in, ok := errors.AsType[*trace.ReadError](err); ok {
-		return &FileError{File: file, Line: in.Line, Err: fmt.Errorf("%w (at byte %d)", in.Err, in.Offset)}
+		return &input.FileError{File: file, Line: in.Line, Err: fmt.Errorf("%w (at byte %d)", in.Err, in.Offset)}
 	}
 	return fmt.Errorf("%s:%w", file, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/internal/input"
 )
 
 // JSONVersion is the first key of every JSON object that a command prints. It rises when a key goes or gets another
@@ -147,7 +148,7 @@ func (a *App) Complain(status int, err error) {
 func (a *App) failure(status int, err error) Failure {
 	f := Failure{Status: status, Message: Plain(err)}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: ValueError(bad)}
+		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: input.ValueError(bad)}
 	}
 	if about, ok := errors.AsType[*parley.FlagError](err); ok {
 		f.Flag, f.Variable = about.Flag, a.variables[about.Flag]
@@ -161,9 +162,9 @@ func (a *App) failure(status int, err error) Failure {
 	}](err); ok {
 		f.File, f.Line = in.Place()
 	}
-	if said, ok := errors.AsType[*hinted](err); ok {
-		f.Hint = said.hint
-		f.Flag = cmp.Or(f.Flag, said.flag)
+	if said, ok := errors.AsType[*input.HintError](err); ok {
+		f.Hint = said.Hint
+		f.Flag = cmp.Or(f.Flag, said.Flag)
 	}
 	if of, ok := errors.AsType[CallError](err); ok {
 		f.Node, f.Code, f.Reason, f.Outcome = of.Call()

@@ -11,14 +11,16 @@ import (
 
 	"parley"
 	"parley/cli/client"
-	"parley/cli/console"
 	"parley/cli/local"
 	"parley/cli/show"
 	"parley/cli/traces"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
+	"parley/internal/form"
 	"parley/internal/lists"
+	"parley/internal/naming"
+	"parley/internal/report"
 	"parley/lockstep"
 	"parley/run"
 	"parley/trace"
@@ -49,13 +51,13 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	if !ok {
 		return fmt.Errorf("the traces in %s are of %s, which is no agreement", d.dir, header.Node.Machine)
 	}
-	s := show.Run{Names: console.Article, Spec: run.Spec{
+	s := form.Run{Names: naming.Article, Spec: run.Spec{
 		Protocol: p, Values: map[parley.ID][]byte{0: []byte(value)},
 		Faulty: map[parley.ID]faulty.Behavior{traitor: faulty.TwoFaced},
 	}}
-	report := show.NewReport(s, log, header.Facts)
-	lied := console.Article.Full(doomed) // to which P3 lies
-	v, err := show.NewView(report, log, show.Flags{Rows: 12, Tree: lied, Color: d.Colors()}, d.width, nil)
+	outcome := report.New(s, log, header.Facts)
+	lied := naming.Article.Full(doomed) // to which P3 lies
+	v, err := report.NewView(outcome, log, report.Options{Rows: 12, Tree: lied, Color: d.Colors()}, d.width, nil)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 		_, err = fmt.Fprintf(d.Out, "All this was read from the traces of the four processes. P1 answered its client\n"+
 			"after %.1f ms.\n\n", float64(took.Microseconds())/1000)
 	}
-	return report.Finish(err)
+	return show.Finish(outcome, err)
 }
 
 // written reads the traces of all nodes about one agreement, as if it were the only one. The traces are complete soon

@@ -22,6 +22,8 @@ import (
 	"parley/cli/console"
 	"parley/cli/local"
 	"parley/internal/draw/prose"
+	"parley/internal/input"
+	"parley/internal/naming"
 )
 
 // Command is "parley demo".
@@ -193,7 +195,7 @@ func (d *demonstration) table(after time.Duration) error {
 	w := tabwriter.NewWriter(d.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "\tname\tprocess\tlistens at\tserves clients at")
 	for i, n := range d.nodes {
-		name := console.Article.Full(parley.ID(i))
+		name := naming.Article.Full(parley.ID(i))
 		if i == traitor {
 			name += " ✗"
 		}
@@ -229,7 +231,7 @@ func (d *demonstration) next() error {
 			"Without --once the cluster keeps running for you to call it.", d.width)+"\n")
 		return err
 	}
-	parley, at := itself(), " --dir "+console.Quote(d.dir)
+	parley, at := itself(), " --dir "+input.Quote(d.dir)
 	all := d.delivered + 1 // with hello
 	for _, part := range []string{
 		prose.Fold("The cluster keeps running. Three of four processes are a majority, so broadcast in total order "+
@@ -238,7 +240,7 @@ func (d *demonstration) next() error {
 		fmt.Sprintf("  %s subscribe %s --from 1 --count %d", parley, group, all) + at,
 		prose.Fold("P4 has crashed and P3 lies: two faulty processes are more than m = 1, so agreements are not "+
 			"promised until P4 has rejoined. This starts P4 again, until Ctrl-C in its terminal:", d.width),
-		"  " + parley + " node --config " + console.Quote(d.killed.Config),
+		"  " + parley + " node --config " + input.Quote(d.killed.Config),
 		prose.Fold("A few seconds later they agree again, although P3 lies:", d.width),
 		"  " + parley + " agree retreat --evidence" + at,
 		prose.Fold("Ctrl-C ends the cluster and removes everything.", d.width),

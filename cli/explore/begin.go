@@ -10,10 +10,10 @@ import (
 
 	"parley"
 	"parley/broadcast/problem"
-	runs "parley/cli/run"
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw/prose"
+	"parley/internal/form"
 	"parley/internal/lists"
 	"parley/run"
 	"parley/sim"
@@ -113,7 +113,7 @@ func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err 
 			return []coalition{{}}, true, nil
 		}
 		free := f.anyLie()
-		c, err := runs.ParseFaulty(f.faulty, f.Names, p, &free)
+		c, err := form.ParseFaulty(f.faulty, f.Names, p, &free)
 		if err != nil {
 			return nil, false, parley.FlagErrorf("faulty", "%w", err)
 		}
@@ -161,7 +161,7 @@ func (f *flags) asked(p parley.Protocol) ([]sim.Request, error) {
 	if f.fs.Changed("try-values") {
 		return nil, parley.FlagErrorf("try-values", "--values sets the initial values already: omit one of the two flags")
 	}
-	values, err := runs.ParseValues(f.values, p.Proposers, f.Names)
+	values, err := form.ParseValues(f.values, p.Proposers, f.Names)
 	if err != nil {
 		return nil, &parley.FlagError{Flag: "values", Err: err}
 	}

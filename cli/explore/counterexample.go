@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"parley"
-	runs "parley/cli/run"
-	"parley/cli/show"
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
+	"parley/internal/form"
+	"parley/internal/report"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
@@ -21,10 +21,10 @@ import (
 // counterexample is a run that a search found, in the form of a simulated run: with a complete log and header.
 type counterexample struct {
 	finding *explore.Finding
-	run     show.Run
+	run     form.Run
 	header  trace.Header
 	log     *trace.Log // nil if the search was interrupted before it was made
-	report  *show.Report
+	report  *report.Report
 	depth   int    // of the search
 	why     string // what broke, with the chosen names
 	story   []string
@@ -40,7 +40,7 @@ func (s *search) counterexample(finding *explore.Finding) *counterexample {
 		}
 	}
 	f.header = f.run.Header(facts)
-	f.report = show.NewReport(f.run, f.log, facts)
+	f.report = report.New(f.run, f.log, facts)
 	for _, v := range f.report.Judged { // a split search names processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
@@ -52,7 +52,7 @@ func (s *search) counterexample(finding *explore.Finding) *counterexample {
 }
 
 // asRun returns a run that was found as one of "parley run": its liars, its requests, and its faults.
-func (s *search) asRun(found *explore.Run) show.Run {
+func (s *search) asRun(found *explore.Run) form.Run {
 	root := s.options.Roots[found.Root]
 	spec := run.Spec{
 		Protocol: s.protocol, Seed: 1, Name: s.names.Full, Faulty: maps.Clone(root.Faulty), Plan: faultsOf(found),
@@ -70,7 +70,7 @@ func (s *search) asRun(found *explore.Run) show.Run {
 		}
 		spec.Plan.Requests = append(spec.Plan.Requests, sim.Request{At: q.At, Msg: q.Msg})
 	}
-	flags := append([]string{"names=" + string(s.names)}, runs.DrawnFlags(spec, s.names)...)
+	flags := append([]string{"names=" + string(s.names)}, form.DrawnFlags(spec, s.names)...)
 	for _, name := range s.flags.own {
 		if g := s.flags.fs.Lookup(name); g.Changed {
 			flags = append(flags, name+"="+g.Value.String())
@@ -83,7 +83,7 @@ func (s *search) asRun(found *explore.Run) show.Run {
 		flags = append(flags, "values="+strings.Join(values, ","))
 	}
 	slices.SortFunc(flags, func(a, b string) int { return cmp.Compare(keyOf(a), keyOf(b)) })
-	return show.Run{Spec: spec, Names: s.names, Args: append([]string{s.flags.listed.Name}, runs.Dashed(flags)...)}
+	return form.Run{Spec: spec, Names: s.names, Args: append([]string{s.flags.listed.Name}, form.Dashed(flags)...)}
 }
 
 func keyOf(flag string) string {
@@ -144,8 +144,8 @@ func (s *search) picture(f *counterexample) ([]byte, error) {
 	if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
 		before.Events = before.Events[:last]
 	}
-	v, err := show.NewView(f.report, f.log, show.Flags{Rows: 12}, width, func(id parley.ID) parley.Tree {
-		return p.Tree(show.Replay(f.run, &before, id))
+	v, err := report.NewView(f.report, f.log, report.Options{Rows: 12}, width, func(id parley.ID) parley.Tree {
+		return p.Tree(report.Replay(f.run, &before, id))
 	})
 	if err != nil {
 		return nil, err

@@ -11,19 +11,19 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/cli/run"
 	"parley/explore"
+	"parley/internal/form"
 	"parley/internal/scenario"
 )
 
 // flags are the flags of "parley explore PROTOCOL": the protocol's own, the initial states, the faults, what to
 // search for and how, and those of the output.
 type flags struct {
-	run.ProtocolFlags
+	form.ProtocolFlags
 	fs     *pflag.FlagSet
 	listed parley.Protocol
-	own    []string      // the names of the protocol's own flags
-	asks   run.PlanFlags // --requests and --workload
+	own    []string       // the names of the protocol's own flags
+	asks   form.PlanFlags // --requests and --workload
 
 	faulty            string
 	liars             int
@@ -212,5 +212,5 @@ func (f *flags) readCrashes() error {
 func Reserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newFlags(parley.Protocol{}, fs)
-	return run.ReservedNames(fs)
+	return form.ReservedNames(fs)
 }

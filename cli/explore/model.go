@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"parley"
-	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/goal"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/lists"
+	"parley/internal/naming"
 )
 
 // search describes a complete search.
@@ -21,7 +21,7 @@ type search struct {
 	protocol parley.Protocol
 	bare     bool
 	options  explore.Options
-	names    console.Names
+	names    naming.Names
 	aim      string    // one of the keys of aims: the flag that sets the goal; empty: promises
 	goal     goal.Goal // what that flag says
 	begins   initialStates

@@ -12,6 +12,7 @@ import (
 	"parley/explore"
 	"parley/explore/split"
 	"parley/internal/draw/prose"
+	"parley/internal/input"
 	"parley/internal/lists"
 )
 
@@ -99,9 +100,9 @@ func (e *result) print(w io.Writer) error {
 		end = append(end, "no run was found, so no trace or picture was written")
 	case e.flags.traceTo == console.StandardOutput:
 	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // a replay would panic as well
-		end = append(end, "to see the run: parley trace show "+console.Quote(e.flags.traceTo))
+		end = append(end, "to see the run: parley trace show "+input.Quote(e.flags.traceTo))
 	case e.flags.traceTo != "":
-		end = append(end, "to see the run: parley run --replay "+console.Quote(e.flags.traceTo))
+		end = append(end, "to see the run: parley run --replay "+input.Quote(e.flags.traceTo))
 	}
 	add(end...)
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))

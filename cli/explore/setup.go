@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"parley"
-	"parley/cli/run"
 	"parley/explore"
 	"parley/explore/goal"
+	"parley/internal/form"
 	"parley/internal/lists"
 	"parley/internal/nearest"
 )
@@ -122,8 +122,8 @@ func (f *flags) check(p parley.Protocol) error {
 		return parley.FlagErrorf("walks", "%d is too small: at least 1 is allowed", f.walks)
 	case f.memory < 1 || f.memory > 1<<20:
 		return parley.FlagErrorf("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
-	case f.workers < 1 || f.workers > run.MostWorkers:
-		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", f.workers, run.MostWorkers)
+	case f.workers < 1 || f.workers > form.MostWorkers:
+		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", f.workers, form.MostWorkers)
 	case f.width != 0 && f.width < 40:
 		return parley.FlagErrorf("width", "%d columns: allowed are 40 or more, or 0 for the width of the terminal", f.width)
 	case f.model.LostDisks > f.model.Restarts:

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"parley"
-	"parley/cli/console"
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw/prose"
+	"parley/internal/input"
 	"parley/internal/lists"
 	"parley/sim"
 )
@@ -129,7 +129,7 @@ func (s *search) ways() (ways []string) {
 	}
 	add(len(s.begins.asked) > 1, "--requests with fewer requests")
 	if len(s.begins.values) > 1 {
-		add(true, "--values %s for one value", console.Quote(s.begins.values[0]))
+		add(true, "--values %s for one value", input.Quote(s.begins.values[0]))
 	}
 	whole := s.flags.step == "split" || s.flags.pairs // these have neither depth nor order
 	add(!whole && s.flags.order != orders[1], "--depth 20 for the first 20 steps of each run")

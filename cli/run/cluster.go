@@ -12,152 +12,49 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/cli/child"
 	"parley/cli/console"
 	"parley/cluster/harness"
 	"parley/faulty"
+	"parley/internal/form"
 	"parley/sim"
 	"parley/trace"
 )
 
-// hostFlags are the flags that choose the host of a run: the simulator or real processes.
-type hostFlags struct {
-	fs          *pflag.FlagSet
-	host        string
-	round, tick time.Duration
-	span        time.Duration
-}
+// setup is a complete run on its host.
+type setup struct{ form.Setup }
 
-// The hosts of a run.
-const (
-	onSim     = "sim"
-	onCluster = "cluster"
-)
-
-func (f *hostFlags) declare(fs *pflag.FlagSet) {
-	f.fs = fs
-	fs.StringVar(&f.host, "host", onSim, "host of the run: `sim|cluster`; sim is the simulator, cluster is "+
-		"real processes on this computer")
-	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "`duration` of a round, 10ms to 1h, with --host cluster")
-	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond,
-		"`duration` of a tick, 1µs to 1s, with --host cluster, for protocols without rounds")
-	fs.DurationVar(&f.span, "for", 0, "`duration` of the run, up to 24h, with --host cluster (default: until "+
-		"nothing is due)")
-}
-
-// simulated are the flags that only the simulator can honor, with the reason.
-var simulated = map[string]string{
-	"steps": "real processes do not count their steps together: use --for",
-}
-
-// check refuses flags that do not fit the host.
-func (f *hostFlags) check(p parley.Protocol) error {
-	switch f.host {
-	case onSim:
-		for _, flag := range []string{"round", "tick", "for"} {
-			if f.fs.Changed(flag) {
-				return parley.FlagErrorf(flag, "the simulator has virtual time: use --host cluster, or omit the flag")
-			}
-		}
-		return nil
-	case onCluster:
-	default:
-		return parley.FlagErrorf("host", "unknown host %q: allowed are %s and %s", f.host, onSim, onCluster)
+// run makes the run. tree returns the tree of one process; nil means the tree that the log yields.
+func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
+	if s.Host != "" {
+		log, facts, err = s.processes(context.Background())
+		return log, facts, nil, err
 	}
-	var err error
-	f.fs.Visit(func(g *pflag.Flag) {
-		if why, only := simulated[g.Name]; only && planHelp[g.Name] == g.Usage && err == nil {
-			err = parley.FlagErrorf(g.Name, "it is not allowed with --host cluster: %s", why)
-		}
-	})
+	done, err := s.Simulate()
+	if err != nil {
+		return nil, facts, nil, err
+	}
+	return done.Log, done.Facts, done.Tree, nil
+}
+
+// possible refuses a run that this computer cannot make with real processes.
+func (f *flags) possible(s setup) error {
 	switch {
-	case err != nil:
-		return err
-	case p.N > child.Most:
-		return parley.FlagErrorf("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, child.Most)
-	case p.Timing == parley.Synchronous && f.fs.Changed("tick"):
-		return parley.FlagErrorf("tick", "%s has rounds: use --round, the duration of a round", p.Name)
-	case p.Timing != parley.Synchronous && f.fs.Changed("round"):
-		return parley.FlagErrorf("round", "%s has no rounds: use --tick, the duration of a tick", p.Name)
-	case f.round < 10*time.Millisecond || f.round > time.Hour:
-		return parley.FlagErrorf("round", "%s: allowed are 10ms to 1h", f.round)
-	case f.tick < time.Microsecond || f.tick > time.Second:
-		return parley.FlagErrorf("tick", "%s: allowed are 1µs to 1s", f.tick)
-	case f.fs.Changed("for") && (f.span <= 0 || f.span > 24*time.Hour):
-		return parley.FlagErrorf("for", "%s: allowed are durations above 0, up to 24h", f.span)
-	case f.fs.Changed("signatures") && f.fs.Lookup("signatures").Value.String() != "ed25519":
-		return parley.FlagErrorf("signatures", "real processes sign with Ed25519 keys: allowed is ed25519")
+	case s.Host == "":
+	case s.Protocol.N > child.Most:
+		return parley.FlagErrorf("n", "%d processes: allowed with --host cluster are 1 to %d", s.Protocol.N, child.Most)
+	case len(s.Plan.Pauses) > 0 && !child.CanHold:
+		return f.Plan.Entry("pauses", 0, errors.New("this operating system cannot pause a process: omit it"))
 	}
 	return nil
-}
-
-// lasts returns the duration of a tick. A round has as many ticks as the protocol assumes, of which messages may take
-// 9/10.
-func (f *hostFlags) lasts(p parley.Protocol) time.Duration {
-	switch {
-	case f.host != onCluster:
-		return 1
-	case p.Timing == parley.Synchronous:
-		return max(1, f.round/time.Duration(roundTicks(p)))
-	}
-	return f.tick
-}
-
-// words describes the host of a run.
-func (f *hostFlags) words(p parley.Protocol) string {
-	if p.Timing == parley.Synchronous {
-		return fmt.Sprintf("real processes, mutual TLS, rounds of %s", f.round)
-	}
-	return fmt.Sprintf("real processes, mutual TLS, a tick is %s", f.tick)
-}
-
-func roundTicks(p parley.Protocol) parley.Tick {
-	if p.Relies.Delay > 0 {
-		return p.Relies.Delay * 10 / 9
-	}
-	return 1000
-}
-
-// suit converts the times of a run to its host, and refuses what the host cannot do.
-func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
-	if s.host = *f; f.host != onCluster {
-		return nil
-	}
-	s.Host, s.Words = f.host, f.words(s.Protocol)
-	tick := f.lasts(s.Protocol)
-	for id, how := range s.Faulty { // order: the iterations are independent
-		if at, is := crashTime(how); is {
-			crash := faulty.CrashAt(parley.Tick(at / tick))
-			crash.Name = how.Name
-			s.Faulty[id] = crash
-		}
-	}
-	if len(s.Plan.Pauses) > 0 && !child.CanHold {
-		return plan.entry("pauses", 0, errors.New("this operating system cannot pause a process: omit it"))
-	}
-	if f.span > 0 {
-		s.Plan.Until = parley.Tick(f.span / tick)
-	}
-	return nil
-}
-
-// crashTime returns when a behavior crashes, if it does so at a time.
-func crashTime(how faulty.Behavior) (time.Duration, bool) {
-	text, is := strings.CutPrefix(how.Name, "crash@")
-	if !is || strings.HasPrefix(text, "r") {
-		return 0, false
-	}
-	at, err := time.ParseDuration(text)
-	return at, err == nil
 }
 
 // crashTick returns when to kill a process whose fault is a crash.
-func (s runSpec) crashTick(how faulty.Behavior) (parley.Tick, bool) {
-	if at, is := crashTime(how); is {
-		return parley.Tick(at / s.host.lasts(s.Protocol)), true
+func (s setup) crashTick(how faulty.Behavior) (parley.Tick, bool) {
+	if at, is := form.CrashTime(how); is {
+		return parley.Tick(at / s.At.Tick(s.Protocol)), true
 	}
 	text, is := strings.CutPrefix(how.Name, "crash@r")
 	text, _, _ = strings.Cut(text, ":")
@@ -166,16 +63,16 @@ func (s runSpec) crashTick(how faulty.Behavior) (parley.Tick, bool) {
 		return 0, false
 	}
 	// The process has sent its messages by the middle of the round.
-	return parley.Tick(round)*roundTicks(s.Protocol) + 3*roundTicks(s.Protocol)/4, true
+	return parley.Tick(round)*form.RoundTicks(s.Protocol) + 3*form.RoundTicks(s.Protocol)/4, true
 }
 
 // limit is how long to wait for a run that may never become idle.
 const limit = 2 * time.Minute
 
 // harnessRun returns the run as one between real processes.
-func (s runSpec) harnessRun(dir string) *harness.Run {
+func (s setup) harnessRun(dir string) *harness.Run {
 	opt, relies := s.Options(), s.Protocol.Relies
-	tick := s.host.lasts(s.Protocol)
+	tick := s.At.Tick(s.Protocol)
 	opt.Promised = cmp.Or(opt.Promised, relies)
 	opt.Promised.Delay = cmp.Or(opt.Promised.Delay, relies.Delay, opt.Delay.Most, 900)
 	last := lastOf(opt)
@@ -213,7 +110,7 @@ func lastOf(opt sim.Options) parley.Tick {
 }
 
 // processes makes the run between real processes.
-func (s runSpec) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
+func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	if err := child.Allowed("--host cluster", "a process of a cluster starts no others"); err != nil {
 		return nil, trace.Facts{}, err
 	}
@@ -253,7 +150,7 @@ func Member(a *console.App) *cobra.Command {
 func machineOf(a *console.App, of harness.Spec) (parley.Machine, error) {
 	h := of.Header
 	h.Node = nil
-	s, err := Remake(a, h)
+	s, err := form.Remake(a.Protocols, h)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +160,7 @@ func machineOf(a *console.App, of harness.Spec) (parley.Machine, error) {
 	}
 	rush := parley.Tick(0)
 	if s.Protocol.Timing == parley.Synchronous {
-		rush = roundTicks(s.Protocol) / 2
+		rush = form.RoundTicks(s.Protocol) / 2
 	}
 	return faulty.New(s.Protocol, rush, map[parley.ID]faulty.Behavior{of.Self: how}), nil
 }

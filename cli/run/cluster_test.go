@@ -15,9 +15,9 @@ import (
 	"parley"
 	"parley/catalog"
 	"parley/cli/console"
-	"parley/cli/show"
 	"parley/cluster/harness"
 	net "parley/cluster/link/memory"
+	"parley/internal/report"
 	"parley/trace"
 )
 
@@ -50,7 +50,7 @@ func inside(a *console.App, network *net.Network, n int) func(context.Context, p
 }
 
 // inBubble is onLinks in a bubble of synctest.
-func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
+func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *report.Report, received int, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { r, received, err = onLinks(t.Context(), dir, p, args...) })
@@ -59,16 +59,16 @@ func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *show.Report, 
 
 // onLinks makes a run whose processes are all within this one and connected by links on a network in memory. It
 // returns how many messages arrived.
-func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
+func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *report.Report, received int, err error) {
 	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
-	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
+	if err := f.Set().Parse(append(args, "--host=cluster")); err != nil {
 		return nil, 0, err
 	}
 	return f.onLinks(ctx, dir)
 }
 
 // onLinks makes the run that the flags describe.
-func (f *flags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
+func (f *flags) onLinks(ctx context.Context, dir string) (r *report.Report, received int, err error) {
 	s, err := f.setup()
 	if err != nil {
 		return nil, 0, err
@@ -85,7 +85,7 @@ func (f *flags) onLinks(ctx context.Context, dir string) (r *show.Report, receiv
 			received++
 		}
 	}
-	r = show.NewReport(s.Run, log, h.Facts)
+	r = report.New(s.Run, log, h.Facts)
 	if !h.Facts.Over && !r.HeldUp {
 		err = errors.New("it was given up")
 	}
@@ -151,7 +151,7 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 	}
 	args := []string{"--faulty=1=twofaced", "--values=1", "--signatures=ed25519"}
 	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
-	if err := f.fs.Parse(args); err != nil {
+	if err := f.Set().Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	s, err := f.setup()
@@ -162,7 +162,7 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated := show.NewReport(s.Run, log, facts)
+	simulated := report.New(s.Run, log, facts)
 	real, _, err := inBubble(t, p, args...)
 	if err != nil || real.HeldUp {
 		t.Fatalf("on links: %v, held up: %t", err, real != nil && real.HeldUp)

@@ -15,7 +15,9 @@ import (
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/faulty"
+	"parley/internal/form"
 	"parley/internal/lists"
+	"parley/internal/report"
 )
 
 // Command is "parley run".
@@ -132,14 +134,14 @@ func scenarioOf(args []string) string {
 }
 
 // protocolOf returns the protocol that a file names.
-func protocolOf(a *console.App, s *scenarioFile) (parley.Protocol, error) {
-	name, err := s.protocol()
+func protocolOf(a *console.App, s *form.Scenario) (parley.Protocol, error) {
+	name, err := s.Protocol()
 	if err != nil {
 		return parley.Protocol{}, err
 	}
 	p, err := a.Find(name)
 	if err != nil {
-		err = s.at("protocol", err)
+		err = s.At("protocol", err)
 	}
 	return p, err
 }
@@ -159,8 +161,8 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
-	f.fs.AddFlag(cmd.Flag("color"))
-	switch err := f.fs.Parse(args); {
+	f.Set().AddFlag(cmd.Flag("color"))
+	switch err := f.Set().Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		one, _, err := cmd.Find([]string{p.Name})
 		if err != nil {
@@ -168,11 +170,11 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 		}
 		return one.Help()
 	case err != nil:
-		return console.ParseError("parley run "+p.Name, f.fs, err)
-	case f.fs.NArg() > 0:
-		return console.Unexpected("parley run", f.fs.Args())
+		return console.ParseError("parley run "+p.Name, f.Set(), err)
+	case f.Set().NArg() > 0:
+		return console.Unexpected("parley run", f.Set().Args())
 	}
-	if err := a.SetFromEnvironment("parley run", f.fs); err != nil {
+	if err := a.SetFromEnvironment("parley run", f.Set()); err != nil {
 		return err
 	}
 	return executeFile(a, s, f)
@@ -180,17 +182,17 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 
 // executeFile runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func executeFile(a *console.App, s *scenarioFile, f *flags) error {
-	if err := s.apply(f); err != nil {
+func executeFile(a *console.App, s *form.Scenario, f *flags) error {
+	if err := s.Apply(f.Flags); err != nil {
 		return err
 	}
-	return s.about(execute(a, f))
+	return s.About(execute(a, f))
 }
 
 // execute makes the run, writes the output files and prints the report.
 func execute(a *console.App, f *flags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
-	report, err := a.ReportTo(f.view.JSON, traceTo, svg)
+	out, err := a.ReportTo(f.view.JSON, traceTo, svg)
 	if err != nil {
 		return err
 	}
@@ -204,9 +206,9 @@ func execute(a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	r := show.NewReport(s.Run, log, facts)
+	r := report.New(s.Run, log, facts)
 	f.view.Color = a.Colors()
-	v, err := show.NewView(r, log, f.view, a.Width(f.view.Width), tree)
+	v, err := report.NewView(r, log, f.view.Options, a.Width(f.view.Width), tree)
 	if err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func execute(a *console.App, f *flags) error {
 		}
 	}
 	if f.view.JSON {
-		return r.Finish(a.PrintJSON(r))
+		return show.Finish(r, a.PrintJSON(r))
 	}
-	return r.Finish(v.Print(report))
+	return show.Finish(r, v.Print(out))
 }

@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,9 @@ import (
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/internal/draw/prose"
+	"parley/internal/form"
+	"parley/internal/input"
+	"parley/internal/report"
 	"parley/sim"
 	"parley/trace"
 )
@@ -58,66 +60,25 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s: the repeated run differs from the trace: %w", *file, err)
 	}
 	s.Args = []string{"--replay=" + *file}
-	return show.Print(a, show.NewReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
+	return show.Print(a, report.New(s, log, h.Facts), log, view, "", fmt.Sprintf(
 		"replayed: %s of correct processes, each with what the trace says came of it\n",
 		prose.Count(uint64(steps), "step", "steps")))
 }
 
 // ReadTrace reads a trace and reconstructs its run.
-func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
+func ReadTrace(a *console.App, file string) (trace.Header, form.Run, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return trace.Header{}, show.Run{}, nil, console.PathError(err)
+		return trace.Header{}, form.Run{}, nil, console.PathError(err)
 	}
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
-		return h, show.Run{}, nil, console.InTrace(file, err)
+		return h, form.Run{}, nil, console.InTrace(file, err)
 	}
-	s, err := Remake(a, h)
+	s, err := form.Remake(a.Protocols, h)
 	if err != nil {
-		err = &console.FileError{File: file, Line: 1, Err: err}
+		err = &input.FileError{File: file, Line: 1, Err: err}
 	}
 	return h, s, log, err
-}
-
-// Remake reconstructs the run of a trace from its header.
-func Remake(a *console.App, h trace.Header) (show.Run, error) {
-	p, err := a.Find(h.Protocol)
-	if err != nil {
-		return show.Run{}, err
-	}
-	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
-	f := newFlags(p, fs)
-	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return show.Run{}, fmt.Errorf("the arguments in the header are not those of a run of %s: record the "+
-			"trace again", h.Protocol)
-	}
-	if err := fs.Parse(h.Args[1:]); err != nil {
-		return show.Run{}, err
-	}
-	if fs.NArg() > 0 || f.scenario != "" {
-		return show.Run{}, fmt.Errorf("the arguments %q in the header are not those of a run: record the trace again", h.Args)
-	}
-	made, err := f.setup()
-	if err != nil {
-		return show.Run{}, err
-	}
-	s := made.Run
-	header := s.Header(h.Facts)
-	header.Version = h.Version
-	if h.Facts.Worst == 0 { // written by an earlier version
-		header.Facts.Worst = 0
-	}
-	if !reflect.DeepEqual(header, h) {
-		err = fmt.Errorf("n, m, seed, names, and the faulty processes do not match the arguments %q: record the "+
-			"trace again", h.Args)
-	}
-	if h.Facts.Bare {
-		if s.Protocol.Bare == nil {
-			return s, fmt.Errorf("%s uses no failure detector: record the trace again", s.Protocol.Name)
-		}
-		s.Protocol = *s.Protocol.Bare
-	}
-	return s, err
 }

@@ -16,6 +16,8 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/internal/draw/prose"
+	"parley/internal/form"
+	"parley/internal/input"
 	"parley/internal/lists"
 	"parley/run"
 )
@@ -59,9 +61,6 @@ type sweepFlags struct {
 	workers int
 }
 
-// MostWorkers is the maximum number of concurrent runs.
-const MostWorkers = 256
-
 func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 	fs.StringVar(&o.seeds, "seeds", "1..1000", "`seeds` of the runs, FIRST..LAST")
 	fs.BoolVar(&o.all, "all", false, "continue after a broken promise, and collect all broken promises")
@@ -73,7 +72,7 @@ func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 }
 
 // sweptBy returns what to sweep: a protocol, or a file that names one.
-func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFile, rest []string, err error) {
+func sweptBy(a *console.App, args []string) (p parley.Protocol, file *form.Scenario, rest []string, err error) {
 	name, rest := args[0], args[1:]
 	if strings.HasPrefix(name, "-") {
 		if name, rest = scenarioOf(args), args; name == "" {
@@ -106,7 +105,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	f := newFlags(p, fs)
 	own.declare(fs)
 	fs.AddFlag(cmd.Flag("color"))
-	f.viewOnly = append(f.viewOnly, "seeds", "all", "workers", "seed")
+	f.ViewOnly = append(f.ViewOnly, "seeds", "all", "workers", "seed")
 	if err := fs.Parse(rest); err != nil {
 		return console.ParseError("parley sweep", fs, err)
 	}
@@ -118,7 +117,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	}
 	var given []string
 	fs.Visit(func(g *pflag.Flag) { given = append(given, g.Name) })
-	if err := file.apply(f); err != nil {
+	if err := file.Apply(f.Flags); err != nil {
 		return err
 	}
 	if slices.Contains(given, "seed") {
@@ -133,11 +132,11 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	if own.workers < 1 || own.workers > MostWorkers {
-		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", own.workers, MostWorkers)
+	if own.workers < 1 || own.workers > form.MostWorkers {
+		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", own.workers, form.MostWorkers)
 	}
 	// A picture needs few broadcasts, a search many.
-	if p.Serves && !f.plan.Given("workload") && !f.plan.Given("requests") {
+	if p.Serves && !f.Plan.Given("workload") && !f.Plan.Given("requests") {
 		if err := fs.Set("workload", "{broadcasts: 6, within: 3000}"); err != nil {
 			return err
 		}
@@ -147,7 +146,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 		err = parley.FlagErrorf("host", "a sweep simulates its runs: omit --host")
 	}
 	if err != nil {
-		return file.about(err)
+		return file.About(err)
 	}
 	ctx, release := console.Interruptible(cmd.Context())
 	defer release()
@@ -249,9 +248,9 @@ func (s *sweepRunner) print(w io.Writer) error {
 			break
 		}
 		fmt.Fprintf(&b, "\n%s\n%s\n", prose.Fold(fmt.Sprintf("seed %d breaks %s: %s", f.Seed, f.Property, f.How), width),
-			console.Command("  again: ", f.Again, width))
+			input.Command("  again: ", f.Again, width))
 		if len(f.Least) > 0 {
-			fmt.Fprintln(&b, console.Command("  least: ", f.Least, width))
+			fmt.Fprintln(&b, input.Command("  least: ", f.Least, width))
 		}
 	}
 	if len(s.found) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"parley/cli/console"
 	"parley/internal/draw/prose"
+	"parley/internal/form"
 	"parley/internal/scenario"
 	"parley/run"
 )
@@ -29,7 +30,7 @@ type sweepRunner struct {
 	*console.App
 	ctx         context.Context // after its end, the runs made so far are counted
 	flags       *flags
-	base        runSpec
+	base        setup
 	all         bool
 	workers     int
 	first, last uint64
@@ -45,7 +46,7 @@ func (s *sweepRunner) run() (err error) {
 	began := time.Now()
 	stop := s.Progress(500*time.Millisecond, func() string { return s.progress(began) })
 	open := s.base.Spec
-	open.Plan = s.base.open
+	open.Plan = s.base.Open
 	seeds := func(yield func(uint64) bool) {
 		for seed := s.first; yield(seed) && seed < s.last; seed++ {
 		}
@@ -82,7 +83,7 @@ func (s *sweepRunner) least(of run.Spec) []string {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		return key == "faulty" || slices.Contains(scenario.Keys, key)
 	})
-	args = append(args, Dashed(DrawnFlags(of, s.base.Names))...)
+	args = append(args, form.Dashed(form.DrawnFlags(of, s.base.Names))...)
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
 }
 

@@ -1,3 +1,4 @@
+// Package show prints a finished run of any host: what happened in it, and its verdicts, as text and JSON.
 package show
 
 import (
@@ -9,42 +10,35 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/internal/nearest"
+	"parley/internal/report"
 )
 
 // Flags select what of a run is shown, and how.
 type Flags struct {
-	Tree  string // the name of the process whose information tree is shown; empty: the first that has one
-	Rows  int    // how many messages of each sender are shown
-	Width int    // columns to fold to; 0: the terminal's
-	JSON  bool   // print the report as JSON, and no view
-	Color bool   // paint verdicts and faulty processes
-
-	show  []string // the sections to show; empty: all that are not too long
-	beats bool
+	report.Options
+	Width int  // columns to fold to; 0: the terminal's
+	JSON  bool // print the report as JSON, and no view
 }
 
 // Declare adds the flags to fs.
 func (v *Flags) Declare(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&v.show, "show", nil,
-		"`parts` to show, separated by commas (default: all except very long parts): "+strings.Join(sections, "|"))
+	fs.StringSliceVar(&v.Show, "show", nil,
+		"`parts` to show, separated by commas (default: all except very long parts): "+strings.Join(report.Sections, "|"))
 	fs.StringVar(&v.Tree, "tree", "", "`process` whose information tree is shown (default: the first correct lieutenant)")
 	fs.IntVar(&v.Rows, "rows", 12, "maximum `number` of messages to show for each sender; further messages "+
 		"are only counted")
-	fs.BoolVar(&v.beats, "alive", false, "also show messages that only report that their sender is alive")
+	fs.BoolVar(&v.Beats, "alive", false, "also show messages that only report that their sender is alive")
 	fs.IntVar(&v.Width, "width", 0, "fold the report to this many `columns`, 40 or more (default: the terminal's)")
 	console.Common(fs, "width")
 	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
-	console.Prints(fs, "run", Report{})
+	console.Prints(fs, "run", report.Report{})
 }
-
-// sections are the parts of a report.
-var sections = []string{"messages", "spacetime", "tree", "deliveries", "decisions", "verdict"}
 
 // Check returns an error if a flag has a value that is never allowed.
 func (v Flags) Check() error {
-	for _, s := range v.show {
-		if !slices.Contains(sections, s) {
-			return parley.FlagErrorf("show", "unknown part %q: %s", s, nearest.Names(s, sections))
+	for _, s := range v.Show {
+		if !slices.Contains(report.Sections, s) {
+			return parley.FlagErrorf("show", "unknown part %q: %s", s, nearest.Names(s, report.Sections))
 		}
 	}
 	if v.Width != 0 && v.Width < 40 {

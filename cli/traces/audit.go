@@ -9,13 +9,14 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/cli/run"
-	"parley/cli/show"
 	"parley/cluster/audit"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
+	"parley/internal/form"
+	"parley/internal/input"
 	"parley/internal/lists"
+	"parley/internal/report"
 	"parley/trace"
 )
 
@@ -140,13 +141,13 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 		return audited{}, fmt.Errorf("%s: its last line is missing, which only traces of nodes may lack: record "+
 			"it again", t.Name)
 	}
-	s, err := run.Remake(a, t.Header)
+	s, err := form.Remake(a.Protocols, t.Header)
 	if err != nil {
-		return audited{}, &console.FileError{File: t.Name, Line: 1, Err: err}
+		return audited{}, &input.FileError{File: t.Name, Line: 1, Err: err}
 	}
-	r := show.NewReport(s, t.Log, t.Header.Facts)
+	r := report.New(s, t.Log, t.Header.Facts)
 	who := s.Names.List(s.Down())
-	out := audited{violated: r.Finish(nil) != nil, json: auditJSON{
+	out := audited{violated: r.Violated(), json: auditJSON{
 		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Faulty: who, Complete: true, Events: r.Events,
 		Verdicts: []auditVerdict{},
 	}}
@@ -192,7 +193,7 @@ type auditJSON struct {
 
 // auditVerdict is the verdict on one property in all instances.
 type auditVerdict struct {
-	show.Verdict
+	report.Verdict
 	Promised int `json:"promised_in,omitempty"`
 	Violated int `json:"violated_in,omitempty"`
 	Broken   int `json:"broken_unpromised_in,omitempty"`
@@ -215,7 +216,7 @@ func auditChannel(a *console.App, c *audit.Channel) audited {
 	for _, v := range c.Verdicts {
 		one := summary(c, v)
 		card.Verdicts = append(card.Verdicts, one)
-		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{show.NewVerdict(one), v.Promised, v.Violated, v.Broken})
+		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{report.NewVerdict(one), v.Promised, v.Violated, v.Broken})
 	}
 	out.text = prose.Fold(auditHead(&out.json, c), card.Width) + "\n\n" + card.Text()
 	return out

@@ -13,6 +13,9 @@ import (
 	"parley/cluster"
 	"parley/cluster/audit"
 	"parley/faulty"
+	"parley/internal/form"
+	"parley/internal/naming"
+	"parley/internal/report"
 	"parley/lockstep"
 	"parley/run"
 	"parley/trace"
@@ -20,9 +23,9 @@ import (
 
 // namingOf returns the reader of process names for the arguments of a trace.
 func namingOf(h trace.Header) parley.Naming {
-	k := console.Article
-	if console.Names(h.Names) == console.Lecture {
-		k = console.Lecture
+	k := naming.Article
+	if naming.Names(h.Names) == naming.Lecture {
+		k = naming.Lecture
 	}
 	return func(text string) (parley.ID, error) { return k.Parse(text, h.N) }
 }
@@ -43,7 +46,7 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 	if err != nil {
 		return err
 	}
-	s := show.Run{Names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behavior)}}
+	s := form.Run{Names: naming.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behavior)}}
 	for _, t := range mine {
 		if node := t.Header.Node; node.Lies != "" {
 			s.Faulty[parley.ID(node.Self)] = faulty.Behavior{Name: node.Lies, Model: parley.SignedByzantineFaults}
@@ -63,7 +66,7 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 		}
 	}
 	s.Protocol.Tree = nil // the events of one slot do not reproduce its machines
-	return show.Print(a, show.NewReport(s, log, w.Header.Facts), log, view, nodesHeading(w, f.slot), "")
+	return show.Print(a, report.New(s, log, w.Header.Facts), log, view, nodesHeading(w, f.slot), "")
 }
 
 // nodesHeading says whose traces are shown.
@@ -78,7 +81,7 @@ func nodesHeading(w *trace.MergedTrace, slot uint64) string {
 	}
 	var who []string
 	for id := range parley.ID(w.Header.N) {
-		one := console.Article.Full(id) + " is " + w.Header.Name(id)
+		one := naming.Article.Full(id) + " is " + w.Header.Name(id)
 		switch {
 		case w.Liars.Has(id):
 			one += ", as the others heard it"

@@ -16,6 +16,9 @@ import (
 	"parley/cli/show"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/form"
+	"parley/internal/input"
+	"parley/internal/report"
 	"parley/trace"
 )
 
@@ -97,7 +100,7 @@ func showTrace(a *console.App, file string, flags show.Flags) error {
 	if h.Facts.Explored { // no seed repeats it
 		s.Args = []string{"--replay=" + file}
 	}
-	return show.Print(a, show.NewReport(s, log, h.Facts), log, flags, "", "")
+	return show.Print(a, report.New(s, log, h.Facts), log, flags, "", "")
 }
 
 // diffCommand is "parley trace diff".
@@ -134,7 +137,7 @@ func showDiff(a *console.App, first, second string, context int) error {
 	}
 	if !slices.Equal(h1.Args, h2.Args) {
 		fmt.Fprintf(a.Out, "they are traces of different runs:\n%s\n%s\n",
-			console.Command("- ", h1.Args, a.Width(0)), console.Command("+ ", h2.Args, a.Width(0)))
+			input.Command("- ", h1.Args, a.Width(0)), input.Command("+ ", h2.Args, a.Width(0)))
 	}
 	parting := trace.Diff(log1, log2, context)
 	if parting == nil {
@@ -142,7 +145,7 @@ func showDiff(a *console.App, first, second string, context int) error {
 		return nil
 	}
 	fmt.Fprintln(a.Out, parting)
-	write := func(mark string, s show.Run, events []trace.Event) {
+	write := func(mark string, s form.Run, events []trace.Event) {
 		words := reading.Words{Style: reading.Style{Width: a.Width(0) - 2, Name: s.Names.Full}, Protocol: s.Protocol}
 		for _, e := range events {
 			fmt.Fprintln(a.Out, mark+words.Event(e))

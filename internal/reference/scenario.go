@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"parley/cli/console"
-	"parley/cli/run"
+	"parley/internal/form"
+	"parley/internal/input"
 	"parley/internal/scenario"
 )
 
@@ -84,7 +84,7 @@ func scenarioSchema(root *cobra.Command) schema {
 		names = append(names, cmd.Name())
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			switch {
-			case !run.FileMaySet(f.Name):
+			case !form.FileMaySet(f.Name):
 			case slices.Contains(scenario.Keys, f.Name) && planSchema[f.Name] != nil && f.Value.Type() == "string":
 				properties[f.Name] = planSchema[f.Name]
 			default:
@@ -99,12 +99,12 @@ func scenarioSchema(root *cobra.Command) schema {
 // flagSchema is the schema of a flag's value in a file. other is the schema of the same flag of another protocol.
 func flagSchema(f *pflag.Flag, other any) schema {
 	var s schema
-	values := console.Values(f)
+	values := input.Values(f)
 	switch kind := f.Value.Type(); {
 	case f.Name == "faulty":
 		behaviors := schema{"type": "object", "additionalProperties": schema{"type": "string"}}
 		s = schema{"anyOf": []schema{{"type": "string"}, behaviors}}
-	case run.TakesList(f.Name):
+	case form.TakesList(f.Name):
 		s = schema{"anyOf": []schema{scalar, {"type": "array", "items": scalar}}}
 	case kind == "bool":
 		s = yes

@@ -7,7 +7,7 @@ import (
 
 // words are the values of fields that have a closed set of them, by PACKAGE.TYPE.FIELD.
 var words = map[string][]string{
-	"show.Verdict.Outcome": {
+	"report.Verdict.Outcome": {
 		parley.Held, parley.Violated, parley.NotPromisedHeld, parley.NotPromisedBroken, parley.NotApplicable, parley.Seen,
 		parley.NotSeen,
 	},

@@ -35,6 +35,8 @@ beneath   = cluster/cert cluster/link cluster/disk cluster/store cluster/host cl
 parts     = cluster/lives cluster/members cluster/measure cluster/mesh cluster/traces
 services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/tables
 drawing   = internal/draw internal/draw/*
+inputs    = internal/nearest internal/naming internal/input
+forms     = internal/nearest internal/naming internal/input internal/form internal/report
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -96,29 +98,38 @@ catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
-internal/draw/scene    seeded  : core
+internal/draw/scene    seeded  : core internal/draw/prose
+internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
+internal/naming        pure    : core
+internal/input         free    : core internal/nearest
+internal/costs         pure    : core
+internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench inputs
+internal/report        free    : core trace sim agreement/problem drawing forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
-cli/console            free    : core trace internal/nearest internal/draw/prose
+cli/console            free    : core trace internal/nearest internal/draw/prose internal/input
 cli/child              free    : core cluster/harness
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console internal/draw/prose
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
-cli/show               free    : core trace sim run agreement/problem drawing internal/nearest cli/console
-cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools internal/nearest cli/child cli/console cli/show
-cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
-cli/bench              free    : core cluster cluster/harness tools cli/child cli/console cli/run
-cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
+cli/show               free    : core trace internal/nearest internal/report cli/console
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/show
+cli/explore            free    : core faulty trace sim explore explore/* run problems tools forms cli/console cli/show
+cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
+cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
+docs/scenarios         free    :
+internal/lab/traitor   free    : core faulty trace sim explore forms
+internal/lab/engine    free    : core faulty trace sim run drawing internal/scenario internal/costs internal/lab/traitor forms
 cli/create             free    : core cli/console
-cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
-cli                    free    : core faulty internal/conform drawing cli/*
+cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
+cli                    free    : core faulty internal/conform drawing forms cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
@@ -126,7 +137,7 @@ internal/tidy          free    :
 internal/faultgrid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli internal/made
 internal/explorecases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must internal/made
 internal/mutants       free    : internal/must internal/made
-internal/reference     free    : core trace explore run cluster/nodefile internal/conform internal/scenario catalog cli cli/* internal/must internal/made
+internal/reference     free    : core trace explore run cluster/nodefile internal/conform internal/scenario catalog forms cli cli/* internal/must internal/made
 internal/performance   free    : internal/must internal/made
 internal/steady        free    : internal/must internal/made
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must

@@ -1,4 +1,5 @@
-package console
+// Package naming names processes: P1..Pn as in the article, or p0..pn-1 as in the lecture.
+package naming
 
 import (
 	"fmt"

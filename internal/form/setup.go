@@ -1,33 +1,27 @@
-package run
+package form
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"parley"
-	"parley/cli/console"
-	"parley/cli/show"
 	"parley/faulty"
+	"parley/internal/naming"
 	"parley/run"
 	"parley/sim"
-	"parley/trace"
 )
 
-// runSpec describes a complete run.
-type runSpec struct {
-	show.Run
-	open run.Plan // the plan before anything was drawn
-	host hostFlags
+// Setup is a complete run with what was filled in.
+type Setup struct {
+	Run
+	Open run.Plan // the plan before anything was drawn
+	At   Host
 }
 
-// setup checks the flags and makes a run from them.
-func (f *flags) setup() (runSpec, error) {
-	s := runSpec{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
-	if err := f.view.Check(); err != nil {
-		return s, err
-	}
+// Setup checks the flags and makes a run from them.
+func (f *Flags) Setup() (Setup, error) {
+	s := Setup{Run: Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
 	p, err := f.Protocol()
 	if err != nil {
 		return s, err
@@ -58,25 +52,23 @@ func (f *flags) setup() (runSpec, error) {
 	if err := f.host.check(p); err != nil {
 		return s, err
 	}
-	if s.Plan, err = f.plan.Plan(p, f.Naming, f.host.lasts(p)); err != nil {
+	if s.Plan, err = f.Plan.Plan(p, f.Naming, f.host.Tick(p)); err != nil {
 		return s, err
 	}
-	if err := f.host.suit(&s, &f.plan); err != nil {
-		return s, err
-	}
+	f.host.suit(&s)
 	if err := s.spare(f); err != nil {
 		return s, err
 	}
-	s.open, s.Spec = s.Plan, s.Draw()
+	s.Open, s.Spec = s.Plan, s.Draw()
 	s.Args = f.args()
 	return s, nil
 }
 
 // spare keeps planned and drawn crashes away from processes that are faulty already.
-func (s *runSpec) spare(f *flags) error {
+func (s *Setup) spare(f *Flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
-			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already: choose another process", s.Names.Full(c.At)))
+			return f.Plan.Entry("crashes", i, fmt.Errorf("%s is faulty already: choose another process", s.Names.Full(c.At)))
 		}
 	}
 	for id := range s.Liars().All() {
@@ -96,7 +88,7 @@ const noFaulty = "none"
 
 // ParseFaulty reads the faulty processes and their behaviors, as in 1=twofaced,5=flip, or none. free is the behavior of
 // a process that is named alone; if it is nil, each process needs a behavior.
-func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behavior,
+func ParseFaulty(text string, k naming.Names, p parley.Protocol, free *faulty.Behavior,
 ) (map[parley.ID]faulty.Behavior, error) {
 	out := make(map[parley.ID]faulty.Behavior)
 	if text == "" || text == noFaulty {
@@ -135,7 +127,7 @@ func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.B
 }
 
 // ParseValues assigns every proposer its initial value: one for all, or one for each of them.
-func ParseValues(text string, proposers parley.Set, k console.Names) (map[parley.ID][]byte, error) {
+func ParseValues(text string, proposers parley.Set, k naming.Names) (map[parley.ID][]byte, error) {
 	const longest = 1024
 	parts := strings.Split(text, ",")
 	switch n := proposers.Len(); {
@@ -158,17 +150,4 @@ func ParseValues(text string, proposers parley.Set, k console.Names) (map[parley
 		i++
 	}
 	return out, nil
-}
-
-// run makes the run on its host. tree returns the tree of one process; nil means the tree that the log yields.
-func (s runSpec) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
-	if s.Host != "" {
-		log, facts, err = s.processes(context.Background())
-		return log, facts, nil, err
-	}
-	done, err := s.Simulate()
-	if err != nil {
-		return nil, facts, nil, err
-	}
-	return done.Log, done.Facts, done.Tree, nil
 }

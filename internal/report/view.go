@@ -1,4 +1,4 @@
-package show
+package report
 
 import (
 	"fmt"
@@ -8,71 +8,65 @@ import (
 	"strings"
 
 	"parley"
-	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/svg"
 	"parley/internal/draw/term"
+	"parley/internal/form"
+	"parley/internal/input"
 	"parley/internal/lists"
 	"parley/trace"
 )
 
-// Print writes a run to the standard output, with a heading of its own if heading is not empty, and with end as the
-// last line. It returns the error of [Report.Finish].
-func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
-	if flags.JSON {
-		return r.Finish(a.PrintJSON(r))
-	}
-	flags.Color = a.Colors()
-	v, err := NewView(r, log, flags, a.Width(flags.Width), nil)
-	if err != nil {
-		return err
-	}
-	v.heading = heading
-	if err := v.Print(a.Out); err != nil {
-		return err
-	}
-	_, err = io.WriteString(a.Out, end)
-	return r.Finish(err)
+// Sections are the parts of a report, in their order.
+var Sections = []string{"messages", "spacetime", "tree", "deliveries", "decisions", "verdict"}
+
+// Options select what of a run is shown, and how.
+type Options struct {
+	Show  []string // the Sections to show; empty: all that are not too long
+	Tree  string   // the name of the process whose information tree is shown; empty: the first that has one
+	Rows  int      // how many messages of each sender are shown
+	Beats bool     // show heartbeats too
+	Color bool     // paint verdicts and faulty processes
 }
 
 // View is a report with what is needed to show it as text.
 type View struct {
-	report *Report
-	run    Run
-	log    *trace.Log
-	flags  Flags
-	style  reading.Style
-	owner  parley.ID // whose tree is shown
-	tree   parley.Tree
-	// heading, for traces of nodes, says whose traces they are: no command repeats such a run.
-	heading string
+	report  *Report
+	run     form.Run
+	log     *trace.Log
+	options Options
+	style   reading.Style
+	owner   parley.ID // whose tree is shown
+	tree    parley.Tree
+	// Heading, for traces of nodes, says whose traces they are: no command repeats such a run.
+	Heading string
 }
 
 // NewView prepares a view. tree returns the tree of one process; nil means the tree that the log yields.
-func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley.ID) parley.Tree) (*View, error) {
+func NewView(r *Report, log *trace.Log, o Options, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
-	v := &View{report: r, run: s, log: log, flags: flags, style: s.Style(width)}
-	v.style.Color = flags.Color
+	v := &View{report: r, run: s, log: log, options: o, style: s.Style(width)}
+	v.style.Color = o.Color
 	for id := range parley.ID(s.Protocol.N) {
 		if !r.history.Correct(id) {
 			v.style.Faulty.Add(id)
 		}
 	}
 	if s.Protocol.Tree == nil {
-		if flags.Tree != "" {
+		if o.Tree != "" {
 			return nil, parley.FlagErrorf("tree", "%s has no information tree: omit the flag", s.Protocol.Name)
 		}
 		return v, nil
 	}
-	if flags.Tree == "" {
+	if o.Tree == "" {
 		v.owner = v.firstWithTree(v.style.Faulty)
 		if v.owner == parley.All { // all others crashed
 			v.owner = v.firstWithTree(s.Liars())
 		}
 	} else {
-		id, err := s.Names.Parse(flags.Tree, s.Protocol.N)
+		id, err := s.Names.Parse(o.Tree, s.Protocol.N)
 		if err == nil && s.Liars().Has(id) {
 			err = fmt.Errorf("%s is faulty, and its tree means nothing: name a correct process", s.Names.Full(id))
 		}
@@ -106,11 +100,13 @@ func (v *View) firstWithTree(faulty parley.Set) parley.ID {
 	return first
 }
 
-func (v *View) rounds() []reading.Round {
-	return reading.Gather(v.run.Protocol, v.log.Events, reading.Gathering{Style: v.style, Rows: v.flags.Rows})
+// Rounds returns what was sent in each round.
+func (v *View) Rounds() []reading.Round {
+	return reading.Gather(v.run.Protocol, v.log.Events, reading.Gathering{Style: v.style, Rows: v.options.Rows})
 }
 
-func (v *View) outcomes() []reading.Outcome {
+// Outcomes returns the beginning and the end of the run for every process.
+func (v *View) Outcomes() []reading.Outcome {
 	return reading.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
 		return v.behavior(id)
 	})
@@ -135,6 +131,15 @@ func (v *View) origin() string {
 	return fmt.Sprintf("seed %d", v.run.Seed)
 }
 
+// Owner returns the process whose information tree is shown, and whether there is one.
+func (v *View) Owner() (parley.ID, bool) { return v.owner, v.tree != nil }
+
+// Tree returns the information tree of the owner, or nil.
+func (v *View) Tree() parley.Tree { return v.tree }
+
+// Style returns the style in which the run is shown: it marks the faulty processes, and those that crashed.
+func (v *View) Style() reading.Style { return v.style }
+
 // title describes what was run.
 func (v *View) title() string {
 	p := v.run.Protocol
@@ -143,8 +148,8 @@ func (v *View) title() string {
 		tolerates = "beyond the bound"
 	}
 	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s", p.Name, p.Title, p.N, p.M, tolerates)
-	if v.heading != "" {
-		text += "\n" + v.heading
+	if v.Heading != "" {
+		text += "\n" + v.Heading
 	} else {
 		text += ", " + v.origin() + v.plannedEvents()
 	}
@@ -174,25 +179,25 @@ func (v *View) plannedEvents() string {
 
 // Parts returns the chosen sections.
 func (v *View) Parts() (parts []string) {
-	for _, section := range sections {
+	for _, section := range Sections {
 		if !slices.Contains(v.shown(), section) {
 			continue
 		}
 		switch section {
 		case "messages":
-			parts = append(parts, term.Rounds(v.rounds(), term.RoundsOptions{Style: v.style, Rows: v.flags.Rows}))
+			parts = append(parts, term.Rounds(v.Rounds(), term.RoundsOptions{Style: v.style, Rows: v.options.Rows}))
 		case "spacetime":
 			o := term.SpaceTimeOptions{
-				SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats},
+				SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.options.Beats},
 				All:              "--show spacetime", AllBeats: "--alive",
 			}
-			if len(v.flags.show) == 0 {
-				o.Most = v.flags.Rows * 5
+			if len(v.options.Show) == 0 {
+				o.Most = v.options.Rows * 5
 			}
 			parts = append(parts, term.SpaceTime(v.run.Protocol, v.log.Events, o))
 		case "deliveries":
 			text := term.Deliveries(v.run.Protocol, v.report.history, v.style)
-			if text == "" && (len(v.flags.show) > 0 || v.run.Protocol.Proposers == (parley.Set{})) {
+			if text == "" && (len(v.options.Show) > 0 || v.run.Protocol.Proposers == (parley.Set{})) {
 				text = "No process delivers anything.\n"
 			}
 			if text != "" {
@@ -203,7 +208,7 @@ func (v *View) Parts() (parts []string) {
 				parts = append(parts, term.Tree(t.Tree, t.options))
 			}
 		case "decisions":
-			parts = append(parts, term.Decisions(v.outcomes(), v.style))
+			parts = append(parts, term.Decisions(v.Outcomes(), v.style))
 		case "verdict":
 			parts = append(parts, v.card().Text())
 		}
@@ -222,8 +227,8 @@ func (v *View) Print(w io.Writer) error {
 		end = left + "\n" + end
 	}
 	end = prose.Fold(end, v.style.Width) + "\n"
-	if v.heading == "" {
-		end += console.Command("the same again: ", v.run.Args, v.style.Width) + "\n"
+	if v.Heading == "" {
+		end += input.Command("the same again: ", v.run.Args, v.style.Width) + "\n"
 	}
 	parts = append(parts, end)
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
@@ -236,8 +241,8 @@ const much = 50_000
 // shown returns the sections to show: those requested, or all except the messages of a run with more than much of
 // them.
 func (v *View) shown() []string {
-	if len(v.flags.show) > 0 {
-		return v.flags.show
+	if len(v.options.Show) > 0 {
+		return v.options.Show
 	}
 	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
@@ -265,7 +270,7 @@ func (v *View) onlyDelivers() bool {
 
 // leftOut says which sections are omitted without a request to omit them.
 func (v *View) leftOut() string {
-	if len(v.flags.show) > 0 || slices.Contains(v.shown(), "messages") || slices.Contains(v.shown(), "spacetime") {
+	if len(v.options.Show) > 0 || slices.Contains(v.shown(), "messages") || slices.Contains(v.shown(), "spacetime") {
 		return ""
 	}
 	return "the messages are many and left out: --show messages shows them"
@@ -378,17 +383,21 @@ func (v *View) SVG() []byte { return v.Found(v.log.Events, v.origin(), false) }
 // Found draws a run that an explorer found, in which times are the numbers of steps if stepped is set. about says
 // what was found.
 func (v *View) Found(events []trace.Event, about string, stepped bool) []byte {
+	r := v.Drawing(events)
+	r.Subtitle, r.Steps = fmt.Sprintf("n = %d, m = %d, %s", v.run.Protocol.N, v.run.Protocol.M, about), stepped
+	return svg.File(r.Scene())
+}
+
+// Drawing returns what there is to draw of the run, as far as the given events show it. It has the tree of one process.
+func (v *View) Drawing(events []trace.Event) *draw.Run {
 	p := v.run.Protocol
-	r := draw.Run{
-		Heading: draw.Heading{
-			Title:    strings.ToUpper(p.Title[:1]) + p.Title[1:],
-			Subtitle: fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, about), Verdicts: v.report.Judged,
-		},
-		SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats},
-		Protocol:         p, Events: events, Lives: v.outcomes(), Steps: stepped,
+	r := &draw.Run{
+		Heading:          draw.Heading{Title: strings.ToUpper(p.Title[:1]) + p.Title[1:], Verdicts: v.report.Judged},
+		SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.options.Beats},
+		Protocol:         p, Events: events, Lives: v.Outcomes(),
 	}
 	if p.Timing == parley.Synchronous {
-		r.Rounds = v.rounds()
+		r.Rounds = v.Rounds()
 	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing
@@ -396,5 +405,5 @@ func (v *View) Found(events []trace.Event, about string, stepped bool) []byte {
 			break
 		}
 	}
-	return svg.File(r.Scene())
+	return r
 }

@@ -1,12 +1,14 @@
-package show
+// Package report describes a finished run of any host: what happened, what it cost, and which promises held, as a
+// value, as text and as a picture.
+package report
 
 import (
 	"slices"
 
 	"parley"
 	"parley/agreement/problem"
-	"parley/cli/console"
 	"parley/internal/draw/reading"
+	"parley/internal/form"
 	"parley/trace"
 )
 
@@ -37,7 +39,7 @@ type Report struct {
 	Judged []parley.Verdict `json:"-"`
 	HeldUp bool             `json:"-"`
 
-	run      Run
+	run      form.Run
 	violated bool
 	lossy    bool   // a link lost or doubled a message
 	largest  uint64 // bits of a message of a correct process in round 0
@@ -68,8 +70,8 @@ type costs struct {
 // total returns the sum over all rounds.
 func total(rounds []parley.Traffic) parley.Traffic { return parley.Cost{PerRound: rounds}.Total() }
 
-// NewReport derives the report from the log of a finished run.
-func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
+// New derives the report from the log of a finished run.
+func New(s form.Run, log *trace.Log, facts trace.Facts) *Report {
 	p := s.Protocol
 	r := &Report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
@@ -226,10 +228,5 @@ func NewVerdict(v parley.Verdict) Verdict {
 	return out
 }
 
-// Finish returns the error that makes a broken promise the exit status.
-func (r *Report) Finish(err error) error {
-	if r.violated {
-		return console.End(console.Violated, err)
-	}
-	return err
-}
+// Violated reports whether a promise was broken.
+func (r *Report) Violated() bool { return r.violated }

@@ -1,4 +1,4 @@
-package run
+package form_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley/agreement/eig"
+	"parley/internal/form"
 	"parley/lockstep"
 )
 
@@ -21,13 +22,13 @@ func FuzzScenario(f *testing.F) {
 	}
 	p := eig.New(eig.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
 	f.Fuzz(func(_ *testing.T, text string) {
-		s, err := parseScenario("fuzz.yaml", []byte(text))
+		s, err := form.ParseScenario("fuzz.yaml", []byte(text))
 		if err != nil {
 			return
 		}
-		flags := newFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
-		if s.apply(flags) == nil {
-			_, _ = flags.setup()
+		flags := form.New(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
+		if s.Apply(flags) == nil {
+			_, _ = flags.Setup()
 		}
 	})
 }

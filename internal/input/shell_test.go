@@ -1,4 +1,4 @@
-package console_test
+package input_test
 
 import (
 	"os/exec"
@@ -6,13 +6,13 @@ import (
 	"testing"
 	"unicode"
 
-	"parley/cli/console"
+	"parley/internal/input"
 )
 
 // A quoted argument has no control characters, which would reach the terminal, and a shell reads it as it was.
 func TestQuoteControlCharacters(t *testing.T) {
 	for _, arg := range []string{"a b", "it's", "\x1b[31mred\a", "a\nb", "\x01'\"\\", "\x7fé\u0085", "\t\""} {
-		quoted := console.Quote(arg)
+		quoted := input.Quote(arg)
 		if strings.ContainsFunc(quoted, unicode.IsControl) {
 			t.Errorf("%q: got %q, want no control characters", arg, quoted)
 		}

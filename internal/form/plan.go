@@ -1,4 +1,4 @@
-package run
+package form
 
 import (
 	"errors"
@@ -132,20 +132,20 @@ func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 	for i, q := range plan.Requests {
 		switch {
 		case (q.Msg.Kind == parley.Carried || q.Msg.Kind == problem.CarryTo) && !p.Serves:
-			return f.entry("requests", i, fmt.Errorf("%s has no broadcasts: omit it", p.Name))
+			return f.Entry("requests", i, fmt.Errorf("%s has no broadcasts: omit it", p.Name))
 		case q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}):
-			return f.entry("requests", i, fmt.Errorf("no process proposes a value to %s: omit propose", p.Name))
+			return f.Entry("requests", i, fmt.Errorf("no process proposes a value to %s: omit propose", p.Name))
 		case q.Msg.Kind == parley.Propose && !p.Proposers.Has(q.At):
-			return f.entry("requests", i, fmt.Errorf("this process does not propose a value to %s: name one that does", p.Name))
+			return f.Entry("requests", i, fmt.Errorf("this process does not propose a value to %s: name one that does", p.Name))
 		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous && !p.OnDemand:
-			return f.entry("requests", i, errors.New("when: values are proposed before the first round: write 0, or omit it"))
+			return f.Entry("requests", i, errors.New("when: values are proposed before the first round: write 0, or omit it"))
 		}
 	}
 	return nil
 }
 
-// entry returns an error about one entry of a list, with the entry's line if a file has set it.
-func (f *PlanFlags) entry(key string, i int, err error) error {
+// Entry returns an error about one entry of a list, with the entry's line if a file has set it.
+func (f *PlanFlags) Entry(key string, i int, err error) error {
 	if list, ok := f.nodes[key].(*ast.SequenceNode); ok && i < len(list.Values) {
 		err = &scenario.LineError{Line: list.Values[i].GetToken().Position.Line, Err: err}
 	}

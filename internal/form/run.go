@@ -1,0 +1,29 @@
+package form
+
+import (
+	"parley/internal/draw/reading"
+	"parley/internal/naming"
+	"parley/run"
+	"parley/trace"
+)
+
+// Run is a run that can be made or has been made, with the naming of its processes.
+type Run struct {
+	run.Spec // its plan leaves nothing open
+	Names    naming.Names
+	Args     []string // the arguments of "parley run" that repeat the run
+	Host     string   // the host that makes the run; empty for the simulator
+	Words    string   // describes the host, if not the simulator
+}
+
+// Style returns the style in which the run is drawn.
+func (r Run) Style(width int) reading.Style {
+	return reading.Style{Width: width, Name: r.Names.Full, Faulty: r.Liars()}
+}
+
+// Header returns the header of the run's trace.
+func (r Run) Header(facts trace.Facts) trace.Header {
+	h := r.Spec.Header(facts)
+	h.Args, h.Names = r.Args, string(r.Names)
+	return h
+}

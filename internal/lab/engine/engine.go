@@ -1,0 +1,197 @@
+// Package engine answers the questions of the page: it runs what the page asks for, and returns pictures, tables and
+// words. The page has one engine in the program that serves it, or one in the browser itself, compiled to WebAssembly.
+//
+// A question and its answer are one JSON object each. An answer depends on nothing but the question and the version of
+// the program: every question says which run it is about, and the engine only remembers the last runs. So a question
+// may go to any engine, and both forms of the page get the same bytes.
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/internal/input"
+	"parley/internal/lab/traitor"
+)
+
+// Engine answers questions about runs of its protocols. It is safe for concurrent use.
+type Engine struct {
+	protocols []parley.Protocol
+	scenarios fs.FS
+	version   string
+	runs      runs
+}
+
+// New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.
+func New(protocols []parley.Protocol, scenarios fs.FS, version string) *Engine {
+	return &Engine{protocols: protocols, scenarios: scenarios, version: version}
+}
+
+// MaxQuestion is the size of the largest question, in bytes.
+const MaxQuestion = 2 << 20
+
+// asked is a question: its kind, and the kind's own fields.
+type asked struct {
+	Ask string `json:"ask"`
+}
+
+// aboutRun is a question about one run.
+type aboutRun struct {
+	asked
+	Setting Setting `json:"run"`
+}
+
+func (q aboutRun) setting() Setting { return q.Setting }
+
+// answerer answers the questions of one kind.
+type answerer func(ctx context.Context, e *Engine, question []byte, progress func([]byte)) (any, error)
+
+// answerers are the kinds of questions.
+var answerers = map[string]answerer{
+	"about":   ofAll((*Engine).about),
+	"form":    ofAll((*Engine).form),
+	"levels":  ofAll((*Engine).levels),
+	"cost":    ofAll((*Engine).cost),
+	"run":     ofRun((*made).answer),
+	"picture": ofRun((*made).picture),
+	"tables":  ofRun((*made).tables),
+	"story":   ofRun((*made).story),
+	"event":   ofRun((*made).event),
+	"state":   ofRun((*made).state),
+	"vote":    ofRun((*made).vote),
+	"export":  ofRun((*made).export),
+	"seat":    ofRun(seat),
+	"search":  search,
+}
+
+// ofAll makes an answerer from a method that answers at once.
+func ofAll[Q any](answer func(*Engine, Q) (any, error)) answerer {
+	return func(_ context.Context, e *Engine, b []byte, _ func([]byte)) (any, error) {
+		var q Q
+		if err := read(b, &q); err != nil {
+			return nil, err
+		}
+		return answer(e, q)
+	}
+}
+
+// ofRun makes an answerer from a method of a run.
+func ofRun[Q interface{ setting() Setting }](answer func(*made, Q) (any, error)) answerer {
+	return ofAll(func(e *Engine, q Q) (any, error) {
+		m, err := e.of(q.setting())
+		if err != nil {
+			return nil, err
+		}
+		return answer(m, q)
+	})
+}
+
+// seat answers what a faulty process could send.
+func seat(m *made, q struct {
+	aboutRun
+	Of string `json:"of"`
+}) (any, error) {
+	return traitor.Seat(m.Run, q.Of)
+}
+
+// search answers whether faulty processes can break a property.
+func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
+	var q struct {
+		aboutRun
+		traitor.Question
+	}
+	if err := read(b, &q); err != nil {
+		return nil, err
+	}
+	m, err := e.of(q.Setting)
+	if err != nil {
+		return nil, err
+	}
+	return traitor.Search(ctx, m.Run, q.Question, progress)
+}
+
+// LevelsAnswer is the answer to "levels": what a traitor can try, in order.
+type LevelsAnswer struct {
+	Levels []traitor.Level `json:"levels"`
+}
+
+func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
+
+// read reads a question, whose fields must be known.
+func read(b []byte, q any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(q); err != nil {
+		return fmt.Errorf("the question is not understood: %w", err)
+	}
+	return nil
+}
+
+// Answer answers a question. Until it returns it may call progress with JSON objects that say how far it is. If ctx
+// ends, the answer covers what was done so far.
+func (e *Engine) Answer(ctx context.Context, question []byte, progress func([]byte)) []byte {
+	answer, err := e.answer(ctx, question, progress)
+	if err != nil {
+		answer = struct {
+			Error Failure `json:"error"`
+		}{failure(err)}
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(answer); err != nil {
+		panic(err) // texts and numbers
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+func (e *Engine) answer(ctx context.Context, question []byte, progress func([]byte)) (any, error) {
+	if len(question) > MaxQuestion {
+		return nil, fmt.Errorf("the question has %d bytes: at most %d are allowed", len(question), MaxQuestion)
+	}
+	var kind asked
+	if err := json.Unmarshal(question, &kind); err != nil {
+		return nil, fmt.Errorf("the question is not understood: %w", err)
+	}
+	answer, known := answerers[kind.Ask]
+	if !known {
+		return nil, fmt.Errorf("the question %.40q is not known: the page and the program have different versions, "+
+			"so load the page again", kind.Ask)
+	}
+	return answer(ctx, e, question, progress)
+}
+
+// Failure is an error as the page shows it: at its flag, or at its line of the scenario.
+type Failure struct {
+	Message string `json:"message"`
+	Flag    string `json:"flag,omitempty"`
+	Line    int    `json:"line,omitempty"`
+}
+
+// failure describes an error.
+func failure(err error) Failure {
+	f := Failure{Message: err.Error()}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: input.ValueError(bad)}
+		f.Message = err.Error()
+	}
+	if about, ok := errors.AsType[*parley.FlagError](err); ok {
+		f.Flag, f.Message = about.Flag, about.Err.Error()
+	}
+	if in, ok := errors.AsType[*input.FileError](err); ok {
+		_, f.Line = in.Place()
+		f.Message = in.Err.Error()
+	}
+	f.Message = cmp.Or(f.Message, "something is wrong")
+	return f
+}
