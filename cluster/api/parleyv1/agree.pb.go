@@ -968,8 +968,9 @@ func (*DecisionsRequest) Descriptor() ([]byte, []int) {
 // DecisionsResponse is the response of Decisions.
 type DecisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent in the first message. The first message says that the stream is open. All later
-	// decisions of this node follow.
+	// The decision. Absent in the first message, which says that the stream is open. After 5 s
+	// without a decision, the node sends a message without this field. Such a message says that the
+	// node is still running.
 	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -402,8 +402,8 @@ type FetchRequest struct {
 	// The position of the first delivery to return, as in SubscribeRequest. 0 means new deliveries
 	// only.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
-	// The maximum number of deliveries. The default is 1000, which is also the largest allowed
-	// number. The response ends earlier if it reaches 1 MiB.
+	// The maximum number of deliveries. The default is 1000, which is also the maximum. The response
+	// ends earlier if it reaches 1 MiB.
 	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// How long to wait for the first delivery. The default is 10 s, and the maximum is 1 min. If no
 	// delivery arrives in this time, the response contains no deliveries.
