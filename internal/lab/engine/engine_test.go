@@ -82,6 +82,16 @@ func TestGallery(t *testing.T) {
 			if len(run.Rounds) > 0 && len(tables) == 0 {
 				t.Error("rounds without a table")
 			}
+			for _, table := range tables {
+				for i, row := range table.Cells {
+					for j, c := range row {
+						lies := c.Lie && slices.Equal(c.Rows, c.Honest) && c.Total <= 12
+						if lies || c.Honest != nil && (!c.Lie || !table.Senders[j].Faulty) {
+							t.Errorf("%s to %s: %+v", table.Senders[j].Name, table.Receivers[i].Name, c)
+						}
+					}
+				}
+			}
 			story := answers[engine.StoryAnswer](t, e, ask("story", "from", 1, "count", 500)).Lines
 			if len(story) != min(int(events), 500) {
 				t.Errorf("%d lines of %d events", len(story), events)
