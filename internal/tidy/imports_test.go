@@ -127,7 +127,7 @@ cli/bench              free    : core cluster cluster/harness tools forms cli/ch
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
 internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim run drawing internal/scenario internal/costs internal/lab/traitor forms
+internal/lab/engine    free    : core faulty trace sim explore run drawing internal/scenario internal/costs internal/exploration internal/lab/traitor forms
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
