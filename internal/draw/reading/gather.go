@@ -407,8 +407,8 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 	return func(content, Said) bool { return true }
 }
 
-// meant returns how correct processes send an initial value in the first round, if one of them has it: a vote of yes may
-// be sent as 1. other reports that some initial value is sent in another form.
+// meant returns how correct processes send an initial value in the first round, if one of them has it: a vote of yes
+// may be sent as 1. other reports that some initial value is sent in another form.
 func (r *reader) meant(value string) (form string, sent, other bool) {
 	first := slices.Sorted(maps.Keys(r.rounds))[0]
 	for from := range parley.ID(r.p.N) {
