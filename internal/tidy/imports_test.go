@@ -123,7 +123,9 @@ cli/explore            free    : core faulty trace sim explore explore/* run pro
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
-internal/lab/engine    free    : core faulty trace sim explore run problems drawing internal/scenario forms
+docs/tutorials/learn   free    :
+internal/lab/engine    free    : core faulty trace sim explore run problems drawing docs/tutorials/learn internal/scenario forms
+internal/lab/page      free    : catalog
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley"
@@ -189,8 +190,8 @@ func (m *made) stateAt(at uint64) []ProcessState {
 		id := parley.ID(len(all))
 		s := ProcessState{Name: p.Name, Ref: p.Ref, Faulty: m.Liars().Has(id), Down: down.Has(id), Variables: []Variable{}}
 		if !s.Faulty && !s.Down {
-			for i, v := range after[id] {
-				changed := before == nil || i >= len(before[id]) || before[id][i] != v
+			for _, v := range after[id] {
+				changed := before == nil || !slices.Contains(before[id], v)
 				s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
 			}
 		}
