@@ -31,7 +31,7 @@ function Header({current}) {
         <a href=${"#/" + v.name} aria-current=${v.name === current ? "page" : null}
           onClick=${e => { if (v.name === "run" && where) back(e); }}>${v.title}</a>`)}</nav>
       <div class="top-tools">${onRun && html`<${Copy} text=${shortLink} label="Copy link" done="Link copied"/><${Export}/>`}
-        <button class="tool" aria-label="Keys" title="Keys (?)" onClick=${() => { helping.value = true; }}>?</button>
+        <button class="tool keys-button" aria-label="Keys" title="Keys (?)" onClick=${() => { helping.value = true; }}>?</button>
         <button class="tool" aria-label=${isDark() ? "Light" : "Dark"} title=${isDark() ? "Light" : "Dark"} onClick=${toggle}>
           <${Icon} name=${isDark() ? "sun" : "moon"}/></button></div>
     </header>`;

@@ -39,7 +39,8 @@ export async function ask(question, {onProgress, signal} = {}) {
     try {
       const answer = await send(question, {onProgress, signal});
       trouble.value = "";
-      if (answer.error) throw new Refusal(answer.error);
+      // An answer about a setting that is wrong has an error beside other fields; it is an answer nevertheless.
+      if (answer.error && Object.keys(answer).length === 1) throw new Refusal(answer.error);
       return answer;
     } catch (err) {
       if (!(err instanceof Unreachable) || signal?.aborted) throw err;

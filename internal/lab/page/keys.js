@@ -25,7 +25,7 @@ async function follow(which) {
   if (parts.kind === "message") {
     const {tables} = await remembered(JSON.stringify({ask: "tables", run: setting}));
     const cell = tables.flatMap(t => t.cells.flat()).find(c => c.ref === ref);
-    event = cell ? (which === "causes" ? cell.since : cell.until || cell.since) : event;
+    event = cell ? cell.until || cell.since : event; // its arrival, whose cause is its sending
   }
   if (!event) return;
   const answer = await remembered(JSON.stringify({ask: "event", event, run: setting}));

@@ -39,6 +39,7 @@ export function Form() {
   const fields = form.fields;
   const field = name => fields.find(f => f.name === name);
   const value = name => draft.flags[name] ?? field(name)?.value ?? "";
+  const typed = name => name === "m" && !draft.flags.m && value(name) === field(name).default ? "" : value(name); // 0: the most
   const edit = (name, text) => {
     const flags = {...draft.flags, [name]: text};
     const isList = field(name)?.group === "events" && /list/.test(field(name).kind);
@@ -48,12 +49,14 @@ export function Form() {
   };
   const wrong = failure?.flag ? {[failure.flag]: capital(failure.message)} : {};
   const beyond = value("beyond-bound") === "true";
-  if (!form.within) delete wrong.m; // the theorem's line says it
+  // What the line of the theorem says need not be said again.
+  const said = !form.within && failure?.message.includes(form.bound);
+  if (said) delete wrong.m;
   // What empty fields stand for.
   const implied = {m: String(run.peek().answer?.report.m ?? ""), source: form.proposers.length === 1 ? form.proposers[0] : ""};
   const one = name => field(name) && html`
     <${Labeled} name=${name} usage=${field(name).usage} wrong=${wrong[name]}>
-      <${Input} field=${field(name)} value=${value(name)} wrong=${wrong[name]} edit=${edit}
+      <${Input} field=${field(name)} value=${typed(name)} wrong=${wrong[name]} edit=${edit}
         placeholder=${implied[name]}/><//>`;
   const more = fields.filter(f => f.group !== "events" && !elsewhere.includes(f.name));
   const circumstances = fields.filter(f => f.group === "events");
@@ -74,15 +77,16 @@ export function Form() {
             onClick=${() => edit("seed", String(1 + Math.floor(Math.random() * 99999)))}><${Icon} name="dice"/></button></span><//>`}
       </div>
       <p class=${form.within ? "theorem" : "theorem beyond"} role="status">
-        ${form.within ? html`<span class="sign ok" aria-hidden="true">✓</span> Within the bound: what the theorem promises, must hold.`
-          : html`<span class="sign" aria-hidden="true">✗</span> ${capital(form.bound)}. Beyond the bound nothing is promised.`}
+        ${form.within ? html`<span class="sign ok" aria-hidden="true">✓</span><span>Within the bound: what the theorem promises must hold.</span>`
+          : html`<span class="sign" aria-hidden="true">✗</span>
+            <span>${capital(form.bound)}. Beyond the bound nothing is promised.</span>`}
         ${(!form.within || beyond) && html`<label class="check"><input type="checkbox" checked=${beyond}
           onChange=${e => edit("beyond-bound", e.target.checked ? "true" : draft.s ? "" : "false")}/> Go beyond the bound</label>`}</p>
       <${Processes} form=${form} faulty=${value("faulty")} values=${value("values")} edit=${edit} wrong=${wrong}/>
       <${More} title="Other settings" fields=${more} one=${one} value=${value} wrong=${wrong}/>
       <${More} title="Faults and circumstances" fields=${circumstances} one=${one} value=${value} wrong=${wrong}/>
       <${Text} draft=${draft} use=${y => setDraft({y, flags: {}})}/>
-      ${failure && !failure.flag && html`<p class="wrong">${failure.line ? `Line ${failure.line} of the scenario: ` : ""}${failure.message}</p>`}
+      ${failure && !failure.flag && !said && html`<p class="wrong">${failure.line ? `Line ${failure.line} of the scenario: ` : ""}${failure.message}</p>`}
       ${failure?.flag && !field(failure.flag) && failure.flag !== "protocol" && html`<p class="wrong">${failure.flag}: ${failure.message}</p>`}
       ${!failure && runError && html`<p class="wrong">${capital(runError.message)}</p>`}
       ${!draft.s && html`<p><button onClick=${() => setDraft({s: form.protocol.name, flags: {}})}>

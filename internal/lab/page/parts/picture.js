@@ -35,7 +35,7 @@ export function trim(svg, margin = 10) {
   svg.setAttribute("viewBox", `${Math.floor(box.x - margin)} ${Math.floor(box.y - margin)} ${width} ${height}`);
   svg.removeAttribute("height");
   svg.removeAttribute("width");
-  svg.style.maxWidth = Math.round(width * 1.25) + "px";
+  svg.style.maxWidth = Math.round(width * 1.12) + "px";
   svg.style.minWidth = Math.round(width * 0.72) + "px";
 }
 

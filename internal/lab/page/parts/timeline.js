@@ -45,9 +45,10 @@ function bands(svg, ground) {
 function line(svg, ground, axis) {
   const known = places(svg, axis);
   const box = ground.getBBox();
-  const lanes = [...svg.querySelectorAll(".lane, .guide, .resync")].map(lane => lane.getBBox());
   const across = axis === "x" ? "y" : "x";
   const size = axis === "x" ? "height" : "width";
+  const lanes = [...svg.querySelectorAll(".lane, .guide, .resync")].map(lane => lane.getBBox())
+    .filter(box => Math.max(box.width, box.height) > 40); // the others are signs of the legend
   const from = lanes.length ? Math.min(...lanes.map(b => b[across])) : box[across];
   const to = lanes.length ? Math.max(...lanes.map(b => b[across] + b[size])) : box[across] + box[size];
   const mark = svgElement("line"), knob = svgElement("circle");
