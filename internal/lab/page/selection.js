@@ -64,8 +64,12 @@ export function useEvent() {
   return got.answer?.event === parsed.event ? got.answer : undefined;
 }
 
-/** The test whether a mark shows the same as what is selected. */
+let last = {key: " ", test: matcher("")};
+
+/** The test whether a mark shows the same as what is selected; the same function as long as the selection is the same. */
 export function useMatcher() {
-  const ref = use(selection);
-  return matcher(ref, useEvent()?.ref);
+  const ref = use(selection), shown = useEvent()?.ref ?? "";
+  const key = ref + " " + shown;
+  if (last.key !== key) last = {key, test: matcher(ref, shown)};
+  return last.test;
 }

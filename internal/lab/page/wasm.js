@@ -43,10 +43,12 @@ function end(mine, err) {
   mine.open.clear();
 }
 
+const patience = 300; // milliseconds in which a withdrawn search must stop
+
 /**
- * Sends a question and returns the answer. WebAssembly has one thread and does not hear that a question is withdrawn:
- * a withdrawn search ends its worker, and the other questions go to the next worker. Other answers take milliseconds,
- * so they are only ignored.
+ * Sends a question and returns the answer. WebAssembly has one thread: it hears that a question is withdrawn only when
+ * it reports progress. If a search does not stop soon, its worker ends, and the other questions go to the next worker.
+ * Other answers take milliseconds, so they are only ignored.
  * @param {object} question
  * @param {{onProgress?: (report: object) => void, signal?: AbortSignal}} options
  */
@@ -58,9 +60,13 @@ export function send(question, {onProgress, signal}) {
     mine.open.set(id, {done, fail, onProgress});
     mine.worker.postMessage({id, question: JSON.stringify(question)});
     signal?.addEventListener("abort", () => {
-      if (!mine.open.delete(id)) return;
+      if (!mine.open.has(id)) return;
       fail(signal.reason);
-      if (onProgress) end(mine, new Unreachable("The engine starts again."));
+      if (!onProgress) return mine.open.delete(id);
+      mine.worker.postMessage({stop: id});
+      setTimeout(() => {
+        if (mine.open.delete(id)) end(mine, new Unreachable("The engine starts again."));
+      }, patience);
     }, {once: true});
   });
 }

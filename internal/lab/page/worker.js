@@ -1,5 +1,5 @@
 // The worker that holds the engine. It loads wasm_exec.js, which comes with Go, and parley.wasm.gz; the program in it
-// defines parleyAsk and posts {id, progress} and {id, answer}. Questions that come before it is ready wait.
+// defines parleyAsk and parleyStop, and posts {id, progress} and {id, answer}. Questions that come before that wait.
 
 /** @type {{id: number, question: string}[] | undefined} */
 let waiting = [];
@@ -8,6 +8,9 @@ onmessage = ({data}) => {
   if ("question" in data) {
     if (waiting) waiting.push(data);
     else globalThis.parleyAsk(data.id, data.question);
+  } else if ("stop" in data) {
+    if (waiting) waiting = waiting.filter(({id}) => id !== data.stop);
+    else globalThis.parleyStop(data.stop);
   } else {
     start(data.module).catch(err => postMessage({failed: String(err?.message ?? err)}));
   }
@@ -22,9 +25,7 @@ async function start(module) {
   }
   const go = new globalThis.Go();
   const instance = await WebAssembly.instantiate(module, go.importObject);
-  const ready = new Promise(resolve => { globalThis.parleyReady = resolve; });
-  go.run(instance).then(() => { throw new Error("the engine ended"); });
-  if (!globalThis.parleyAsk) await ready;
+  go.run(instance).then(() => postMessage({failed: "it ended"})); // it runs until it has defined parleyAsk
   const early = waiting;
   waiting = undefined;
   for (const {id, question} of early) globalThis.parleyAsk(id, question);

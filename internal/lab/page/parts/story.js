@@ -41,6 +41,7 @@ function Page({from, size, at, matches, box}) {
 }
 
 export function Story() {
+  const {setting} = use(run);
   const at = use(cursor), end = use(events);
   const matches = useMatcher();
   const box = useRef(null);
@@ -67,12 +68,22 @@ export function Story() {
     const lines = [...box.current.querySelectorAll("button")];
     lines[lines.indexOf(event.target) + step]?.focus();
   };
-  const pages = Array.from({length: Math.ceil(end / pageSize)}, (_, i) => i * pageSize + 1);
+  // A page that does not change is the same element as before, which the renderer passes over.
+  const known = useRef(new Map());
+  const page = from => {
+    const size = Math.min(pageSize, end - from + 1);
+    const within = Math.max(at === 0 ? 0 : from - 1, Math.min(at, from + size));
+    const last = known.current.get(from);
+    if (last?.within === within && last.size === size && last.matches === matches && last.setting === setting) return last.element;
+    const element = html`<${Page} key=${from} from=${from} size=${size} at=${within} matches=${matches} box=${box}/>`;
+    known.current.set(from, {within, size, matches, setting, element});
+    return element;
+  };
+  const pages = Array.from({length: Math.ceil(end / pageSize)}, (_, i) => page(i * pageSize + 1));
   return html`
     <section class="card story" aria-labelledby="story">
       <div class="card-head"><h2 id="story">Story</h2><span class="mute">press an event to go there</span></div>
-      <div class="lines" ref=${box} onKeyDown=${keys}>${pages.map(from => html`
-        <${Page} key=${from} from=${from} size=${Math.min(pageSize, end - from + 1)} at=${at} matches=${matches} box=${box}/>`)}
+      <div class="lines" ref=${box} onKeyDown=${keys}>${pages}
         ${end === 0 && html`<p class="mute">Nothing happens in this run: no process has anything to do.</p>`}</div>
     </section>`;
 }
