@@ -57,7 +57,8 @@ function Keys() {
       onClick=${e => e.target === dialog.current && dialog.current.close()}>
       <div class="card-head"><h2 id="keys">Keys</h2>
         <button class="tool" aria-label="Close" onClick=${() => dialog.current.close()}><${Icon} name="close"/></button></div>
-      <dl class="keys">${list.map(([keys, says]) => html`<dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
+      <dl class="keys">${list.map(([keys, says]) => html`
+        <dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
       <p class="mute">Press an arrow, a cell, a node or an event: all views show the same thing. Press twice on an arrow to
         go to the event that sends it. Drop a scenario file on the page to run it.</p>
     </dialog>`;

@@ -66,9 +66,9 @@ func TestPageNamesNoProtocol(t *testing.T) {
 	if !named.MatchString(`{s: "eig"}`) || !named.MatchString("#/run?s=eig&n=7") {
 		t.Fatal("the pattern finds nothing")
 	}
+	role := regexp.MustCompile(`role=("group"|\$\{[^}]*"group"[^}]*\})`) // of ARIA, called like a protocol
 	each(t, ".js .html", func(name, text string) {
-		// A role of ARIA is called like a protocol.
-		if found := named.FindString(strings.ReplaceAll(text, `role="group"`, "")); own(name) && found != "" {
+		if found := named.FindString(role.ReplaceAllString(text, "")); own(name) && found != "" {
 			t.Errorf("%s names the protocol %s", name, found)
 		}
 	})
@@ -140,7 +140,7 @@ func TestVendor(t *testing.T) {
 // Limits of sizes.
 const (
 	moduleLines   = 400
-	moduleColumns = 160
+	moduleColumns = 140
 	scriptBytes   = 60_000 // compressed, each file by itself, without the vendored ones
 	styleBytes    = 12_000 // compressed
 )

@@ -79,7 +79,8 @@ export function Processes({form, faulty, values, edit, wrong}) {
         const how = hows[i];
         const known = !how || behaviors.some(b => b.name === how);
         return html`
-          <div class="process-row"><span class=${classes({who: true, faulty: how})}>${name}${how && html` <span class="sign">✗</span>`}</span>
+          <div class="process-row">
+            <span class=${classes({who: true, faulty: how})}>${name}${how && html` <span class="sign">✗</span>`}</span>
             ${own >= 0 ? html`<input class="proposed" value=${proposed[own]} aria-label=${`Value of ${name}`} title=${`${name} proposes`}
               spellcheck="false" autocomplete="off" onInput=${e => setValue(own, e.target.value)}/>` : html`<span></span>`}
             <select aria-label=${`Behavior of ${name}`} onChange=${e => setFaulty(i, e.target.value)}>

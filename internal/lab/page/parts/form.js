@@ -35,7 +35,8 @@ export function Form() {
     change(draft);
   }, [got]);
 
-  if (!form) return html`<section class="card form">${got.error ? html`<p class="wrong">${capital(got.error.message)}</p>` : "…"}</section>`;
+  const wrongAll = text => html`<p class="wrong">${capital(text)}</p>`;
+  if (!form) return html`<section class="card form">${got.error ? wrongAll(got.error.message) : "…"}</section>`;
   const fields = form.fields;
   const field = name => fields.find(f => f.name === name);
   const value = name => draft.flags[name] ?? field(name)?.value ?? "";
@@ -60,12 +61,12 @@ export function Form() {
         placeholder=${implied[name]}/><//>`;
   const more = fields.filter(f => f.group !== "events" && !elsewhere.includes(f.name));
   const circumstances = fields.filter(f => f.group === "events");
-  const from = draft.g && card(draft.g);
+  const origin = draft.g ? `from the scenario ${draft.g}` : draft.y ? "from a scenario file" : "";
 
   return html`
     <section class="card form" aria-labelledby="form">
       <div class="card-head"><h2 id="form">Change the run</h2>
-        <span class="mute">${busy ? "running …" : from ? `from the scenario ${from.name}` : draft.y ? "from a scenario file" : ""}</span></div>
+        <span class="mute">${busy ? "running …" : origin}</span></div>
       <div class="form-main">
         <${Labeled} name="protocol" label="protocol" wrong=${wrong.protocol}>
           <${Search} name="protocol" value=${form.protocol.name} options=${about.peek().protocols} wrong=${wrong.protocol}
@@ -77,7 +78,8 @@ export function Form() {
             onClick=${() => edit("seed", String(1 + Math.floor(Math.random() * 99999)))}><${Icon} name="dice"/></button></span><//>`}
       </div>
       <p class=${form.within ? "theorem" : "theorem beyond"} role="status">
-        ${form.within ? html`<span class="sign ok" aria-hidden="true">✓</span><span>Within the bound: what the theorem promises must hold.</span>`
+        ${form.within ? html`<span class="sign ok" aria-hidden="true">✓</span>
+            <span>Within the bound: what the theorem promises must hold.</span>`
           : html`<span class="sign" aria-hidden="true">✗</span>
             <span>${capital(form.bound)}. Beyond the bound nothing is promised.</span>`}
         ${(!form.within || beyond) && html`<label class="check"><input type="checkbox" checked=${beyond}
@@ -86,9 +88,9 @@ export function Form() {
       <${More} title="Other settings" fields=${more} one=${one} value=${value} wrong=${wrong}/>
       <${More} title="Faults and circumstances" fields=${circumstances} one=${one} value=${value} wrong=${wrong}/>
       <${Text} draft=${draft} use=${y => setDraft({y, flags: {}})}/>
-      ${failure && !failure.flag && !said && html`<p class="wrong">${failure.line ? `Line ${failure.line} of the scenario: ` : ""}${failure.message}</p>`}
-      ${failure?.flag && !field(failure.flag) && failure.flag !== "protocol" && html`<p class="wrong">${failure.flag}: ${failure.message}</p>`}
-      ${!failure && runError && html`<p class="wrong">${capital(runError.message)}</p>`}
+      ${failure && !failure.flag && !said && wrongAll((failure.line ? `line ${failure.line} of the scenario: ` : "") + failure.message)}
+      ${failure?.flag && !field(failure.flag) && failure.flag !== "protocol" && wrongAll(`${failure.flag}: ${failure.message}`)}
+      ${!failure && runError && wrongAll(runError.message)}
       ${!draft.s && html`<p><button onClick=${() => setDraft({s: form.protocol.name, flags: {}})}>
         Start from the defaults of ${form.protocol.name}</button></p>`}
     </section>`;
@@ -101,7 +103,8 @@ function More({title, fields, one, value, wrong}) {
   return html`
     <details class="fold" open=${fields.some(f => wrong[f.name])}><summary>${title}
         ${set.length > 0 && html` <span class="mute">${set.map(f => f.name).join(", ")}</span>`}</summary>
-      <div class="form-more">${fields.map(f => html`<div key=${f.name}>${one(f.name)}<p class="usage">${capital(helpOf(f.usage))}</p></div>`)}</div>
+      <div class="form-more">${fields.map(f => html`
+        <div key=${f.name}>${one(f.name)}<p class="usage">${capital(helpOf(f.usage))}</p></div>`)}</div>
     </details>`;
 }
 

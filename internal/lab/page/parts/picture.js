@@ -4,6 +4,7 @@ import {capital, classes, count, html, use, useAnswer, useEffect, useLayoutEffec
 import {cursor, moveTo, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
 import {Marks, refAt} from "./marks.js";
+import {Pan} from "./pan.js";
 import {timeline} from "./timeline.js";
 
 const titles = {
@@ -100,7 +101,8 @@ export function Picture({name, of = "", tools, prepare, foot}) {
   return html`
     <section class="card picture" aria-labelledby=${id}>
       <div class="card-head"><h2 id=${id}>${title || titles[name] || capital(name)}</h2>${tools}</div>
-      <div class=${classes({pan: true, stale: got.question && !text})} ref=${frame} onClick=${press} onDblClick=${twice}></div>
+      <${Pan} class=${classes({pan: true, stale: got.question && !text})} label=${title} box=${frame}
+        onClick=${press} onDblClick=${twice}/>
       ${got.error && html`<p class="wrong">${capital(got.error.message)}</p>`}
       ${!text && !got.error && html`<p class="mute">Drawing …</p>`}
       ${foot}

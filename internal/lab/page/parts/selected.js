@@ -43,7 +43,8 @@ function Message({parts}) {
   const arrives = cell.until && !cell.fate;
   return html`
     <p class="what"><b>${named(parts.from)} → ${named(parts.to)}</b>, round ${parts.round}</p>
-    <p class="rows parley-scene">${cell.rows.map(row => html`<span class=${classes({row: true, [`v${cell.ink}`]: cell.ink})}>${row}</span> `)}
+    <p class="rows parley-scene">${cell.rows.map(row => html`
+        <span class=${classes({row: true, [`v${cell.ink}`]: cell.ink})}>${row}</span> `)}
       ${cell.total > cell.rows.length && html`<span class="mute">and ${cell.total - cell.rows.length} more</span>`}</p>
     ${cell.lie && html`<p class="breach"><span class="sign">✗</span> A lie: ${named(parts.from)} tells others something else, or
       relays what it did not receive.</p>`}
@@ -79,9 +80,11 @@ function Node({reference, parts}) {
         <span class="majority" aria-hidden="true"></span></div>
       <p class="legend">The line is the middle: a value wins with more than half of the ${number(ballots.length)} ballots.</p>`}
     <p>${answer.says}</p>
-    ${liars > 0 && html`<p class="mute">${count(liars, "ballot")} of ${number(ballots.length)} ${liars === 1 ? "comes" : "come"} from faulty processes.</p>`}
+    ${liars > 0 && html`<p class="mute">${count(liars, "vote")} of ${number(ballots.length)} ${liars === 1 ? "comes" : "come"}
+      from faulty processes.</p>`}
     <p class="row-of-buttons"><button onClick=${() => select(filledBy(parts))}>The message that filled it</button>
-      ${parts.path.length > 1 && html`<button onClick=${() => select(`${parts.of}/${parts.path.slice(0, -1).join(".")}`)}>Its parent</button>`}</p>`;
+      ${parts.path.length > 1 && html`<button onClick=${() => select(`${parts.of}/${parts.path.slice(0, -1).join(".")}`)}>
+        Its parent</button>`}</p>`;
 }
 
 function Process({reference}) {
@@ -92,7 +95,8 @@ function Process({reference}) {
   const value = answer.report.values[p.name];
   const indications = answer.report.indications?.[p.name];
   return html`
-    <p class="what"><b>${p.name}</b>${p.faulty ? html` <span class="sign">✗</span> faulty${p.behavior && `: ${p.behavior}`}` : ", correct"}</p>
+    <p class="what"><b>${p.name}</b>${p.faulty ? html` <span class="sign">✗</span> faulty` : ", correct"}${p.faulty && p.behavior &&
+      `: ${p.behavior}`}</p>
     ${value !== undefined && html`<p>It proposes ${value}.</p>`}
     ${p.decided > 0 && html`<p>It decides ${p.decides} at event ${number(p.decided)}.</p>
       ${p.decided !== at && html`<p class="row-of-buttons"><button onClick=${() => goTo(p.decided)}>To its decision</button></p>`}`}
@@ -118,7 +122,8 @@ function Round({parts}) {
     <ul class="chain">${table.receivers.map((to, r) => {
       const cell = table.cells[r][column];
       return cell?.total > 0 && html`<li class=${classes({faulty: cell.lie})}><button class="plain" onClick=${() => select(cell.ref)}>
-        <b>to ${to.name}</b> <code>${cell.rows.slice(0, 5).join(" ")}${cell.total > 5 && " …"}</code>${cell.lie && " ✗ a lie"}</button></li>`;
+        <b>to ${to.name}</b> <code>${cell.rows.slice(0, 5).join(" ")}${cell.total > 5 && " …"}</code>
+        ${cell.lie && " ✗ a lie"}</button></li>`;
     })}</ul>`;
 }
 

@@ -4,6 +4,7 @@ import {signal} from "../vendor/signals.js";
 import {classes, count, html, use, useAnswer} from "../lib.js";
 import {cursor, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
+import {Pan} from "./pan.js";
 
 const everything = signal(false);
 const empty = ["", "[]", "{}", "\"\"", "0", "false", "none", "nil", "map[]"];
@@ -28,9 +29,9 @@ function Process({process, all, picked}) {
         ${process.faulty && html`<span class="sign">✗</span>`}</h3>
       ${process.faulty && html`<p class="mute">It lies, so its state says nothing.</p>`}
       ${process.down && html`<p class="mute">It is down.</p>`}
-      <div class="variables">${grouped(shown).map(({title, variables}) => html`${title && html`<h4>${title}</h4>`}
-        <dl>${variables.map(v => html`<div class=${classes({changed: v.changed})}><dt>${v.name}</dt>
-          <dd>${v.value || "–"}${v.changed && html`<span class="visually-hidden"> changed</span>`}</dd></div>`)}</dl>`)}</div>
+      <${Pan} class="variables" label=${`Variables of ${process.name}`}>${grouped(shown).map(({title, variables}) => html`
+        ${title && html`<h4>${title}</h4>`}<dl>${variables.map(v => html`<div class=${classes({changed: v.changed})}><dt>${v.name}</dt>
+          <dd>${v.value || "–"}${v.changed && html`<span class="visually-hidden"> changed</span>`}</dd></div>`)}</dl>`)}<//>
       ${folded > 0 && html`<p class="mute">${count(folded, "empty variable")} not shown</p>`}
     </div>`;
 }
@@ -47,7 +48,7 @@ export function State() {
       <div class="card-head"><h2 id="state">State after event ${at}</h2>
         <label class="check"><input type="checkbox" checked=${all}
           onChange=${e => { everything.value = e.target.checked; }}/> empty variables too</label></div>
-      <div class=${classes({processes: true, late})}>${got.answer.processes.map(p => html`
-        <${Process} key=${p.ref} process=${p} all=${all} picked=${matches(p.ref)}/>`)}</div>
+      <${Pan} class=${classes({processes: true, late})} label="States">${got.answer.processes.map(p => html`
+        <${Process} key=${p.ref} process=${p} all=${all} picked=${matches(p.ref)}/>`)}<//>
     </section>`;
 }

@@ -6,6 +6,7 @@ import {classes, html, use, useAnswer, useState} from "../lib.js";
 import {cursor, roundAt, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
 import {gridKeys} from "./grid.js";
+import {Pan} from "./pan.js";
 
 const mostRows = 6;
 const byContent = signal(false);
@@ -36,9 +37,12 @@ function ByReceiver({table, at, matches}) {
         <th scope="row" class=${classes({faulty: to.faulty})}>${head(to)}</th>
         ${table.senders.map((from, c) => {
           const cell = table.cells[r][c];
-          if (!cell.total) return html`<td class="void" role="gridcell" tabindex="-1" aria-label=${`${from.name} to ${to.name}: nothing`}></td>`;
+          const first = r === 0 && c === 0 ? 0 : -1;
+          if (!cell.total) {
+            return html`<td class="void" role="gridcell" tabindex=${first} aria-label=${`${from.name} to ${to.name}: nothing`}></td>`;
+          }
           const how = stage(cell, at);
-          return html`<td role="gridcell" data-ref=${cell.ref} tabindex=${r === 0 && c === 0 ? 0 : -1}
+          return html`<td role="gridcell" data-ref=${cell.ref} tabindex=${first}
             title=${how === "future" ? "" : describe(cell, from, to)} aria-selected=${matches(cell.ref)}
             class=${classes({[`v${cell.ink}`]: cell.ink && how !== "future", lie: cell.lie && how !== "future", [how]: true,
               lost: cell.fate && how !== "future", picked: matches(cell.ref)})}
@@ -103,8 +107,8 @@ export function Tables() {
         <div class="segments" role="group" aria-label="Order">
           <button aria-pressed=${!contentsFirst} onClick=${() => { byContent.value = false; }}>by receiver</button>
           <button aria-pressed=${contentsFirst} onClick=${() => { byContent.value = true; }}>by content</button></div></div>
-      <div class="pan">${contentsFirst ? html`<${ByContent} table=${table} at=${at} matches=${matches}/>`
-        : html`<${ByReceiver} table=${table} at=${at} matches=${matches}/>`}</div>
+      <${Pan} label=${`Messages of round ${table.round}`}>${contentsFirst ? html`<${ByContent} table=${table} at=${at} matches=${matches}/>`
+        : html`<${ByReceiver} table=${table} at=${at} matches=${matches}/>`}<//>
       ${lies > 0 && html`<p class="legend"><span class="lie-sign" aria-hidden="true"></span> ${lies === 1
         ? "A marked cell is a lie" : `${lies} marked cells are lies`}: the sender told others something else, or relayed
         what it did not receive.</p>`}

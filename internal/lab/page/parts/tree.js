@@ -85,5 +85,6 @@ function RootVote({of, shown}) {
   const source = answer.processes.findIndex(p => p.source) + 1;
   const got = useAnswer(of && source ? {ask: "vote", ref: `${of}/${source}`, run: setting} : null);
   if (!got.answer?.ballots.length) return null;
-  return html`<p class=${classes({legend: true, hidden: !shown})}>${named(of)} folds its tree: the root has the votes ${got.answer.says}.</p>`;
+  return html`<p class=${classes({legend: true, hidden: !shown})}>${named(of)} folds its tree: the root has the votes
+    ${" " + got.answer.says}.</p>`;
 }

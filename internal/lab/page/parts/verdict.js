@@ -3,6 +3,7 @@
 import {capital, classes, count, html, number, use} from "../lib.js";
 import {cursor, events, goTo, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
+import {Pan} from "./pan.js";
 
 /** The look of an outcome: a sign and a class. The words stand beside it, so the color says nothing alone. */
 function look(outcome) {
@@ -48,11 +49,12 @@ function Cost({cost}) {
   const row = (name, of) => html`<tr><th scope="row">${name}</th>${theorem.length > 0 && html`<td>${of(theorem)}</td>`}
     <td>${of(measured)}</td>${differs && html`<td>${of(correct)}</td>`}</tr>`;
   return html`
-    <div class="pan"><table class="cost"><caption>Messages</caption>
-      <thead><tr><th>${head}</th>${theorem.length > 0 && html`<th scope="col">${atMost ? "theorem, at most" : "theorem"}</th>`}
+    <${Pan} label="Messages"><table class="cost"><caption>Messages</caption>
+      <thead><tr>${head ? html`<th scope="col">${head}</th>` : html`<td></td>`}
+        ${theorem.length > 0 && html`<th scope="col">${atMost ? "theorem, at most" : "theorem"}</th>`}
         <th scope="col">sent</th>${differs && html`<th scope="col">by correct</th>`}</tr></thead>
       <tbody>${Array.from({length: rows}, (_, i) => row(rows > 1 ? i : "all", list => cell(list, i)))}
-        ${rows > 1 && row("all", list => number(total(list)))}</tbody></table></div>`;
+        ${rows > 1 && row("all", list => number(total(list)))}</tbody></table><//>`;
 }
 
 export function Verdict() {

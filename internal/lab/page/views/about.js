@@ -3,6 +3,7 @@
 import {capital, html, use} from "../lib.js";
 import {form} from "../engine.js";
 import {about} from "../store.js";
+import {Pan} from "../parts/pan.js";
 
 export function About() {
   const {version, protocols} = use(about);
@@ -22,9 +23,10 @@ export function About() {
           <li><b>A verdict</b> is held or broken, promised or not. VIOLATED would mean that Parley itself is wrong.</li>
           <li><b>Beyond the bound</b> the theorem promises nothing, and the lab runs it all the same.</li></ul></section>
       <section class="card wide"><h2>Protocols</h2>
-        <div class="pan"><table class="list"><thead><tr><th scope="col">name</th><th scope="col">what it does</th>
+        <${Pan} label="Protocols"><table class="list"><thead><tr><th scope="col">name</th><th scope="col">what it does</th>
           <th scope="col">time</th><th scope="col">tolerates</th><th scope="col">source</th></tr></thead>
           <tbody>${protocols.map(p => html`<tr><th scope="row"><a href=${`#/run?s=${p.name}&lab=1`}>${p.name}</a></th>
-            <td>${capital(p.title)}</td><td>${p.timing}</td><td>${p.faults}</td><td class="mute">${p.source}</td></tr>`)}</tbody></table></div></section>
+            <td>${capital(p.title)}</td><td>${p.timing}</td><td>${p.faults}</td><td class="mute">${p.source}</td></tr>`)}
+          </tbody></table><//></section>
     </div>`;
 }

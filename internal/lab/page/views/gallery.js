@@ -70,7 +70,8 @@ export function Gallery() {
   const groups = [...new Set(gallery.map(c => c.lesson))]
     .map(lesson => ({lesson, cards: shown.filter(c => c.lesson === lesson)})).filter(g => g.cards.length > 0);
   const switchOf = (state, label) => html`
-    <label class="check"><input type="checkbox" checked=${state.peek()} onChange=${e => { state.value = e.target.checked; }}/> ${label}</label>`;
+    <label class="check"><input type="checkbox" checked=${state.peek()}
+      onChange=${e => { state.value = e.target.checked; }}/> ${label}</label>`;
   return html`
     <div class="title"><div><h1>Processes that agree, although some of them fail</h1>
       <p class="mute">Each run below can be moved through, event by event, and changed.</p></div></div>

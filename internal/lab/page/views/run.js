@@ -33,7 +33,8 @@ function Heading() {
 function Foot() {
   const {answer} = use(run);
   return html`
-    <footer class="foot"><p><span class="mute">The same again:</span> <code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
+    <footer class="foot">
+      <p><span class="mute">The same again:</span> <code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
       <p class="mute">trace <code>${answer.report.trace_hash}</code> · ${count(answer.report.events, "event")}</p></footer>`;
 }
 
@@ -41,7 +42,8 @@ export function Run() {
   const {answer, error, busy} = use(run);
   const open = use(editing);
   if (!answer) {
-    return html`${error && html`<p class="notice trouble" role="alert">This run cannot be made: ${error.message}</p>`}
+    return html`${error && html`<div class="title"><h1>No run yet</h1></div>
+        <p class="notice trouble" role="alert">This run cannot be made: ${error.message}</p>`}
       ${!error && html`<p class="boot">The run is being made …</p>`}
       ${(open || error) && html`<${Form}/>`}`;
   }
