@@ -29,15 +29,14 @@ function titleOf(svg) {
   return text?.textContent ?? "";
 }
 
-/** Cuts the margins off a picture, and limits how far it shrinks: then it scrolls. */
+/** Cuts the margins off a picture. The style sheet limits how far it grows and shrinks: a smaller one scrolls. */
 export function trim(svg, margin = 10) {
   const box = svg.getBBox();
   const width = Math.ceil(box.width + 2 * margin), height = Math.ceil(box.height + 2 * margin);
   svg.setAttribute("viewBox", `${Math.floor(box.x - margin)} ${Math.floor(box.y - margin)} ${width} ${height}`);
   svg.removeAttribute("height");
   svg.removeAttribute("width");
-  svg.style.maxWidth = Math.round(width * 1.12) + "px";
-  svg.style.minWidth = Math.round(width * 0.72) + "px";
+  svg.style.setProperty("--natural", width + "px");
 }
 
 /** The picture in a sentence, for readers who do not see it. */

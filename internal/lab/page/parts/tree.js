@@ -3,7 +3,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {classes, html, still, use, useAnswer, useEffect, useRef} from "../lib.js";
-import {cursor, named, owner, run} from "../store.js";
+import {cursor, named, owner, run, selection} from "../store.js";
 import {parse} from "../selection.js";
 import {Picture} from "./picture.js";
 
@@ -49,6 +49,7 @@ export function Tree() {
   const of = use(owner) || answer?.owner;
   const step = use(folded);
   const at = use(cursor);
+  const selected = use(selection);
   const shown = useRef(null);
   const process = answer?.processes.find(p => p.name === of);
   const decided = process?.decided && process.decided <= at;
@@ -63,6 +64,11 @@ export function Tree() {
   };
   useEffect(() => { place(cursor.peek()); }, [step]);
   useEffect(() => { folded.value = null; }, [at, of]);
+  useEffect(() => { // a selected node is in the tree that is shown
+    const parts = parse(selected);
+    const name = parts.kind === "node" && named(parts.of);
+    if (name && name !== of && answer.owners.includes(name)) owner.value = name;
+  }, [selected]);
   useEffect(() => {
     if (step === null) return;
     const end = step >= (shown.current?.ranks ?? 0);
