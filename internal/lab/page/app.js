@@ -87,10 +87,12 @@ function Notices() {
 function App() {
   const current = use(view), known = use(about);
   const {view: View, title} = views.find(v => v.name === current) ?? views[0];
-  const main = useRef(null);
+  const main = useRef(null), before = useRef("");
   useEffect(() => {
     document.title = `${title} · Parley lab`;
     scrollTo(0, 0);
+    if (before.current) main.current.focus({preventScroll: true}); // who hears the page hears that it is another one
+    before.current = current;
   }, [current]);
   return html`
     <a class="skip" href="#main" onClick=${e => { e.preventDefault(); main.current.focus(); }}>To the content</a>

@@ -71,8 +71,8 @@ export const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 /** Returns "1 message" or "2 messages". */
 export const count = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one : many}`;
 
-/** Returns a text with a capital letter first. */
-export const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
+/** Returns a text with a capital letter first, unless it begins with a process: p1 is another one than P1. */
+export const capital = text => /^p\d/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Returns those of the names that are true, as the value of class. */
 export const classes = names => Object.keys(names).filter(name => names[name]).join(" ");

@@ -86,10 +86,15 @@ function ByContent({table, at, matches}) {
     </table>`;
 }
 
+/** Whether the page is being printed: on paper all rounds are there at once. */
+const printing = signal(false);
+addEventListener("beforeprint", () => { printing.value = true; });
+addEventListener("afterprint", () => { printing.value = false; });
+
 export function Tables() {
   const {setting, answer} = use(run);
   const got = useAnswer(answer?.rounds.length ? {ask: "tables", run: setting} : null);
-  const at = use(cursor), contentsFirst = use(byContent);
+  const at = use(cursor), contentsFirst = use(byContent), onPaper = use(printing);
   const matches = useMatcher();
   const now = Math.max(0, roundAt(at));
   const [chosen, choose] = useState({round: -1, at: -1});
@@ -98,6 +103,8 @@ export function Tables() {
   // A chosen round stays until the cursor moves to another one.
   const wanted = chosen.at === now ? chosen.round : now;
   const table = tables.find(t => t.round === wanted) ?? tables.findLast(t => t.round <= wanted) ?? tables[0];
+  const form = contentsFirst ? ByContent : ByReceiver;
+  const shown = onPaper ? tables.filter(t => t.round <= now) : [table];
   const lies = table.cells.flat().filter(c => c.lie && c.since <= at).length;
   return html`
     <section class="card tables" aria-labelledby="tables">
@@ -107,8 +114,8 @@ export function Tables() {
         <div class="segments" role="group" aria-label="Order">
           <button aria-pressed=${!contentsFirst} onClick=${() => { byContent.value = false; }}>by receiver</button>
           <button aria-pressed=${contentsFirst} onClick=${() => { byContent.value = true; }}>by content</button></div></div>
-      <${Pan} label=${`Messages of round ${table.round}`}>${contentsFirst ? html`<${ByContent} table=${table} at=${at} matches=${matches}/>`
-        : html`<${ByReceiver} table=${table} at=${at} matches=${matches}/>`}<//>
+      ${shown.map(t => html`<${Pan} key=${t.round} label=${`Messages of round ${t.round}`}>
+        ${shown.length > 1 && html`<h3>Round ${t.round}</h3>`}<${form} table=${t} at=${at} matches=${matches}/><//>`)}
       ${lies > 0 && html`<p class="legend"><span class="lie-sign" aria-hidden="true"></span> ${lies === 1
         ? "A marked cell is a lie" : `${lies} marked cells are lies`}: the sender told others something else, or relayed
         what it did not receive.</p>`}

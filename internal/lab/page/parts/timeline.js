@@ -66,7 +66,7 @@ function line(svg, ground, axis) {
 function places(svg, axis) {
   /** @type {[number, number][]} */
   const found = [];
-  for (const mark of svg.querySelectorAll("line, circle, path, rect.stage")) {
+  for (const mark of svg.querySelectorAll(axis === "x" ? "line, circle, path, rect.stage" : "line, circle")) {
     const {since, until} = mark.dataset;
     const [, x, y] = /^M(-?\d+),(-?\d+)/.exec(mark.getAttribute("d") ?? "") ?? [];
     const start = mark.getAttribute(axis + 1) ?? mark.getAttribute("c" + axis) ?? mark.getAttribute(axis) ??

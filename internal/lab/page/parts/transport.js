@@ -67,7 +67,7 @@ export function Transport() {
             x1=${1000 * r.last / end} x2=${1000 * r.last / end} y1="0" y2="6"/>`)}
         </svg>
       </div>
-      <output class="whereabouts">${whereabouts(at, end).split(" · ").map((part, i) => html`${i > 0 && " · "}
-        <span>${i ? part : html`<span class="word">event </span>${part.slice(6)}`}</span>`)}</output>
+      <span class="whereabouts">${whereabouts(at, end).split(" · ").map((part, i) => html`${i > 0 && " · "}
+        <span>${i ? part : html`<span class="word">event </span>${part.slice(6)}`}</span>`)}</span>
     </div>`;
 }

@@ -34,8 +34,8 @@ async function draw(box, text, signal) {
   const {svg: source} = await ask({ask: "picture", name});
   const svg = parsed(source);
   if (!svg || signal.aborted) return;
-  // Ids and titles belong to the large picture; marks of arrows need their ids.
-  for (const title of svg.querySelectorAll("title")) title.remove();
+  // Ids and titles belong to the large picture; heads of arrows need their ids.
+  for (const title of svg.querySelectorAll("title, text.head[x='0'], text.tree-title")) title.remove();
   for (const marked of svg.querySelectorAll("[id]")) {
     if (marked.tagName !== "marker" && marked.tagName !== "pattern") marked.removeAttribute("id");
   }
