@@ -126,8 +126,10 @@ cli/explore            free    : core explore explore/goal drawing internal/expl
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
+docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim explore run drawing internal/scenario internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/page      free    : catalog
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*

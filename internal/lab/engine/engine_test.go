@@ -47,9 +47,17 @@ func newEngine() *engine.Engine { return engine.New(catalog.All(), scenarios.Fil
 // Every scenario of the gallery runs, and every question about its run has an answer.
 func TestGallery(t *testing.T) {
 	e := newEngine()
-	gallery := answers[engine.About](t, e, map[string]any{"ask": "about"}).Gallery
+	about := answers[engine.About](t, e, map[string]any{"ask": "about"})
+	gallery := about.Gallery
 	if len(gallery) < 60 {
 		t.Fatalf("%d scenarios", len(gallery))
+	}
+	for _, c := range gallery {
+		if !slices.ContainsFunc(about.Lessons, func(l engine.Lesson) bool {
+			return l.Number == c.Lesson && l.Title != "" && l.Question != ""
+		}) {
+			t.Errorf("%s: no lesson %q in %+v", c.Name, c.Lesson, about.Lessons)
+		}
 	}
 	for _, c := range gallery {
 		t.Run(c.Name, func(t *testing.T) {
