@@ -123,6 +123,8 @@ cli/explore            free    : core faulty trace sim explore explore/* run pro
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
+internal/lab/page      free    :
+internal/lab/server    free    : internal/draw/svg internal/lab/engine
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
