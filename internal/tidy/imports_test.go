@@ -125,6 +125,7 @@ cli/traces             free    : core faulty lockstep trace run cluster cluster/
 docs/scenarios         free    :
 internal/lab/page      free    :
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
+cli/lab                free    : core docs/scenarios internal/lab/* cli/console
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
