@@ -41,7 +41,8 @@ func (l *lab) place() (place, error) {
 	case l.certificate != "" && l.key == "":
 		return at, parley.FlagErrorf("key", "the key of the certificate is missing: give both --certificate and --key")
 	case l.certificate == "" && l.key != "":
-		return at, parley.FlagErrorf("certificate", "the certificate of the key is missing: give both --certificate and --key")
+		return at, parley.FlagErrorf("certificate",
+			"the certificate of the key is missing: give both --certificate and --key")
 	case l.certificate == "" && !local:
 		return at, parley.FlagErrorf("listen", "other computers reach %s: give --certificate and --key of a node, as "+
 			"\"parley cert issue\" creates them, or listen at %s", l.listen, usual)
@@ -71,7 +72,8 @@ func (p *place) load(certificate, key string) error {
 	}
 	p.names = hostsOf(pair.Leaf)
 	if len(p.names) == 0 {
-		return parley.FlagErrorf("certificate", "%s names no host, so no browser accepts it: issue one with --hosts", certificate)
+		return parley.FlagErrorf("certificate", "%s names no host, so no browser accepts it: issue one with --hosts",
+			certificate)
 	}
 	p.secure = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
 	return nil

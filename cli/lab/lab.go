@@ -2,9 +2,9 @@
 //
 // # Decisions
 //
-// The browser gets the address from a file that only the user can read, and not as an argument. *Motive:* the address has
-// the token, and other users of the computer can read the arguments of processes. *Cost:* a browser that cannot read
-// temporary files, such as one in a snap, shows an error, and the user must open the printed address.
+// The browser gets the address from a file that only the user can read, and not as an argument. *Motive:* the address
+// has the token, and other users of the computer can read the arguments of processes. *Cost:* a browser that cannot
+// read temporary files, such as one in a snap, shows an error, and the user must open the printed address.
 package lab
 
 import (
@@ -59,7 +59,8 @@ func Command(a *console.App, version string) *cobra.Command {
 			return l.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&l.listen, "listen", usual, "`address` to serve the page at: HOST:PORT; port 0 means any free port")
+	cmd.Flags().StringVar(&l.listen, "listen", usual,
+		"`address` to serve the page at: HOST:PORT; port 0 means any free port")
 	cmd.Flags().StringVar(&l.certificate, "certificate", "", "`file` with the certificate of the server, in PEM")
 	cmd.Flags().StringVar(&l.key, "key", "", "`file` with the key of the certificate, in PEM")
 	cmd.Flags().BoolVar(&hidden, "no-open", false, "open no browser")
@@ -131,7 +132,8 @@ func (l *lab) begin(ctx context.Context, at place) (net.Listener, error) {
 	if used := errors.Is(err, syscall.EADDRINUSE); used && l.fixed {
 		return nil, parley.FlagErrorf("listen", "%s is in use: choose another port, or 0 for any free one", at.address)
 	} else if !used {
-		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address, cause(err))
+		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address,
+			cause(err))
 	}
 	if in, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(at.host, "0")); err == nil {
 		fmt.Fprintf(l.Err, "parley lab: %s is in use, by another lab perhaps: this one takes a free port\n", at.address)
