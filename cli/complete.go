@@ -9,6 +9,7 @@ import (
 
 	"parley/cli/console"
 	"parley/faulty"
+	"parley/internal/input"
 	"parley/internal/lists"
 )
 
@@ -20,7 +21,7 @@ func completeValues(a *console.App, root *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			complete := cobra.CompletionFunc(nil)
 			kind, _ := pflag.UnquoteUsage(f)
-			switch values := console.Values(f); {
+			switch values := input.Values(f); {
 			case values != nil && takesList(f):
 				complete = inList(values)
 			case values != nil:

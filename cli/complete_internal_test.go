@@ -12,6 +12,7 @@ import (
 
 	"parley/catalog"
 	"parley/cli/console"
+	"parley/internal/input"
 )
 
 // allowed are the values that an error lists.
@@ -24,7 +25,7 @@ func TestClosedSets(t *testing.T) {
 	sets := 0
 	for _, cmd := range commands(rootCommand(a)) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			values := console.Values(f)
+			values := input.Values(f)
 			if values == nil {
 				return
 			}

@@ -127,6 +127,9 @@ func (b Behavior) Suits(p parley.Protocol) error {
 	if !b.Rounds || p.Timing == parley.Synchronous {
 		return nil
 	}
+	if strings.HasPrefix(b.Name, moves) {
+		return fmt.Errorf("moves name rounds, and %s has none: choose another behavior", p.Name)
+	}
 	return fmt.Errorf("%s names a round, and %s has none: write crash@DURATION, as in crash@5000ns",
 		b.Name, p.Name)
 }
@@ -152,8 +155,8 @@ var named = []Behavior{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmissio
 // Named returns the behaviors that have no parameter.
 func Named() []Behavior { return append([]Behavior(nil), named...) }
 
-// Parse reads a behavior as written on the command line: a name, or
-// crash@rR, crash@rR:K or crash@DURATION.
+// Parse reads a behavior as written on the command line: a name, crash@rR, crash@rR:K, crash@DURATION, or moves:
+// followed by moves with dots between them.
 func Parse(text string) (Behavior, error) {
 	var names []string
 	for _, b := range named {
@@ -162,9 +165,12 @@ func Parse(text string) (Behavior, error) {
 		}
 		names = append(names, b.Name)
 	}
+	if list, is := strings.CutPrefix(text, moves); is {
+		return parseMoves(list)
+	}
 	when, isCrash := strings.CutPrefix(text, "crash@")
 	if !isCrash {
-		hint := "allowed are " + strings.Join(names, ", ") + ", crash@rR, crash@rR:K, and crash@DURATION"
+		hint := "allowed are " + strings.Join(names, ", ") + ", crash@rR, crash@rR:K, crash@DURATION, and moves:LIST"
 		if list := nearest.Similar(text, append(names, "crash@r1")); len(list) > 0 {
 			hint = nearest.Meant(list)
 		}

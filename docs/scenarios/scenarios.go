@@ -3,7 +3,7 @@ package scenarios
 
 import "embed"
 
-// Files are the scenarios, NAME.yaml.
+// Files are the scenarios, NAME.yaml, and the table of them, README.md.
 //
-//go:embed *.yaml
+//go:embed *.yaml README.md
 var Files embed.FS

@@ -25,11 +25,7 @@ type Part interface {
 
 // Figure draws parts below one another, with colors and a legend that all of them share.
 func Figure(h Heading, parts ...Part) scene.Scene {
-	var values []string
-	for _, p := range parts {
-		values = append(values, p.values()...)
-	}
-	inks := scene.NewPalette(values)
+	inks := inksOf(parts)
 	var pictures []picture
 	above := 0
 	for _, p := range parts {
@@ -37,6 +33,15 @@ func Figure(h Heading, parts ...Part) scene.Scene {
 		above = max(above, pictures[len(pictures)-1].width)
 	}
 	return figure(h, pictures...)
+}
+
+// inksOf assigns inks to the values of all parts.
+func inksOf(parts []Part) scene.Palette {
+	var values []string
+	for _, p := range parts {
+		values = append(values, p.values()...)
+	}
+	return scene.NewPalette(values)
 }
 
 const leastWidth = 480 // of a figure without its margins

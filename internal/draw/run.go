@@ -23,36 +23,70 @@ type Run struct {
 }
 
 // Scene draws the run.
-func (r *Run) Scene() scene.Scene { return Figure(r.Heading, r.parts()...) }
+func (r *Run) Scene() scene.Scene {
+	parts, _ := r.parts()
+	return Figure(r.Heading, parts...)
+}
 
-func (r *Run) parts() (parts []Part) {
+// The names of pictures of a run.
+const (
+	ClocksPicture    = "clocks"
+	StagesPicture    = "stages"
+	OrderPicture     = "order"
+	RoundsPicture    = "rounds"
+	SpaceTimePicture = "spacetime"
+	TreePicture      = "tree"
+)
+
+// Pictures returns the names of the pictures that Scene consists of, from top to bottom. There may be several trees.
+func (r *Run) Pictures() []string {
+	_, names := r.parts()
+	return names
+}
+
+// Picture draws those parts of Scene that have a name, in the colors of the whole, without a heading.
+func (r *Run) Picture(name string) scene.Scene {
+	parts, names := r.parts()
+	inks := inksOf(parts)
+	var chosen []picture
+	for i, p := range parts {
+		if names[i] == name {
+			chosen = append(chosen, p.picture(inks, 0))
+		}
+	}
+	return figure(Heading{}, chosen...)
+}
+
+// parts returns the parts of the picture with their names.
+func (r *Run) parts() (parts []Part, names []string) {
+	add := func(name string, p Part) { parts, names = append(parts, p), append(names, name) }
 	unit := "ticks"
 	if r.Steps {
 		unit = "steps"
 	}
 	if clocks, ok := reading.ClocksOf(r.Protocol, r.Events, r.Style); ok && !r.Steps {
-		parts = append(parts, Clocks{r.Style, clocks})
+		add(ClocksPicture, Clocks{r.Style, clocks})
 	}
 	stages, staged := reading.StagesOf(r.Protocol, r.Events, r.Style)
 	if staged {
-		parts = append(parts, Stages{r.Style, stages, unit})
+		add(StagesPicture, Stages{r.Style, stages, unit})
 	}
 	rounds := r.Protocol.Timing == parley.Synchronous
 	events := !rounds && !staged && len(parts) == 0 // messages say less than states and clocks
 	order, ok := reading.Sequence(r.Protocol, r.Events, r.Style)
 	if ok && (order.Delivered || !events) { // otherwise the picture of the events shows all of it
-		parts = append(parts, Order{r.Style, order})
+		add(OrderPicture, Order{r.Style, order})
 	}
 	switch {
 	case rounds:
 		d := Diagram{Style: r.Style, Lives: r.Lives, Rounds: r.Rounds}
-		parts = append(parts, d)
+		add(RoundsPicture, d)
 		for _, t := range r.Trees {
 			t.Filled = d.Arrivals(t.Of)
-			parts = append(parts, t)
+			add(TreePicture, t)
 		}
 	case events:
-		parts = append(parts, SpaceTime{r.SpaceTimeOptions, r.Protocol, r.Events, unit})
+		add(SpaceTimePicture, SpaceTime{r.SpaceTimeOptions, r.Protocol, r.Events, unit})
 	}
-	return parts
+	return parts, names
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"parley/cli/console"
 	"parley/internal/form"
+	"parley/internal/input"
 	"parley/internal/scenario"
 )
 
@@ -99,7 +99,7 @@ func scenarioSchema(root *cobra.Command) schema {
 // flagSchema is the schema of a flag's value in a file. other is the schema of the same flag of another protocol.
 func flagSchema(f *pflag.Flag, other any) schema {
 	var s schema
-	values := console.Values(f)
+	values := input.Values(f)
 	switch kind := f.Value.Type(); {
 	case f.Name == "faulty":
 		behaviors := schema{"type": "object", "additionalProperties": schema{"type": "string"}}

@@ -100,11 +100,13 @@ func (v *View) firstWithTree(faulty parley.Set) parley.ID {
 	return first
 }
 
-func (v *View) rounds() []reading.Round {
+// Rounds returns what was sent in each round.
+func (v *View) Rounds() []reading.Round {
 	return reading.Gather(v.run.Protocol, v.log.Events, reading.Gathering{Style: v.style, Rows: v.options.Rows})
 }
 
-func (v *View) outcomes() []reading.Outcome {
+// Outcomes returns the beginning and the end of the run for every process.
+func (v *View) Outcomes() []reading.Outcome {
 	return reading.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
 		return v.behavior(id)
 	})
@@ -128,6 +130,15 @@ func (v *View) origin() string {
 	}
 	return fmt.Sprintf("seed %d", v.run.Seed)
 }
+
+// Owner returns the process whose information tree is shown, and whether there is one.
+func (v *View) Owner() (parley.ID, bool) { return v.owner, v.tree != nil }
+
+// Tree returns the information tree of the owner, or nil.
+func (v *View) Tree() parley.Tree { return v.tree }
+
+// Style returns the style in which the run is shown: it marks the faulty processes, and those that crashed.
+func (v *View) Style() reading.Style { return v.style }
 
 // title describes what was run.
 func (v *View) title() string {
@@ -174,7 +185,7 @@ func (v *View) Parts() (parts []string) {
 		}
 		switch section {
 		case "messages":
-			parts = append(parts, term.Rounds(v.rounds(), term.RoundsOptions{Style: v.style, Rows: v.options.Rows}))
+			parts = append(parts, term.Rounds(v.Rounds(), term.RoundsOptions{Style: v.style, Rows: v.options.Rows}))
 		case "spacetime":
 			o := term.SpaceTimeOptions{
 				SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.options.Beats},
@@ -197,7 +208,7 @@ func (v *View) Parts() (parts []string) {
 				parts = append(parts, term.Tree(t.Tree, t.options))
 			}
 		case "decisions":
-			parts = append(parts, term.Decisions(v.outcomes(), v.style))
+			parts = append(parts, term.Decisions(v.Outcomes(), v.style))
 		case "verdict":
 			parts = append(parts, v.card().Text())
 		}
@@ -372,17 +383,21 @@ func (v *View) SVG() []byte { return v.Found(v.log.Events, v.origin(), false) }
 // Found draws a run that an explorer found, in which times are the numbers of steps if stepped is set. about says
 // what was found.
 func (v *View) Found(events []trace.Event, about string, stepped bool) []byte {
+	r := v.Drawing(events)
+	r.Subtitle, r.Steps = fmt.Sprintf("n = %d, m = %d, %s", v.run.Protocol.N, v.run.Protocol.M, about), stepped
+	return svg.File(r.Scene())
+}
+
+// Drawing returns what there is to draw of the run, as far as the given events show it. It has the tree of one process.
+func (v *View) Drawing(events []trace.Event) *draw.Run {
 	p := v.run.Protocol
-	r := draw.Run{
-		Heading: draw.Heading{
-			Title:    strings.ToUpper(p.Title[:1]) + p.Title[1:],
-			Subtitle: fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, about), Verdicts: v.report.Judged,
-		},
+	r := &draw.Run{
+		Heading:          draw.Heading{Title: strings.ToUpper(p.Title[:1]) + p.Title[1:], Verdicts: v.report.Judged},
 		SpaceTimeOptions: reading.SpaceTimeOptions{Style: v.style, Beats: v.options.Beats},
-		Protocol:         p, Events: events, Lives: v.outcomes(), Steps: stepped,
+		Protocol:         p, Events: events, Lives: v.Outcomes(),
 	}
 	if p.Timing == parley.Synchronous {
-		r.Rounds = v.rounds()
+		r.Rounds = v.Rounds()
 	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing
@@ -390,5 +405,5 @@ func (v *View) Found(events []trace.Event, about string, stepped bool) []byte {
 			break
 		}
 	}
-	return svg.File(r.Scene())
+	return r
 }

@@ -98,7 +98,8 @@ catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
-internal/draw/scene    seeded  : core
+internal/draw/scene    seeded  : core internal/draw/prose
+internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
@@ -107,6 +108,7 @@ internal/conform       free    : core adapters faulty trace hosts protocols agre
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/naming        pure    : core
 internal/input         free    : core internal/nearest
+internal/costs         pure    : core
 internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
@@ -123,12 +125,15 @@ cli/explore            free    : core faulty trace sim explore explore/* run pro
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
+internal/lab/traitor   free    : core faulty trace sim explore forms
+internal/lab/engine    free    : core faulty trace sim run drawing internal/scenario internal/costs internal/lab/traitor forms
 internal/lab/page      free    :
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 cli/lab                free    : core docs/scenarios internal/lab/* cli/console
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
+cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes

@@ -19,6 +19,7 @@ import (
 
 	"parley"
 	"parley/internal/input"
+	"parley/internal/lab/traitor"
 )
 
 // Engine answers questions about runs of its protocols. It is safe for concurrent use.
@@ -29,8 +30,7 @@ type Engine struct {
 	runs      runs
 }
 
-// New returns an engine for protocols, with the scenario files of a folder for the gallery. version is that of the
-// program.
+// New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.
 func New(protocols []parley.Protocol, scenarios fs.FS, version string) *Engine {
 	return &Engine{protocols: protocols, scenarios: scenarios, version: version}
 }
@@ -43,24 +43,38 @@ type asked struct {
 	Ask string `json:"ask"`
 }
 
-// questions are the kinds of questions.
-var questions = map[string]func(*Engine, context.Context, []byte, func([]byte)) (any, error){
-	"about":   question((*Engine).about),
-	"form":    question((*Engine).form),
-	"run":     question((*Engine).run),
-	"picture": question((*Engine).picture),
-	"tables":  question((*Engine).tables),
-	"story":   question((*Engine).story),
-	"event":   question((*Engine).event),
-	"state":   question((*Engine).state),
-	"vote":    question((*Engine).vote),
-	"export":  question((*Engine).export),
+// aboutRun is a question about one run.
+type aboutRun struct {
+	asked
+	Setting Setting `json:"run"`
 }
 
-// question makes an entry of questions from a method that answers at once.
-func question[Q any](answer func(*Engine, Q) (any, error),
-) func(*Engine, context.Context, []byte, func([]byte)) (any, error) {
-	return func(e *Engine, _ context.Context, b []byte, _ func([]byte)) (any, error) {
+func (q aboutRun) setting() Setting { return q.Setting }
+
+// answerer answers the questions of one kind.
+type answerer func(ctx context.Context, e *Engine, question []byte, progress func([]byte)) (any, error)
+
+// answerers are the kinds of questions.
+var answerers = map[string]answerer{
+	"about":   ofAll((*Engine).about),
+	"form":    ofAll((*Engine).form),
+	"levels":  ofAll((*Engine).levels),
+	"cost":    ofAll((*Engine).cost),
+	"run":     ofRun((*made).answer),
+	"picture": ofRun((*made).picture),
+	"tables":  ofRun((*made).tables),
+	"story":   ofRun((*made).story),
+	"event":   ofRun((*made).event),
+	"state":   ofRun((*made).state),
+	"vote":    ofRun((*made).vote),
+	"export":  ofRun((*made).export),
+	"seat":    ofRun(seat),
+	"search":  search,
+}
+
+// ofAll makes an answerer from a method that answers at once.
+func ofAll[Q any](answer func(*Engine, Q) (any, error)) answerer {
+	return func(_ context.Context, e *Engine, b []byte, _ func([]byte)) (any, error) {
 		var q Q
 		if err := read(b, &q); err != nil {
 			return nil, err
@@ -68,6 +82,50 @@ func question[Q any](answer func(*Engine, Q) (any, error),
 		return answer(e, q)
 	}
 }
+
+// ofRun makes an answerer from a method of a run.
+func ofRun[Q interface{ setting() Setting }](answer func(*made, Q) (any, error)) answerer {
+	return ofAll(func(e *Engine, q Q) (any, error) {
+		m, err := e.of(q.setting())
+		if err != nil {
+			return nil, err
+		}
+		return answer(m, q)
+	})
+}
+
+// seat answers what a faulty process could send.
+func seat(m *made, q struct {
+	aboutRun
+	Of string `json:"of"`
+}) (any, error) {
+	return traitor.Seat(m.Run, q.Of)
+}
+
+// search answers whether faulty processes can break a property.
+func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
+	var q struct {
+		aboutRun
+		traitor.Question
+	}
+	if err := read(b, &q); err != nil {
+		return nil, err
+	}
+	m, err := e.of(q.Setting)
+	if err != nil {
+		return nil, err
+	}
+	return traitor.Search(ctx, m.Run, q.Question, progress)
+}
+
+// LevelsAnswer is the answer to "levels": what a traitor can try, in order.
+type LevelsAnswer struct {
+	Levels []traitor.Level `json:"levels"`
+}
+
+func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
 
 // read reads a question, whose fields must be known.
 func read(b []byte, q any) error {
@@ -105,12 +163,12 @@ func (e *Engine) answer(ctx context.Context, question []byte, progress func([]by
 	if err := json.Unmarshal(question, &kind); err != nil {
 		return nil, fmt.Errorf("the question is not understood: %w", err)
 	}
-	answer, known := questions[kind.Ask]
+	answer, known := answerers[kind.Ask]
 	if !known {
 		return nil, fmt.Errorf("the question %.40q is not known: the page and the program have different versions, "+
 			"so load the page again", kind.Ask)
 	}
-	return answer(e, ctx, question, progress)
+	return answer(ctx, e, question, progress)
 }
 
 // Failure is an error as the page shows it: at its flag, or at its line of the scenario.

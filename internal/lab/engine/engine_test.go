@@ -1,0 +1,179 @@
+package engine_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/catalog"
+	"parley/docs/scenarios"
+	"parley/internal/costs"
+	"parley/internal/lab/engine"
+)
+
+// answers asks an engine and returns the answer. It fails the test if there is none.
+func answers[A any](t *testing.T, e *engine.Engine, question map[string]any) (a A) {
+	t.Helper()
+	b, err := json.Marshal(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fails struct{ Error *engine.Failure }
+	out := e.Answer(t.Context(), b, nil)
+	if err := json.Unmarshal(out, &fails); err != nil {
+		t.Fatalf("%s: %v in %s", b, err, out)
+	}
+	if fails.Error != nil {
+		t.Fatalf("%.300s: %+v", b, *fails.Error)
+	}
+	if err := json.Unmarshal(out, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func newEngine() *engine.Engine { return engine.New(catalog.All(), scenarios.Files, "test") }
+
+// Every scenario of the gallery runs, and every question about its run has an answer.
+func TestGallery(t *testing.T) {
+	e := newEngine()
+	gallery := answers[engine.About](t, e, map[string]any{"ask": "about"}).Gallery
+	if len(gallery) < 60 {
+		t.Fatalf("%d scenarios", len(gallery))
+	}
+	for _, c := range gallery {
+		t.Run(c.Name, func(t *testing.T) {
+			if c.Words == "" || c.Protocol == "" || c.Shows == "" {
+				t.Errorf("%+v", c)
+			}
+			of := map[string]any{"scenario": c.Text}
+			ask := func(kind string, more ...any) map[string]any {
+				q := map[string]any{"ask": kind, "run": of}
+				for pair := range slices.Chunk(more, 2) {
+					q[pair[0].(string)] = pair[1]
+				}
+				return q
+			}
+			run := answers[engine.RunAnswer](t, e, ask("run"))
+			events := run.Report.Events
+			if len(run.Pictures) == 0 {
+				t.Error("no picture")
+			}
+			for _, name := range run.Pictures {
+				svg := answers[engine.PictureAnswer](t, e, ask("picture", "name", name)).SVG
+				if !strings.HasPrefix(svg, "<svg") || strings.Contains(svg, "style=") {
+					t.Errorf("%s: %.100s", name, svg)
+				}
+			}
+			for _, owner := range run.Owners {
+				answers[engine.PictureAnswer](t, e, ask("picture", "name", "tree", "of", owner))
+			}
+			tables := answers[engine.TablesAnswer](t, e, ask("tables")).Tables
+			if len(run.Rounds) > 0 && len(tables) == 0 {
+				t.Error("rounds without a table")
+			}
+			story := answers[engine.StoryAnswer](t, e, ask("story", "from", 1, "count", 500)).Lines
+			if len(story) != min(int(events), 500) {
+				t.Errorf("%d lines of %d events", len(story), events)
+			}
+			for _, at := range []uint64{0, events / 2, events} {
+				state := answers[engine.StateAnswer](t, e, ask("state", "at", at)).Processes
+				if len(state) != run.Report.N {
+					t.Errorf("%d states of %d processes", len(state), run.Report.N)
+				}
+			}
+			answers[engine.EventAnswer](t, e, ask("event", "event", events))
+			// The exported scenario is the same run.
+			text := answers[engine.ExportAnswer](t, e, ask("export", "form", "scenario")).Text
+			again := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"scenario": text}})
+			if again.Report.Trace != run.Report.Trace {
+				t.Errorf("exported as\n%s\ngot trace %s, want %s", text, again.Report.Trace, run.Report.Trace)
+			}
+			// The trace of the run is the same run, with the same states.
+			recorded := map[string]any{"trace": answers[engine.ExportAnswer](t, e, ask("export", "form", "trace")).Text}
+			traced := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": recorded})
+			if traced.Report.Trace != run.Report.Trace {
+				t.Errorf("read from its trace: got %s, want %s", traced.Report.Trace, run.Report.Trace)
+			}
+			for _, at := range []uint64{events / 3, events} {
+				got := e.Answer(t.Context(), must(json.Marshal(map[string]any{"ask": "state", "at": at, "run": recorded})), nil)
+				want := e.Answer(t.Context(), must(json.Marshal(ask("state", "at", at))), nil)
+				if string(got) != string(want) {
+					t.Errorf("states after %d events differ:\n%.2000s\n%.2000s", at, got, want)
+				}
+			}
+			form := answers[engine.FormAnswer](t, e, ask("form"))
+			if form.Error != nil || len(form.Names) != run.Report.N {
+				t.Errorf("%+v", form)
+			}
+		})
+	}
+}
+
+// A wrong question gets a sentence that says where the fault is.
+func TestWrongQuestions(t *testing.T) {
+	e := newEngine()
+	for _, c := range []struct{ question, flag, says string }{
+		{`{"ask":"nonsense"}`, "", "load the page again"},
+		{`[`, "", "not understood"},
+		{`{"ask":"run","run":{"protocol":"eig"},"more":1}`, "", "not understood"},
+		{`{"ask":"run","run":{"protocol":"egi"}}`, "protocol", "unknown protocol"},
+		{`{"ask":"run","run":{"protocol":"eig","flags":{"n":"x"}}}`, "n", "whole number"},
+		{`{"ask":"run","run":{"protocol":"eig","flags":{"n":"6","m":"2"}}}`, "m", "n > 3m"},
+		{`{"ask":"run","run":{"protocol":"eig","flags":{"svg":"/etc/passwd"}}}`, "svg", "no such setting"},
+		{`{"ask":"run","run":{"protocol":"eig","flags":{"host":"cluster"}}}`, "host", "simulates"},
+		{`{"ask":"run","run":{"scenario":"protocol: eig\nn: 7\nm: x\n"}}`, "", "a number was expected"},
+		{`{"ask":"event","event":99999,"run":{"protocol":"eig"}}`, "", "99999"},
+		{`{"ask":"story","count":99999,"run":{"protocol":"eig"}}`, "", "99999"},
+		{`{"ask":"vote","ref":"P2/x","run":{"protocol":"eig"}}`, "", "no node"},
+		{`{"ask":"export","form":"png","run":{"protocol":"eig"}}`, "", "allowed are"},
+	} {
+		var a struct{ Error engine.Failure }
+		if err := json.Unmarshal(e.Answer(t.Context(), []byte(c.question), nil), &a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Error.Flag != c.flag || !strings.Contains(a.Error.Message, c.says) {
+			t.Errorf("%s: %+v", c.question, a.Error)
+		}
+	}
+}
+
+// The measured cost of a run without faults equals the formula, or is at most the formula where it is a bound.
+func TestCost(t *testing.T) {
+	e := newEngine()
+	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
+		a := answers[engine.CostAnswer](t, e, map[string]any{"ask": "cost", "m": 1, "most": 12, "quantity": quantity})
+		rows, err := csv.NewReader(strings.NewReader(a.CSV)).ReadAll()
+		if err != nil || len(rows) != 11 || !strings.HasPrefix(a.SVG, "<svg") {
+			t.Fatalf("%s: %v, %d rows", quantity, err, len(rows))
+		}
+		measured := 0
+		for _, row := range rows[1:] {
+			for i := 1; i < len(row); i += 2 {
+				formula, _ := strconv.Atoi(row[i])
+				count, err := strconv.Atoi(row[i+1])
+				if err != nil {
+					continue
+				}
+				measured++
+				atMost := slices.ContainsFunc(a.Limits, func(l costs.Limits) bool { return l.Name == rows[0][i] && l.AtMost })
+				if count != formula && !(atMost && count < formula) {
+					t.Errorf("%s of %s with n = %s: measured %d, formula %d", quantity, rows[0][i], row[0], count, formula)
+				}
+			}
+		}
+		if (measured == 0) != (quantity == "rounds") {
+			t.Errorf("%s: %d measured", quantity, measured)
+		}
+	}
+}
