@@ -48,6 +48,7 @@ cross: ## compile the command for Windows and macOS, and the packages that make 
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
 	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw/... ./internal/form ./internal/report
+	GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/labwasm
 
 .PHONY: staticcheck
 staticcheck: ## run staticcheck
