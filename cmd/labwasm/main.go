@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Command labwasm is the engine of the lab in a worker of the browser. Its first message is {ready: VERSION}. It gives
-// the worker two functions: parleyAsk(id, question) answers by messages {id, progress} and one message {id, answer}, in
-// which the question, the reports of progress, and the answer are texts in JSON. parleyStop(id) ends an answer early.
+// Command labwasm is the engine of the lab in a worker of the browser. It gives the worker two functions.
+// parleyAsk(id, question) answers by messages {id, progress} and one message {id, answer}; the question, the reports of
+// progress, and the answer are texts in JSON. parleyStop(id) ends an answer early.
 package main
 
 import (
@@ -43,7 +43,6 @@ func main() {
 		}
 		return nil
 	}))
-	js.Global().Call("postMessage", map[string]any{"ready": version})
 	<-make(chan struct{}) // the worker ends the program
 	asked.Wait()
 }

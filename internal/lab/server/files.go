@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"io/fs"
 	"net/http"
@@ -12,11 +11,6 @@ import (
 
 	"parley/internal/draw/svg"
 )
-
-// askScript sends the questions of the page to this server.
-//
-//go:embed ask.js
-var askScript []byte
 
 // types are the types of files. The table of the operating system is not used, because it may be wrong.
 var types = map[string]string{
@@ -61,7 +55,6 @@ func newFiles(page fs.FS) files {
 		panic("server: the page cannot be read: " + err.Error())
 	}
 	add("scene.css", svg.Sheet())
-	add("ask.js", askScript)
 	out["/"] = out["/index.html"]
 	return out
 }

@@ -64,7 +64,7 @@ func inBubble(t *testing.T, answer func(context.Context, []byte, func([]byte)) [
 func pageWith(text string) fstest.MapFS {
 	return fstest.MapFS{
 		"index.html":    {Data: []byte("<p>" + text)},
-		"app.js":        {Data: []byte("import './ask.js'")},
+		"app.js":        {Data: []byte("import './vendor/x.js'")},
 		"app.css":       {Data: []byte("p{}")},
 		"vendor/x.js":   {Data: []byte("export default 1")},
 		"vendor/y.wasm": {Data: []byte("\x00asm")},

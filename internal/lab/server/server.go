@@ -1,4 +1,6 @@
-// Package server serves the lab: the files of its page, and the answers of an engine to the page's questions.
+// Package server serves the lab: the files of its page, the style sheet scene.css of the engine's pictures, and the
+// engine's answers to the page's questions. The page posts a question to /ask and gets lines of JSON: {"progress":...}
+// any number of times, and {"answer":...} at the end. Before that it posts {"token":...} to /token.
 //
 // # Decisions
 //
