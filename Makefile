@@ -69,6 +69,14 @@ dist-check: ## check what make dist has built: install, run, compare; needs Linu
 	$(GO) -C tools/dist vet ./...
 	$(GO) -C tools/dist test . -count=1 -v -dist ../../dist -targets '$(TARGETS)'
 
+.PHONY: site
+site: ## write the lab as static files into dist/site, which any web server can serve
+	$(GO) run ./internal/lab/site -out dist/site
+
+.PHONY: lab-size
+lab-size: ## demand that the lab's engine for the browser is small
+	$(GO) run ./internal/lab/site -size
+
 .PHONY: storebench
 storebench: ## vet the comparison of logs in tools/storebench; its first build takes a minute
 	$(GO) -C tools/storebench mod tidy -diff
