@@ -1,5 +1,5 @@
-// Package cli is the command line. Its caller passes the protocols, so that another module can have the same command
-// line for a protocol of its own:
+// Package cli is the command line. Its caller passes the protocols. So another module can use the same
+// command line for a protocol of its own:
 //
 //	func main() { cli.Main(append(catalog.All(), mine.New(mine.Config{N: 4}))) }
 package cli

@@ -9,18 +9,18 @@ import (
 	"parley/trace"
 )
 
-// Replay repeats the steps of the correct processes of a trace, from whatever host: fresh machines get the
-// inputs in the trace, and must have the effects in the trace.
+// Replay repeats the steps of the correct processes of a trace from any host. Fresh machines get the inputs
+// in the trace, and must request the effects in the trace.
 type Replay struct {
 	Protocol parley.Protocol
 	Faulty   parley.Set // their events are taken from the trace
 	Signer   Signer
-	Clocks   []Clock // those that do not show true time
+	Clocks   []Clock // the clocks that do not show true time
 	Stepped  bool    // as in [trace.Facts]
 }
 
 // Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
-// is about the first event that does not follow from the earlier ones.
+// is about the first event that does not follow from the events before it.
 func (r Replay) Run(events []trace.Event) (steps int, err error) {
 	return r.replayer().run(events)
 }

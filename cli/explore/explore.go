@@ -23,24 +23,26 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore PROTOCOL",
 		Short: "Search every schedule, crash, and lie of a small system",
-		Long: "Explore visits all states of a small system: every order of deliveries, every crash " +
-			"and loss that the flags allow, and every lie of faulty processes. It ends when all " +
-			"states are visited, or when it finds a run that breaks a promise. It then prints the " +
-			"shortest such run, step by step. It changes only the files of --trace and --svg.\n\n" +
-			"The exit status is 0 if all states were visited and nothing was found, 1 if something " +
-			"was found, 3 if the search ended before all were visited (by default after 1 minute: " +
-			"see --for), and 130 after Ctrl-C, with a report of what is known. A second Ctrl-C ends " +
-			"the search at once.\n\n" +
-			"Without -n the system has three processes, or the fewest that tolerate one fault. If a " +
-			"protocol tolerates Byzantine faults, explore tries every choice of m faulty processes, " +
-			"unless --faulty or --liars change this. It also tries every initial value of " +
-			"--try-values. Other faults occur only if flags such as --crashes 1 allow them. A " +
-			"protocol that uses a failure detector is explored without its heartbeats: a process is " +
-			"notified of a crash after it has received all that the crashed process sent to it, or " +
-			"with --overtaking at any time.\n\n" +
-			"A step is one message, timer, or crash. With --step round a step is one round: the " +
-			"system then has fewer states, and no faults except lies. With --step split the last " +
-			"round is also split by receiver: the system then has far fewer states.\n\n" +
+		Long: "Explore visits all states of a small system: every order of deliveries, every crash and loss " +
+			"that the flags allow, and every lie of faulty processes. It ends when it has visited all " +
+			"states, or when it finds a run that breaks a promise. If it finds such runs, it prints the " +
+			"shortest one, step by step. It changes only the files of --trace and --svg.\n\n" +
+			"The exit status is 0 if the search visited all states and found nothing, and 1 if it found " +
+			"something. It is 3 if the search ended before it had visited all states (by default after 1 " +
+			"minute: see --for). It is 130 after Ctrl-C; explore then reports what it knows. A second " +
+			"Ctrl-C ends the search at once.\n\n" +
+			"Without -n, the system has three processes, or more if the protocol needs more to tolerate one " +
+			"fault. If the protocol tolerates Byzantine faults, explore tries every choice of m faulty " +
+			"processes; --faulty and --liars change this. It also tries every initial value of " +
+			"--try-values. Other faults occur only if flags such as --crashes 1 allow them.\n\n" +
+			"If a protocol uses a failure detector, explore replaces the detector and its heartbeats by " +
+			"notices. A process gets the notice of a crash after it has received all messages that the " +
+			"crashed process sent to it. With --overtaking, the notice may arrive at any time after the " +
+			"crash.\n\n" +
+			"A step is one message, timer, or crash. With --step round, a step is one round: the system has " +
+			"fewer states, and no faults except lies. With --step split, a step is also one round, and in " +
+			"the last round explore treats each receiver separately. The system then has far fewer " +
+			"states.\n\n" +
 			goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +

@@ -62,45 +62,55 @@ func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
 	f := &flags{fs: fs, listed: p}
 	f.own = f.Declare(p, fs)
 	if n := fs.Lookup("n"); n != nil {
-		n.DefValue = fmt.Sprintf("%d, or the fewest that tolerate one fault", atLeast(p))
+		n.DefValue = fmt.Sprintf("%d, or more if one fault needs more", atLeast(p))
 	}
 	f.asks.Declare(fs, []string{"requests", "workload"}, whenever)
 	fs.StringVar(&f.faulty, "faulty", "",
-		"faulty `processes`: 1, which may do anything, or 1=flip as in a run, or none")
+		"faulty `processes`: 1 (process 1 may do anything), 1=flip (process 1 has the behavior flip, as in "+
+			"parley run), or none")
 	fs.IntVar(&f.liars, "liars", 0,
-		"`number` of faulty processes that may do anything, in every choice of them (default: m, if the protocol tolerates "+
-			"Byzantine faults)")
-	fs.BoolVar(&f.outspoken, "outspoken", false, "processes that may do anything are never silent")
+		"`number` of faulty processes that may do anything; explore tries every choice of this many "+
+			"processes (default: m, if the protocol tolerates Byzantine faults)")
+	fs.BoolVar(&f.outspoken, "outspoken", false, "faulty processes that may do anything are never silent: "+
+		"they always send some message")
 	fs.StringVar(&f.values, "values", "",
 		"initial `values`, as in a run: one for all processes that propose, or one for each of them")
 	fs.StringVar(&f.tryValues, "try-values", "",
-		"initial `values` to try, each for every process that proposes (default: the alphabet, or 0,1)")
+		"initial `values` to try for every process that proposes (default: the values of --alphabet, or "+
+			"0,1)")
 	fs.BoolVar(&f.beyond, "beyond-bound", false,
-		"explore beyond the bound, and search for broken properties although nothing is promised")
+		"allow n and m beyond the protocol's bound, where nothing is promised, and search for broken "+
+			"properties there")
 	f.declareModel(fs)
 
 	fs.StringSliceVar(&f.properties, "property", nil, "`properties` to check, separated by commas (default: all)")
-	fs.StringVar(&f.goal, "goal", "", "search for a state with this `GOAL`, such as 'P2 decides 0'")
-	fs.StringVar(&f.always, "always", "", "search for a state without this `GOAL`")
-	fs.StringVar(&f.eventually, "eventually", "", "search for a run that ends without this `GOAL` (protocols in rounds)")
+	fs.StringVar(&f.goal, "goal", "", "search for a state in which this `GOAL` is true, such as 'P2 decides "+
+		"0'")
+	fs.StringVar(&f.always, "always", "", "search for a state in which this `GOAL` is false")
+	fs.StringVar(&f.eventually, "eventually", "", "search for a run at whose end this `GOAL` is false "+
+		"(protocols in rounds)")
 	fs.BoolVar(&f.pairs, "indistinguishable", false,
-		"search for runs that look the same to a process that must decide differently in them (protocols in rounds)")
+		"search for runs that look the same to a process, although it must decide differently in them "+
+			"(protocols in rounds)")
 	fs.StringVar(&f.step, "step", grains[0],
-		"size of a step: `message|round|split`; split is by rounds, and by receiver in the last one")
+		"size of a step: `message|round|split`; split: as round, but explore treats each receiver of the "+
+			"last round separately")
 	fs.StringVar(&f.order, "order", orders[0], "order in which states are visited: `breadth|depth|random`")
 	fs.IntVar(&f.depth, "depth", 0, "maximum number of `steps` of a run (default: no limit)")
 	fs.Uint64Var(&f.states, "states", 0, "maximum `number` of visited states (default: no limit)")
 	fs.Uint64Var(&f.memory, "memory", 4, "stop when more than this many `GiB` are in use")
 	fs.DurationVar(&f.limit, "for", time.Minute, "maximum `duration` of the search, 0 for no limit")
-	fs.IntVar(&f.walks, "walks", 10_000, "`number` of runs to draw, with --order random")
-	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random, a `number`")
+	fs.IntVar(&f.walks, "walks", 10_000, "`number` of random runs, with --order random")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of all random choices, a `number`")
 	fs.IntVar(&f.workers, "workers", runtime.NumCPU(), "`number` of threads")
-	fs.BoolVar(&f.all, "all", false, "continue after something was found, and collect up to 100 findings")
-	fs.BoolVar(&f.unreduced, "unreduced", false, "take all steps in every order, also where the order makes no difference")
-	fs.BoolVar(&f.ordered, "ordered", false, "distinguish states by the order of requests and deliveries at different "+
-		"processes (default: true if a property depends on it)")
+	fs.BoolVar(&f.all, "all", false, "continue after the first finding, and collect up to 100 findings")
+	fs.BoolVar(&f.unreduced, "unreduced", false, "visit all orders of steps, even if the order makes no "+
+		"difference")
+	fs.BoolVar(&f.ordered, "ordered", false, "distinguish states also by the order in which different "+
+		"processes got requests and delivered messages (default: true if a property depends on this order)")
 	fs.StringVar(&f.symmetry, "symmetry", "",
-		"`processes` that are interchangeable, as in 2,3: visit one of the states that differ only in their names")
+		"interchangeable `processes`, as in 2,3: if states differ only in the names of these processes, "+
+			"visit only one of the states")
 
 	fs.StringVar(&f.traceTo, "trace", "", "write the run that was found to a `file`; - is standard output")
 	fs.StringVar(&f.svg, "svg", "", "draw the run that was found into an SVG `file`; - is standard output")
@@ -120,8 +130,9 @@ var renamed = map[string]string{
 
 // whenever says how the keys differ from those of a run.
 var whenever = map[string]string{
-	"requests": "; the key when serves only to order the requests of one process",
-	"workload": " (default: two processes broadcast once each, and the first one twice if the order is FIFO)",
+	"requests": "; the key when only sets the order of the requests of one process",
+	"workload": " (default: two processes broadcast once each; if the order is FIFO, the first process " +
+		"broadcasts twice)",
 }
 
 // faultCount is the maximum number of faults of one kind.
@@ -136,13 +147,15 @@ func faultCounts(m *explore.Model) []faultCount {
 	return []faultCount{
 		{&m.Crashes, "crashes", "", "crash", "crashes"},
 		{&m.Restarts, "restarts", "maximum `number` of restarts of crashed processes", "restart", "restarts"},
-		{&m.LostDisks, "lost-disks", "maximum `number` of the --restarts that are without durable state",
+		{&m.LostDisks, "lost-disks", "maximum `number` of restarts without durable state; they also count " +
+			"as --restarts",
 			"lost disk", "lost disks"},
 		{&m.Losses, "losses", "maximum `number` of lost messages", "lost message", "lost messages"},
 		{&m.Doubles, "doubles", "maximum `number` of messages that arrive twice", "doubled message", "doubled messages"},
 		{&m.FalseSuspicions, "false-suspicion", "maximum `number` of notices of a crash that did not happen",
 			"false suspicion", "false suspicions"},
-		{&m.Timeouts, "timeouts", "maximum `number` of timers that expire, at any time, where delays have no bound",
+		{&m.Timeouts, "timeouts", "maximum `number` of timers that expire; each may expire at any time (for " +
+			"protocols without bounds on delays)",
 			"timeout", "timeouts"},
 	}
 }
@@ -152,8 +165,9 @@ func faultCounts(m *explore.Model) []faultCount {
 func (f *flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
 	if f.crashes = "0"; fs.Lookup("crashes") == nil {
-		fs.StringVar(&f.crashes, "crashes", "0", "maximum `number` of crashes, of any processes; or a list of the "+
-			"processes that may crash, as in '[{process: 2}]', one crash for each entry at most (default: 0)")
+		fs.StringVar(&f.crashes, "crashes", "0", "maximum `number` of crashes (default: 0), or a list of "+
+			"the processes that may crash, as in '[{process: 2}]'; with a list, there are at most as many "+
+			"crashes as entries")
 	}
 	for _, c := range faultCounts(m) {
 		if fs.Lookup(c.flag) == nil {
@@ -165,12 +179,13 @@ func (f *flags) declareModel(fs *pflag.FlagSet) {
 			fs.BoolVar(to, name, false, help)
 		}
 	}
-	yes(&m.Detect, "crash-notices", "notify every process of each crash, after all messages of the crashed process "+
-		"(default: true if the protocol uses a detector)")
-	yes(&m.Overtaking, "overtaking", "let the notice of a crash overtake messages in flight")
+	yes(&m.Detect, "crash-notices", "notify each process of each crash, after it has received all messages "+
+		"of the crashed process (default: true if the protocol uses a detector)")
+	yes(&m.Overtaking, "overtaking", "let the notice of a crash arrive before messages that the crashed "+
+		"process sent earlier")
 	yes(&m.FIFO, "fifo", "links keep the order of messages (default: true if the protocol relies on it)")
-	yes(&m.InTime, "in-time", "messages arrive within the delay that the protocol relies on (default: true if it does, "+
-		"without --timeouts)")
+	yes(&m.InTime, "in-time", "messages arrive within the delay that the protocol relies on (default: true "+
+		"if the protocol relies on a delay and --timeouts is 0)")
 }
 
 // readCrashes reads --crashes: a number, or a list of processes.

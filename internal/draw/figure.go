@@ -1,8 +1,8 @@
 // Package draw lays runs out as scenes: message diagrams, space-time diagrams, states and clocks over time, orders of
 // delivery, information trees, and pairs of runs that look the same to a process, side by side.
 //
-// Everything is a pure function from data to a scene: the same data give the same marks. What is too big to be shown
-// completely is folded, collapsed or counted, never refused.
+// Everything is a pure function from data to a scene: the same data give the same marks. If something is too
+// big to be shown completely, it is folded, collapsed or counted, never refused.
 package draw
 
 import (

@@ -58,22 +58,24 @@ type AdminServiceClient interface {
 	// Health reports whether the node is ready for clients. It always answers while the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure returns what the node has measured of itself and its peers: the input for choosing the
-	// length of a round and m.
+	// Measure returns what the node has measured about itself and its peers. Use it to choose m and
+	// the length of a round.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
-	// Leave makes the node leave the cluster in order, at once, and exit.
+	// Leave makes the node leave all groups and tables at once, without waiting for requests in
+	// flight, and then exit.
 	// Right: admin.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Drain makes the node refuse new requests, wait for those in flight, then leave and exit.
+	// Drain makes the node refuse new requests, wait for the requests in flight, then leave and exit.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel makes the members expel another member. It needs a majority. The expelled node may
-	// rejoin, as a new incarnation, when it is started again.
+	// Expel makes the members expel another member. This needs a majority of the members. When the
+	// expelled node is started again, it may rejoin as a new incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget makes the node delete what it knows of the incarnations and the disk of another node
-	// that is not connected, and admit the next connection with a certificate of that name.
+	// Forget makes this node delete what it knows about the incarnations and the disk of another
+	// node, which must not be connected. This node then accepts the next connection with a
+	// certificate of the other node's name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
 	// Record returns the flight recorder: the last events of the node, as a trace for "parley trace"
@@ -235,22 +237,24 @@ type AdminServiceHandler interface {
 	// Health reports whether the node is ready for clients. It always answers while the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure returns what the node has measured of itself and its peers: the input for choosing the
-	// length of a round and m.
+	// Measure returns what the node has measured about itself and its peers. Use it to choose m and
+	// the length of a round.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
-	// Leave makes the node leave the cluster in order, at once, and exit.
+	// Leave makes the node leave all groups and tables at once, without waiting for requests in
+	// flight, and then exit.
 	// Right: admin.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Drain makes the node refuse new requests, wait for those in flight, then leave and exit.
+	// Drain makes the node refuse new requests, wait for the requests in flight, then leave and exit.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel makes the members expel another member. It needs a majority. The expelled node may
-	// rejoin, as a new incarnation, when it is started again.
+	// Expel makes the members expel another member. This needs a majority of the members. When the
+	// expelled node is started again, it may rejoin as a new incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget makes the node delete what it knows of the incarnations and the disk of another node
-	// that is not connected, and admit the next connection with a certificate of that name.
+	// Forget makes this node delete what it knows about the incarnations and the disk of another
+	// node, which must not be connected. This node then accepts the next connection with a
+	// certificate of the other node's name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
 	// Record returns the flight recorder: the last events of the node, as a trace for "parley trace"

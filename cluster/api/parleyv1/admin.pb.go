@@ -29,11 +29,11 @@ type NodeState int32
 const (
 	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
 	NodeState_NODE_STATE_RUNNING     NodeState = 1
-	// It refuses new requests, and is about to leave.
+	// The node refuses new requests, and will leave.
 	NodeState_NODE_STATE_DRAINING NodeState = 2
 	NodeState_NODE_STATE_LEAVING  NodeState = 3
 	NodeState_NODE_STATE_LEFT     NodeState = 4
-	// The others have expelled it; it may start again as another incarnation.
+	// The other nodes have expelled the node. It may start again, as a new incarnation.
 	NodeState_NODE_STATE_EXPELLED NodeState = 5
 )
 
@@ -121,7 +121,7 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// StatusResponse is the response of Status: what the node knows of itself and its peers.
+// StatusResponse is the response of Status: what the node knows about itself and its peers.
 type StatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster's name.
@@ -143,9 +143,9 @@ type StatusResponse struct {
 	Round *durationpb.Duration `protobuf:"bytes,9,opt,name=round,proto3" json:"round,omitempty"`
 	// Whether the node is running, and a member of all its groups and tables.
 	Ready bool `protobuf:"varint,10,opt,name=ready,proto3" json:"ready,omitempty"`
-	// The reasons if it is not ready, each with what to do.
+	// If the node is not ready: the reasons, each with what to do.
 	Problems []string `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
-	// In the order of the configuration, including this node.
+	// All members, including this node, in the order of the configuration.
 	Members []*MemberStatus `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
 	Groups  []*GroupStatus  `protobuf:"bytes,13,rep,name=groups,proto3" json:"groups,omitempty"`
 	Tables  []*TableStatus  `protobuf:"bytes,14,rep,name=tables,proto3" json:"tables,omitempty"`
@@ -156,9 +156,9 @@ type StatusResponse struct {
 	// Absent if the node has no durable state.
 	Store *StoreStatus `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
-	// Messages of others that machines refused.
+	// Messages of other nodes that this node's machines refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Connections that no member authenticated, by reason.
+	// Connections that did not authenticate as a member, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Messages for machines that this node does not have.
 	Strange       uint64 `protobuf:"varint,21,opt,name=strange,proto3" json:"strange,omitempty"`
@@ -343,24 +343,24 @@ func (x *StatusResponse) GetStrange() uint64 {
 	return 0
 }
 
-// MemberStatus is what this node knows of one member of the cluster.
+// MemberStatus is what this node knows about one member of the cluster.
 type MemberStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it listens for other nodes.
+	// The address at which the member listens for other nodes.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Whether it is this node; then the fields of the connection have no meaning.
+	// Whether the member is this node. If so, the fields about the connection have no meaning.
 	Self      bool `protobuf:"varint,3,opt,name=self,proto3" json:"self,omitempty"`
 	Connected bool `protobuf:"varint,4,opt,name=connected,proto3" json:"connected,omitempty"`
-	// Whether it is expelled, so that its messages are not accepted.
+	// Whether the member is expelled; other nodes accept no messages of an expelled member.
 	Expelled bool `protobuf:"varint,5,opt,name=expelled,proto3" json:"expelled,omitempty"`
-	// The groups and tables whose views contain it.
+	// The groups and tables whose views contain the member.
 	In []string `protobuf:"bytes,6,rep,name=in,proto3" json:"in,omitempty"`
-	// Its incarnation, as of the last connection.
+	// The member's incarnation at its last connection.
 	Incarnation uint64 `protobuf:"varint,7,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// When it connected; absent if it is not connected.
+	// When the member connected; absent if it is not connected.
 	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
-	// How often it has connected.
+	// How often the member has connected.
 	Connections uint64 `protobuf:"varint,9,opt,name=connections,proto3" json:"connections,omitempty"`
 	FramesIn    uint64 `protobuf:"varint,10,opt,name=frames_in,json=framesIn,proto3" json:"frames_in,omitempty"`
 	FramesOut   uint64 `protobuf:"varint,11,opt,name=frames_out,json=framesOut,proto3" json:"frames_out,omitempty"`
@@ -603,14 +603,14 @@ func (x *ViewStatus) GetSuspected() []string {
 type SlotStatus struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Opened uint64                 `protobuf:"varint,1,opt,name=opened,proto3" json:"opened,omitempty"`
-	// All slots up to this one are finished.
+	// The number of the slot up to which all slots are finished.
 	Done uint64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	// The first slot from which this node abstained; 0 if none.
 	Missed uint64 `protobuf:"varint,3,opt,name=missed,proto3" json:"missed,omitempty"`
 	// How many slots this node abstained from.
 	Abstained uint64 `protobuf:"varint,4,opt,name=abstained,proto3" json:"abstained,omitempty"`
-	// Whether the node does not participate, because it has restarted or lost contact with the
-	// others.
+	// True if the node takes no part in the slots, because it has restarted or lost contact with the
+	// other nodes.
 	Mute          bool `protobuf:"varint,5,opt,name=mute,proto3" json:"mute,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -764,14 +764,15 @@ func (x *GroupStatus) GetPosition() uint64 {
 type TableStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// How many commands it has applied.
+	// How many commands the replica has applied.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// Commands of this node that wait for their answers.
 	Waiting uint32      `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	View    *ViewStatus `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
-	// Why the replica of this node has stopped and answers nothing; empty if it has not.
+	// Why the replica of this node has stopped; a stopped replica answers nothing. Empty if the
+	// replica has not stopped.
 	Stopped string `protobuf:"bytes,5,opt,name=stopped,proto3" json:"stopped,omitempty"`
-	// The nodes whose replicas were found to hold another state.
+	// The nodes whose replicas have diverged: their state differs from the state of the majority.
 	Diverged      []string `protobuf:"bytes,6,rep,name=diverged,proto3" json:"diverged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -849,12 +850,12 @@ func (x *TableStatus) GetDiverged() []string {
 	return nil
 }
 
-// StreamStatus is the status of a stream of agreements: those of one algorithm, m, and source.
+// StreamStatus is the status of a stream: the agreements with the same algorithm, m, and source.
 type StreamStatus struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Algorithm Algorithm              `protobuf:"varint,1,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32                 `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
-	// Empty for vectors, whose sources are all nodes.
+	// Empty for a stream of vectors, in which all nodes are sources.
 	Source        string      `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	Slots         *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -926,9 +927,9 @@ type CommitStatus struct {
 	Protocol string `protobuf:"bytes,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	// Transactions that this node coordinates.
 	Open uint32 `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
-	// All transactions whose outcome it waits for.
+	// All transactions whose outcome this node does not know yet.
 	Pending uint32 `protobuf:"varint,3,opt,name=pending,proto3" json:"pending,omitempty"`
-	// Calls of its participant in flight.
+	// Calls in flight to the participant of this node.
 	Preparing uint32 `protobuf:"varint,4,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	Committed uint64 `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	Aborted   uint64 `protobuf:"varint,6,opt,name=aborted,proto3" json:"aborted,omitempty"`
@@ -1316,7 +1317,7 @@ func (*HealthRequest) Descriptor() ([]byte, []int) {
 type HealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ready bool                   `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
-	// The reasons if the node is not ready.
+	// If the node is not ready: the reasons.
 	Problems      []string `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1414,15 +1415,16 @@ type MeasureResponse struct {
 	Round *durationpb.Duration `protobuf:"bytes,3,opt,name=round,proto3" json:"round,omitempty"`
 	// The other nodes, in the order of the configuration.
 	Peers []*PeerMeasure `protobuf:"bytes,4,rep,name=peers,proto3" json:"peers,omitempty"`
-	// How late this process was scheduled.
+	// How late the operating system woke the node's process.
 	Wake *WakeMeasure `protobuf:"bytes,5,opt,name=wake,proto3" json:"wake,omitempty"`
 	// How long this computer was suspended since the node started.
 	Suspended *durationpb.Duration `protobuf:"bytes,6,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	// How far apart clocks may be; absent if this node's clock is not synchronized.
+	// How far apart the clocks of correct nodes may be; absent if this node's clock is not
+	// synchronized.
 	Bound        *durationpb.Duration `protobuf:"bytes,7,opt,name=bound,proto3" json:"bound,omitempty"`
 	Synchronized bool                 `protobuf:"varint,8,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
-	// How much faster this node's clock runs than the others', in parts per million; 0 while that is
-	// not known.
+	// How much faster this node's clock runs than the clocks of the other nodes, in parts per
+	// million; 0 while this is not known.
 	Drift         float64 `protobuf:"fixed64,9,opt,name=drift,proto3" json:"drift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1521,7 +1523,8 @@ func (x *MeasureResponse) GetDrift() float64 {
 	return 0
 }
 
-// WakeMeasure is how late a process was scheduled, over the last 4096 measurements (about 41 s).
+// WakeMeasure says how late the operating system woke the node's process, in the last 4096
+// measurements (about 41 s).
 type WakeMeasure struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Median *durationpb.Duration   `protobuf:"bytes,1,opt,name=median,proto3" json:"median,omitempty"`
@@ -1601,17 +1604,17 @@ func (x *WakeMeasure) GetPauses() uint64 {
 	return 0
 }
 
-// PeerMeasure is what was measured of one peer.
+// PeerMeasure is what this node has measured about one peer.
 type PeerMeasure struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Connected bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`
 	// Absent before the first ping.
 	RoundTrip *RoundTrip `protobuf:"bytes,3,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
-	// How far its clock was ahead of this node's when it was last read; absent if it could not be
-	// read.
+	// How far the peer's clock was ahead of this node's clock at the last reading; absent if the
+	// clock could not be read.
 	Skew *durationpb.Duration `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`
-	// The largest error of skew.
+	// The largest possible error of skew.
 	Error         *durationpb.Duration `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -44,27 +44,28 @@ const (
 
 // AgreeServiceClient is a client for the parley.v1.AgreeService service.
 type AgreeServiceClient interface {
-	// Agree makes all correct nodes agree on a value of this node, the source. It answers when this
-	// node has decided. If the caller disconnects first, the agreement continues.
+	// Agree makes all correct nodes agree on a value of this node, the source. The call returns when
+	// this node has decided. If the caller disconnects first, the agreement continues.
 	// FAILED_PRECONDITION: messages are too slow for the length of a round. UNAVAILABLE: more than m
-	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages came
-	// too late. If the outcome is unknown, the other nodes may have
-	// decided; if nothing was done, a retry is safe.
+	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages
+	// came too late. If the outcome is unknown, the other nodes may have decided; if nothing was
+	// done, a retry is safe.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
-	// Propose is interactive consistency: this node submits a value under a name, and all correct
-	// nodes that are called with the name get the same vector of the nodes' values. An agreement
-	// begins when m+1 nodes have been called; fewer wait until their callers disconnect. A node that
-	// is called too late, or never, has no value in the vector.
+	// Propose is interactive consistency. Clients call Propose at several nodes, with the same name
+	// and a value for each node. All correct nodes that are called return the same vector of the
+	// nodes' values. The agreement begins when m+1 nodes have been called. Until then, each call
+	// waits, at most until its caller disconnects. If a node is called too late or never, the vector
+	// has no value for this node.
 	// Right: write.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
 	// Consensus is Propose, followed by a rule that reduces the vector to one value. The rule must be
 	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions that this node makes from now on, whichever node requested
-	// them. They are not necessarily in the order of slots. A caller that reads too slowly is cut off
-	// with ABORTED.
+	// Decisions streams the decisions that this node makes from now on, whichever node requested the
+	// agreement. The decisions are not necessarily in the order of slots. A caller that reads too
+	// slowly is cut off with ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest) (*connect.ServerStreamForClient[DecisionsResponse], error)
 }
@@ -149,27 +150,28 @@ func (c *agreeServiceClient) Decisions(ctx context.Context, req *DecisionsReques
 
 // AgreeServiceHandler is an implementation of the parley.v1.AgreeService service.
 type AgreeServiceHandler interface {
-	// Agree makes all correct nodes agree on a value of this node, the source. It answers when this
-	// node has decided. If the caller disconnects first, the agreement continues.
+	// Agree makes all correct nodes agree on a value of this node, the source. The call returns when
+	// this node has decided. If the caller disconnects first, the agreement continues.
 	// FAILED_PRECONDITION: messages are too slow for the length of a round. UNAVAILABLE: more than m
-	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages came
-	// too late. If the outcome is unknown, the other nodes may have
-	// decided; if nothing was done, a retry is safe.
+	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages
+	// came too late. If the outcome is unknown, the other nodes may have decided; if nothing was
+	// done, a retry is safe.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
-	// Propose is interactive consistency: this node submits a value under a name, and all correct
-	// nodes that are called with the name get the same vector of the nodes' values. An agreement
-	// begins when m+1 nodes have been called; fewer wait until their callers disconnect. A node that
-	// is called too late, or never, has no value in the vector.
+	// Propose is interactive consistency. Clients call Propose at several nodes, with the same name
+	// and a value for each node. All correct nodes that are called return the same vector of the
+	// nodes' values. The agreement begins when m+1 nodes have been called. Until then, each call
+	// waits, at most until its caller disconnects. If a node is called too late or never, the vector
+	// has no value for this node.
 	// Right: write.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
 	// Consensus is Propose, followed by a rule that reduces the vector to one value. The rule must be
 	// identical on all nodes.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions that this node makes from now on, whichever node requested
-	// them. They are not necessarily in the order of slots. A caller that reads too slowly is cut off
-	// with ABORTED.
+	// Decisions streams the decisions that this node makes from now on, whichever node requested the
+	// agreement. The decisions are not necessarily in the order of slots. A caller that reads too
+	// slowly is cut off with ABORTED.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest, *connect.ServerStream[DecisionsResponse]) error
 }

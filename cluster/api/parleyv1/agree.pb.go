@@ -26,7 +26,7 @@ const (
 type Algorithm int32
 
 const (
-	// Exponential information gathering.
+	// The default of the request.
 	Algorithm_ALGORITHM_UNSPECIFIED Algorithm = 0
 	// Exponential information gathering: n > 3m, m+1 rounds.
 	Algorithm_ALGORITHM_EIG Algorithm = 1
@@ -87,12 +87,12 @@ func (Algorithm) EnumDescriptor() ([]byte, []int) {
 type Rule int32
 
 const (
-	// The strict majority.
+	// The same as RULE_MAJORITY.
 	Rule_RULE_UNSPECIFIED Rule = 0
 	// The value of more than half of the nodes; if there is none, the value of the field "otherwise".
 	Rule_RULE_MAJORITY Rule = 1
 	// The median of the values as decimal integers. An entry that is no integer counts as the value
-	// of the field otherwise.
+	// of the field "otherwise".
 	Rule_RULE_MEDIAN Rule = 2
 	// The minimum of these integers.
 	Rule_RULE_MINIMUM Rule = 3
@@ -155,8 +155,8 @@ type AgreeRequest struct {
 	// How many nodes may be faulty, at most 4 and within the algorithm's bound. 0: as many as the
 	// algorithm tolerates.
 	M uint32 `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
-	// Whether the response contains what the nodes report that they received. It then takes up to one
-	// round longer.
+	// Whether the response contains the nodes' reports of what they received. The call then takes up
+	// to one round longer.
 	Evidence      bool `protobuf:"varint,4,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -268,16 +268,18 @@ func (x *AgreeResponse) GetDecision() *Decision {
 // Decision is the value that all correct nodes decide in one slot.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node whose value it is.
+	// The node whose value was agreed on.
 	Source    string    `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32    `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
-	// The number of the agreement among those of the same source, algorithm, and m, from 1.
+	// The number of the agreement in its stream, from 1. A stream is all agreements with the same
+	// source, algorithm, and m.
 	Slot uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Absent if the decision is that there is no value; that happens only if the source is faulty.
+	// Absent if the nodes decided that the source sent no value. This happens only if the source is
+	// faulty.
 	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	// What nodes report that they received, if requested. It proves nothing, because a faulty node
-	// may report anything.
+	// The nodes' reports of what they received, if requested. A report proves nothing, because a
+	// faulty node may report anything.
 	Evidence      []*Account `protobuf:"bytes,6,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -355,12 +357,12 @@ func (x *Decision) GetEvidence() []*Account {
 	return nil
 }
 
-// Account is what one node reports of an agreement.
+// Account is one node's report of an agreement.
 type Account struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reporting node.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// What it received, in order of arrival.
+	// What the node received, in order of arrival.
 	Heard []*Heard `protobuf:"bytes,2,rep,name=heard,proto3" json:"heard,omitempty"`
 	// The node's information tree, where the algorithm has one.
 	Tree []*Branch `protobuf:"bytes,3,rep,name=tree,proto3" json:"tree,omitempty"`
@@ -497,9 +499,10 @@ type Branch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The nodes that relayed the value, the source first.
 	Path []string `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
-	// The value received along the path. Absent if none was.
+	// The value received along the path. Absent if no value was received.
 	In []byte `protobuf:"bytes,2,opt,name=in,proto3,oneof" json:"in,omitempty"`
-	// The value resolved from in and from the branches below. Absent if it is no value.
+	// The value resolved from the field in and from the branches below. Absent if the result is that
+	// there is no value.
 	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3,oneof" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -559,8 +562,8 @@ func (x *Branch) GetOut() []byte {
 // ProposeRequest is the request of Propose.
 type ProposeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name that identifies the vector, at most 64 bytes. A vector is remembered for 1024 further
-	// names.
+	// The name that identifies the vector, at most 64 bytes. A node remembers a vector until 1024
+	// further names have been used.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// This node's value, at most 956 bytes.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
@@ -809,7 +812,7 @@ type ConsensusRequest struct {
 	Proposal *ProposeRequest `protobuf:"bytes,1,opt,name=proposal,proto3" json:"proposal,omitempty"`
 	// By default the strict majority. Identical on all nodes.
 	Rule Rule `protobuf:"varint,2,opt,name=rule,proto3,enum=parley.v1.Rule" json:"rule,omitempty"`
-	// The value that counts for a node that submitted none, and the result if no value has the
+	// The value that counts for a node that submitted none. It is also the result if no value has the
 	// majority. Identical on all nodes.
 	Otherwise     []byte `protobuf:"bytes,3,opt,name=otherwise,proto3" json:"otherwise,omitempty"`
 	unknownFields protoimpl.UnknownFields

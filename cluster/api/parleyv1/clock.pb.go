@@ -67,10 +67,10 @@ type NowResponse struct {
 	// Initially it is the median of the nodes' own dates. It does not decrease from one response of a
 	// synchronized clock to the next.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// How far any other correct node's clock may differ, while at most m nodes are faulty,
-	// disconnected, or down. Absent if the clock is not synchronized.
+	// How far the clock of any other correct node may differ from this node's clock, while at most m
+	// nodes are faulty, disconnected, or down. Absent if the clock is not synchronized.
 	Bound *durationpb.Duration `protobuf:"bytes,2,opt,name=bound,proto3" json:"bound,omitempty"`
-	// Whether this node's clock is synchronized with those of all but m nodes.
+	// Whether this node's clock is synchronized with the clocks of all but m nodes.
 	Synchronized bool `protobuf:"varint,3,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
 	// How far the cluster's time is ahead of the clock of this node's computer.
 	Offset        *durationpb.Duration `protobuf:"bytes,4,opt,name=offset,proto3" json:"offset,omitempty"`

@@ -40,15 +40,18 @@ const (
 
 // CommitServiceClient is a client for the parley.v1.CommitService service.
 type CommitServiceClient interface {
-	// Commit makes the participants of members prepare their bodies, and then all commit or all
-	// abort. It answers when the outcome is decided. A retry at this node gets the same outcome, as
-	// long as the node remembers it. UNKNOWN with reason "blocked": the outcome cannot be known
-	// before other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one
-	// with other members, or to a finished one that was requested at another node; if the outcome is
-	// unknown, the name may belong to this transaction. NOT_FOUND: no member has one of the names.
+	// Commit runs a transaction. The body of a member says what the member does in the transaction.
+	// The participant of each member first prepares its body. Then all participants commit, or all
+	// abort. The call returns when the outcome is decided. A retry at this node gets the same
+	// outcome, as long as the node remembers the transaction. UNKNOWN with reason "blocked": the
+	// outcome cannot be known before other nodes recover. ALREADY_EXISTS: the name belongs to a
+	// different transaction, to a transaction with other members, or to a finished transaction that
+	// was requested at another node. If the outcome is unknown, the name may belong to the requested
+	// transaction itself. NOT_FOUND: a name in bodies is not the name of a member.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome returns what this node knows of a transaction. NOT_FOUND: the node knows nothing of it.
+	// Outcome returns what this node knows about a transaction. NOT_FOUND: this node does not know
+	// the transaction.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }
@@ -106,15 +109,18 @@ func (c *commitServiceClient) Outcome(ctx context.Context, req *OutcomeRequest) 
 
 // CommitServiceHandler is an implementation of the parley.v1.CommitService service.
 type CommitServiceHandler interface {
-	// Commit makes the participants of members prepare their bodies, and then all commit or all
-	// abort. It answers when the outcome is decided. A retry at this node gets the same outcome, as
-	// long as the node remembers it. UNKNOWN with reason "blocked": the outcome cannot be known
-	// before other nodes recover. ALREADY_EXISTS: the name belongs to another transaction, or to one
-	// with other members, or to a finished one that was requested at another node; if the outcome is
-	// unknown, the name may belong to this transaction. NOT_FOUND: no member has one of the names.
+	// Commit runs a transaction. The body of a member says what the member does in the transaction.
+	// The participant of each member first prepares its body. Then all participants commit, or all
+	// abort. The call returns when the outcome is decided. A retry at this node gets the same
+	// outcome, as long as the node remembers the transaction. UNKNOWN with reason "blocked": the
+	// outcome cannot be known before other nodes recover. ALREADY_EXISTS: the name belongs to a
+	// different transaction, to a transaction with other members, or to a finished transaction that
+	// was requested at another node. If the outcome is unknown, the name may belong to the requested
+	// transaction itself. NOT_FOUND: a name in bodies is not the name of a member.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome returns what this node knows of a transaction. NOT_FOUND: the node knows nothing of it.
+	// Outcome returns what this node knows about a transaction. NOT_FOUND: this node does not know
+	// the transaction.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// TransactionState is the state of a transaction as a node knows it.
+// TransactionState is what a node knows about the state of a transaction.
 type TransactionState int32
 
 const (
@@ -132,9 +132,9 @@ func (x *CommitRequest) GetBodies() map[string][]byte {
 // CommitResponse is the response of Commit.
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether all members commit, or none.
+	// True if all members commit; false if no member commits.
 	Committed bool `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
-	// The reason of an abort, if known: which member said no, and its text.
+	// The reason of an abort, if known: which member voted no, and its explanation.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -235,9 +235,9 @@ type OutcomeResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Transaction string                 `protobuf:"bytes,1,opt,name=transaction,proto3" json:"transaction,omitempty"`
 	State       TransactionState       `protobuf:"varint,2,opt,name=state,proto3,enum=parley.v1.TransactionState" json:"state,omitempty"`
-	// The reason of an abort, if known: which member said no, and its text.
+	// The reason of an abort, if known: which member voted no, and its explanation.
 	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
-	// The members that a blocked transaction waits for.
+	// The members that must recover before a blocked transaction gets its outcome.
 	Waits         []string `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

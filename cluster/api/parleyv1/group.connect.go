@@ -42,25 +42,27 @@ const (
 
 // GroupServiceClient is a client for the parley.v1.GroupService service.
 type GroupServiceClient interface {
-	// Broadcast broadcasts a payload to all members of a group, and answers when this node has
-	// delivered it. In durable mode it is then on disk, except in Byzantine groups, which are always
-	// in memory. With the levels total, uniform, and atomic, all members that stay then deliver it,
-	// and with Byzantine all correct members, even if this node crashes now; with reliable, FIFO, and
-	// causal they do if this node stays. UNKNOWN: it may have been delivered, or still may be.
+	// Broadcast broadcasts a payload to all members of a group. The call returns when this node has
+	// delivered the payload. In durable mode the payload is then on disk, except in Byzantine groups,
+	// which are always in memory. Even if this node crashes now, all members that stay deliver the
+	// payload in groups of the levels total, uniform, and atomic, and all correct members deliver it
+	// in Byzantine groups. In groups of the levels reliable, FIFO, and causal, this is certain only
+	// if this node stays. UNKNOWN: the payload may have been delivered, or may still be delivered.
 	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
 	// Subscribe streams this node's deliveries of a group, in their order, until the caller
-	// disconnects. It resumes at any position that is still retained, at any node if the positions of
-	// the group are the same at all nodes (see Delivery). In durable mode a restarted node still has
-	// what it had on disk, except for Byzantine groups. If all members of a group in memory have
-	// ended, the group and its positions start from scratch. OUT_OF_RANGE: the position is no longer
-	// retained; the detail has the first one that is. ABORTED: the caller read too slowly and was cut
-	// off. UNAVAILABLE: this node is no longer a member.
+	// disconnects. A caller can resume at any position that is still retained. If the positions of
+	// the group are the same at all nodes (see Delivery), the caller can resume at any node. In
+	// durable mode, a restarted node still has the deliveries that it had on disk, except in
+	// Byzantine groups. If a group is in memory and all its members have ended, the group and its
+	// positions start from scratch. OUT_OF_RANGE: the position is no longer retained; the field
+	// "first" of the detail is the first retained position. ABORTED: the caller read too slowly and
+	// was cut off. UNAVAILABLE: this node is no longer a member.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest) (*connect.ServerStreamForClient[SubscribeResponse], error)
-	// Fetch is Subscribe for callers that do not stream, such as curl: it returns deliveries from a
-	// position on, and waits for the first one if necessary.
+	// Fetch is Subscribe for callers that do not stream, such as curl. It returns deliveries from a
+	// position on. If there is no delivery yet, Fetch waits for the first one.
 	// Right: read.
 	Fetch(context.Context, *FetchRequest) (*FetchResponse, error)
 }
@@ -130,25 +132,27 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 
 // GroupServiceHandler is an implementation of the parley.v1.GroupService service.
 type GroupServiceHandler interface {
-	// Broadcast broadcasts a payload to all members of a group, and answers when this node has
-	// delivered it. In durable mode it is then on disk, except in Byzantine groups, which are always
-	// in memory. With the levels total, uniform, and atomic, all members that stay then deliver it,
-	// and with Byzantine all correct members, even if this node crashes now; with reliable, FIFO, and
-	// causal they do if this node stays. UNKNOWN: it may have been delivered, or still may be.
+	// Broadcast broadcasts a payload to all members of a group. The call returns when this node has
+	// delivered the payload. In durable mode the payload is then on disk, except in Byzantine groups,
+	// which are always in memory. Even if this node crashes now, all members that stay deliver the
+	// payload in groups of the levels total, uniform, and atomic, and all correct members deliver it
+	// in Byzantine groups. In groups of the levels reliable, FIFO, and causal, this is certain only
+	// if this node stays. UNKNOWN: the payload may have been delivered, or may still be delivered.
 	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
 	// Subscribe streams this node's deliveries of a group, in their order, until the caller
-	// disconnects. It resumes at any position that is still retained, at any node if the positions of
-	// the group are the same at all nodes (see Delivery). In durable mode a restarted node still has
-	// what it had on disk, except for Byzantine groups. If all members of a group in memory have
-	// ended, the group and its positions start from scratch. OUT_OF_RANGE: the position is no longer
-	// retained; the detail has the first one that is. ABORTED: the caller read too slowly and was cut
-	// off. UNAVAILABLE: this node is no longer a member.
+	// disconnects. A caller can resume at any position that is still retained. If the positions of
+	// the group are the same at all nodes (see Delivery), the caller can resume at any node. In
+	// durable mode, a restarted node still has the deliveries that it had on disk, except in
+	// Byzantine groups. If a group is in memory and all its members have ended, the group and its
+	// positions start from scratch. OUT_OF_RANGE: the position is no longer retained; the field
+	// "first" of the detail is the first retained position. ABORTED: the caller read too slowly and
+	// was cut off. UNAVAILABLE: this node is no longer a member.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest, *connect.ServerStream[SubscribeResponse]) error
-	// Fetch is Subscribe for callers that do not stream, such as curl: it returns deliveries from a
-	// position on, and waits for the first one if necessary.
+	// Fetch is Subscribe for callers that do not stream, such as curl. It returns deliveries from a
+	// position on. If there is no delivery yet, Fetch waits for the first one.
 	// Right: read.
 	Fetch(context.Context, *FetchRequest) (*FetchResponse, error)
 }

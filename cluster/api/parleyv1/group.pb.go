@@ -22,29 +22,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Level is what a group promises, and under which faults. All levels but Byzantine tolerate
-// crashes, but no Byzantine faults.
+// Level is what a group promises, and under which faults. The level Byzantine tolerates Byzantine
+// faults. All other levels tolerate only crashes.
 type Level int32
 
 const (
 	// The group's own level.
 	Level_LEVEL_UNSPECIFIED Level = 0
-	// Uniform total order: what any member delivers, even one that crashes, all members that stay
-	// deliver in the same place.
+	// Uniform total order: if any member delivers a payload, even a member that crashes, all members
+	// that stay deliver it at the same position.
 	Level_LEVEL_TOTAL Level = 1
-	// No order: what one member that stays delivers, all that stay deliver.
+	// No order. If a member that stays delivers a payload, all members that stay deliver it.
 	Level_LEVEL_RELIABLE Level = 2
-	// Reliable, including deliveries of members that crash afterwards.
+	// No order. If any member delivers a payload, even a member that crashes, all members that stay
+	// deliver it.
 	Level_LEVEL_UNIFORM Level = 3
 	// Reliable, with each sender's payloads in the order of their broadcasts.
 	Level_LEVEL_FIFO Level = 4
-	// FIFO, and each payload is delivered only after all that its sender had delivered before it
-	// broadcast the payload.
+	// FIFO. In addition, a member delivers a payload only after all payloads that the sender had
+	// delivered before it broadcast this payload.
 	Level_LEVEL_CAUSAL Level = 5
 	// Uniform total order, by the lecture's two phases.
 	Level_LEVEL_ATOMIC Level = 6
-	// Total order at all correct members, while at most m members are faulty. It is in memory, also
-	// in durable mode: deliveries are retained as long as n-m nodes run.
+	// Total order at all correct members, while at most m members are faulty. The group is in memory,
+	// even in durable mode: deliveries are retained as long as n-m nodes run.
 	Level_LEVEL_BYZANTINE Level = 7
 )
 
@@ -106,8 +107,8 @@ type BroadcastRequest struct {
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	// At most 60 KiB.
 	Payload []byte `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
-	// By default the group's own. Groups of level reliable, uniform, FIFO, or causal accept payloads
-	// of these four levels; other groups only of their own.
+	// By default the group's level. A group of level reliable, uniform, FIFO, or causal accepts
+	// payloads of any of these four levels. Any other group accepts only payloads of its own level.
 	Level         Level `protobuf:"varint,3,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -213,11 +214,11 @@ func (x *BroadcastResponse) GetPosition() uint64 {
 // Delivery is one payload that a group has delivered.
 type Delivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// It grows with every delivery, not always by one. In groups of levels total, atomic, and
-	// Byzantine it is the same at all members for the same payload; in the others it is local to this
-	// node.
+	// The position grows with every delivery, but not always by 1. In groups of the levels total,
+	// atomic, and Byzantine, a payload has the same position at all members. In other groups, a
+	// position is valid only at this node.
 	Position uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
-	// The node that broadcast it.
+	// The node that broadcast the payload.
 	From          string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	Payload       []byte `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -280,8 +281,9 @@ type SubscribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// The first position to deliver; if it does not exist, the next one that does. To resume, the
-	// position of the caller's last delivery plus 1. 0: new deliveries only.
+	// The first position to deliver. If no delivery has this position, the subscription begins with
+	// the next delivery. To resume, give the position of the caller's last delivery plus 1. 0 means
+	// new deliveries only.
 	From          uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -334,10 +336,10 @@ func (x *SubscribeRequest) GetFrom() uint64 {
 // SubscribeResponse is the response of Subscribe.
 type SubscribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent in the first message, which says that the subscription is open, and in a message every 5
-	// s of silence, which says that the node is still running.
+	// Absent in the first message, which says that the subscription is open. Also absent in a message
+	// after every 5 s without a delivery, which says that the node is still running.
 	Delivery *Delivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// The position to subscribe from in order to continue after this message.
+	// The value of from with which a new subscription continues after this message.
 	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -392,13 +394,13 @@ type FetchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// As in SubscribeRequest. 0 waits for new deliveries.
+	// As in SubscribeRequest. 0 means new deliveries only.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	// The maximum number of deliveries; by default, and at most, 1000. The response ends earlier when
 	// it reaches 1 MiB.
 	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// How long to wait for the first delivery: at most 1 min, by default 10 s. If none comes, the
-	// response has none.
+	// How long to wait for the first delivery: at most 1 min, by default 10 s. If there is none in
+	// this time, the response has no deliveries.
 	Wait          *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -466,7 +468,7 @@ func (x *FetchRequest) GetWait() *durationpb.Duration {
 type FetchResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Deliveries []*Delivery            `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
-	// The position to fetch from next without a gap.
+	// The value of from for the next call, so that no delivery is missed.
 	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -38,9 +38,9 @@ const (
 
 // LinkServiceClient is a client for the parley.v1.LinkService service.
 type LinkServiceClient interface {
-	// Carry carries messages to a node. A node makes one call after another, and numbers them, so
-	// that its messages are accepted once and in order. If a call fails, or one of the nodes does not
-	// hear from the other, both begin a new session.
+	// Carry carries messages to a node. A node makes one call after another, and numbers the calls,
+	// so that the other node accepts each message once and in order. If a call fails, or if one of
+	// the two nodes receives nothing from the other for too long, both nodes begin a new session.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }
 
@@ -80,9 +80,9 @@ func (c *linkServiceClient) Carry(ctx context.Context, req *CarryRequest) (*Carr
 
 // LinkServiceHandler is an implementation of the parley.v1.LinkService service.
 type LinkServiceHandler interface {
-	// Carry carries messages to a node. A node makes one call after another, and numbers them, so
-	// that its messages are accepted once and in order. If a call fails, or one of the nodes does not
-	// hear from the other, both begin a new session.
+	// Carry carries messages to a node. A node makes one call after another, and numbers the calls,
+	// so that the other node accepts each message once and in order. If a call fails, or if one of
+	// the two nodes receives nothing from the other for too long, both nodes begin a new session.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }
 

@@ -45,23 +45,24 @@ const (
 
 // ParticipantServiceClient is a client for the parley.v1.ParticipantService service.
 type ParticipantServiceClient interface {
-	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
-	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. The node then also calls Abort.
+	// Prepare prepares a body, so that the service can later commit it or abort it, whatever fails.
+	// The service votes yes if it has prepared the body. The transaction is aborted if the service
+	// votes no, returns an error, or does not answer within the time in the header
+	// connect-timeout-ms. In each of these cases the node also calls Abort.
 	//
 	// With "again", the node has restarted after it had received a yes to this request. The answer
 	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
 	// this life of the node; if not, the transaction is finished, and the service changes nothing.
 	//
-	// Without "again", everything that was prepared for the node in earlier lives, and was not
-	// requested again in this one, was aborted: the service must abort it. A request with a smaller
-	// life than the largest one seen is too late: the answer must be no.
+	// Without "again", the request says that the node has aborted everything that was prepared for it
+	// in earlier lives and not requested again in this life: the service must abort this, too. A
+	// request with a smaller life than the largest one seen is too late: the answer must be no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit commits what was prepared. The node retries until there is an answer that is not an
-	// error, and waits 10 s for each. If the service does not know the transaction, the transaction is
-	// finished, and the service changes nothing.
+	// Commit commits what was prepared. The node repeats the call until it gets an answer that is not
+	// an error. It waits 10 s for each answer. If the service does not know the transaction, the
+	// transaction is finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort aborts what was prepared. It is retried like Commit.
+	// Abort aborts what was prepared. The node repeats the call as for Commit.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 
@@ -133,23 +134,24 @@ func (c *participantServiceClient) Abort(ctx context.Context, req *AbortPartRequ
 
 // ParticipantServiceHandler is an implementation of the parley.v1.ParticipantService service.
 type ParticipantServiceHandler interface {
-	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
-	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. The node then also calls Abort.
+	// Prepare prepares a body, so that the service can later commit it or abort it, whatever fails.
+	// The service votes yes if it has prepared the body. The transaction is aborted if the service
+	// votes no, returns an error, or does not answer within the time in the header
+	// connect-timeout-ms. In each of these cases the node also calls Abort.
 	//
 	// With "again", the node has restarted after it had received a yes to this request. The answer
 	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
 	// this life of the node; if not, the transaction is finished, and the service changes nothing.
 	//
-	// Without "again", everything that was prepared for the node in earlier lives, and was not
-	// requested again in this one, was aborted: the service must abort it. A request with a smaller
-	// life than the largest one seen is too late: the answer must be no.
+	// Without "again", the request says that the node has aborted everything that was prepared for it
+	// in earlier lives and not requested again in this life: the service must abort this, too. A
+	// request with a smaller life than the largest one seen is too late: the answer must be no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit commits what was prepared. The node retries until there is an answer that is not an
-	// error, and waits 10 s for each. If the service does not know the transaction, the transaction is
-	// finished, and the service changes nothing.
+	// Commit commits what was prepared. The node repeats the call until it gets an answer that is not
+	// an error. It waits 10 s for each answer. If the service does not know the transaction, the
+	// transaction is finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort aborts what was prepared. It is retried like Commit.
+	// Abort aborts what was prepared. The node repeats the call as for Commit.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 

@@ -60,15 +60,15 @@ type TableServiceClient interface {
 	// Do applies a command in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that reads, in the language of the state machine. It needs no session.
-	// A command that changes something, or that the node cannot recognize as a read, also needs the
-	// right write, and may be applied twice if it is retried.
+	// Query applies a command that reads, in the language of the state machine. Query needs no
+	// session. A command that changes something, or that the node cannot recognize as a read, also
+	// needs the right write, and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
 	// Right: read.
 	Inspect(context.Context, *InspectRequest) (*InspectResponse, error)
-	// Get reads a key. NOT_FOUND: it has no value.
+	// Get reads the value of a key. NOT_FOUND: the key has no value.
 	// Right: read.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Put sets the value of a key.
@@ -81,7 +81,7 @@ type TableServiceClient interface {
 	// FAILED_PRECONDITION: the value is not a number, or the sum would be out of range.
 	// Right: write.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Delete removes the value of a key. NOT_FOUND: it has none.
+	// Delete removes the value of a key. NOT_FOUND: the key has no value.
 	// Right: write.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 }
@@ -258,15 +258,15 @@ type TableServiceHandler interface {
 	// Do applies a command in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that reads, in the language of the state machine. It needs no session.
-	// A command that changes something, or that the node cannot recognize as a read, also needs the
-	// right write, and may be applied twice if it is retried.
+	// Query applies a command that reads, in the language of the state machine. Query needs no
+	// session. A command that changes something, or that the node cannot recognize as a read, also
+	// needs the right write, and may be applied twice if it is retried.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
 	// Right: read.
 	Inspect(context.Context, *InspectRequest) (*InspectResponse, error)
-	// Get reads a key. NOT_FOUND: it has no value.
+	// Get reads the value of a key. NOT_FOUND: the key has no value.
 	// Right: read.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Put sets the value of a key.
@@ -279,7 +279,7 @@ type TableServiceHandler interface {
 	// FAILED_PRECONDITION: the value is not a number, or the sum would be out of range.
 	// Right: write.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Delete removes the value of a key. NOT_FOUND: it has none.
+	// Delete removes the value of a key. NOT_FOUND: the key has no value.
 	// Right: write.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 }

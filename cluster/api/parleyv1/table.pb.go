@@ -115,9 +115,10 @@ func (x *OpenResponse) GetSession() uint64 {
 // Call identifies a command, so that it can be retried.
 type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// From Open.
+	// The session, from Open.
 	Session uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
-	// From 1, incremented for every command.
+	// The number of the command in the session: 1 for the first command, and 1 more for each further
+	// command.
 	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -463,8 +464,8 @@ type InspectResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many commands this node's replica has applied.
 	Position uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
-	// A hash of its state, including the sessions. Replicas with the same position have the same
-	// hash.
+	// A hash of the replica's state, including the sessions. Replicas with the same position have the
+	// same hash.
 	Hash          uint64 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -749,7 +750,7 @@ type SwapRequest struct {
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// At most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// The version that the key must have; 0: it must have no value.
+	// The version that the key must have. 0 means that the key must have no value.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// At most 48 KiB.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
@@ -827,11 +828,11 @@ func (x *SwapRequest) GetCall() *Call {
 // SwapResponse is the response of Swap.
 type SwapResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the key had the version, and was changed.
+	// Whether the key had the expected version, so that its value was changed.
 	Swapped bool `protobuf:"varint,1,opt,name=swapped,proto3" json:"swapped,omitempty"`
 	// The current version of the key.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The current value, if it was not swapped; absent if it has none.
+	// If the value was not swapped: the current value; absent if the key has none.
 	Value         []byte `protobuf:"bytes,3,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1074,7 +1075,7 @@ func (x *DeleteRequest) GetCall() *Call {
 // DeleteResponse is the response of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The new version of the key: the next value gets the one after it.
+	// The new version of the key: the next value gets the version after it.
 	Version       uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
