@@ -94,6 +94,12 @@ rename-check: ## rename a copy of the module, and compile it and its tests
 vuln: ## run govulncheck, if the database of vulnerabilities can be reached
 	bash .ci/vuln
 
+.PHONY: test-browser
+test-browser: ## test the lab in a browser, served and static; needs Chromium; ONLY selects tests
+	$(GO) -C tools/browser mod tidy -diff
+	$(GO) -C tools/browser vet ./...
+	$(GO) -C tools/browser test ./... -count=1 $(if $(ONLY),-run '$(ONLY)')
+
 .PHONY: race
 race: ## run all tests with the race detector; needs a C compiler
 	$(GO) test -race ./...

@@ -34,7 +34,7 @@ import (
 // usual is the default address. Tests change it.
 var usual = "127.0.0.1:7411"
 
-// Command is "parley lab". version is that of the program.
+// Command is "parley lab". The page shows the version of the program.
 func Command(a *console.App, version string) *cobra.Command {
 	l := lab{App: a, version: version}
 	var hidden bool
