@@ -126,7 +126,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       owner.value = answer.owners.includes(of) ? of : "";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
-        ? `This version makes another run than the link: the trace is ${made.slice(0, 8)}, and the link says ${hash}.` : "";
+        ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
     });
   } catch (error) {
     if (!mine.signal.aborted) run.value = {error};
