@@ -45,6 +45,12 @@ export const process = ref => run.value.answer?.processes.find(p => p.ref === re
 /** The scenario of the gallery with a name, or undefined. */
 export const card = name => about.value?.gallery.find(c => c.name === name);
 
+/** What the run is, as a heading. */
+export const title = computed(() => {
+  const from = place.value?.g && card(place.value.g);
+  return from ? from.shows : run.value.answer?.report.title ?? "Run";
+});
+
 /** The name of a process that a reference shows, whatever processes are called. */
 export const named = ref => process(ref)?.name ?? ref;
 
