@@ -1,8 +1,8 @@
 // The page: a header, one view, and what every view has: the keys, the notices, and dropped files.
 
-import {html, render, use, useEffect, useRef, useState} from "./lib.js";
+import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
 import {trouble} from "./engine.js";
-import {about, begin, cursor, events, notice, place, run, selection, view} from "./store.js";
+import {about, begin, cursor, events, notice, place, run, selection, title, view} from "./store.js";
 import {write} from "./link.js";
 import {helping, list} from "./keys.js";
 import {isDark, theme, toggle} from "./theme.js";
@@ -84,13 +84,22 @@ function Notices() {
       <button class="tool" aria-label="Close" onClick=${() => { notice.value = ""; }}><${Icon} name="close"/></button></p>`}`;
 }
 
+// Where the gallery was scrolled to, so that the way back leads to the same card.
+let galleryAt = 0;
+addEventListener("scroll", () => {
+  if (view.peek() === "gallery" && document.querySelector(".shots")) galleryAt = scrollY;
+}, {passive: true});
+
 function App() {
   const current = use(view), known = use(about);
-  const {view: View, title} = views.find(v => v.name === current) ?? views[0];
+  const shown = views.find(v => v.name === current) ?? views[0];
+  const heading = use(title);
   const main = useRef(null), before = useRef("");
   useEffect(() => {
-    document.title = `${title} · Parley lab`;
-    scrollTo(0, 0);
+    document.title = `${current === "run" ? capital(heading) : shown.title} · Parley lab`;
+  }, [current, heading]);
+  useEffect(() => {
+    scrollTo(0, current === "gallery" ? galleryAt : 0);
     if (before.current) main.current.focus({preventScroll: true}); // who hears the page hears that it is another one
     before.current = current;
   }, [current]);
@@ -98,7 +107,7 @@ function App() {
     <a class="skip" href="#main" onClick=${e => { e.preventDefault(); main.current.focus(); }}>To the content</a>
     <${Header} current=${current}/>
     <${Notices}/>
-    <main id="main" ref=${main} tabindex="-1">${known ? html`<${View}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
+    <main id="main" ref=${main} tabindex="-1">${known ? html`<${shown.view}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
     <${Keys}/><${Spoken}/>`;
 }
 

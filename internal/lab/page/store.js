@@ -45,6 +45,12 @@ export const process = ref => run.value.answer?.processes.find(p => p.ref === re
 /** The scenario of the gallery with a name, or undefined. */
 export const card = name => about.value?.gallery.find(c => c.name === name);
 
+/** What the run is, as a heading. */
+export const title = computed(() => {
+  const from = place.value?.g && card(place.value.g);
+  return from ? from.shows : run.value.answer?.report.title ?? "Run";
+});
+
 /** The name of a process that a reference shows, whatever processes are called. */
 export const named = ref => process(ref)?.name ?? ref;
 
@@ -126,7 +132,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       owner.value = answer.owners.includes(of) ? of : "";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
-        ? `This version makes another run than the link: the trace is ${made.slice(0, 8)}, and the link says ${hash}.` : "";
+        ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
     });
   } catch (error) {
     if (!mine.signal.aborted) run.value = {error};

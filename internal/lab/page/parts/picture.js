@@ -3,6 +3,7 @@
 import {capital, classes, count, html, use, useAnswer, useEffect, useLayoutEffect, useRef, useState} from "../lib.js";
 import {cursor, moveTo, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
+import {lanes} from "./lanes.js";
 import {Marks, refAt} from "./marks.js";
 import {Pan} from "./pan.js";
 import {timeline} from "./timeline.js";
@@ -75,6 +76,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     svg.querySelector(":scope > title")?.remove(); // it would pop up everywhere
     trim(svg);
     const marks = new Marks(svg);
+    frame.current.onscroll = lanes(svg, text, frame.current);
     const moves = [timeline(svg, name), prepare?.(svg) ?? (() => {})];
     shown.current = {marks, moves};
     for (const move of [e => marks.to(e), ...moves]) move(cursor.peek());

@@ -74,7 +74,7 @@ export function Gallery() {
       onChange=${e => { state.value = e.target.checked; }}/> ${label}</label>`;
   return html`
     <div class="title"><div><h1>Processes that agree, although some of them fail</h1>
-      <p class="mute">Each run below can be moved through, event by event, and changed.</p></div></div>
+      <p class="mute">Open a run to step through its events, and to change its setting.</p></div></div>
     <form class="filters" role="search" onSubmit=${e => e.preventDefault()}>
       <input type="search" placeholder="Search: protocol, fault, lesson …" aria-label="Search the gallery" value=${search.peek()}
         onInput=${e => { search.value = e.target.value; }}/>

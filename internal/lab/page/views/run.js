@@ -1,7 +1,7 @@
 // One run: pictures, tables, tree, verdict, story and state, in step with one cursor and one selection.
 
 import {capital, classes, count, html, use} from "../lib.js";
-import {card, editing, place, run} from "../store.js";
+import {card, editing, place, run, title} from "../store.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
 import {Picture} from "../parts/picture.js";
@@ -21,7 +21,7 @@ function Heading() {
   const faulty = processes.filter(p => p.faulty);
   return html`
     <div class="title">
-      <div><h1>${capital(from ? from.shows : report.title)}</h1>
+      <div><h1>${capital(use(title))}</h1>
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
           ${` · seed ${report.seed}`}${changed && " · changed"}</p></div>
