@@ -75,6 +75,7 @@ var answerers = map[string]answerer{
 	"seat":    ofRun(seat),
 	"search":  search,
 	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
+	"presets": ofAll((*Engine).presets),
 	"explore": exploring,
 	"pairs":   pairing,
 }
@@ -131,6 +132,8 @@ type LevelsAnswer struct {
 }
 
 func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) presets(struct{ asked }) (any, error) { return PresetsAnswer{presets}, nil }
 
 func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
 

@@ -33,10 +33,12 @@ type aboutModel struct {
 
 // ModelAnswer is the answer to "model": what can be set for a search, and what it would search.
 type ModelAnswer struct {
-	Fields  []Field  `json:"fields"`
-	Words   []string `json:"words"`   // the model
-	Endless string   `json:"endless"` // why the search may not end
-	Error   *Failure `json:"error"`   // why it cannot be made
+	Fields   []Field  `json:"fields"`
+	Words    []string `json:"words"`    // the model
+	Endless  string   `json:"endless"`  // why the search may not end
+	Error    *Failure `json:"error"`    // why it cannot be made
+	Unpaired string   `json:"unpaired"` // why it cannot search for runs that look the same
+	Command  string   `json:"command"`  // makes the search in a shell
 }
 
 // ExploreAnswer is the answer to "explore": how the search ended, and the run that it found.
@@ -53,8 +55,31 @@ type PairsAnswer struct {
 	SVG string `json:"svg,omitempty"`
 }
 
-// unexplored are flags of a search that the engine sets.
+// unexplored are flags of a search that the engine sets, and sought the one that another question sets.
 var unexplored = []string{"memory", "workers"}
+
+const sought = "indistinguishable"
+
+// groups are the flags of a search by what they are about. Other flags belong to the protocol.
+var groups = map[string][]string{
+	"start": {"values", "try-values", "requests", "workload"},
+	"faults": {
+		"faulty", "liars", "outspoken", "crashes", "restarts", "lost-disks", "losses", "doubles", "timeouts", "delta",
+		"false-suspicion", "crash-notices", "overtaking", "fifo", "in-time",
+	},
+	"goal":   {"property", "goal", "always", "eventually", "beyond-bound"},
+	"search": {"step", "order", "for", "states", "depth", "walks", "seed", "symmetry", "all", "ordered", "unreduced"},
+}
+
+// groupOf returns the group of a flag.
+func groupOf(flag string) string {
+	for group, flags := range groups { // order: a flag is in one group
+		if slices.Contains(flags, flag) {
+			return group
+		}
+	}
+	return "protocol"
+}
 
 // flagsOf returns the flags of a search as the model fills them in.
 func (m Model) flagsOf(protocols []parley.Protocol) (*exploration.Flags, *pflag.FlagSet, error) {
@@ -89,6 +114,27 @@ func (m Model) search(protocols []parley.Protocol) (*exploration.Flags, *explora
 	return f, s, err
 }
 
+// pairing returns the same model for a search for runs that look the same.
+func (m Model) pairing() Model {
+	flags := make(map[string]string)
+	maps.Copy(flags, m.Flags)
+	flags[sought] = "true"
+	return Model{m.Protocol, flags}
+}
+
+// command returns the command line that makes the search in a shell.
+func (m Model) command() string {
+	line := input.Program + " explore " + input.Quote(m.Protocol)
+	for _, name := range slices.Sorted(maps.Keys(m.Flags)) {
+		dashes := "--"
+		if len(name) == 1 {
+			dashes = "-"
+		}
+		line += " " + input.Quote(dashes+name+"="+m.Flags[name])
+	}
+	return line
+}
+
 // modelOf answers what a search would be.
 func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 	_, fs, err := m.flagsOf(protocols)
@@ -97,14 +143,19 @@ func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 	}
 	a := ModelAnswer{Fields: []Field{}, Words: []string{}}
 	fs.VisitAll(func(g *pflag.Flag) {
-		if slices.Contains(unexplored, g.Name) {
+		if slices.Contains(unexplored, g.Name) || g.Name == sought {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(g)
 		a.Fields = append(a.Fields, Field{
 			Name: g.Name, Kind: kind, Usage: usage, Default: g.DefValue, Value: g.Value.String(), Allowed: allowed(g),
+			Group: groupOf(g.Name),
 		})
 	})
+	a.Command = m.command()
+	if _, _, err := m.pairing().search(protocols); err != nil {
+		a.Unpaired = failure(err).Message
+	}
 	_, s, err := m.search(protocols)
 	if err != nil {
 		why := failure(err)
@@ -149,12 +200,7 @@ func pairing(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (a
 	if err := read(b, &q); err != nil {
 		return nil, err
 	}
-	q.Model.Flags = maps.Clone(q.Model.Flags)
-	if q.Model.Flags == nil {
-		q.Model.Flags = make(map[string]string)
-	}
-	q.Model.Flags["indistinguishable"] = "true"
-	_, s, err := q.Model.search(e.protocols)
+	_, s, err := q.Model.pairing().search(e.protocols)
 	if err != nil {
 		return nil, err
 	}
