@@ -17,11 +17,15 @@ type Preset struct {
 // presets are from the article and the lecture. All of them end within seconds.
 var presets = []Preset{
 	{
-		Title: "Three generals, one traitor", Asks: "Can oral messages outvote a traitor with n = 3?", Outcome: "found",
-		Model: Model{"om", map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "step": "round", "property": "validity"}},
+		Title: "Three generals, one traitor", Outcome: "found",
+		Asks: "Can oral messages outvote a traitor with n = 3?",
+		Model: Model{"om", map[string]string{
+			"n": "3", "m": "1", "beyond-bound": "true", "step": "round", "property": "validity",
+		}},
 	},
 	{
-		Title: "Four generals, one traitor", Asks: "And with n = 4? Every lie of every traitor is tried.", Outcome: "exhausted",
+		Title: "Four generals, one traitor", Outcome: "exhausted",
+		Asks:  "And with n = 4? Every lie of every traitor is tried.",
 		Model: Model{"om", map[string]string{"n": "4", "m": "1", "step": "round"}},
 	},
 	{

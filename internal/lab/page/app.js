@@ -13,10 +13,16 @@ import {Gallery} from "./views/gallery.js";
 import {Run} from "./views/run.js";
 import {Guide} from "./views/guide.js";
 import {About} from "./views/about.js";
+import {Traitor} from "./views/traitor.js";
+import {Explore} from "./views/explore.js";
+import {Cost} from "./views/cost.js";
+import {keepTrace, largest} from "./traces.js";
 
 /** The views, in the order of the navigation. A view that does not work yet is not among them. */
 const views = [
   {name: "gallery", title: "Gallery", view: Gallery}, {name: "run", title: "Run", view: Run},
+  {name: "traitor", title: "Be the traitor", view: Traitor}, {name: "explore", title: "Explore", view: Explore},
+  {name: "cost", title: "Cost", view: Cost},
   {name: "guide", title: "Guide", view: Guide}, {name: "about", title: "About", view: About},
 ];
 
@@ -60,7 +66,7 @@ function Keys() {
       <dl class="keys">${list.map(([keys, says]) => html`
         <dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
       <p class="mute">Press an arrow, a cell, a node or an event: all views show the same thing. Press twice on an arrow to
-        go to the event that sends it. Drop a scenario file on the page to run it.</p>
+        go to the event that sends it. Drop a scenario file or a trace file on the page to see its run.</p>
     </dialog>`;
 }
 
@@ -111,12 +117,17 @@ function App() {
     <${Keys}/><${Spoken}/>`;
 }
 
-// A scenario file that is dropped on the page runs.
+// A scenario file that is dropped on the page runs, and the run of a trace file is shown.
 addEventListener("dragover", event => event.preventDefault());
 addEventListener("drop", async event => {
   event.preventDefault();
   const file = event.dataTransfer?.files[0];
   if (!file) return;
+  if (file.name.endsWith(".jsonl")) {
+    if (file.size > largest) return void (notice.value = `${file.name} is too large for the lab: use parley trace show.`);
+    const t = keepTrace(await file.text(), `from the file ${file.name}`);
+    return void (location.hash = await write({view: "run", place: {t, flags: {}}}));
+  }
   if (file.size > 1 << 18) return void (notice.value = `${file.name} is too large for a scenario.`);
   const next = {y: await file.text(), flags: {}};
   location.hash = await write({view: "run", place: next});

@@ -5,6 +5,7 @@ import {batch, computed, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
 import {debounced} from "./lib.js";
 import {read, write} from "./link.js";
+import {traceText} from "./traces.js";
 
 /** The answer to "about": the protocols and the gallery. */
 export const about = signal(null);
@@ -90,8 +91,9 @@ export function goTo(event) {
 }
 
 /** What the engine should run for a place. A text that is not in the gallery is an error. */
-export function settingOf({s, g, y, flags}) {
+export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
+  if (t) return {trace: traceText(t)};
   const text = y ?? card(g)?.text;
   if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
   return {scenario: text, flags};

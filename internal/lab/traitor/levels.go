@@ -14,7 +14,7 @@ type Level struct {
 	Proof    Proof             `json:"proof"`    // how that is known
 	Wins     map[string]string `json:"wins"`     // flags that break it, if it can be broken
 	Theorem  string            `json:"theorem"`
-	// Pairs are flags of a search for runs that look the same to a process, if it is short. Beyond the bound it finds some.
+	// Pairs are flags of a short search for runs that look the same to a process. It finds some beyond the bound.
 	Pairs map[string]string `json:"pairs"`
 }
 
@@ -64,21 +64,21 @@ var Levels = []Level{
 		Pairs: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
 	},
 	{
-		ID: "3a", Title: "One traitor among four", Protocol: "om", Property: "validity", Proof: Searched,
+		ID: "3", Title: "One traitor among four", Protocol: "om", Property: "validity", Proof: Searched,
 		Task:  "You are the lieutenant P2, and now there are four. Make a loyal lieutenant disobey.",
 		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P2"},
 		Theorem: "n > 3m: 4 > 3. OM(1) outvotes one traitor, whatever it sends (Lamport, Shostak, Pease 1982).",
 		Pairs:   map[string]string{"n": "4", "m": "1"},
 	},
 	{
-		ID: "3b", Title: "A General among four", Protocol: "om", Property: "agreement", Proof: Searched,
+		ID: "4", Title: "A General among four", Protocol: "om", Property: "agreement", Proof: Searched,
 		Task:  "You are the General of three loyal lieutenants. Make two of them decide differently.",
 		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P1"},
 		Theorem: "n > 3m: 4 > 3. The lieutenants compare what you sent them, and take the majority.",
 		Pairs:   map[string]string{"n": "4", "m": "1"},
 	},
 	{
-		ID: "4", Title: "Two traitors among six", Protocol: "eig", Property: "validity", Can: true, Proof: Shown,
+		ID: "5", Title: "Two traitors among six", Protocol: "eig", Property: "validity", Can: true, Proof: Shown,
 		Task:  "You are the lieutenants P2 and P3. Make a loyal lieutenant disobey.",
 		Flags: map[string]string{"n": "6", "m": "2", "beyond-bound": "true"}, Seats: []string{"P2", "P3"},
 		Wins: map[string]string{

@@ -2,6 +2,7 @@
 
 import {capital, classes, count, html, use} from "../lib.js";
 import {card, editing, place, run, title} from "../store.js";
+import {traceName} from "../traces.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
 import {Picture} from "../parts/picture.js";
@@ -25,7 +26,8 @@ function Heading() {
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
           ${` · seed ${report.seed}`}${changed && " · changed"}</p></div>
-      <button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>
+      ${where?.t ? html`<p class="tag">${traceName(where.t)}</p>`
+        : html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
       ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
     </div>`;
 }
@@ -49,7 +51,7 @@ export function Run() {
   }
   return html`
     <${Heading}/>
-    ${open && html`<${Form}/>`}
+    ${open && !use(place)?.t && html`<${Form}/>`}
     <div class=${classes({run: true, busy})}>
       <div class="area-a">${answer.pictures.filter(name => name !== "tree").map(name => html`
           <${Picture} key=${name} name=${name}/>`)}

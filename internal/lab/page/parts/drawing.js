@@ -1,0 +1,23 @@
+// A picture that is not about one run: a chart, or an argument. It is drawn once and cannot be scrubbed.
+
+import {html, useLayoutEffect, useRef} from "../lib.js";
+import {Pan} from "./pan.js";
+import {parsed, trim} from "./picture.js";
+
+/**
+ * @param {{svg: string, label: string, class?: string, prepare?: (svg: SVGSVGElement) => void}} props prepare changes
+ *     the picture before it is measured
+ */
+export function Drawing({svg, label, class: name = "", prepare}) {
+  const frame = useRef(null);
+  useLayoutEffect(() => {
+    const drawn = parsed(svg);
+    frame.current.replaceChildren(...drawn ? [drawn] : []);
+    if (!drawn) return;
+    drawn.setAttribute("aria-label", label);
+    drawn.querySelector(":scope > title")?.remove(); // it would pop up everywhere
+    prepare?.(drawn);
+    trim(drawn, 2);
+  }, [svg]);
+  return html`<div class="drawing ${name}"><${Pan} label=${label} box=${frame}/></div>`;
+}
