@@ -166,6 +166,15 @@ func TestParity(t *testing.T) {
 			}
 		})
 	}
+	e.compare(t, `{"ask":"presets"}`)
+	for _, p := range ask[engine.PresetsAnswer](t, e, `{"ask":"presets"}`).Presets {
+		t.Run(p.Title, func(t *testing.T) {
+			e.compare(t, question("model", nil, "model", p.Model))
+			if p.Pairs {
+				e.compare(t, question("pairs", nil, "model", p.Model))
+			}
+		})
+	}
 	source, err := os.ReadFile("../../internal/lab/engine/engine.go")
 	if err != nil {
 		t.Fatal(err)

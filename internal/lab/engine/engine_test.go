@@ -271,6 +271,9 @@ func TestModel(t *testing.T) {
 	if want := "parley explore twophase '--goal=P2 decides 0' -n=3"; a.Command != want {
 		t.Errorf("command %q, want %q", a.Command, want)
 	}
+	if a.N != 3 || a.M != 2 {
+		t.Errorf("n = %d, m = %d", a.N, a.M)
+	}
 	if a.Unpaired == "" {
 		t.Error("a protocol without rounds has pairs")
 	}

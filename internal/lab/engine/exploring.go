@@ -34,6 +34,8 @@ type aboutModel struct {
 // ModelAnswer is the answer to "model": what can be set for a search, and what it would search.
 type ModelAnswer struct {
 	Fields   []Field  `json:"fields"`
+	N        int      `json:"n"`
+	M        int      `json:"m"`
 	Words    []string `json:"words"`    // the model
 	Endless  string   `json:"endless"`  // why the search may not end
 	Error    *Failure `json:"error"`    // why it cannot be made
@@ -162,6 +164,7 @@ func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 		a.Error = &why
 		return a, nil
 	}
+	a.N, a.M = s.Size()
 	a.Words, a.Endless = s.Model(), s.Endless()
 	return a, nil
 }

@@ -5,8 +5,8 @@ import {Pan} from "./pan.js";
 import {parsed, trim} from "./picture.js";
 
 /**
- * @param {{svg: string, label: string, class?: string, prepare?: (svg: SVGSVGElement) => void}} props prepare changes
- *     the picture before it is measured
+ * @param {{svg: string, label: string, class?: string, prepare?: (svg: SVGSVGElement) => void | SVGSVGElement[]}} props
+ *     prepare changes the picture before it is measured, or returns pictures to show instead, one below the other
  */
 export function Drawing({svg, label, class: name = "", prepare}) {
   const frame = useRef(null);
@@ -16,8 +16,9 @@ export function Drawing({svg, label, class: name = "", prepare}) {
     if (!drawn) return;
     drawn.setAttribute("aria-label", label);
     drawn.querySelector(":scope > title")?.remove(); // it would pop up everywhere
-    prepare?.(drawn);
-    trim(drawn, 2);
+    const pieces = prepare?.(drawn);
+    if (pieces) frame.current.replaceChildren(...pieces);
+    else trim(drawn, 2);
   }, [svg]);
   return html`<div class="drawing ${name}"><${Pan} label=${label} box=${frame}/></div>`;
 }

@@ -23,7 +23,8 @@ export function Counts() {
   const cell = (name, value, title) => html`<div title=${title}><dt>${name}</dt><dd>${value}</dd></div>`;
   return html`
     <section class="card counts" aria-labelledby="counts">
-      <div class="card-head"><h2 id="counts" tabindex="-1">${running && html`<span class="busy-sign" aria-hidden="true"></span>`} The search runs</h2>
+      <div class="card-head"><h2 id="counts" tabindex="-1">
+          ${running && html`<span class="busy-sign" aria-hidden="true"></span>`} The search runs</h2>
         <button class="primary" onClick=${stop}>Stop</button></div>
       <dl class="figures">
         ${cell("states", number(states), "Different states that were visited")}
@@ -75,7 +76,9 @@ function Finding({answer}) {
 export function End() {
   const {kind, answer, error, outcome, progress, model: of} = use(search);
   const stale = !same(use(model), of);
-  if (error) return html`<section class="card end"><p class="wrong" id="end" tabindex="-1" role="alert">${capital(error.message)}</p></section>`;
+  if (error) {
+    return html`<section class="card end"><p class="wrong" id="end" tabindex="-1" role="alert">${capital(error.message)}</p></section>`;
+  }
   const [sign, title, says] = ends[outcome] ?? ["?", capital(outcome), ""];
   const pairs = kind === "pairs" && answer;
   return html`

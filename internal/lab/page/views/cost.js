@@ -71,9 +71,11 @@ export function Cost() {
     ${wrong && html`<p class="wrong" role="alert">${capital(wrong.message)}</p>`}
     ${answer ? html`
       <div class="costs">
-        <section class="card" aria-labelledby="chart"><div class="card-head"><h2 id="chart">${capital(answer.of.quantity)} with m = ${answer.of.m}</h2>
-          <button onClick=${csv}>Download CSV</button></div>
-          <${Drawing} svg=${answer.svg} label=${`${capital(answer.of.quantity)} against the number of processes. The table has the numbers.`}
+        <section class="card" aria-labelledby="chart">
+          <div class="card-head"><h2 id="chart">${capital(answer.of.quantity)} with m = ${answer.of.m}</h2>
+            <button onClick=${csv}>Download CSV</button></div>
+          <${Drawing} svg=${answer.svg}
+            label=${`${capital(answer.of.quantity)} against the number of processes. The table has the numbers.`}
             prepare=${svg => svg.querySelector("text.head")?.remove()}/></section>
         ${answer.says.length > 0 && html`<section class="card" aria-labelledby="crossings">
           <div class="card-head"><h2 id="crossings">Where lines cross</h2></div>

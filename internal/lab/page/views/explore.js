@@ -25,7 +25,8 @@ function Presets({current}) {
 const sorted = m => ({protocol: m.protocol, flags: Object.fromEntries(Object.entries(m.flags).sort())});
 
 /** What an empty field stands for, if it is short. A space keeps the field from saying something else. */
-const hint = f => /\(default: /.test(f.usage) && f.default === "0" ? " " : /^[\w.-]{1,9}/.exec(f.default)?.[0] ?? " ";
+const hint = (f, {n, m}) => f.name === "n" ? String(n || " ") : f.name === "m" ? String(m || " ")
+  : /\(default: /.test(f.usage) && f.default === "0" ? " " : /^[\w.-]{1,9}/.exec(f.default)?.[0] ?? " ";
 
 /** Fields that few searches need. */
 function More({title, fields, one, wrong, set}) {
@@ -52,7 +53,7 @@ function Form({answer, failure, busy}) {
   const one = f => html`
     <${Labeled} name=${f.name} usage=${f.usage} wrong=${wrong[f.name]}>
       <${Input} field=${{...f, group: /list|mapping/.test(f.kind) && f.name !== "crashes" ? "events" : f.group}} value=${valueOf(f)}
-        wrong=${wrong[f.name]} edit=${edit} placeholder=${hint(f)}/><//>`;
+        wrong=${wrong[f.name]} edit=${edit} placeholder=${hint(f, answer)}/><//>`;
   const main = mainFields.map(name => answer.fields.find(f => f.name === name)).filter(Boolean);
   const beyond = answer.fields.find(f => f.name === "beyond-bound");
   return html`
@@ -110,7 +111,8 @@ export function Explore() {
   }, [phase]);
   return html`
     <div class="title"><div><h1>Explore every run</h1>
-      <p class="mute">A simulation tries one order of events. The explorer tries all of them, with all faults that the model allows.</p></div>
+      <p class="mute">A simulation tries one order of events.
+        The explorer tries all of them, with all faults that the model allows.</p></div>
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>
     ${m && html`<${Presets} current=${m}/>`}
     ${answer && m ? html`
