@@ -51,8 +51,8 @@ export function Run() {
     <${Heading}/>
     ${open && html`<${Form}/>`}
     <div class=${classes({run: true, busy})}>
-      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map(name => html`
-          <${Picture} key=${name} name=${name}/>`)}
+      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
+          <${Picture} key=${name} name=${name} tools=${i === 0 && html`<span class="mute hint">press anything: all views show it</span>`}/>`)}
         ${answer.owner && html`<${Tree}/>`}</div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/></div>
       <div class="area-c"><${Story}/><${State}/></div>
